@@ -1,7 +1,10 @@
 """Every dispatch policy, in every access mode that it works with: replies stay in order, and no item is lost."""
 
+import itertools
 import random
 import subprocess
+import threading
+import time
 
 import pytest
 from clauses_text import END, STORED, store, value
@@ -116,7 +119,8 @@ def test_a_policy_that_the_access_mode_excludes_is_refused(ours):
     with Server("-t", 2, "--access", "erew") as server, server.wire() as wire:
         wire.exchange(
             b"dispatch size-aware\r\n",
-            b"CLIENT_ERROR dispatch: size-aware hands large requests to any worker; give --access crcw\r\n",
+            b"CLIENT_ERROR dispatch: size-aware hands large requests to any worker: change the access mode too "
+            b"(dispatch size-aware crcw), or say dispatch keyhash\r\n",
         )
         assert server.stats("dispatch")["policy"] == "keyhash"
     refused = subprocess.run(
@@ -126,3 +130,105 @@ def test_a_policy_that_the_access_mode_excludes_is_refused(ours):
     )
     assert refused.returncode != 0
     assert "--large-cores leaves no worker for small requests" in refused.stderr
+
+
+TABLES = {"cache": (), "store": ("--mode", "store"), "memc3": ("--table", "memc3")}
+COMBINATIONS = [
+    *(f"{policy} {access}" for policy in ANY_ACCESS for access in ACCESS),
+    *(f"{policy} crcw" for policy in ("size-aware:4096", "handoff", "stealing")),
+]
+
+
+def every_ordered_pair():
+    """A walk over all combinations that takes each step from one to another at least once."""
+    walk = [COMBINATIONS[0]]
+    for before, after in itertools.permutations(COMBINATIONS, 2):
+        walk += [after] if walk[-1] == before else [before, after]
+    return walk
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_items_stay_as_they_are_between_every_pair_of_policies_and_access_modes(ours, table):
+    with Server("-t", 3, "-I", "2m", *TABLES[table]) as server, server.wire() as wire:
+        items = {b"key:%d" % n: b"v" * size for n, size in enumerate([0, 10, 100, 5_000, 100_000] * 6)}
+        for n, (key, data) in enumerate(items.items()):
+            wire.exchange(b"ms %b %d T%d F%d\r\n%b\r\n" % (key, len(data), 0 if n % 2 else 1_000_000, n, data), b"HD\r\n")
+        wire.exchange(store(b"100", b"number"), STORED)
+
+        def shown(key):
+            wire.send(b"mg %b c f s\r\n" % key)
+            return wire.line()
+
+        before = {key: shown(key) for key in items}
+        for step, combination in enumerate(every_ordered_pair()):
+            wire.exchange(b"dispatch %b\r\n" % combination.encode(), b"OK\r\n")
+            policy, access = combination.split()
+            state = server.stats("dispatch")
+            assert (state["policy"], state["access"]) == (policy.split(":")[0], access)
+            assert state["workers_on_plan"] == "3"
+            key = random.choice(list(items))
+            wire.exchange(b"get %b\r\n" % key, b"VALUE %b %d %d\r\n%b\r\nEND\r\n" % (key, list(items).index(key), len(items[key]), items[key]))
+            wire.exchange(b"incr number 1\r\n", b"%d\r\n" % (101 + step))
+        assert {key: shown(key) for key in items} == before
+        for n, key in enumerate(items):
+            wire.send(b"mg %b t\r\n" % key)
+            left = wire.line().split(b"t")[1].strip()
+            assert left == b"-1" if n % 2 else 999_000 < int(left) <= 1_000_000
+        assert server.stats("settings")["glimmer_access"] == access
+        # A flush that is due later takes place under another access mode.
+        wire.exchange(b"flush_all 1\r\n", b"OK\r\n")
+        wire.exchange(b"dispatch keyhash erew\r\n", b"OK\r\n")
+        while shown(b"key:0") != b"EN\r\n":
+            time.sleep(0.01)
+        for key in items:
+            assert shown(key) == b"EN\r\n"
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_replies_stay_in_order_while_policies_and_access_modes_change(ours, table):
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+    with Server("-t", 3, *TABLES[table]) as server:
+        done, switched = threading.Event(), []
+
+        def switch():
+            rng = random.Random(seed)
+            with server.wire() as wire:
+                while not done.is_set():
+                    wire.exchange(b"dispatch %b\r\n" % rng.choice(COMBINATIONS).encode(), b"OK\r\n")
+                    switched.append(1)
+
+        switcher = threading.Thread(target=switch)
+        switcher.start()
+        try:
+            rng = random.Random(seed + 1)
+            wires = [server.wire() for _ in range(CONNECTIONS)]
+            items = [{} for _ in wires]
+            for _ in range(4 * ROUNDS):
+                expected = []
+                for connection, wire in enumerate(wires):
+                    requests, replies = pipeline(rng, connection, items[connection])
+                    wire.send(requests)
+                    expected.append(replies)
+                for wire, replies in zip(wires, expected):
+                    wire.expect(replies)
+        finally:
+            done.set()
+            switcher.join()
+        assert int(server.stats()["curr_items"]) == sum(map(len, items))
+        assert len(switched) > 10
+        for wire in wires:
+            wire.close()
+
+
+def test_a_switch_is_refused_with_what_to_do(ours):
+    with Server("-t", 2, "--dispatch", "size-aware") as server, server.wire() as wire:
+        wire.exchange(
+            b"dispatch erew\r\n",
+            b"CLIENT_ERROR dispatch: size-aware hands large requests to any worker: change the access mode too "
+            b"(dispatch size-aware crcw), or say dispatch keyhash\r\n",
+        )
+        wire.exchange(b"dispatch keyhash nosuch\r\n", b"CLIENT_ERROR dispatch: an access mode is one of erew, crew, crcw\r\n")
+        assert server.stats("dispatch")["access"] == "crcw"
+    with Server("-t", 1) as server, server.wire() as wire:
+        wire.exchange(b"dispatch size-aware erew\r\n", b"OK\r\n")

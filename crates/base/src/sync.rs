@@ -8,6 +8,7 @@ mod real {
     pub use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
     pub use parking_lot::{Mutex, MutexGuard};
     pub use std::sync::Arc;
+    pub use std::thread::{Thread, current, park};
 
     /// A cell whose accesses loom can observe. Without loom it is a plain `UnsafeCell`.
     #[derive(Debug, Default)]
@@ -52,6 +53,11 @@ mod real {
     pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         mutex.lock()
     }
+
+    /// What the lock guards, now that no other thread can take it.
+    pub fn unlocked<T>(mutex: Mutex<T>) -> T {
+        mutex.into_inner()
+    }
 }
 
 #[cfg(loom)]
@@ -59,6 +65,7 @@ mod real {
     pub use loom::cell::UnsafeCell;
     pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
     pub use loom::sync::{Arc, Mutex, MutexGuard};
+    pub use loom::thread::{Thread, current, park};
 
     /// Lets loom schedule another thread.
     pub fn spin_loop() {
@@ -69,6 +76,13 @@ mod real {
     pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         mutex
             .lock()
+            .expect("no thread panics while it holds a lock")
+    }
+
+    /// What the lock guards, now that no other thread can take it.
+    pub fn unlocked<T>(mutex: Mutex<T>) -> T {
+        mutex
+            .into_inner()
             .expect("no thread panics while it holds a lock")
     }
 }

@@ -41,6 +41,8 @@ pub struct Plan {
     is_profiled: bool,
     /// Some core puts requests into its software queue.
     has_queues: bool,
+    /// The access mode of the store is about to change.
+    is_interim: bool,
 }
 
 impl Plan {
@@ -55,6 +57,7 @@ impl Plan {
             version: 0,
             is_profiled: false,
             has_queues: false,
+            is_interim: false,
         }
     }
 
@@ -96,6 +99,16 @@ impl Plan {
             roles,
             version: 0,
             is_profiled: false,
+            is_interim: false,
+        }
+    }
+
+    /// The plan while the access mode of the store changes. It hands every request to the owner of
+    /// its partition, which may execute it under every access mode.
+    pub fn interim(layout: Layout) -> Plan {
+        Plan {
+            is_interim: true,
+            ..Plan::by_owner(layout)
         }
     }
 
@@ -122,6 +135,12 @@ impl Plan {
     #[inline(always)]
     pub fn has_queues(&self) -> bool {
         self.has_queues
+    }
+
+    /// Whether the access mode of the store is about to change.
+    #[inline(always)]
+    pub fn is_interim(&self) -> bool {
+        self.is_interim
     }
 
     /// Whether connections may be at home with a core: whether it ever reads what they send.

@@ -103,15 +103,28 @@ pub fn partitions<T: Table, X>(
 ) -> Result<Vec<(Partitions<T>, Participant)>, X> {
     let map = PartitionMap::new(spread.partitions, spread.workers);
     let (batches, participants) = Batches::new(spread.workers);
-    let mut handles: Vec<Vec<Handle<T>>> = (0..spread.workers).map(|_| Vec::new()).collect();
+    let mut owners = Vec::with_capacity(spread.partitions);
     for partition in 0..spread.partitions {
-        let owner_worker = map.owner_of(partition);
-        let mut owner = make(spread.numa_nodes.get(owner_worker).copied())?;
-        owner.join(&batches, owner_worker);
+        let worker = map.owner_of(partition);
+        let mut owner = make(spread.numa_nodes.get(worker).copied())?;
+        owner.join(&batches, worker);
         // As in memcached, no two items have the same CAS unique.
         let sequence = CasSequence::new(partition as u64 + 1, spread.partitions as u64);
         owner.enter(0).draw_cas_from(sequence);
-        for worker in (0..spread.workers).filter(|&worker| worker != owner_worker) {
+        owners.push(owner);
+    }
+    Ok(shared_out(owners, map)
+        .into_iter()
+        .zip(participants)
+        .collect())
+}
+
+/// Each worker's handles to these partitions.
+pub(crate) fn shared_out<T: Table>(owners: Vec<T>, map: PartitionMap) -> Vec<Partitions<T>> {
+    let mut handles: Vec<Vec<Handle<T>>> = (0..map.cores()).map(|_| Vec::new()).collect();
+    for (partition, owner) in owners.into_iter().enumerate() {
+        let owner_worker = map.owner_of(partition);
+        for worker in (0..map.cores()).filter(|&worker| worker != owner_worker) {
             handles[worker].push(Handle {
                 owner: owner.share(worker),
                 reader: owner.reader(),
@@ -123,10 +136,6 @@ pub fn partitions<T: Table, X>(
             reader,
         });
     }
-    Ok(handles
-        .into_iter()
-        .enumerate()
-        .map(|(worker, handles)| Partitions::new(handles, map, worker))
-        .zip(participants)
-        .collect())
+    let of_worker = |(worker, handles)| Partitions::new(handles, map, worker);
+    handles.into_iter().enumerate().map(of_worker).collect()
 }

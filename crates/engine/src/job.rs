@@ -6,6 +6,7 @@ use glimmer_proto::Request;
 use glimmer_proto::outcome::OutcomeKind;
 pub use glimmer_store::memory::PageReport;
 pub use glimmer_store::table::{Ages, Counts};
+use std::any::Any;
 use std::sync::Arc;
 
 use crate::outlet::{NoOutlet, Outlet};
@@ -153,7 +154,7 @@ pub struct Listed<'a> {
 
 /// One worker's way to the store: it runs batches. Dynamic, because the call is paid once per
 /// burst; inside, access mode and eviction rule are types.
-pub trait Engine: Send {
+pub trait Engine: Any + Send {
     /// How the store is spread, the same for every worker.
     fn layout(&self) -> Layout;
 

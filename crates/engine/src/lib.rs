@@ -7,6 +7,7 @@
 //! | `job` | the contract with the worker |
 //! | `outlet` | large replies that leave from the table's memory |
 //! | `build` | one engine per worker over one set of partitions |
+//! | `rebuild` | engines over the same partitions under another access mode |
 //! | `partitions_of` | the handles by which one worker reaches the partitions |
 //! | `pipeline` | the staged prefetch over a batch |
 //! | `execute` | what each verb does |
@@ -22,6 +23,7 @@ mod observer;
 mod outlet;
 mod partitions_of;
 mod pipeline;
+mod rebuild;
 mod tally;
 
 pub use build::{Spread, build, build_observed, partitions};
@@ -37,3 +39,4 @@ pub use observer::{ChangeObserver, Unobserved};
 pub use outlet::{NoOutlet, Offer, Outlet};
 pub use partitions_of::{Partitions, Place};
 pub use pipeline::{Prefetch, Stages, staged};
+pub use rebuild::{Rebuild, rebuild};

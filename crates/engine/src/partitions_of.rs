@@ -54,6 +54,16 @@ impl<T: Table> Partitions<T> {
         self.handles[place.partition].reader.as_ref()
     }
 
+    /// The handles by partition.
+    pub(crate) fn into_handles(self) -> Vec<Handle<T>> {
+        self.handles
+    }
+
+    /// The partitions' owners.
+    pub(crate) fn map(&self) -> PartitionMap {
+        self.map
+    }
+
     /// The layout of the store.
     pub(crate) fn layout(&self) -> Layout {
         let access = match (T::Access::SHARED_READS, T::Access::SHARED_WRITES) {

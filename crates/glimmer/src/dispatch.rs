@@ -8,25 +8,32 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use glimmer_notation::Location;
+use glimmer_server::AccessMode;
 
 /// A server that is silent for this long counts as gone.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// Bytes of a reply, at most.
 const REPLY_BYTES_MAX: u64 = 1 << 20;
 
-/// Show how a running server dispatches requests, or put another policy in force
+/// Show how a running server dispatches requests, or change that
 ///
-/// With a policy, the command ends when every worker of the server goes by it. No request is lost,
-/// repeated or executed out of order meanwhile. It then shows the plan, as `stats dispatch` does.
+/// With a policy, an access mode or both, the command ends when every worker of the server goes by
+/// them. No request is lost, repeated or executed out of order meanwhile, and no item is lost. It
+/// then shows the plan, as `stats dispatch` does.
 /// The settings of --dispatch-percentile and the like stay those that the server was started with.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     glimmer dispatch\n  \
     glimmer dispatch size-aware\n  \
-    glimmer dispatch size-aware:4096 --server cache.example:11211")]
+    glimmer dispatch size-aware:4096 --server cache.example:11211\n  \
+    glimmer dispatch --access crew")]
 pub struct Arguments {
     /// The policy, as for --dispatch of serve [default: the one in force stays]
     policy: Option<String>,
+
+    /// Who may touch a partition, as for --access of serve [default: it stays]
+    #[arg(long, value_name = "MODE")]
+    access: Option<AccessMode>,
 
     /// Where the server listens: HOST:PORT, or unix:PATH
     #[arg(long, short, value_name = "SERVER", default_value_t = Location::default())]
@@ -37,11 +44,16 @@ impl Arguments {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let mut link = connect(&self.server)?;
-        if let Some(policy) = &self.policy {
-            if policy.is_empty() || policy.contains(|c: char| c.is_whitespace() || c.is_control()) {
-                bail!("a policy is one word");
-            }
-            let answer = ask(&mut link, &format!("dispatch {policy}"), |_| true)?;
+        if let Some(policy) = &self.policy
+            && (policy.is_empty() || policy.contains(|c: char| c.is_whitespace() || c.is_control()))
+        {
+            bail!("a policy is one word");
+        }
+        let access = self.access.map(AccessMode::name);
+        let wanted: Vec<&str> = self.policy.as_deref().into_iter().chain(access).collect();
+        if !wanted.is_empty() {
+            let command = format!("dispatch {}", wanted.join(" "));
+            let answer = ask(&mut link, &command, |_| true)?;
             match answer.as_str() {
                 "OK\n" => {}
                 "ERROR\n" => bail!("{} does not know the command dispatch", self.server),

@@ -93,5 +93,8 @@ fn a_policy_that_the_access_mode_excludes_is_refused_with_the_reason() {
     let socket = folder.path().join("socket");
     let _server = Server::start(&socket, "erew");
     let complaint = complaint(&socket, &["size-aware"]);
-    assert!(complaint.contains("give --access crcw"), "{complaint}");
+    assert!(
+        complaint.contains("change the access mode too"),
+        "{complaint}"
+    );
 }

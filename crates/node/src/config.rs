@@ -10,6 +10,7 @@ use std::time::Duration;
 use glimmer_base::Seed;
 use glimmer_base::limits::{BUFFER_BYTES, BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH};
 use glimmer_dispatch::{Policy, Settings};
+use glimmer_engine::Rebuild;
 use glimmer_proto::{Accepts, Limits};
 use glimmer_transport::packet::PacketTransport;
 use glimmer_transport::tcp::Liveness;
@@ -64,6 +65,8 @@ pub struct NodeConfig {
     pub dispatch: Arc<dyn Policy>,
     /// The settings of a policy that the node is switched to.
     pub dispatch_settings: Settings,
+    /// What changes the access mode of the engines; `None`: it stays.
+    pub access_modes: Option<Arc<dyn Rebuild>>,
     /// Workers never sleep.
     pub busy_poll: bool,
     /// When the kernel gives up a connection whose client has vanished.

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use glimmer_base::Moment;
 use glimmer_base::limits::POLL_EVENTS_MAX;
-use glimmer_dispatch::Policy;
+use glimmer_dispatch::{AccessMode, Policy};
 use glimmer_engine::Engine;
 use glimmer_transport::{Bell, Poller};
 
 use crate::admin::handler::AdminHandler;
+use crate::admin::switch::{self, Wanted};
 use crate::bind::Bound;
 use crate::clock::Clock;
 use crate::config::{Error, NodeConfig};
@@ -71,11 +72,23 @@ impl DrivenNode {
         NodeFigures::of(&self.shared)
     }
 
-    /// Puts another dispatch policy in force, as the command `dispatch` does. Each worker goes by
-    /// it from its next turn on. The policy has to work with the access mode.
-    pub fn switch(&self, policy: Arc<dyn Policy>, now: Moment) {
-        self.shared.plans.switch(policy, now.ms);
-        self.shared.wake_all();
+    /// Begins to put another dispatch policy in force, and an access mode that it works with, as
+    /// the command `dispatch` does.
+    ///
+    /// # Errors
+    ///
+    /// The reason why it cannot be.
+    pub fn switch(
+        &self,
+        policy: Arc<dyn Policy>,
+        access: AccessMode,
+        now: Moment,
+    ) -> Result<(), String> {
+        let wanted = Wanted {
+            policy: Some(policy),
+            access: Some(access),
+        };
+        switch::begin(wanted, &self.shared, now).map(drop)
     }
 
     /// Tells the workers to stop, as [`Node::stop`](crate::Node::stop) does.
@@ -103,7 +116,9 @@ impl DrivenWorker {
     /// Ends its rest, and takes a turn at the time that the clock tells. Returns whether the worker
     /// goes on.
     pub fn turn(&mut self) -> bool {
-        self.worker.poll(None);
+        if !self.worker.has_handed_in() {
+            self.worker.poll(None);
+        }
         self.worker.turn(self.clock.now())
     }
 }

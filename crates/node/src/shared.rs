@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use glimmer_base::sync::{AtomicBool, AtomicUsize, Ordering};
 use glimmer_dispatch::Layout;
+use glimmer_engine::Engine;
 use glimmer_proto::Accepts;
 use glimmer_transport::stream::ByteStream;
 
@@ -13,6 +14,7 @@ use crate::admin::observe::Observers;
 use crate::admin::stats::WorkerStats;
 use crate::admin::switches::Switches;
 use crate::config::NodeConfig;
+use crate::dispatch::exchange::Exchange;
 use crate::dispatch::plans::Plans;
 use crate::forward::bell::EventBell;
 use crate::forward::doorbell::Doorbell;
@@ -35,6 +37,8 @@ pub(crate) struct Shared {
     pub switches: Switches,
     /// The plan that all workers go by.
     pub plans: Plans,
+    /// Where workers hand in their engines when the access mode changes.
+    pub engines: Exchange<Box<dyn Engine>>,
     pub alarms: Alarms,
     /// Which native mutations have been executed, by the owner of their partitions.
     pub completions: Option<Arc<CompletionTables>>,
@@ -62,6 +66,7 @@ impl Shared {
             balancer: AcceptBalancer::new(workers, config.connections_max),
             registry: ConnectionRegistry::default(),
             plans: Plans::new(config.dispatch.clone(), layout, config.clock.now().ms),
+            engines: Exchange::new(workers),
             switches: Switches::new(config.crawler, workers),
             alarms: Alarms::default(),
             completions: config
@@ -127,6 +132,7 @@ impl Shared {
     /// Tells every worker to stop.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
+        self.engines.wake();
         self.wake_all();
     }
 

@@ -107,10 +107,13 @@ fn switch(node: &glimmer_node::Node, policies: &[&str], seed: u64) {
     let mut rng = SmallRng::seed_from_u64(seed);
     let mut client = Client::connect(node);
     for _ in 0..SWITCHES {
-        let policy = policies[rng.random_range(0..policies.len())];
-        client.expect(format!("dispatch {policy}\r\n"), "OK\r\n");
+        let wanted = policies[rng.random_range(0..policies.len())];
+        client.send(format!("dispatch {wanted}\r\n"));
+        assert_eq!(client.line(), "OK\r\n", "dispatch {wanted}");
         let view = node.figures().dispatch().unwrap();
+        let (policy, access) = wanted.split_once(' ').unwrap_or((wanted, ""));
         assert!(policy.starts_with(view.policy.name()));
+        assert!(access.is_empty() || view.access.name() == access);
         assert!(view.taken.iter().all(|&taken| taken == view.version));
     }
 }
@@ -294,6 +297,29 @@ fn policies_that_change_at_random_moments() {
             "stealing",
         ];
         pipelines_with_switches(3, habits, &policies, 80 + seed as u64);
+    }
+}
+
+/// Access modes change with the policies.
+#[test]
+fn access_modes_that_change_at_random_moments() {
+    for (seed, room) in [REPLY_BYTES_HIGH, 300].into_iter().enumerate() {
+        let habits = Habits {
+            access: Access::Crew,
+            asks_one_in: Some(4),
+            room,
+            ..Habits::EREW
+        };
+        let wanted = [
+            "keyhash erew",
+            "keyhash crew",
+            "keyhash crcw",
+            "owner crcw",
+            "size-aware:60 crcw",
+            "handoff crcw",
+            "stealing crcw",
+        ];
+        pipelines_with_switches(3, habits, &wanted, 90 + seed as u64);
     }
 }
 

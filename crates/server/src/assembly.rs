@@ -3,14 +3,18 @@
 use crate::config::{AccessMode, Config, HugepagePolicy, Mode, TableKind};
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::Seed;
-use glimmer_engine::{Engine, Spread, Uniques, build_observed};
+use glimmer_engine::{ChangeObserver, Engine, Rebuild, Spread, Uniques, build_observed, rebuild};
 use glimmer_node::Observers;
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::memc3;
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
 use glimmer_store::mica_store::{self, StoreConfig};
-use glimmer_store::table::ConfigError;
+use glimmer_store::removals::Tap;
+use glimmer_store::table::{ConfigError, Table};
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// The engine of each worker.
 type Engines = Result<Vec<Box<dyn Engine>>, ConfigError>;
@@ -136,6 +140,74 @@ impl Store<'_> {
             HugepagePolicy::Auto | HugepagePolicy::Transparent => PagePolicy::Transparent,
             HugepagePolicy::Hugetlb => PagePolicy::Hugetlb,
             HugepagePolicy::Off => PagePolicy::Small,
+        }
+    }
+}
+
+/// What changes the access mode of the store that [`engines`] builds for the same configuration and
+/// observers.
+pub fn access_modes(config: &Config, observers: &Observers) -> Arc<dyn Rebuild> {
+    match (config.mode, config.table) {
+        (Mode::Store, _) => modes_of::<StoreTables, _>(observers.tap()),
+        (Mode::Cache, TableKind::Memc3) => modes_of::<Memc3Tables, _>(observers.tap()),
+        (Mode::Cache, TableKind::Mica) => modes_of::<CacheTables, _>(observers.tap()),
+    }
+}
+
+fn modes_of<F: Family, O: ChangeObserver>(_: &Arc<Tap<O>>) -> Arc<dyn Rebuild> {
+    Arc::new(Modes::<F, O>(PhantomData))
+}
+
+/// A table under each access mode.
+trait Family: 'static {
+    type Parts: Send;
+    type Under<A: Access>: Table<Parts = Self::Parts>;
+}
+
+struct CacheTables;
+struct StoreTables;
+struct Memc3Tables;
+
+impl Family for CacheTables {
+    type Parts = <Owner<Erew> as Table>::Parts;
+    type Under<A: Access> = Owner<A>;
+}
+
+impl Family for StoreTables {
+    type Parts = <mica_store::Owner<Erew> as Table>::Parts;
+    type Under<A: Access> = mica_store::Owner<A>;
+}
+
+impl Family for Memc3Tables {
+    type Parts = <memc3::Owner<Erew> as Table>::Parts;
+    type Under<A: Access> = memc3::Owner<A>;
+}
+
+/// Changes the access mode of a store of these tables, whose engines report to this observer.
+struct Modes<F, O>(PhantomData<fn() -> (F, O)>);
+
+impl<F, O> fmt::Debug for Modes<F, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Modes")
+    }
+}
+
+impl<F: Family, O: ChangeObserver> Rebuild for Modes<F, O> {
+    fn rebuild(&self, engines: Vec<Box<dyn Engine>>, access: AccessMode) -> Vec<Box<dyn Engine>> {
+        match engines[0].layout().access {
+            AccessMode::Erew => Self::change::<Erew>(engines, access),
+            AccessMode::Crew => Self::change::<Crew>(engines, access),
+            AccessMode::Crcw => Self::change::<Crcw>(engines, access),
+        }
+    }
+}
+
+impl<F: Family, O: ChangeObserver> Modes<F, O> {
+    fn change<A: Access>(engines: Vec<Box<dyn Engine>>, to: AccessMode) -> Vec<Box<dyn Engine>> {
+        match to {
+            AccessMode::Erew => rebuild::<F::Under<A>, F::Under<Erew>, O>(engines),
+            AccessMode::Crew => rebuild::<F::Under<A>, F::Under<Crew>, O>(engines),
+            AccessMode::Crcw => rebuild::<F::Under<A>, F::Under<Crcw>, O>(engines),
         }
     }
 }

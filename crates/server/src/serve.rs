@@ -240,6 +240,7 @@ pub(crate) fn node_config(
         cores: store.cores.clone(),
         dispatch: config.dispatch.clone(),
         dispatch_settings: config.dispatch_settings,
+        access_modes: Some(assembly::access_modes(config, &store.observers)),
         packets: config.packets,
         clock,
     }

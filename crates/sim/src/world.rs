@@ -15,7 +15,7 @@ use crate::linear::{self, Rules, Verdict};
 use crate::scenario::{ClientPlan, Operation, Protocol, Scenario};
 use crate::server::{self, Served};
 use glimmer_base::limits::NATIVE_ASSEMBLY_IDLE_MS;
-use glimmer_dispatch::Policy;
+use glimmer_dispatch::{AccessMode, Policy};
 use glimmer_node::{DrivenWorker, Rest};
 use glimmer_server::Mode;
 use glimmer_transport::packet::Faults;
@@ -92,7 +92,7 @@ struct World<'a> {
     /// Pauses of the machine that are yet to come.
     clock_steps: Vec<(u64, u64)>,
     /// Dispatch policies that are yet to be put in force.
-    switches: Vec<(u64, &'static dyn Policy)>,
+    switches: Vec<(u64, (&'static dyn Policy, AccessMode))>,
     /// Time in which no client could expect a reply: stalls, and pauses of the machine.
     excused_us: u64,
     /// The step from which nothing fails.
@@ -237,9 +237,10 @@ impl World<'_> {
             return Ok(());
         }
         if let Some(at) = (self.switches.iter()).position(|(at_us, _)| *at_us <= now_us) {
-            let (_, policy) = self.switches.swap_remove(at);
+            let (_, (policy, access)) = self.switches.swap_remove(at);
             let now = self.clock.shared().now();
-            self.served.server.node.switch(Arc::new(policy), now);
+            // It is refused while another change of the access mode is going on.
+            let _ = (self.served.server.node).switch(Arc::new(policy), access, now);
             return Ok(());
         }
         let (ready, next_us) = self.ready(now_us);

@@ -13,7 +13,7 @@
 //! well and keeps eviction, which writes to other buckets, free of lock order. There are several
 //! partitions per core, so that writers seldom meet.
 
-use glimmer_base::sync::{Arc, Mutex, MutexGuard, lock};
+use glimmer_base::sync::{Arc, Mutex, MutexGuard, lock, unlocked};
 use std::ops::DerefMut;
 
 /// An access mode.
@@ -43,6 +43,11 @@ pub trait Gate<S>: Send {
 
     /// A second key to the gate, if there may be one.
     fn share(&self) -> Option<Self>
+    where
+        Self: Sized;
+
+    /// The state, if this is the only key to the gate.
+    fn into_state(self) -> Option<S>
     where
         Self: Sized;
 }
@@ -98,6 +103,10 @@ impl<S: Send> Gate<S> for Owned<S> {
     fn share(&self) -> Option<Self> {
         None
     }
+
+    fn into_state(self) -> Option<S> {
+        Some(self.0)
+    }
 }
 
 /// A gate that many hold and one at a time passes.
@@ -120,5 +129,9 @@ impl<S: Send> Gate<S> for Locked<S> {
 
     fn share(&self) -> Option<Self> {
         Some(Locked(self.0.clone()))
+    }
+
+    fn into_state(self) -> Option<S> {
+        Arc::try_unwrap(self.0).ok().map(unlocked)
     }
 }

@@ -109,6 +109,44 @@ impl<T: Table, O: ChangeObserver> Executor<T, O> {
     }
 }
 
+impl<T: Table, O: ChangeObserver> Executor<T, O> {
+    /// Divides the engine into its handles to the partitions and the rest.
+    pub(crate) fn divide(self) -> (Partitions<T>, Rest<O>) {
+        let rest = Rest {
+            participant: self.participant,
+            flushes: self.flushes,
+            tally: self.tally,
+            figures: self.figures,
+            uniques: self.uniques,
+            tap: self.tap,
+        };
+        (self.partitions, rest)
+    }
+
+    /// The engine with these handles. Its figures are those of the engine that the rest is of.
+    pub(crate) fn unite(partitions: Partitions<T>, rest: Rest<O>) -> Self {
+        Executor {
+            partitions,
+            participant: rest.participant,
+            flushes: rest.flushes,
+            tally: rest.tally,
+            figures: rest.figures,
+            uniques: rest.uniques,
+            tap: rest.tap,
+        }
+    }
+}
+
+/// An engine without its handles to the partitions.
+pub(crate) struct Rest<O: ChangeObserver> {
+    participant: Participant,
+    flushes: Arc<FlushClock>,
+    tally: Arc<LiveTally>,
+    figures: Arc<WorkerFigures>,
+    uniques: Uniques,
+    tap: Arc<Tap<O>>,
+}
+
 impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
     fn layout(&self) -> Layout {
         self.partitions.layout()

@@ -7,7 +7,7 @@ use glimmer_proto::text::{Admin, Detail, Dump, dump, lines};
 
 use crate::admin::dump::DumpGuard;
 use crate::admin::long_reply::LongReply;
-use crate::admin::switch;
+use crate::admin::switch::{self, Switch, Wanted};
 use crate::core::Core;
 
 mod control;
@@ -100,7 +100,7 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, core: &mut Core) 
             say(lines::OK);
         }
         Admin::Dump(_) | Admin::Watch(_) => unreachable!("they take the burst's own hand"),
-        Admin::Dispatch(policy) => match switch::to_policy(policy, core) {
+        Admin::Dispatch(words) => match switch_to(words, core) {
             Ok(switch) => return Outcome::LongReply(LongReply::Switch(switch)),
             Err(reason) => say(&format!("CLIENT_ERROR dispatch: {reason}\r\n")),
         },
@@ -112,6 +112,12 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, core: &mut Core) 
         }
     }
     Outcome::Done
+}
+
+/// Begins to put the policy and the access mode in force that these words name.
+fn switch_to(words: [&[u8]; 2], core: &Core) -> Result<Switch, String> {
+    let settings = &core.shared.config.dispatch_settings;
+    switch::begin(Wanted::parse(words, settings)?, &core.shared, core.now)
 }
 
 /// Whether what happens is to be shown to a client; if not it is told why.

@@ -1,13 +1,22 @@
-//! Putting another dispatch policy in force while the server runs.
+//! Putting another dispatch policy or access mode in force while the server runs.
 
 use std::sync::Arc;
 
+use glimmer_base::Moment;
 use glimmer_base::sync::Ordering;
+use glimmer_dispatch::{AccessMode, Policy, Settings};
 
-use crate::core::Core;
 use crate::shared::Shared;
 
-/// A policy that is being put in force. It is complete when every worker goes by its plan.
+/// What a client wants to be in force. What it does not name stays.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    pub policy: Option<Arc<dyn Policy>>,
+    pub access: Option<AccessMode>,
+}
+
+/// A policy or an access mode that is being put in force. It is complete when every worker goes by
+/// its plan.
 pub(crate) struct Switch {
     shared: Arc<Shared>,
     /// The version of the plan.
@@ -22,23 +31,88 @@ impl Switch {
     }
 }
 
-/// Begins to put the policy of this name in force.
+impl Wanted {
+    /// What the words of a command name: a policy, an access mode, or both in this order.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with them.
+    pub fn parse(words: [&[u8]; 2], settings: &Settings) -> Result<Wanted, String> {
+        let [first, second] = words.map(|word| str::from_utf8(word).unwrap_or("?"));
+        if second.is_empty()
+            && let Ok(access) = first.parse()
+        {
+            return Ok(Wanted {
+                policy: None,
+                access: Some(access),
+            });
+        }
+        let policy = glimmer_dispatch::named(first, settings)?;
+        let access = match second {
+            "" => None,
+            name => Some(
+                name.parse()
+                    .map_err(|known| format!("an access mode is {known}"))?,
+            ),
+        };
+        Ok(Wanted {
+            policy: Some(policy),
+            access,
+        })
+    }
+}
+
+/// Begins to put in force what is wanted.
 ///
 /// # Errors
 ///
 /// The reason why it cannot be.
-pub(crate) fn to_policy(name: &[u8], core: &Core) -> Result<Switch, String> {
-    let name = str::from_utf8(name).map_err(|_| "a policy's name is text".to_owned())?;
-    let settings = &core.shared.config.dispatch_settings;
-    let policy = glimmer_dispatch::named(name, settings)?;
-    if !core.is_alone {
-        policy.check(core.engine.layout().access)?;
-        policy.check_workers(core.shared.workers())?;
+pub(crate) fn begin(wanted: Wanted, shared: &Arc<Shared>, now: Moment) -> Result<Switch, String> {
+    let plans = &shared.plans;
+    let policy = wanted.policy.unwrap_or_else(|| plans.policy());
+    let access_now = plans.access();
+    // One worker shares nothing, and its access mode makes no difference.
+    let access = match shared.is_alone() {
+        true => access_now,
+        false => wanted.access.unwrap_or(access_now),
+    };
+    if !shared.is_alone() {
+        check(&*policy, access, shared)?;
     }
-    let version = core.shared.plans.switch(policy, core.now.ms);
-    core.shared.wake_all();
+    let version = match access == access_now {
+        true => plans.switch(policy, now.ms),
+        false if !shared.engines.is_idle() => None,
+        false => plans.begin_access(policy, access),
+    };
+    let version = version.ok_or("the access mode is being changed; try again")?;
+    shared.wake_all();
     Ok(Switch {
-        shared: core.shared.clone(),
+        shared: shared.clone(),
         version,
     })
+}
+
+/// Whether the policy works with the access mode, and the server can have it.
+fn check(policy: &dyn Policy, access: AccessMode, shared: &Shared) -> Result<(), String> {
+    if let Err(reason) = policy.check(access) {
+        // The rest of the reason is for the command line.
+        let reason = reason.split(';').next().unwrap_or_default();
+        let name = policy.name();
+        return Err(format!(
+            "{reason}: change the access mode too (dispatch {name} crcw), or say dispatch keyhash"
+        ));
+    }
+    policy.check_workers(shared.workers())?;
+    let config = &shared.config;
+    let has_one_port = config
+        .native
+        .as_ref()
+        .is_some_and(|native| native.single_port);
+    if access != AccessMode::Crcw && has_one_port {
+        return Err("clients of one native port need crcw (--native-single-port)".to_owned());
+    }
+    if access != shared.plans.access() && config.access_modes.is_none() {
+        return Err("this server cannot change its access mode".to_owned());
+    }
+    Ok(())
 }

@@ -3,6 +3,7 @@
 //!
 //! | file | idea |
 //! | --- | --- |
+//! | [`exchange`] | where all workers hand in what is to be replaced in all at once |
 //! | [`published`] | a value that one thread replaces and many threads go by |
 //! | `ask` | what the plan is asked about a request |
 //! | `profile` | what one worker's requests were for, by size |
@@ -10,6 +11,7 @@
 
 #[cfg(not(loom))]
 pub(crate) mod ask;
+pub mod exchange;
 #[cfg(not(loom))]
 pub mod plans;
 #[cfg(not(loom))]

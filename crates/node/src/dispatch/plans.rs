@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crossbeam_utils::CachePadded;
 use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::sync::{AtomicU64, Mutex, lock};
-use glimmer_dispatch::{Controller, Histogram, Layout, Plan, Policy};
+use glimmer_dispatch::{AccessMode, Controller, Histogram, Layout, Plan, Policy};
 
 use super::profile::Profile;
 use super::published::Published;
@@ -25,6 +25,8 @@ pub(crate) struct Plans {
 /// What makes plans. Whoever changes it publishes the plan while holding its lock.
 struct Control {
     layout: Layout,
+    /// The access mode that is being put in force.
+    next_access: Option<AccessMode>,
     policy: Arc<dyn Policy>,
     controller: Option<Controller>,
     /// The workers' profiles when the epoch began.
@@ -37,6 +39,8 @@ struct Control {
 pub struct DispatchView {
     /// The policy in force.
     pub policy: Arc<dyn Policy>,
+    /// The access mode of the store.
+    pub access: AccessMode,
     /// The plan that it has made last.
     pub plan: Arc<Plan>,
     /// How often a plan has replaced another one since the server began.
@@ -63,6 +67,7 @@ impl Plans {
             epoch_end_ms: AtomicU64::new(now_ms + epoch_ms),
             control: Mutex::new(Control {
                 layout,
+                next_access: None,
                 policy,
                 controller,
                 counted: Histogram::default(),
@@ -133,18 +138,64 @@ impl Plans {
         is_new
     }
 
-    /// Puts another policy in force, whose access mode has been checked. Returns the version of its
-    /// first plan. The caller wakes the workers.
-    pub fn switch(&self, policy: Arc<dyn Policy>, now_ms: u64) -> u64 {
+    /// Puts another policy in force, which works with the access mode. Returns the version of its
+    /// first plan; `None` while the access mode changes. The caller wakes the workers.
+    pub fn switch(&self, policy: Arc<dyn Policy>, now_ms: u64) -> Option<u64> {
         let mut control = lock(&self.control);
-        control.controller = policy.controller(control.layout);
+        if control.next_access.is_some() {
+            return None;
+        }
+        control.policy = policy;
+        Some(self.begin(&mut control, now_ms))
+    }
+
+    /// Begins to put another access mode in force, and then a policy that works with it: publishes
+    /// the interim plan. Returns the version of the policy's first plan, which is the next one;
+    /// `None` if the access mode is already being changed. The caller wakes the workers.
+    pub fn begin_access(&self, policy: Arc<dyn Policy>, access: AccessMode) -> Option<u64> {
+        let mut control = lock(&self.control);
+        if control.next_access.is_some() {
+            return None;
+        }
+        control.next_access = Some(access);
+        control.controller = None;
+        control.policy = policy;
+        Some(self.plan.replace(Plan::interim(control.layout)) + 1)
+    }
+
+    /// The access mode that is being put in force.
+    pub fn next_access(&self) -> Option<AccessMode> {
+        lock(&self.control).next_access
+    }
+
+    /// The engines have the next access mode: the policy's plan follows. The caller wakes the
+    /// workers.
+    pub fn end_access(&self, now_ms: u64) {
+        let mut control = lock(&self.control);
+        if let Some(access) = control.next_access.take() {
+            control.layout.access = access;
+            self.begin(&mut control, now_ms);
+        }
+    }
+
+    /// Publishes the first plan of the policy. Returns its version.
+    fn begin(&self, control: &mut Control, now_ms: u64) -> u64 {
+        control.controller = control.policy.controller(control.layout);
         control.counted = self.requests();
         control.epochs = 0;
         let epoch_ms = control.controller.as_ref().map_or(0, Controller::epoch_ms);
         self.epoch_end_ms.store(now_ms + epoch_ms, Relaxed);
-        let plan = policy.plan(control.layout);
-        control.policy = policy;
-        self.plan.replace(plan)
+        self.plan.replace(control.policy.plan(control.layout))
+    }
+
+    /// The policy in force, or that is being put in force.
+    pub fn policy(&self) -> Arc<dyn Policy> {
+        lock(&self.control).policy.clone()
+    }
+
+    /// The access mode that the engines have.
+    pub fn access(&self) -> AccessMode {
+        lock(&self.control).layout.access
     }
 
     /// What there is to show.
@@ -153,6 +204,7 @@ impl Plans {
         let (version, plan) = self.plan.take();
         DispatchView {
             policy: control.policy.clone(),
+            access: control.layout.access,
             plan,
             version,
             taken: self.taken.iter().map(|taken| taken.load(Relaxed)).collect(),

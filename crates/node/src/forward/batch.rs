@@ -87,6 +87,8 @@ pub(crate) struct ForwardedBatch {
     kinds: [Option<OutcomeKind>; BATCH_MAX],
     /// How often the owner has had it.
     trips: u32,
+    /// It may have requests for another worker than the owner of their partitions.
+    pub is_beside_owners: bool,
     /// Bytes of memory behind the batch that its home worker has counted.
     counted: usize,
 }
@@ -105,6 +107,7 @@ impl ForwardedBatch {
             ends: [0; BATCH_MAX],
             kinds: [None; BATCH_MAX],
             trips: 0,
+            is_beside_owners: false,
             counted: 0,
         }
     }

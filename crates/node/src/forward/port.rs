@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use glimmer_base::Keyhash;
 use glimmer_base::limits::{BUFFER_BYTES, FORWARD_BATCHES_PER_PEER, FORWARD_BATCHES_PER_TURN_MAX};
+use glimmer_dispatch::Plan;
 use glimmer_proto::Request;
 
 use super::batch::{Asker, CompletionTag, ForwardedBatch};
@@ -54,6 +55,10 @@ pub(crate) struct Port {
     datagrams_sent: u64,
     datagram_batches_sent: u64,
     batches_run: u64,
+    /// Under the plan, requests are forwarded to others than the owners of their partitions.
+    is_beside_owners: bool,
+    /// Batches with such requests that are not answered yet.
+    beside_owners: usize,
 }
 
 /// Connects all workers with each other.
@@ -70,6 +75,8 @@ pub(crate) fn connect(doorbells: &[Arc<Doorbell<EventBell>>]) -> Vec<Port> {
         datagrams_sent: 0,
         datagram_batches_sent: 0,
         batches_run: 0,
+        is_beside_owners: false,
+        beside_owners: 0,
     };
     let mut ports: Vec<Port> = (0..workers).map(port).collect();
     for a in 0..workers {
@@ -128,6 +135,17 @@ impl Port {
         self.peers[worker]
             .as_mut()
             .expect("no worker crosses over to itself")
+    }
+
+    /// Requests are forwarded by this plan from now on. Nothing is being filled.
+    pub fn note_plan(&mut self, plan: &Plan) {
+        self.is_beside_owners = !plan.keeps_order();
+    }
+
+    /// Whether requests are not answered yet that were forwarded to others than the owners of their
+    /// partitions.
+    pub fn awaits_others_than_owners(&self) -> bool {
+        self.beside_owners > 0
     }
 
     /// Whether a request for `owner` can be put into a batch.
@@ -205,6 +223,8 @@ impl Port {
                     continue;
                 }
                 batch.recharge(&mut self.bytes);
+                batch.is_beside_owners = self.is_beside_owners;
+                self.beside_owners += usize::from(self.is_beside_owners);
                 self.batches_sent += 1;
                 self.datagram_batches_sent += u64::from(batch.has_datagrams());
                 peer.send(batch);
@@ -266,6 +286,7 @@ impl Port {
     /// replies.
     fn take_home(&mut self, worker: usize, mut batch: Box<ForwardedBatch>) {
         if batch.is_answered() {
+            self.beside_owners -= usize::from(batch.is_beside_owners);
             batch.reset(BUFFER_BYTES);
             batch.recharge(&mut self.bytes);
             self.peer(worker).free.push(batch);

@@ -112,6 +112,13 @@ impl Packets {
         is_native
     }
 
+    /// The worker goes by another plan from now on.
+    pub fn note_plan(&mut self, core: &Core) {
+        if let Some(native) = &mut self.native {
+            native.note_plan(core);
+        }
+    }
+
     /// Answers native datagrams that came in elsewhere.
     pub fn answer_forwarded(&mut self, batch: &ForwardedBatch, core: &mut Core) {
         if let Some(native) = &mut self.native {

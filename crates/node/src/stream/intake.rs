@@ -127,6 +127,11 @@ impl<'a> Intake<'_, 'a> {
             false => tools.core.seed.keyhash(request.key),
         };
         let decision = match tools.core.is_alone || self.member.is_visitor {
+            true if tools.core.plan.keeps_order() && self.member.is_visitor => {
+                // The plan has changed: the request belongs to the owner of its key.
+                self.member.rewind(input, self.member.steps);
+                return Break(Stop::AtHome);
+            }
             true => Decision::Run,
             false => destination(self.member, keyhash, ask(&request.verb), tools.core),
         };
@@ -257,8 +262,13 @@ fn keyhash_of_decoded(request: &Request<'_>, core: &Core) -> Keyhash {
 /// The worker that executes a member's request, where there are several.
 #[inline]
 fn destination(member: &Member, keyhash: Keyhash, ask: Ask, core: &Core) -> Decision {
-    if let Some(worker) = member.hand_to {
-        return Decision::HandTo(worker.into());
+    if let Some(worker) = member.hand_to.map(usize::from)
+        && core
+            .plan
+            .layout()
+            .may_run(worker, keyhash, ask == Ask::Read)
+    {
+        return Decision::HandTo(worker);
     }
     let decision = core.plan.on_arrival(core.me, keyhash, ask);
     if decision == Decision::Run

@@ -9,8 +9,10 @@
 //! | `sources` | what the worker waits for beside its connections |
 //! | `forwarded` | what comes in from other workers |
 //! | `wait` | how long the worker may sleep |
+//! | `access` | its part in a change of the access mode |
 //! | `drain` | how a worker leaves |
 
+mod access;
 mod drain;
 mod forwarded;
 mod sources;
@@ -22,6 +24,8 @@ use std::time::Duration;
 
 use glimmer_base::Moment;
 use glimmer_base::limits::NATIVE_IDLE_TURNS_MAX;
+use glimmer_base::sync::park;
+use glimmer_dispatch::Plan;
 use glimmer_engine::Engine;
 use glimmer_transport::Poller;
 
@@ -41,6 +45,7 @@ use crate::stream::accept::Acceptor;
 use crate::stream::journey::Travels;
 pub use wait::Rest;
 
+use access::Stage;
 use drain::Drain;
 use sources::{Source, SourceList};
 
@@ -61,6 +66,8 @@ pub(crate) struct Worker {
     drain: Drain,
     /// It has said that it sleeps.
     is_resting: bool,
+    /// Where it is in a change of the access mode.
+    stage: Stage,
     /// Turns that may find nothing to do before the worker sleeps.
     idle_turns_left: u32,
     /// When timers were last looked at, in milliseconds since the epoch.
@@ -106,6 +113,7 @@ impl Worker {
             crawler: Crawler::default(),
             drain: Drain::default(),
             is_resting: false,
+            stage: Stage::Serving,
             idle_turns_left: 0,
             ticked_ms: now.ms,
             core: Core {
@@ -129,6 +137,7 @@ impl Worker {
                 shared,
             },
         };
+        worker.port.note_plan(&worker.core.plan);
         worker.watch_sources()?;
         Ok(worker)
     }
@@ -150,7 +159,10 @@ impl Worker {
     pub fn run(mut self) {
         let clock = self.core.shared.config.clock.clone();
         loop {
-            self.wait();
+            match self.has_handed_in() {
+                true => park(),
+                false => self.wait(),
+            }
             if !self.turn(clock.now()) {
                 return;
             }
@@ -160,17 +172,33 @@ impl Worker {
     /// Does what there is to do at a moment. Returns whether the worker goes on.
     #[inline(always)]
     pub fn turn(&mut self, now: Moment) -> bool {
+        if self.has_handed_in() {
+            self.take_engine_back();
+            return true;
+        }
         self.core.now = now;
         self.core.now.ms += self.core.shared.switches.ahead_ms();
         if let Some(before) = self.core.follow_plan() {
-            self.streams.note_plan(&before, &mut self.core);
+            self.note_plan(&before);
         }
         self.take_events();
         self.take_from_workers();
         self.serve_streams();
         self.look_at_timers();
         self.show();
+        if self.core.plan.is_interim() {
+            self.prepare_access();
+        }
         self.goes_on()
+    }
+
+    /// The worker goes by another plan than this one from now on.
+    #[cold]
+    #[inline(never)]
+    fn note_plan(&mut self, before: &Plan) {
+        self.port.note_plan(&self.core.plan);
+        self.streams.note_plan(before, &mut self.core);
+        self.packets.note_plan(&self.core);
     }
 
     /// Bytes of memory that connections hold.

@@ -31,6 +31,9 @@ impl Worker {
     /// here on.
     #[inline(always)]
     pub fn rest(&mut self) -> Rest {
+        if self.has_handed_in() {
+            return Rest::Busy;
+        }
         let busy_poll = self.core.shared.config.busy_poll;
         if self.is_busy() || self.idle_turns_left > 0 || busy_poll {
             self.idle_turns_left = self.idle_turns_left.saturating_sub(1);
@@ -69,6 +72,7 @@ impl Worker {
             || core.shared.has_mail(core.me)
             || self.streams.has_travellers(core)
             || core.has_another_plan()
+            || self.can_hand_in()
             || self.is_told_to_stop()
             || self.crawler.is_asked(core)
             || self.has_news_of_drain()

@@ -1,6 +1,7 @@
 //! An engine over plain hash maps, and what tests need to talk to a node.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -11,7 +12,7 @@ use glimmer_base::limits::{REPLY_BYTES_HIGH, REPORT_BYTES_HIGH, TURN_REQUESTS_MA
 use glimmer_base::{Moment, Seed};
 pub use glimmer_dispatch::AccessMode as Access;
 use glimmer_dispatch::{Layout, POLICIES, PartitionMap, Policy, Settings};
-use glimmer_engine::{Done, Engine, Figures, Job, ListCursor, Listed, Outlet, Status};
+use glimmer_engine::{Done, Engine, Figures, Job, ListCursor, Listed, Outlet, Rebuild, Status};
 use glimmer_node::{Address, AdminHandler, Node, NodeConfig, Observers, Permits, SystemClock};
 use glimmer_proto::text::{Limits, Reply, Shutdown, emit, lines};
 use glimmer_proto::{Accepts, Form, Request, StoreMode, Verb};
@@ -87,6 +88,22 @@ impl MapEngine {
         }
         execute(&mut table, &job.request, out);
         Status::Done
+    }
+}
+
+/// Changes the access mode of a store of [`MapEngine`]s.
+#[derive(Debug)]
+pub struct MapModes;
+
+impl Rebuild for MapModes {
+    fn rebuild(&self, engines: Vec<Box<dyn Engine>>, access: Access) -> Vec<Box<dyn Engine>> {
+        let change = |engine: Box<dyn Engine>| -> Box<dyn Engine> {
+            let engine: Box<dyn Any> = engine;
+            let mut engine = engine.downcast::<MapEngine>().unwrap();
+            engine.access = access;
+            engine
+        };
+        engines.into_iter().map(change).collect()
     }
 }
 
@@ -231,6 +248,7 @@ pub fn config() -> NodeConfig {
     NodeConfig {
         dispatch: Arc::new(POLICIES[0]),
         dispatch_settings: Settings::DEFAULT,
+        access_modes: Some(Arc::new(MapModes)),
         packets: TRANSPORTS[0],
         listen: vec![Address::Tcp("127.0.0.1:0".parse().unwrap())],
         listen_names: Vec::new(),

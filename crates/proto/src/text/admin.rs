@@ -43,7 +43,7 @@ fn rare<'a>(line: &Line<'a>, words: &Words<'a>) -> Step<'a> {
             Some(seconds) => Ok(Admin::AdvanceClock { seconds }),
             None => Err(lines::ERROR),
         },
-        b"dispatch" if words.count() <= 2 => Ok(Admin::Dispatch(words.at(1))),
+        b"dispatch" if words.count() <= 3 => Ok(Admin::Dispatch([words.at(1), words.at(2)])),
         b"slabs" => Err(slabs(words)),
         b"lru" => Err(lines::ERROR),
         // Answers a browser or a scanner by closing.

@@ -116,9 +116,10 @@ pub enum Admin<'a> {
         /// The client wants no reply.
         quiet: bool,
     },
-    /// Put another dispatch policy in force (`dispatch POLICY`) and answer `OK` when every worker
-    /// goes by it, or say why not. Contains the word after `dispatch`, or nothing.
-    Dispatch(&'a [u8]),
+    /// Put another dispatch policy or access mode in force (`dispatch POLICY`, `dispatch ACCESS` or
+    /// `dispatch POLICY ACCESS`) and answer `OK` when every worker goes by it, or say why not.
+    /// Contains the words after `dispatch`; those that are missing are empty.
+    Dispatch([&'a [u8]; 2]),
     /// Remove expired items in the background and answer `OK` (`lru_crawler crawl`).
     Crawl,
     /// Send unsent replies, then close.

@@ -14,6 +14,7 @@ pub(super) fn write(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     };
     let on_plan = view.taken.iter().filter(|&&taken| taken == view.version);
     lines.put("policy", view.policy.name());
+    lines.put("access", view.access);
     lines.put("plan_version", view.version);
     lines.put("workers_on_plan", on_plan.count());
     lines.put("epochs", view.epochs);

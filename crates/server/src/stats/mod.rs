@@ -15,7 +15,7 @@ mod settings;
 mod workers;
 
 use crate::auth::AuthFile;
-use crate::config::{Config, Mode};
+use crate::config::{AccessMode, Config, Mode};
 use crate::log::Log;
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::Moment;
@@ -74,6 +74,13 @@ struct Snapshot<'a> {
 }
 
 impl ServerAdmin {
+    /// The access mode of the tables, which an operator can change while the server runs.
+    fn access(&self) -> AccessMode {
+        let node = self.node.get();
+        let view = node.and_then(|node| node.figures.dispatch());
+        view.map_or(self.config.table_access(), |view| view.access)
+    }
+
     /// Creates the admin handler of a store. `log` receives the levels that clients set with
     /// `verbosity`.
     pub fn new(

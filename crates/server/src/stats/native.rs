@@ -16,7 +16,7 @@ pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     lines.put("version", VERSION);
     lines.put("directory", rules.directory_version);
     lines.put("mode", admin.config.mode);
-    lines.put("access", admin.config.table_access());
+    lines.put("access", admin.access());
     lines.put("direction", admin.config.native_direction);
     lines.put("partitions", rules.layout.map.partitions());
     lines.put("cores", rules.workers());

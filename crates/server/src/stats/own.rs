@@ -20,7 +20,7 @@ const SERVER: &[Statistic<OfServer>] = &[
     ("mode", "`cache`, or `store`, in which nothing is evicted",
         |now| show(now.admin.config.mode)),
     ("access", "the access mode of the tables: that of `--access`, or `erew` with one worker",
-        |now| show(now.admin.config.table_access())),
+        |now| show(now.admin.access())),
     ("table", "the data structure of a partition (`--table`)",
         |now| show(now.admin.config.table)),
     ("evict", "the eviction rule, `none` in store mode",

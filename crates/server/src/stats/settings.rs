@@ -166,7 +166,11 @@ fn own(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     lines.put("glimmer_tcp_keepalive", seconds(config.liveness.keepalive));
     let user_timeout = seconds(config.liveness.user_timeout);
     lines.put("glimmer_tcp_user_timeout", user_timeout);
-    lines.put("glimmer_access", config.access);
+    let access = match config.workers {
+        1 => config.access,
+        _ => admin.access(),
+    };
+    lines.put("glimmer_access", access);
     lines.put("glimmer_dispatch", admin.dispatch());
     lines.put("glimmer_table", config.table);
     lines.put("glimmer_evict", config.eviction());

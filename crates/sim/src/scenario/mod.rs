@@ -28,8 +28,8 @@ pub struct Scenario {
     pub stalls: Vec<Stall>,
     /// Pauses of the whole machine: when, and for how long, in microseconds.
     pub clock_steps: Vec<(u64, u64)>,
-    /// Dispatch policies that are put in force: when, in microseconds, and which.
-    pub switches: Vec<(u64, &'static dyn Policy)>,
+    /// Dispatch policies and access modes that are put in force: when, in microseconds, and which.
+    pub switches: Vec<(u64, (&'static dyn Policy, AccessMode))>,
 }
 
 /// A server.
@@ -203,7 +203,8 @@ impl Scenario {
             true => (0..rng.random_range(1..=SWITCHES_MAX))
                 .map(|_| {
                     let at_us = rng.random_range(0..200_000);
-                    (at_us, server::dispatch(&mut rng, server.access))
+                    let access = server::access(&mut rng);
+                    (at_us, (server::dispatch(&mut rng, access), access))
                 })
                 .collect(),
             false => Vec::new(),

@@ -52,9 +52,8 @@ pub fn draw(rng: &mut SmallRng) -> ServerPlan {
         Mode::Cache if rng.random_bool(0.3) => TableKind::Memc3,
         _ => TableKind::Mica,
     };
-    let accesses = [AccessMode::Erew, AccessMode::Crew, AccessMode::Crcw];
     let is_tight = rng.random_bool(0.3);
-    let access = *accesses.choose(rng).expect("not empty");
+    let access = access(rng);
     ServerPlan {
         workers: *[1, 2, 3, 4, 4].choose(rng).expect("not empty"),
         mode,
@@ -67,6 +66,11 @@ pub fn draw(rng: &mut SmallRng) -> ServerPlan {
         turn_requests: if rng.random_bool(0.3) { 2 } else { 20 },
         directs_native: rng.random_bool(0.3),
     }
+}
+
+/// An access mode.
+pub fn access(rng: &mut SmallRng) -> AccessMode {
+    *AccessMode::ALL.choose(rng).expect("not empty")
 }
 
 /// A policy that works with the access mode.

@@ -82,6 +82,14 @@ pub struct Writer<'a, D: Design> {
     lead: (Keyhash, HomeIn<D::Heap>),
 }
 
+/// A table without its access mode: what every core may see of it, its writer's state, and the
+/// writer's place among the batches.
+pub struct Parts<H: Heap, S> {
+    shared: Arc<Shared<H>>,
+    state: S,
+    seat: Seat,
+}
+
 impl<D: Design> Owner<D> {
     pub(crate) fn of(shared: Shared<D::Heap>, state: D::State) -> Self {
         Owner {
@@ -114,6 +122,7 @@ impl<D: Design> Table for Owner<D> {
     type Writer<'a> = Writer<'a, D>;
     type Home = HomeIn<D::Heap>;
     type Reader = Reader<D::Heap>;
+    type Parts = Parts<D::Heap, D::State>;
 
     /// # Memory that one writer gives up and another overwrites
     ///
@@ -160,6 +169,22 @@ impl<D: Design> Table for Owner<D> {
             gate: self.gate.share()?,
             seat: self.seat.of_worker(worker),
         })
+    }
+
+    fn into_parts(self) -> Option<Self::Parts> {
+        Some(Parts {
+            shared: self.shared,
+            state: self.gate.into_state()?,
+            seat: self.seat,
+        })
+    }
+
+    fn of_parts(parts: Self::Parts) -> Self {
+        Owner {
+            shared: parts.shared,
+            gate: Gate::new(parts.state),
+            seat: parts.seat,
+        }
     }
 
     fn observe(&mut self, tap: std::sync::Arc<Tap<dyn RemovalObserver>>) {

@@ -24,7 +24,7 @@ pub use common::Common;
 pub use config_error::ConfigError;
 pub(crate) use figures::Counters;
 pub use figures::{Ages, Counts};
-pub use handles::{Design, Owner, Writer};
+pub use handles::{Design, Owner, Parts, Writer};
 pub use read::{Found, Reader};
 pub use shared::{Chain, Fetched, Heap, Index, Ledger, Shared, State};
 
@@ -41,6 +41,8 @@ pub trait Table: Send + Sized + 'static {
     type Home: Copy + Default;
     /// The reading side for other cores.
     type Reader: TableReader<Home = Self::Home>;
+    /// The table without its access mode. Tables that differ in nothing else have the same parts.
+    type Parts: Send;
 
     /// Begins work on the partition at a time when `flushes` flushes were due: the partition
     /// catches up with them first.
@@ -58,6 +60,13 @@ pub trait Table: Send + Sized + 'static {
 
     /// A second writing side, for another worker, if the access mode allows that.
     fn share(&self, worker: usize) -> Option<Self>;
+
+    /// The table without its access mode, if this is its only writing side. No other thread may
+    /// read it meanwhile, and none may go on to use a reader that it was given.
+    fn into_parts(self) -> Option<Self::Parts>;
+
+    /// The table that has these parts, under this access mode.
+    fn of_parts(parts: Self::Parts) -> Self;
 
     /// Reports what leaves the table to this observer. Only before the table is shared.
     ///

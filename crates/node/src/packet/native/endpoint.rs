@@ -117,6 +117,11 @@ impl NativeEndpoint {
         }
     }
 
+    /// Goes by other rules from now on, for the same partitions.
+    pub(crate) fn set_rules(&mut self, rules: Rules) {
+        self.admission.rules = rules;
+    }
+
     /// What was counted.
     pub fn figures(&self) -> NativeFigures {
         NativeFigures {

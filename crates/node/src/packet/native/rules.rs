@@ -1,7 +1,7 @@
 //! The configuration that the workers of a node share for serving native clients.
 
 use glimmer_base::Seed;
-use glimmer_dispatch::{AccessMode, Layout};
+use glimmer_dispatch::{AccessMode, Layout, Plan};
 use glimmer_proto::native::directory::{Access, Direction, Mode};
 use std::net::SocketAddr;
 
@@ -44,6 +44,16 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// The rules under a plan. The version of the directory stays: to clients, another one means
+    /// that the server was started again and knows none of their mutations. A client that is told
+    /// that it has directed a request wrongly asks for the directory.
+    pub fn under(self, plan: &Plan) -> Rules {
+        Rules {
+            layout: *plan.layout(),
+            ..self
+        }
+    }
+
     /// Number of workers.
     pub fn workers(&self) -> usize {
         self.layout.map.cores()

@@ -51,6 +51,14 @@ impl NativeServer {
         }
     }
 
+    /// The worker goes by another plan, and possibly another engine, from now on.
+    pub fn note_plan(&mut self, core: &Core) {
+        self.by_keyhash = Plan::by_keyhash(core.engine.layout());
+        if let Some(native) = &core.shared.config.native {
+            self.endpoint.set_rules(native.rules.under(&core.plan));
+        }
+    }
+
     /// Publishes the counts since the last call.
     fn publish(&mut self, tally: &mut Tally) {
         let figures = self.endpoint.figures();
