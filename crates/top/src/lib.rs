@@ -10,6 +10,7 @@ mod link;
 mod plain;
 mod sample;
 mod screen;
+mod sizes;
 mod text;
 mod watch;
 
@@ -38,9 +39,15 @@ pub fn main() -> ExitCode {
 /// Watch a running server in the terminal
 ///
 /// Shows requests per second by kind, the hit ratio, items and memory, evictions,
-/// connections, the load of every worker, and the latency of a small request that
-/// this program sends now and then (`version`, which touches no item). It also
-/// watches memcached, as far as memcached's `stats` go.
+/// connections, the load of every worker with its role and its queue (waiting now,
+/// and at most), requests by the size of their values, and the latency of a small
+/// request that this program sends now and then (`version`, which touches no item).
+/// It also watches memcached, as far as memcached's `stats` go.
+///
+/// Times by size are those of a sample of the requests of the last 30 to 60 seconds,
+/// from the turn in which a worker received them until the reply was written. If the
+/// server does not count requests by size (see `--dispatch`), rates and shares by size
+/// are estimated from that sample.
 ///
 /// `q` quits. If the output is not a terminal, it prints one line per interval.
 /// If the server stops, it tries again in every interval. A small terminal shows

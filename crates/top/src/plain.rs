@@ -139,13 +139,27 @@ fn report(view: &View) -> String {
         say("cores busy", format!("{cores:.2}"));
     }
     for (number, worker) in interval.workers.iter().enumerate() {
-        let value = format!(
+        let mut value = format!(
             "{} busy, {} requests/s, {} connections",
             percent(worker.load),
             count(worker.requests_per_s),
             worker.connections
         );
+        if let Some(role) = &worker.role {
+            value += &format!(", role {role}");
+        }
+        if let Some([now, most]) = worker.queue {
+            value += &format!(", {now} waiting, {most} at most");
+        }
         say(&format!("  worker {number}"), value);
+    }
+    if let Some(bytes) = interval.large_from_bytes {
+        say("large from", memory(bytes as f64));
+    }
+    for row in &interval.sizes {
+        let [below, rate, p99, share, p50] = row.cells();
+        let value = format!("{rate} requests/s, {share}, p50 {p50}, p99 {p99}");
+        say(&format!("  < {below}"), value);
     }
     say("round trip", latency(view.latency).join(", "));
     for (key, times) in &interval.hot {
@@ -157,7 +171,10 @@ fn report(view: &View) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::Interval;
+    use crate::{
+        sample::{Interval, Worker},
+        sizes::SizeRow,
+    };
 
     #[test]
     fn a_line_has_a_cell_for_every_head() {
@@ -178,6 +195,38 @@ mod tests {
         );
         let cells: Vec<&str> = line.split_whitespace().take(4).collect();
         assert_eq!(cells, ["12k", "12k", "345", "90.0%"]);
+    }
+
+    #[test]
+    fn sizes_and_roles_are_reported_only_if_the_server_does() {
+        let mut view = View::default();
+        assert!(!report(&view).contains("large from"));
+        view.interval = Interval {
+            large_from_bytes: Some(2048),
+            sizes: vec![SizeRow {
+                below_bytes: 1 << 20,
+                share: 0.25,
+                requests_per_s: 40.0,
+                percentiles_us: Some([350.0, 1200.0]),
+            }],
+            workers: vec![Worker {
+                load: Some(0.5),
+                requests_per_s: 12.0,
+                connections: 3,
+                role: Some("large".to_owned()),
+                queue: Some([1, 4]),
+            }],
+            ..Interval::default()
+        };
+        let report = report(&view);
+        for line in [
+            "large from     2.0 KiB",
+            "  < 1.0 MiB    40 requests/s, 25.0%, p50 350 µs, p99 1200 µs",
+            "  worker 0     50.0% busy, 12 requests/s, 3 connections, role large, 1 waiting, 4 at \
+             most",
+        ] {
+            assert!(report.lines().any(|other| other == line), "{report}");
+        }
     }
 
     #[test]

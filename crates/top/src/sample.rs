@@ -7,7 +7,10 @@ use std::{
 
 use anyhow::Result;
 
-use super::link::Link;
+use super::{
+    link::Link,
+    sizes::{self, SizeRow},
+};
 
 /// A server's statistics at one point in time.
 #[derive(Clone, Debug)]
@@ -16,6 +19,7 @@ pub struct Sample {
     general: BTreeMap<String, String>,
     workers: BTreeMap<String, String>,
     own: BTreeMap<String, String>,
+    dispatch: BTreeMap<String, String>,
     hot: Vec<(String, String)>,
 }
 
@@ -38,7 +42,7 @@ const KINDS: [(&str, &[&str]); 8] = [
 const WHOLE_KINDS: [&str; 5] = ["get", "set", "delete", "incr/decr", "touch"];
 
 /// One worker in an interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Worker {
     /// CPU time as a share of the elapsed time, if the server reports it.
     pub load: Option<f64>,
@@ -46,6 +50,10 @@ pub struct Worker {
     pub requests_per_s: f64,
     /// Open connections.
     pub connections: u64,
+    /// What it does under the dispatch policy, if the server reports it.
+    pub role: Option<String>,
+    /// Connections that wait for it, now and at most.
+    pub queue: Option<[u64; 2]>,
 }
 
 /// How a server's memory is used, in bytes.
@@ -84,6 +92,10 @@ pub struct Interval {
     pub cores_busy: Option<f64>,
     /// Each worker, if the server reports them.
     pub workers: Vec<Worker>,
+    /// Requests by the size of their values, if the server reports them.
+    pub sizes: Vec<SizeRow>,
+    /// Requests for values of this many bytes and more are large.
+    pub large_from_bytes: Option<u64>,
     /// The most popular keys with their counts, if the server samples them.
     pub hot: Vec<(String, String)>,
 }
@@ -101,6 +113,7 @@ impl Sample {
             general,
             workers: ask("workers")?.into_iter().collect(),
             own: ask("glimmer")?.into_iter().collect(),
+            dispatch: ask("dispatch")?.into_iter().collect(),
             hot: ask("hotkeys")?,
         })
     }
@@ -149,10 +162,12 @@ impl Sample {
             Some(sample.seconds("rusage_user")? + sample.seconds("rusage_system")?)
         };
         let now = |name| self.number(name).unwrap_or(0);
+        // Starts from a positive zero: the sum of an empty list is negative zero.
+        let requests_per_s = whole.fold(0.0, |sum, (_, rate)| sum + rate);
+        let large_from = self.dispatch.get("large_from_bytes");
         Interval {
             about: self.about(),
-            // Starts from a positive zero: the sum of an empty list is negative zero.
-            requests_per_s: whole.fold(0.0, |sum, (_, rate)| sum + rate),
+            requests_per_s,
             kinds: kinds.clone(),
             hit_ratio: [
                 ratio(
@@ -170,6 +185,8 @@ impl Sample {
                 .zip(cpu(earlier))
                 .map(|(now, then)| (now - then).max(0.0) / passed_s),
             workers: self.workers(earlier, passed_s),
+            sizes: sizes::rows(&self.dispatch, &earlier.dispatch, passed_s, requests_per_s),
+            large_from_bytes: large_from.and_then(|bytes| bytes.parse().ok()),
             hot: self.hot.clone(),
         }
     }
@@ -209,12 +226,16 @@ impl Sample {
             format!("process {}", text("pid")),
             format!("up {}", humantime::format_duration(up)),
         ];
-        if let (Some(access), Some(evict)) = (self.own.get("access"), self.own.get("evict")) {
+        // Both can change while the server runs, and `stats glimmer` shows what it began with.
+        let access = self.dispatch.get("access").or(self.own.get("access"));
+        if let (Some(access), Some(evict)) = (access, self.own.get("evict")) {
             let full = match evict.as_str() {
                 "none" => "store",
                 rule => rule,
             };
-            about.insert(0, format!("glimmer {access} {full}"));
+            let policy = self.dispatch.get("policy");
+            let policy = policy.map_or(String::new(), |policy| format!(" {policy}"));
+            about.insert(0, format!("glimmer {access} {full}{policy}"));
         }
         about
     }
@@ -228,12 +249,19 @@ impl Sample {
             let (now, then) = (figure(self, worker, name)?, figure(earlier, worker, name)?);
             Some(now.saturating_sub(then) as f64 / passed_s)
         };
+        let dispatch =
+            |worker: usize, name: &str| self.dispatch.get(&format!("worker:{worker}:{name}"));
+        let queued = |worker, name| dispatch(worker, name)?.parse::<u64>().ok();
         (0..)
             .map_while(|worker| {
                 Some(Worker {
                     connections: figure(self, worker, "curr_connections")?,
                     requests_per_s: grown(worker, "requests")?,
                     load: grown(worker, "cpu_us").map(|us| us / 1e6),
+                    role: dispatch(worker, "role").cloned(),
+                    queue: queued(worker, "queue_length")
+                        .zip(queued(worker, "queue_length_max"))
+                        .map(|(now, most)| [now, most]),
                 })
             })
             .collect()
@@ -257,6 +285,7 @@ pub mod tests {
             general: map(general),
             workers: map(workers),
             own: BTreeMap::new(),
+            dispatch: BTreeMap::new(),
             hot: Vec::new(),
         }
     }
@@ -293,9 +322,41 @@ pub mod tests {
             load: Some(0.25),
             requests_per_s: 10.0,
             connections: 4,
+            role: None,
+            queue: None,
         };
         assert_eq!(interval.workers, [worker]);
         assert_eq!(interval.about.last().unwrap(), "up 1m 1s");
+    }
+
+    #[test]
+    fn roles_and_queues_stand_beside_the_workers() {
+        let first = Instant::now();
+        let workers = "worker:0:requests=10, worker:0:cpu_us=0, worker:0:curr_connections=3";
+        let mut before = sample(first, 0, "pid=1", workers);
+        before.own = BTreeMap::from([
+            ("access".to_owned(), "erew".to_owned()),
+            ("evict".to_owned(), "none".to_owned()),
+        ]);
+        let mut after = before.clone();
+        let dispatch = [
+            ("policy", "size-aware"),
+            ("access", "crcw"),
+            ("large_from_bytes", "2048"),
+            ("worker:0:role", "standby"),
+            ("worker:0:queue_length", "2"),
+            ("worker:0:queue_length_max", "9"),
+        ];
+        let dispatch = dispatch.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        after.dispatch = BTreeMap::from(dispatch);
+        let interval = after.since(&before);
+        assert_eq!(interval.about[0], "glimmer crcw store size-aware");
+        assert_eq!(interval.large_from_bytes, Some(2048));
+        assert_eq!(interval.workers[0].role.as_deref(), Some("standby"));
+        assert_eq!(interval.workers[0].queue, Some([2, 9]));
+        let interval = before.since(&before);
+        assert_eq!(interval.about[0], "glimmer erew store");
+        assert_eq!(interval.workers[0].queue, None);
     }
 
     #[test]

@@ -101,9 +101,9 @@ impl Rows {
         let gauges = take(gauges, gauges);
         let chart = take(panels::CHART_ROWS_MIN, panels::CHART_ROWS_MIN);
         let kinds = if is_wide { 0 } else { take(kinds, kinds) };
-        let below = interval.workers.len().max(interval.hot.len().min(HOT_MAX)) as u16;
-        // At least one worker, with heading and frame.
-        let lower = if below > 0 { take(4, below + 3) } else { 0 };
+        let lower = panels::lower_rows(interval, is_wide);
+        // At least one row of a table, with heading and frame.
+        let lower = if lower > 0 { take(4, lower) } else { 0 };
         Rows {
             now,
             kinds,

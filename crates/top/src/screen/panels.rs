@@ -12,6 +12,7 @@ use ratatui::{
 use super::{ACCENT, HOT_MAX, WIDE_FROM};
 use crate::{
     sample::Interval,
+    sizes::{SizeRow, most_telling},
     text::{count, cut, fit, latency, percent},
     watch::View,
 };
@@ -191,66 +192,152 @@ pub fn gauges(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
     );
 }
 
-/// Workers, and the hottest keys next to them.
-pub fn lower(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
-    // Side by side in a wide terminal; otherwise the first that is available, workers first.
-    let is_wide = area.width >= WIDE_FROM;
-    let has_workers = !interval.workers.is_empty();
-    let shown = [
-        has_workers,
-        !interval.hot.is_empty() && (is_wide || !has_workers),
+/// Draws a panel.
+type Draw = fn(&mut Frame<'_>, Rect, &Interval);
+/// A table in the lower part of the screen: its rows with heading and frame, and what draws it.
+type Lower = (u16, Draw);
+
+/// The tables that have something to show, the more important ones first.
+fn tables(interval: &Interval) -> Vec<Lower> {
+    let hot = interval.hot.len().min(HOT_MAX);
+    let tables: [(usize, usize, Draw); 3] = [
+        (interval.workers.len(), 3, workers),
+        (interval.sizes.len(), 3, sizes),
+        (hot, 2, self::hot),
     ];
-    let parts = shown.map(|shown| Constraint::Fill(u16::from(shown)));
-    let [left, right] = Layout::horizontal(parts).areas(area);
-    if shown[0] {
-        workers(frame, left, interval);
-    }
-    if shown[1] {
-        hot(frame, right, interval);
+    let used = tables.into_iter().filter(|(rows, ..)| *rows > 0);
+    used.map(|(rows, around, draw)| ((rows + around) as u16, draw))
+        .collect()
+}
+
+/// Rows that the tables would fill.
+pub fn lower_rows(interval: &Interval, is_wide: bool) -> u16 {
+    let rows: Vec<u16> = tables(interval).iter().map(|(rows, _)| *rows).collect();
+    match rows[..] {
+        [left, ref right @ ..] if is_wide => left.max(right.iter().sum()),
+        _ => rows.iter().sum(),
     }
 }
 
+/// Workers, sizes and the hottest keys. In a wide terminal the first of them is beside the others.
+pub fn lower(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
+    let tables = tables(interval);
+    let is_wide = area.width >= WIDE_FROM && tables.len() > 1;
+    if !is_wide {
+        stack(frame, area, interval, &tables);
+        return;
+    }
+    let areas = Layout::horizontal([Constraint::Fill(1); 2]).areas(area);
+    let [left, right] = areas;
+    stack(frame, left, interval, &tables[..1]);
+    stack(frame, right, interval, &tables[1..]);
+}
+
+/// Draws tables below one another, as far as there is room. All but the last get no more rows than
+/// they need, and leave those that follow a row each if they can.
+fn stack(frame: &mut Frame<'_>, area: Rect, interval: &Interval, tables: &[Lower]) {
+    const LEAST: u16 = 4;
+    let mut left = area;
+    for (place, (rows, draw)) in tables.iter().enumerate() {
+        let others = (tables.len() - place - 1) as u16;
+        let spare = left
+            .height
+            .saturating_sub(LEAST.min(*rows) + others * LEAST);
+        let height = match others {
+            0 => left.height,
+            _ => (LEAST.min(*rows) + spare).min(*rows).min(left.height),
+        };
+        if height < LEAST.min(*rows) {
+            return;
+        }
+        let [mine, rest] =
+            Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(left);
+        draw(frame, mine, interval);
+        left = rest;
+    }
+}
+
+/// How many of these columns fit side by side.
+fn fitting(widths: impl Iterator<Item = usize>, area: Rect) -> usize {
+    let mut used = 0;
+    widths
+        .take_while(|width| {
+            used += width + usize::from(used > 0);
+            used <= inner(area)
+        })
+        .count()
+}
+
+fn title(name: &str, shown: usize, all: usize) -> String {
+    match shown < all {
+        true => format!("{name}: {shown} of {all}"),
+        false => name.to_owned(),
+    }
+}
+
+fn sizes(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
+    let heads = SizeRow::HEADS;
+    let columns = fitting(heads.iter().map(|(_, width)| *width), area);
+    let room = usize::from(area.height.saturating_sub(3));
+    let shown = most_telling(&interval.sizes, room);
+    let mut title = title("sizes", shown.len(), interval.sizes.len());
+    if let Some(bytes) = interval.large_from_bytes {
+        title += &format!(", large from {}", memory(bytes as f64));
+    }
+    let rows = shown.into_iter();
+    let rows = rows.map(|row| Row::new(row.cells().into_iter().take(columns)));
+    let heads = heads.iter().take(columns);
+    let widths = heads
+        .clone()
+        .map(|(_, width)| Constraint::Length(*width as u16));
+    let head = Row::new(heads.map(|(head, _)| *head)).bold();
+    let table = Table::new(rows, widths.collect::<Vec<_>>())
+        .header(head)
+        .block(framed(title, area));
+    frame.render_widget(table, area);
+}
+
 fn workers(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
-    const HEADS: [(&str, u16); 4] = [
+    const HEADS: [(&str, usize); 6] = [
         ("worker", 6),
         ("busy", 6),
         ("requests/s", 10),
+        ("role", 10),
+        ("queue", 9),
         ("connections", 11),
     ];
-    let mut used = 0;
-    let fitting = HEADS.iter().take_while(|(_, width)| {
-        used += usize::from(*width) + usize::from(used > 0);
-        used <= inner(area)
-    });
-    let columns = fitting.count();
+    let has_roles = interval.workers.iter().any(|worker| worker.role.is_some());
+    let is_shown = |place: usize| has_roles || !(3..5).contains(&place);
+    let heads: Vec<_> = (0..HEADS.len())
+        .filter(|&place| is_shown(place))
+        .map(|place| HEADS[place])
+        .collect();
+    let columns = fitting(heads.iter().map(|(_, width)| *width), area);
     let room = usize::from(area.height.saturating_sub(3));
     let (shown, all) = (room.min(interval.workers.len()), interval.workers.len());
-    let rows = interval
-        .workers
-        .iter()
-        .take(room)
-        .enumerate()
-        .map(|(number, worker)| {
-            let cells = [
-                number.to_string(),
-                percent(worker.load),
-                count(worker.requests_per_s),
-                worker.connections.to_string(),
-            ];
-            Row::new(cells.into_iter().take(columns))
-        });
-    let widths = HEADS
-        .iter()
-        .take(columns)
-        .map(|(_, width)| Constraint::Length(*width));
-    let head = Row::new(HEADS.iter().take(columns).map(|(head, _)| *head)).bold();
-    let title = match shown < all {
-        true => format!("workers: {shown} of {all}"),
-        false => "workers".to_owned(),
-    };
-    let table = Table::new(rows, widths)
+    let workers = interval.workers.iter().take(room).enumerate();
+    let rows = workers.map(|(number, worker)| {
+        let queue = worker.queue.map(|[now, most]| format!("{now}/{most}"));
+        let cells = [
+            number.to_string(),
+            percent(worker.load),
+            count(worker.requests_per_s),
+            worker.role.clone().unwrap_or_default(),
+            queue.unwrap_or_default(),
+            worker.connections.to_string(),
+        ];
+        let cells = cells.into_iter().enumerate();
+        let cells = cells.filter(|(place, _)| is_shown(*place));
+        Row::new(cells.map(|(_, cell)| cell).take(columns))
+    });
+    let heads = heads.iter().take(columns);
+    let widths = heads
+        .clone()
+        .map(|(_, width)| Constraint::Length(*width as u16));
+    let head = Row::new(heads.map(|(head, _)| *head)).bold();
+    let table = Table::new(rows, widths.collect::<Vec<_>>())
         .header(head)
-        .block(framed(title, area));
+        .block(framed(title("workers", shown, all), area));
     frame.render_widget(table, area);
 }
 

@@ -4,6 +4,7 @@ use super::*;
 use crate::{
     latency::Latency,
     sample::{Interval, Memory, Worker},
+    sizes::SizeRow,
 };
 use ratatui::{Terminal, backend::TestBackend};
 use std::collections::BTreeSet;
@@ -24,6 +25,14 @@ fn view() -> View {
         load: Some(0.4237),
         requests_per_s: 55_123.0,
         connections: 10_025,
+        role: Some("dispatcher".to_owned()),
+        queue: Some([123, 1024]),
+    };
+    let size = |below_bytes, share: f64, p99_us: f64| SizeRow {
+        below_bytes,
+        share,
+        requests_per_s: share * 110_000.0,
+        percentiles_us: Some([p99_us / 10.0, p99_us]),
     };
     View {
         server: "cache-17.example.com:11311".to_owned(),
@@ -54,6 +63,12 @@ fn view() -> View {
             traffic_bytes_per_s: [123_456_789.0, 987_654_321.0],
             cores_busy: Some(13.57),
             workers: vec![worker; 8],
+            sizes: vec![
+                size(128, 0.973, 91.0),
+                size(2048, 0.025, 92.0),
+                size(1 << 20, 0.002, 4321.0),
+            ],
+            large_from_bytes: Some(2048),
             hot: vec![("user:1234567890:profile".to_owned(), "4711".to_owned())],
         },
         interval_s: 1.0,
@@ -103,7 +118,9 @@ fn no_number_is_cut_in_a_narrow_terminal() {
                     .iter()
                     .any(|row| row.contains(&format!("{number} min ago")));
             let is_scale = ["100k", "50k", "25k", "0", "10k", "20k"].contains(&number.as_str());
-            let is_shown = screen.iter().any(|row| row.contains("workers: "));
+            let is_shown = screen
+                .iter()
+                .any(|row| row.contains("workers: ") || row.contains("sizes: "));
             let is_count = is_shown && number.parse::<usize>().is_ok_and(|shown| shown <= 8);
             assert!(
                 is_whole || is_time || is_scale || is_count,
@@ -147,12 +164,38 @@ fn a_wide_terminal_shows_every_field() {
         "p50 80 µs, p99 2100 µs, longest 12.3 ms, of 1200",
         "75.1% now, 80.5% in all",
         "41 MiB of 64 MiB, items 26 MiB, index 8.0 MiB, buffers 7.0 MiB",
-        "worker busy   requests/s connections",
-        "7      42.4%  55k        10025",
+        "worker busy   requests/s role       queue     connections",
+        "7      42.4%  55k        dispatcher 123/1024  10025",
+        "sizes, large from 2.0 KiB",
+        "values below requests/s p99      share  p50",
+        "128 B        107k       91 µs    97.3%  9.1 µs",
+        "1.0 MiB      220        4321 µs  0.2%   432 µs",
         "user:1234567890:profile",
     ] {
         assert!(screen.contains(text), "{text} is not on\n{screen}");
     }
+}
+
+#[test]
+fn a_server_without_dispatch_shows_workers_as_before() {
+    let mut view = view();
+    for worker in &mut view.interval.workers {
+        (worker.role, worker.queue) = (None, None);
+    }
+    let screen = shown(&view, 200, 50).join("\n");
+    assert!(
+        screen.contains("worker busy   requests/s connections"),
+        "{screen}"
+    );
+}
+
+#[test]
+fn the_classes_with_the_longest_times_stay_where_rows_are_few() {
+    let screen = shown(&view(), 80, 24).join("\n");
+    assert!(
+        screen.contains("1.0 MiB") && screen.contains("dispatcher"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -239,6 +282,10 @@ fn panels_without_figures_are_not_there() {
         !screen.contains("worker") && screen.contains("hottest keys"),
         "{screen}"
     );
+    assert!(screen.contains("values below"), "{screen}");
+    view.interval.sizes.clear();
+    let screen = shown(&view, 80, 30).join("\n");
+    assert!(!screen.contains("sizes"), "{screen}");
     view.interval.hot.clear();
     let screen = shown(&view, 80, 30).join("\n");
     assert!(!screen.contains("hottest keys"), "{screen}");
