@@ -435,6 +435,13 @@ pub const DISPATCH_EPOCH_MS: u64 = 1000;
 /// Milliseconds of the longest epoch.
 pub const DISPATCH_EPOCH_MS_MAX: u64 = 3_600_000;
 
+/// A worker times the requests of one turn of this many. It is a prime, so that a rhythm of the
+/// clients does not coincide with it.
+pub const SAMPLED_TURNS_EVERY: i32 = 61;
+
+/// Milliseconds for which timed requests count, and at most twice as long.
+pub const SERVICE_WINDOW_MS: u64 = 30_000;
+
 /// An epoch with fewer requests keeps the plan, because a percentile of few requests says little.
 pub const EPOCH_REQUESTS_MIN: u64 = 1000;
 

@@ -5,6 +5,7 @@
 //! | `partition_map` | which core owns a partition: the only place that computes it |
 //! | `layout` | which cores may execute a request at all: partitions, cores and the access mode |
 //! | `role` | where one core's requests come from: RX queues, its software queue, other cores |
+//! | `role_name` | what a core's role is called |
 //! | `plan` | what the cores go by: a request runs here, or is handed to another core |
 //! | `size_class`, `histogram` | requests by size, and their moving average over epochs |
 //! | `cost` | what a request costs, by its size |
@@ -31,6 +32,7 @@ mod plan;
 mod policies;
 mod policy;
 mod role;
+mod role_name;
 mod settings;
 mod size_class;
 mod size_ranges;
@@ -46,5 +48,6 @@ pub use plan::{Ask, Decision, Plan};
 pub use policies::*;
 pub use policy::Policy;
 pub use role::{Depths, Idle, Intake, Read, Role, Takes};
+pub use role_name::ROLE_NAMES;
 pub use settings::Settings;
 pub use size_class::SizeClass;

@@ -13,6 +13,11 @@ pub trait Clock: fmt::Debug + Send + Sync {
 
     /// The present moment as watchers are told it, in microseconds since 1970.
     fn unix_us(&self) -> u128;
+
+    /// Nanoseconds since some moment, for differences. It never goes back.
+    fn ns(&self) -> u64 {
+        self.now().ms * 1_000_000
+    }
 }
 
 /// The machine's clock. It counts milliseconds since the server's epoch, is coarse (a few
@@ -46,6 +51,11 @@ impl Clock for SystemClock {
 
     fn unix_us(&self) -> u128 {
         unix_us()
+    }
+
+    fn ns(&self) -> u64 {
+        let now = clock_gettime(ClockId::Monotonic);
+        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
     }
 }
 

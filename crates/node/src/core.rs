@@ -10,6 +10,7 @@ use crate::admin::alarm::Failure;
 use crate::admin::handler::AdminHandler;
 use crate::admin::stats::Tally;
 use crate::budget::memory::Memory;
+use crate::dispatch::counting::Counting;
 use crate::shared::Shared;
 
 /// What every part of a worker works with: the time of the turn, the engine, memory, counters, and
@@ -30,6 +31,8 @@ pub(crate) struct Core {
     pub plan: Arc<Plan>,
     /// Its version among the published ones.
     pub plan_version: u64,
+    /// What is counted about executed requests.
+    pub counting: Counting,
     pub memory: Memory,
     pub tally: Tally,
     /// Failures wait to be told to the admin handler.
@@ -48,12 +51,31 @@ impl Core {
         self.is_alarmed = true;
     }
 
+    /// Begins a turn: some turns are timed.
+    #[inline(always)]
+    pub fn begin_turn(&mut self) {
+        if self.counting.begin_turn() {
+            let clock = &self.shared.config.clock;
+            self.counting.change_turn(|| clock.ns());
+        }
+    }
+
+    /// The replies of a burst are written: times those that are to be timed.
+    #[inline(always)]
+    pub fn end_burst(&mut self) {
+        if self.counting.has_unwritten() {
+            let now_ns = self.shared.config.clock.ns();
+            let times = self.shared.plans.times(self.me);
+            self.counting.record(times, now_ns);
+        }
+    }
+
     /// Goes by the latest plan from here on, and makes another one if that is due. Returns the plan
     /// before, if there is another one.
     #[inline(always)]
     pub fn follow_plan(&mut self) -> Option<Arc<Plan>> {
         let plans = &self.shared.plans;
-        let is_due = self.plan.is_profiled() && plans.is_epoch_over(self.now.ms);
+        let is_due = self.counting.is_profiled() && plans.is_epoch_over(self.now.ms);
         match is_due || plans.version() != self.plan_version {
             true => self.change_plan(is_due),
             false => None,
@@ -78,6 +100,7 @@ impl Core {
         }
         let (version, plan) = plans.take(self.me);
         self.plan_version = version;
+        self.counting.follow(&plan);
         Some(std::mem::replace(&mut self.plan, plan))
     }
 

@@ -61,6 +61,7 @@ pub use {
     config::{Address, Error, NodeConfig, Permits},
     devices::Devices,
     dispatch::plans::DispatchView,
+    dispatch::service_times::{ServiceTimes, Times},
     driven::{DrivenNode, DrivenWorker},
     figures::NodeFigures,
     node::Node,

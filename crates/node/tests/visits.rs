@@ -5,7 +5,8 @@ mod support;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use glimmer_dispatch::{Settings, SizeAware};
+use glimmer_base::limits::SAMPLED_TURNS_EVERY;
+use glimmer_dispatch::{Settings, SizeAware, SizeClass};
 use glimmer_node::{Devices, DrivenNode};
 use glimmer_proto::Accepts;
 use glimmer_transport::Received;
@@ -206,4 +207,42 @@ fn a_node_stops_while_a_connection_is_away() {
     }
     assert_eq!(left, [false, false]);
     assert_eq!(received(&mut stream), "STORED\r\n");
+}
+
+/// Each worker times the requests of one turn in 61, and a request that leaves in such a turn is
+/// timed where it is executed.
+#[test]
+fn a_sample_of_requests_is_timed_wherever_they_are_executed() {
+    let (mut node, listener) = node();
+    let mut stream = connect(&listener, StreamFaults::default());
+    let timed = |node: &DrivenNode, bytes| {
+        let view = node.figures().dispatch().unwrap();
+        view.times[SizeClass::of(bytes).place()].requests()
+    };
+    let before = [10, 5_000].map(|bytes| timed(&node, bytes));
+    // 30 turns each, so that each position in a period of 61 turns comes twice.
+    for _ in 0..2 * SAMPLED_TURNS_EVERY {
+        stream.send(&[set("small", 10), set("large", 5_000)].concat());
+        run(&mut node);
+        received(&mut stream);
+    }
+    let after = [10, 5_000].map(|bytes| timed(&node, bytes));
+    assert_eq!([after[0] - before[0], after[1] - before[1]], [2, 2]);
+}
+
+/// A connection counts in the queue of the worker that it visits, until it is sent home.
+#[test]
+fn a_visitor_is_in_the_queue_of_the_worker_that_it_visits() {
+    let (mut node, listener) = node();
+    let mut stream = connect(&listener, StreamFaults::default());
+    stream.send(&set("large", 5_000));
+    let queues = |node: &DrivenNode| node.figures().dispatch().unwrap().queues;
+    for _ in 0..30 {
+        node.workers[0].rest();
+        node.workers[0].turn();
+    }
+    assert_eq!(queues(&node), [(0, 0), (1, 1)]);
+    run(&mut node);
+    assert_eq!(received(&mut stream), "STORED\r\n");
+    assert_eq!(queues(&node), [(0, 0), (0, 1)]);
 }

@@ -45,4 +45,8 @@ impl Clock for SimClock {
     fn unix_us(&self) -> u128 {
         u128::from(EPOCH_UNIX_MS * 1000 + Moment::EPOCH_LEAD_MS * 1000 + self.us())
     }
+
+    fn ns(&self) -> u64 {
+        self.us() * 1000
+    }
 }

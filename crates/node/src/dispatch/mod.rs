@@ -7,13 +7,24 @@
 //! | [`published`] | a value that one thread replaces and many threads go by |
 //! | `ask` | what the plan is asked about a request |
 //! | `profile` | what one worker's requests were for, by size |
+//! | `sampler`, `service_times` | how long a sample of them takes, by size |
+//! | `counting` | what a worker counts now: all requests, a sample, or nothing |
+//! | `queue_length` | how much has been handed to one worker |
 //! | `plans` | the policy in force, its epochs, and the plan that all workers go by |
 
 #[cfg(not(loom))]
 pub(crate) mod ask;
+#[cfg(not(loom))]
+pub mod counting;
 pub mod exchange;
 #[cfg(not(loom))]
 pub mod plans;
 #[cfg(not(loom))]
 pub mod profile;
 pub mod published;
+#[cfg(not(loom))]
+pub mod queue_length;
+#[cfg(not(loom))]
+pub(crate) mod sampler;
+#[cfg(not(loom))]
+pub mod service_times;

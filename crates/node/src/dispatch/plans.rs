@@ -5,10 +5,12 @@ use std::sync::Arc;
 use crossbeam_utils::CachePadded;
 use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::sync::{AtomicU64, Mutex, lock};
-use glimmer_dispatch::{AccessMode, Controller, Histogram, Layout, Plan, Policy};
+use glimmer_dispatch::{AccessMode, Controller, Histogram, Layout, Plan, Policy, SizeClass};
 
 use super::profile::Profile;
 use super::published::Published;
+use super::queue_length::QueueLength;
+use super::service_times::{ServiceTimes, Times};
 
 /// What all workers go by, and what makes the next plan.
 pub(crate) struct Plans {
@@ -17,6 +19,10 @@ pub(crate) struct Plans {
     taken: Vec<CachePadded<AtomicU64>>,
     /// By worker.
     profiles: Vec<CachePadded<Profile>>,
+    /// By worker.
+    times: Vec<CachePadded<ServiceTimes>>,
+    /// By worker.
+    queues: Vec<CachePadded<QueueLength>>,
     /// When the epoch ends, in milliseconds since the epoch of the clock.
     epoch_end_ms: AtomicU64,
     control: Mutex<Control>,
@@ -51,6 +57,10 @@ pub struct DispatchView {
     pub epochs: u64,
     /// By worker: the requests that it has executed while the plan counted them by size.
     pub profiles: Vec<Histogram>,
+    /// By worker: what has been handed to it and is not done yet, now and at most.
+    pub queues: Vec<(u64, u64)>,
+    /// How long a sample of the latest requests took, in the order of [`SizeClass::all`].
+    pub times: Vec<Times>,
 }
 
 impl Plans {
@@ -64,6 +74,8 @@ impl Plans {
             plan: Published::new(plan),
             taken: (0..workers).map(|_| CachePadded::default()).collect(),
             profiles: (0..workers).map(|_| CachePadded::default()).collect(),
+            times: (0..workers).map(|_| CachePadded::default()).collect(),
+            queues: (0..workers).map(|_| CachePadded::default()).collect(),
             epoch_end_ms: AtomicU64::new(now_ms + epoch_ms),
             control: Mutex::new(Control {
                 layout,
@@ -96,10 +108,20 @@ impl Plans {
             .all(|taken| taken.load(Relaxed) >= version)
     }
 
-    /// Where a worker that goes by this plan counts its requests by size, if the plan wants that.
+    /// Where a worker counts its requests by size.
     #[inline(always)]
-    pub fn profile(&self, worker: usize, plan: &Plan) -> Option<&Profile> {
-        plan.is_profiled().then(|| &*self.profiles[worker])
+    pub fn profile(&self, worker: usize) -> &Profile {
+        &self.profiles[worker]
+    }
+
+    /// Where a worker counts how long its requests take.
+    pub fn times(&self, worker: usize) -> &ServiceTimes {
+        &self.times[worker]
+    }
+
+    /// What has been handed to a worker.
+    pub fn queue(&self, worker: usize) -> &QueueLength {
+        &self.queues[worker]
     }
 
     /// Whether the epoch has ended.
@@ -214,7 +236,18 @@ impl Plans {
                 .iter()
                 .map(|profile| profile.histogram())
                 .collect(),
+            queues: self.queues.iter().map(|queue| queue.view()).collect(),
+            times: SizeClass::all().map(|class| self.times_of(class)).collect(),
         }
+    }
+
+    /// How long the latest requests of a class took on all workers.
+    fn times_of(&self, class: SizeClass) -> Times {
+        let mut all = Times::default();
+        for times in &self.times {
+            all.merge(&times.of_class(class));
+        }
+        all
     }
 
     /// What all workers have counted so far.

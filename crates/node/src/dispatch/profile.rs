@@ -57,7 +57,7 @@ impl Profile {
 
 /// Whether a job reads a later part of a value. The request was counted with the first part.
 #[inline]
-fn is_continued(job: &Job<'_>) -> bool {
+pub(super) fn is_continued(job: &Job<'_>) -> bool {
     match &job.request.form {
         Form::Native(form) => matches!(form.extent.long, Wanted::Window(1..)),
         _ => false,

@@ -114,6 +114,7 @@ impl Memcached {
             push_reply(&datagram.to, out, &mut replies);
         }
         count_sent(replies.finish(), core);
+        core.end_burst();
         self.end_burst(core);
     }
 
@@ -203,6 +204,7 @@ impl Memcached {
             here.for_each(|(to, reply)| push_reply(to, reply, &mut replies));
             count_sent(replies.finish(), core);
         }
+        core.end_burst();
         self.finished.clear();
     }
 }

@@ -127,8 +127,10 @@ impl Burst {
                 sent_bytes: &mut self.sent_bytes,
             };
             (core.engine).run_with(core.now, jobs, &mut self.outs, &mut outlet, done);
-            if let Some(profile) = core.shared.plans.profile(core.me, &core.plan) {
-                profile.note(jobs, done);
+            if core.counting.is_on() {
+                let profile = core.shared.plans.profile(core.me);
+                let is_visitor = |member: usize| self.members[member].is_visitor;
+                core.counting.note(profile, (jobs, done), is_visitor);
             }
         }
         if *parts != 0 {

@@ -59,6 +59,8 @@ pub(crate) struct Connection {
     pub has_been_served: bool,
     /// Its next request is for its home alone.
     pub is_wanted_at_home: bool,
+    /// It visits a worker with a request that is timed, from this moment on, in nanoseconds.
+    pub timed_since_ns: Option<u64>,
     /// Why it is to be closed, for those who watch connections.
     pub reason: CloseReason,
     /// More may be received: the poller said so, and no receive has found the socket empty since.
@@ -137,6 +139,7 @@ impl Connection {
             visit: None,
             has_been_served: false,
             is_wanted_at_home: false,
+            timed_since_ns: None,
             reason: CloseReason::Normal,
             locked: false,
             sum: Sum::default(),

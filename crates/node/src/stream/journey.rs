@@ -91,6 +91,7 @@ impl Streams {
     pub fn depart(&mut self, key: ConnectionKey, worker: usize, core: &mut Core) {
         let traveller = self.leave_home(key, true, core);
         core.tally.visits += 1;
+        core.shared.plans.queue(worker).enter();
         self.travels.send(worker, traveller);
     }
 
@@ -106,6 +107,7 @@ impl Streams {
         let stub = Connection::absent(place, core.now.ms);
         let mut connection = Box::new(mem::replace(place, stub));
         release(&mut connection, core);
+        connection.timed_since_ns = core.counting.turn_began_ns();
         let home = Home {
             worker: core.me,
             key,
@@ -186,6 +188,10 @@ impl Streams {
         let mut connection = Box::new(connection);
         connection.visit = None;
         connection.has_been_served = false;
+        connection.timed_since_ns = None;
+        if home.is_for_one {
+            core.shared.plans.queue(core.me).leave();
+        }
         release(&mut connection, core);
         self.travels
             .send(home.worker, Traveller { connection, home });

@@ -118,6 +118,7 @@ impl Streams {
         }
         self.burst.members.clear();
         self.burst.outs.clear();
+        core.end_burst();
         self.bound_held(core);
         reply_bytes
     }
@@ -184,6 +185,9 @@ impl Streams {
             let mut member = Member::new(key, connection, copy_max);
             if member.is_visitor {
                 member.requests = requests_before(connection, core);
+                if let Some(since_ns) = connection.timed_since_ns {
+                    core.counting.join(self.burst.members.len(), since_ns);
+                }
             }
             self.burst.members.push(member);
             self.burst.outs.push(if tx.capacity() > 0 {

@@ -48,6 +48,7 @@ impl Streams {
                 }
                 room -= 1;
                 let traveller = self.leave_home(key, false, core);
+                core.shared.plans.queue(core.me).enter();
                 self.travels.queues[core.me].put(traveller);
             }
         }
@@ -84,6 +85,7 @@ impl Streams {
                 // Another worker was faster.
                 continue;
             };
+            core.shared.plans.queue(queue).leave();
             core.tally.taken += u64::from(queue != core.me);
             self.receive_traveller(traveller, core);
             for class in [ReplyClass::Small, ReplyClass::Large] {
@@ -114,6 +116,7 @@ impl Streams {
     /// Takes back what waits in this worker's queue: under another plan no worker might take it.
     pub fn take_back_shared(&mut self, core: &mut Core) {
         while let Some(traveller) = self.travels.queues[core.me].take() {
+            core.shared.plans.queue(core.me).leave();
             self.receive_traveller(traveller, core);
         }
     }

@@ -22,7 +22,8 @@ pub(super) fn take(
             has_native = true;
         }
         false => {
-            let profile = core.shared.plans.profile(core.me, &core.plan);
+            let is_profiled = core.counting.is_profiled();
+            let profile = is_profiled.then(|| core.shared.plans.profile(core.me));
             batch.run(&mut *core.engine, core.now, profile);
         }
     });

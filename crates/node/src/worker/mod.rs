@@ -36,6 +36,7 @@ use crate::bind::Sources;
 use crate::budget::memory::Memory;
 use crate::config::NodeConfig;
 use crate::core::Core;
+use crate::dispatch::counting::Counting;
 use crate::forward::port::Port;
 use crate::packet::Packets;
 use crate::packet::native::NativeServer;
@@ -130,6 +131,11 @@ impl Worker {
                 tally: Tally::default(),
                 is_alarmed: false,
                 is_draining: false,
+                counting: {
+                    let mut counting = Counting::default();
+                    counting.follow(&plan);
+                    counting
+                },
                 plan,
                 plan_version,
                 engine,
@@ -181,6 +187,7 @@ impl Worker {
         if let Some(before) = self.core.follow_plan() {
             self.note_plan(&before);
         }
+        self.core.begin_turn();
         self.take_events();
         self.take_from_workers();
         self.serve_streams();

@@ -185,7 +185,7 @@ impl Server {
         let mut dispatch = Dispatch {
             plan,
             hand_to,
-            profile: None,
+            tap: None,
         };
         let (now, ports) = (moment(now_ms), &self.ports);
         endpoint.answer(received, engine, now, &mut dispatch, ports, &mut replies);

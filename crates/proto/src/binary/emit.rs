@@ -74,7 +74,9 @@ pub fn head(
 
 /// Appends the head of a retrieved item, up to its value of `value` bytes. The key is included if
 /// it is given.
-#[inline]
+///
+/// Not inlined: the code of a hit emits every protocol, and this head would slow down the others.
+#[inline(never)]
 pub fn item_head(
     out: &mut Vec<u8>,
     header: Header,

@@ -129,6 +129,9 @@ pub(super) fn work(tally: &Tally, mut put: impl FnMut(&str, String)) {
 }
 
 #[cfg(test)]
+pub(super) use tests::documented;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -156,22 +159,26 @@ mod tests {
             .iter()
             .map(|(name, about, _)| row(name, about))
             .collect();
-        for (heading, expected) in [("## The server", server), ("## The work", work)] {
-            let found = rows(heading);
-            for row in &expected {
-                let is_there = found.contains(&row.as_str());
-                assert!(
-                    is_there,
-                    "docs/statistics.md, {heading}, lacks the row\n{row}"
-                );
-            }
-            for row in found {
-                let is_known = expected.iter().any(|known| known == row);
-                assert!(
-                    is_known,
-                    "docs/statistics.md, {heading}, has the row\n{row}"
-                );
-            }
+        documented("## The server", server);
+        documented("## The work", work);
+    }
+
+    /// Checks that the page has these rows after a heading and no others.
+    pub fn documented(heading: &str, expected: Vec<String>) {
+        let found = rows(heading);
+        for row in &expected {
+            let is_there = found.contains(&row.as_str());
+            assert!(
+                is_there,
+                "docs/statistics.md, {heading}, lacks the row\n{row}"
+            );
+        }
+        for row in found {
+            let is_known = expected.iter().any(|known| known == row);
+            assert!(
+                is_known,
+                "docs/statistics.md, {heading}, has the row\n{row}"
+            );
         }
     }
 }

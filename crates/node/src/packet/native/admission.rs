@@ -8,7 +8,7 @@ use super::context::Sender;
 use super::figures::NativeFigures;
 use super::rules::Rules;
 use crate::dispatch::ask::ask;
-use crate::dispatch::profile::Profile;
+use crate::dispatch::counting::Tap;
 use glimmer_base::Moment;
 use glimmer_base::sync::weakened;
 use glimmer_dispatch::{Ask, Decision, Plan};
@@ -33,8 +33,8 @@ pub struct Dispatch<'d> {
     pub plan: &'d Plan,
     /// Hands requests over. None: they have been handed over already.
     pub hand_to: Option<&'d mut HandTo<'d>>,
-    /// Where executed requests are counted by size. None: they are not.
-    pub profile: Option<&'d Profile>,
+    /// Where executed requests are counted. None: they are not.
+    pub tap: Option<Tap<'d>>,
 }
 
 /// Hands a datagram (its sender, its bytes, the length of those around it) over to a worker. False:

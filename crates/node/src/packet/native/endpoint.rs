@@ -216,8 +216,8 @@ impl NativeEndpoint {
         if !jobs.is_empty() {
             let outs = std::slice::from_mut(&mut self.out);
             tools.engine.run(tools.now, jobs, outs, done);
-            if let Some(profile) = tools.dispatch.profile {
-                profile.note(jobs, done);
+            if let Some(tap) = &mut tools.dispatch.tap {
+                tap.note(jobs, done);
             }
             self.figures.batches += 1;
             self.figures.requests += jobs.len() as u64;
@@ -597,7 +597,7 @@ impl NativeEndpoint {
             dispatch: &mut Dispatch {
                 plan: &plan,
                 hand_to: None,
-                profile: None,
+                tap: None,
             },
             copy_max: Job::ANY_SIZE,
             figures: &mut self.figures,

@@ -14,6 +14,7 @@ use super::rules::Rules;
 use crate::admin::stats::Tally;
 use crate::budget::pool::{Budget, Charge};
 use crate::core::Core;
+use crate::dispatch::counting::Tap;
 use crate::forward::batch::ForwardedBatch;
 use crate::forward::port::Port;
 use crate::packet::source::{PacketSource, Service, count_sent};
@@ -104,14 +105,16 @@ impl NativeServer {
             true => None,
             false => Some(&mut hand_to),
         };
+        let profile = core.shared.plans.profile(core.me);
         let mut dispatch = Dispatch {
             plan: &core.plan,
             hand_to,
-            profile: core.shared.plans.profile(core.me, &core.plan),
+            tap: Some(Tap::of(&mut core.counting, profile, true)),
         };
         let engine = &mut *core.engine;
         let sent = (self.endpoint).answer(received, engine, core.now, &mut dispatch, ports, device);
         count_sent(sent, core);
+        core.end_burst();
         if has_left {
             port.ship();
             port.wake_peers();
@@ -130,10 +133,11 @@ impl NativeServer {
         let Service::Native { ports, senders } = &mut sources[batch.source()].service else {
             return;
         };
+        let profile = core.shared.plans.profile(core.me);
         let mut dispatch = Dispatch {
             plan: &self.by_keyhash,
             hand_to: None,
-            profile: core.shared.plans.profile(core.me, &core.plan),
+            tap: Some(Tap::of(&mut core.counting, profile, false)),
         };
         let (received, engine) = (&mut self.received, &mut *core.engine);
         let sender = &mut *senders[batch.home()];

@@ -1,0 +1,131 @@
+//! What a worker counts about the requests that it executes: all of them by size while the plan
+//! wants that, and how long a sample of them takes.
+
+use glimmer_dispatch::Plan;
+use glimmer_engine::{Done, Job};
+
+use super::profile::Profile;
+use super::sampler::Sampler;
+use super::service_times::ServiceTimes;
+
+/// What one worker counts now.
+#[derive(Debug, Default)]
+pub(crate) struct Counting {
+    /// Requests are looked at once they are executed, for one reason or the other.
+    is_on: bool,
+    is_profiled: bool,
+    sampler: Sampler,
+}
+
+impl Counting {
+    /// The worker goes by this plan from now on.
+    pub fn follow(&mut self, plan: &Plan) {
+        self.is_profiled = plan.is_profiled();
+        self.update();
+    }
+
+    fn update(&mut self) {
+        self.is_on = self.is_profiled || self.sampler.is_on();
+    }
+
+    /// Whether the plan wants all requests to be counted by size.
+    #[inline(always)]
+    pub fn is_profiled(&self) -> bool {
+        self.is_profiled
+    }
+
+    /// Whether requests are looked at once they are executed.
+    #[inline(always)]
+    pub fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// A turn begins. Returns whether [`Counting::change_turn`] is due.
+    #[inline(always)]
+    pub fn begin_turn(&mut self) -> bool {
+        self.sampler.begin_turn()
+    }
+
+    /// This turn is timed, or the one before was.
+    #[cold]
+    pub fn change_turn(&mut self, now_ns: impl FnOnce() -> u64) {
+        self.sampler.change(now_ns);
+        self.update();
+    }
+
+    /// When this turn began, if it is timed.
+    #[inline]
+    pub fn turn_began_ns(&self) -> Option<u64> {
+        self.sampler.began_ns()
+    }
+
+    /// A member of the burst was received by another worker, in a turn that was timed and began
+    /// then.
+    #[cold]
+    pub fn join(&mut self, member: usize, since_ns: u64) {
+        self.sampler.join(member, since_ns);
+        self.update();
+    }
+
+    /// A batch of requests has been executed. `is_visitor` tells of a member of the burst whether
+    /// another worker has received its request.
+    #[inline(never)]
+    pub fn note(
+        &mut self,
+        profile: &Profile,
+        (jobs, done): (&[Job<'_>], &[Done]),
+        is_visitor: impl Fn(usize) -> bool,
+    ) {
+        if self.is_profiled {
+            profile.note(jobs, done);
+        }
+        if self.sampler.is_on() {
+            self.sampler.note(jobs, done, is_visitor);
+        }
+    }
+
+    /// Whether [`Counting::record`] is due once the replies of a burst are written.
+    #[inline(always)]
+    pub fn has_unwritten(&self) -> bool {
+        self.sampler.has_unwritten
+    }
+
+    /// The replies of a burst are written.
+    #[cold]
+    pub fn record(&mut self, times: &ServiceTimes, now_ns: u64) {
+        self.sampler.record(times, now_ns);
+        self.update();
+    }
+}
+
+/// Where the executed requests of native datagrams are counted.
+pub struct Tap<'t> {
+    counting: &'t mut Counting,
+    profile: &'t Profile,
+    is_received_here: bool,
+}
+
+impl<'t> Tap<'t> {
+    /// Counts requests that this worker has received, or that another one has.
+    pub(crate) fn of(
+        counting: &'t mut Counting,
+        profile: &'t Profile,
+        is_received_here: bool,
+    ) -> Tap<'t> {
+        Tap {
+            counting,
+            profile,
+            is_received_here,
+        }
+    }
+
+    /// A batch of requests has been executed.
+    #[inline]
+    pub fn note(&mut self, jobs: &[Job<'_>], done: &[Done]) {
+        if self.counting.is_on() {
+            let is_visitor = !self.is_received_here;
+            self.counting
+                .note(self.profile, (jobs, done), |_| is_visitor);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Which requests a worker times, and since when.
+//!
+//! A worker times all requests of one turn in [`SAMPLED_TURNS_EVERY`]: from the beginning of the
+//! turn until the replies of their burst are written. Each request is as likely to be in such a
+//! turn as any other. Other turns cost a count and no look at the clock. A connection that leaves
+//! for another worker in such a turn takes the time along, and that worker times its next request.
+
+use arrayvec::ArrayVec;
+use glimmer_base::limits::{BURST_CONNECTIONS_MAX, SAMPLED_TURNS_EVERY};
+use glimmer_dispatch::{Ask, SizeClass};
+use glimmer_engine::{Done, Job, Status};
+
+use super::ask::ask;
+use super::profile::is_continued;
+use super::service_times::ServiceTimes;
+
+/// What one worker times.
+#[derive(Debug)]
+pub(crate) struct Sampler {
+    /// Turns until one is timed. At 0 the turn is timed.
+    turns_left: i32,
+    /// When the turn began that is being timed, in nanoseconds.
+    began_ns: Option<u64>,
+    /// Members of the burst have brought their time along.
+    has_timed: bool,
+    /// There is something to record once the replies are written.
+    pub has_unwritten: bool,
+    /// Rarely used, and long: apart from what every turn looks at.
+    burst: Box<Burst>,
+}
+
+/// What is to be recorded once the replies of a burst are written.
+#[derive(Debug, Default)]
+struct Burst {
+    /// Requests that have been executed in this turn and whose replies are not written yet.
+    unwritten: [u32; SizeClass::COUNT],
+    /// The members of the burst that have brought their time along.
+    timed: ArrayVec<Timed, BURST_CONNECTIONS_MAX>,
+}
+
+/// A member of the burst that was received on another worker.
+#[derive(Clone, Copy, Debug)]
+struct Timed {
+    member: usize,
+    since_ns: u64,
+    /// The class of its request, once that has been executed.
+    class: Option<SizeClass>,
+}
+
+impl Default for Sampler {
+    fn default() -> Sampler {
+        Sampler {
+            turns_left: SAMPLED_TURNS_EVERY,
+            began_ns: None,
+            has_timed: false,
+            has_unwritten: false,
+            burst: Box::default(),
+        }
+    }
+}
+
+impl Sampler {
+    /// A turn begins. Returns whether it is timed, or the one before was.
+    #[inline(always)]
+    pub fn begin_turn(&mut self) -> bool {
+        self.turns_left -= 1;
+        self.turns_left <= 0
+    }
+
+    /// Begins to time this turn, or ends to time.
+    #[cold]
+    pub fn change(&mut self, now_ns: impl FnOnce() -> u64) {
+        if self.turns_left < 0 {
+            // This turn is the first of the next period.
+            self.turns_left = SAMPLED_TURNS_EVERY - 1;
+            self.began_ns = None;
+            self.burst.unwritten.fill(0);
+        } else {
+            self.began_ns = Some(now_ns());
+        }
+    }
+
+    /// When the turn began, if it is timed.
+    #[inline]
+    pub fn began_ns(&self) -> Option<u64> {
+        self.began_ns
+    }
+
+    /// Whether requests are looked at in this burst.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.began_ns.is_some() || self.has_timed
+    }
+
+    /// A member of the burst was received elsewhere, in a turn that was timed and began then.
+    pub fn join(&mut self, member: usize, since_ns: u64) {
+        // A burst has no more members than this has room for.
+        let _ = self.burst.timed.try_push(Timed {
+            member,
+            since_ns,
+            class: None,
+        });
+        (self.has_timed, self.has_unwritten) = (true, true);
+    }
+
+    /// Notes what the jobs of a batch were that were executed. `is_visitor` tells of a member of
+    /// the burst whether another worker has received its request.
+    pub fn note(&mut self, jobs: &[Job<'_>], done: &[Done], is_visitor: impl Fn(usize) -> bool) {
+        for (job, done) in jobs.iter().zip(done) {
+            if done.status != Status::Done || is_continued(job) {
+                continue;
+            }
+            let class = SizeClass::of(match ask(&job.request.verb) {
+                Ask::Read => done.read_bytes,
+                Ask::Write { bytes } => bytes,
+            });
+            let member = job.out as usize;
+            if is_visitor(member) {
+                let mut timed = self.burst.timed.iter_mut();
+                if let Some(timed) = timed.find(|timed| timed.member == member) {
+                    timed.class.get_or_insert(class);
+                    self.has_unwritten = true;
+                }
+            } else if self.began_ns.is_some() {
+                self.burst.unwritten[class.place()] += 1;
+                self.has_unwritten = true;
+            }
+        }
+    }
+
+    /// The replies of the burst are written.
+    #[cold]
+    pub fn record(&mut self, times: &ServiceTimes, now_ns: u64) {
+        if let Some(began_ns) = self.began_ns {
+            let took_ns = now_ns.saturating_sub(began_ns);
+            for (class, requests) in SizeClass::all().zip(&mut self.burst.unwritten) {
+                if *requests > 0 {
+                    times.record(class, *requests, took_ns, now_ns);
+                    *requests = 0;
+                }
+            }
+        }
+        for timed in self.burst.timed.drain(..) {
+            if let Some(class) = timed.class {
+                times.record(class, 1, now_ns.saturating_sub(timed.since_ns), now_ns);
+            }
+        }
+        (self.has_timed, self.has_unwritten) = (false, false);
+    }
+}
