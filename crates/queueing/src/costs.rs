@@ -69,8 +69,16 @@ pub struct Wire {
     pub byte_ns: f64,
     /// Bytes of a packet besides those of the value: headers, key, and gaps between frames.
     pub overhead_bytes: u32,
-    /// Machines that send requests. Their packets take turns.
+    /// Threads that send requests. Their packets take turns.
     pub clients: usize,
+}
+
+impl Wire {
+    /// The time that a message with this many bytes of a value takes, in nanoseconds.
+    pub fn message_ns(&self, bytes: u32) -> f64 {
+        let all = f64::from(bytes) + f64::from(packets(bytes)) * f64::from(self.overhead_bytes);
+        all * self.byte_ns
+    }
 }
 
 /// Packets that a value of this many bytes takes. There is one at least.

@@ -33,4 +33,4 @@ pub use costs::{Costs, Service, Wire, packets};
 pub use machine::{Adaptive, Bounds, Run};
 pub use outcome::{CoreLoad, Outcome};
 pub use server::{Dispatch, Server, Trial};
-pub use workload::{Bimodal, Steer, Trimodal, Workload};
+pub use workload::{Bimodal, Phases, Steer, Trimodal, Workload};

@@ -8,10 +8,16 @@ use glimmer_dispatch::{
     AccessMode, ByKeyhash, Controller, Handoff, LargeCores, Layout, PartitionMap, Policy, Settings,
     SizeAware, Stealing,
 };
+use rand::{SeedableRng, rngs::SmallRng};
 
 /// Requests of an epoch. The paper's epochs of a second have millions; with this number the cost of
 /// large requests is known to a few percent.
 const EPOCH_REQUESTS: u64 = 200_000;
+
+/// Requests from which the bound of a server's load is computed.
+const BOUND_REQUESTS: u64 = 400_000;
+/// The bound is above what was computed by this factor, since large requests are few.
+const ABOVE: f64 = 1.05;
 
 /// How requests are spread over cores.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,6 +47,8 @@ pub struct Server {
     pub bounds: Bounds,
     /// The share of replies that are sent.
     pub reply_share: f64,
+    /// Requests of an epoch, on average.
+    pub epoch_requests: u64,
 }
 
 /// One simulation of a server.
@@ -63,6 +71,7 @@ impl Server {
             wire,
             bounds: Bounds::SERVER,
             reply_share: 1.0,
+            epoch_requests: EPOCH_REQUESTS,
         }
     }
 
@@ -104,7 +113,7 @@ impl Server {
             plan,
             adaptive: controller.map(|controller| Adaptive {
                 controller,
-                epoch_ns: EPOCH_REQUESTS as f64 / trial.offered_per_s * 1e9,
+                epoch_ns: self.epoch_requests as f64 / trial.offered_per_s * 1e9,
                 epochs_max,
             }),
             workload,
@@ -115,11 +124,32 @@ impl Server {
             bounds: self.bounds,
             offered_per_s: trial.offered_per_s,
             // The plan of the first epoch is in force when the measurement begins.
-            warm_up: EPOCH_REQUESTS * 5 / 4,
+            warm_up: self.epoch_requests * 5 / 4,
             requests: trial.requests,
             window_ns: None,
             seed: trial.seed,
         }
+    }
+
+    /// A load, in requests per second, that is above what the server sustains: some core or a
+    /// direction of the link would be busy all the time.
+    pub fn bound_per_s(&self, workload: &dyn Workload) -> f64 {
+        let mut rng = SmallRng::seed_from_u64(1);
+        let (mut core_ns, mut inward_ns, mut outward_ns) = (0.0, 0.0, 0.0);
+        for _ in 0..BOUND_REQUESTS {
+            let request = workload.draw(0.0, &mut rng);
+            let service = self.costs.service(request.is_read);
+            core_ns += self.costs.receive_ns + service.execute_ns;
+            core_ns += service.packets_ns(request.bytes);
+            let (inward, outward) = match request.is_read {
+                true => (0, request.bytes),
+                false => (request.bytes, 0),
+            };
+            inward_ns += self.wire.message_ns(inward);
+            outward_ns += self.reply_share * self.wire.message_ns(outward);
+        }
+        let busiest_ns = (core_ns / self.cores as f64).max(inward_ns).max(outward_ns);
+        ABOVE * BOUND_REQUESTS as f64 / busiest_ns * 1e9
     }
 
     /// Simulates one load.

@@ -120,6 +120,23 @@ impl Workload for Trimodal {
     }
 }
 
+/// Workloads one after the other. The last one stays.
+#[derive(Clone, Debug)]
+pub struct Phases {
+    /// Length of a phase, in nanoseconds.
+    pub length_ns: f64,
+    /// The workload of each phase.
+    pub workloads: Vec<Trimodal>,
+}
+
+impl Workload for Phases {
+    fn draw(&self, arrived_ns: f64, rng: &mut SmallRng) -> Request {
+        let phase = (arrived_ns / self.length_ns) as usize;
+        let phase = phase.min(self.workloads.len() - 1);
+        self.workloads[phase].draw(arrived_ns, rng)
+    }
+}
+
 /// A bijection that spreads numbers over all 64 bits (the finaliser of SplitMix64).
 fn mix(number: u64) -> u64 {
     let number = number.wrapping_add(0x9E37_79B9_7F4A_7C15);

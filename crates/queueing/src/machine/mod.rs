@@ -106,6 +106,8 @@ struct Machine<'a> {
     /// When each core is free; infinite while it is idle.
     free_ns: Vec<f64>,
     cores: Vec<Core>,
+    /// Of equal idle cores, this one looks for work first.
+    next_awake: usize,
     /// Number of requests in each RX queue and in each software queue, for the plan.
     rx_depths: Vec<u32>,
     queue_depths: Vec<u32>,
@@ -134,6 +136,7 @@ impl<'a> Machine<'a> {
             now_ns: 0.0,
             free_ns: vec![f64::INFINITY; cores],
             cores: (0..cores).map(|_| Core::default()).collect(),
+            next_awake: 0,
             rx_depths: vec![0; cores],
             queue_depths: vec![0; cores],
             tx_depths: vec![0; cores],

@@ -5,13 +5,26 @@ use crate::{core::Work, request::Request};
 use glimmer_dispatch::{Decision, Depths, Idle, Intake};
 
 impl Machine<'_> {
-    /// Idle cores look for work, this one first: a request has come to one of its queues.
+    /// Idle cores look for work: a request has come to a queue of core `at`. That core looks first
+    /// if the queue is its own to serve, then those that read RX queues in every turn, then those
+    /// that take what they find. Among equals they take turns, since all of them poll.
     pub(super) fn wake(&mut self, at: usize) {
-        let cores = self.cores.len();
-        for place in 0..cores {
-            let core = (at + place) % cores;
-            if self.cores[core].work == Work::Idle && self.find_work(core) {
-                return;
+        let role = self.plan.role(at);
+        let serves = self.queue_depths[at] > 0 && role.serves_queue();
+        let reads = role.reads.iter().any(|read| read.rx == at);
+        if (serves || reads) && self.cores[at].work == Work::Idle && self.find_work(at) {
+            return;
+        }
+        let (cores, first) = (self.cores.len(), self.next_awake);
+        for readers in [true, false] {
+            for place in 0..cores {
+                let core = (first + place) % cores;
+                let reads = !self.plan.role(core).reads.is_empty();
+                let looks = reads == readers && self.cores[core].work == Work::Idle;
+                if looks && self.find_work(core) {
+                    self.next_awake = core + 1;
+                    return;
+                }
             }
         }
     }
