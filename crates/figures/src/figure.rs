@@ -50,6 +50,9 @@ pub enum Kind {
     Timing,
     /// Numbers that depend only on parameters. The claims hold in a quick run, too.
     Exact,
+    /// Numbers of simulated servers, which depend only on parameters and committed costs. A quick
+    /// run proves nothing.
+    Simulated,
 }
 
 /// What a figure needs to be measured.

@@ -20,6 +20,7 @@ pub mod plot;
 mod record;
 mod run;
 mod shape;
+mod simulated;
 pub mod systems;
 pub mod workload;
 

@@ -93,7 +93,7 @@ impl Record {
     pub fn judge(&mut self, figure: &dyn Figure) {
         let mut shape = Shape::default();
         figure.judge(&self.data, &mut shape);
-        if self.quick && figure.spec().kind == Kind::Timing {
+        if self.quick && figure.spec().kind != Kind::Exact {
             for finding in &mut shape.findings {
                 if finding.verdict != Verdict::Beside {
                     finding.verdict = Verdict::Open("a quick run proves nothing".to_owned());
@@ -272,9 +272,11 @@ mod tests {
     }
 
     #[test]
-    fn a_quick_run_judges_what_is_exact_and_no_timing() {
+    fn a_quick_run_judges_what_is_exact_and_nothing_else() {
         assert_eq!(record(1.5, Kind::Timing, true).complaint(), None);
+        assert_eq!(record(1.5, Kind::Simulated, true).complaint(), None);
         assert!(record(1.5, Kind::Exact, true).complaint().is_some());
+        assert!(record(1.5, Kind::Simulated, false).complaint().is_some());
         assert!(record(1.5, Kind::Timing, false).complaint().is_some());
     }
 

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use glimmer_base::sync::{AtomicUsize, Mutex, Ordering};
 use glimmer_measure::{
     ceiling::{AHEAD, Region},
     machine::{self, SERVER_CORE},
@@ -63,7 +64,7 @@ impl<'a> Run<'a> {
                 machine::raise_priority();
                 Some(Region::new(REGION_BYTES)?)
             }
-            Kind::Timing | Kind::Exact => None,
+            Kind::Timing | Kind::Exact | Kind::Simulated => None,
         };
         Ok(Run {
             settings,
@@ -171,6 +172,36 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// Computes every case on as many threads as there are cores, and returns the results in the
+    /// order of the cases. For simulations, whose results do not depend on time.
+    pub fn in_parallel<C: Sync, T: Send>(
+        &self,
+        cases: &[C],
+        name: impl Fn(&C) -> String + Sync,
+        compute: impl Fn(&C) -> T + Sync,
+    ) -> Vec<T> {
+        self.progress.expect(cases.len());
+        let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let work = || {
+            while let Some((place, case)) = {
+                let place = next.fetch_add(1, Ordering::Relaxed);
+                cases.get(place).map(|case| (place, case))
+            } {
+                let result = compute(case);
+                self.progress.step(&name(case));
+                found.lock().push((place, result));
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..self.cores() {
+                scope.spawn(work);
+            }
+        });
+        let mut found = found.into_inner();
+        found.sort_by_key(|(place, _)| *place);
+        found.into_iter().map(|(_, result)| result).collect()
+    }
+
     pub(crate) fn finish(self) -> Measured {
         Measured {
             data: self.data,
@@ -235,6 +266,23 @@ mod tests {
         let Measured { data, notes, .. } = run.finish();
         assert_eq!(notes, ["left out"]);
         assert_eq!(data.row("", "b", "here").unwrap().samples, [0.0, 1.0]);
+    }
+
+    #[test]
+    fn parallel_results_have_the_order_of_their_cases() {
+        let heard = Heard(Mutex::default());
+        let settings = Settings::default();
+        let run = Run::new(&settings, Kind::Simulated, &heard).unwrap();
+        let cases: Vec<u64> = (0..100).collect();
+        let squares = run.in_parallel(&cases, u64::to_string, |case| case * case);
+        assert!(
+            squares
+                .iter()
+                .zip(&cases)
+                .all(|(square, case)| *square == case * case)
+        );
+        assert_eq!(squares.len(), 100);
+        assert_eq!(heard.0.lock().unwrap().len(), 101);
     }
 
     #[test]

@@ -21,7 +21,15 @@ mod mica_index;
 mod mica_skew;
 mod mica_table1;
 mod minos_fig1;
+mod minos_fig10;
 mod minos_fig2;
+mod minos_fig3;
+mod minos_fig4;
+mod minos_fig5;
+mod minos_fig6;
+mod minos_fig7;
+mod minos_fig8;
+mod minos_fig9;
 mod native_latency;
 mod tables;
 
@@ -88,8 +96,23 @@ pub fn pages() -> Vec<Page> {
             about: "Didona and Zwaenepoel: [Size-Aware Sharding for Improving Tail Latencies in \
                     In-Memory Key-Value Stores](https://www.usenix.org/conference/nsdi19/\
                     presentation/didona), \
-                    NSDI 2019. `--dispatch owner` is one of its baselines.",
-            figures: vec![&minos_fig1::ServiceTime, &minos_fig2::SizeUnaware],
+                    NSDI 2019. `--dispatch size-aware` follows this paper, and the other policies \
+                    are its baselines. Figures 2 to 10 are simulated: the policy code of the \
+                    server runs in virtual time, at 8 cores and 16, and every step is charged what \
+                    [`glimmer bench calibrate`](../benchmarking-reference.md#bench-calibrate) has \
+                    measured. They are not measured at a live server of 8 cores.",
+            figures: vec![
+                &minos_fig1::ServiceTime,
+                &minos_fig2::SizeUnaware,
+                &minos_fig3::DefaultWorkload,
+                &minos_fig4::LargeRequests,
+                &minos_fig5::Writes,
+                &minos_fig6::ByShare,
+                &minos_fig7::BySize,
+                &minos_fig8::Bandwidth,
+                &minos_fig9::Balance,
+                &minos_fig10::Changing,
+            ],
         },
         Page {
             name: "formica",

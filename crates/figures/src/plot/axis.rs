@@ -159,7 +159,8 @@ fn decades(low: f64, high: f64) -> Vec<f64> {
         marks.filter(|mark| (low..=high).contains(mark)).collect()
     };
     let all = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
-    for factors in [&[1.0][..], &[1.0, 3.0], &[1.0, 2.0, 5.0], &all] {
+    let some = [1.0, 2.0, 3.0, 5.0, 7.0];
+    for factors in [&[1.0][..], &[1.0, 3.0], &[1.0, 2.0, 5.0], &some, &all] {
         let marks = with(factors);
         if marks.len() > MARKS_MAX {
             return marks.into_iter().step_by(2).collect();

@@ -11,8 +11,9 @@ use super::{
     style,
 };
 
-/// A logarithmic scale with at most this many distinct values has a tick mark at each of them.
-const VALUES_MARKED_MAX: usize = 8;
+/// A scale with at most this many distinct values has a tick mark at each of them, if it is
+/// logarithmic or of whole numbers.
+const VALUES_MARKED_MAX: usize = 16;
 /// Half the width of an error bar's ends in pixels.
 const END_HALF: i32 = 4;
 

@@ -1,0 +1,117 @@
+//! Minos, Figure 4: latency of large requests.
+
+use anyhow::Result;
+use glimmer_queueing::Outcome;
+
+use crate::{
+    Columns, Data, Figure, Kind, Needs, Run, Shape, Spec,
+    plot::{Plot, Unit},
+    simulated::{self, Curve, System, auto_over_paper, default_workload, most, panel, ratios},
+};
+
+const SYSTEMS: [System; 4] = [
+    System::Keyhash,
+    System::Stealing,
+    System::Paper,
+    System::Auto,
+];
+/// Above the highest of these loads, over keyhash sharding's peak, the servers are saturated.
+const LOADS: std::ops::RangeInclusive<f64> = 0.0..=0.9;
+
+/// The figure.
+pub struct LargeRequests;
+
+impl Figure for LargeRequests {
+    fn spec(&self) -> Spec {
+        Spec {
+            name: "minos-fig4",
+            title: "Latency of large requests by load",
+            source: "Minos (NSDI'19), Figure 4, §6.1",
+            claim: "Minos gives large requests fewer cores. Before saturation their p99 is up to \
+                    twice that of stealing.",
+            here: "Simulated in virtual time by the policy code of the server, with costs that \
+                   `glimmer bench calibrate` measured at a server of ours. The link is the \
+                   paper's: 40 Gb/s for 8 cores, and twice that for 16. The latency is that of \
+                   large requests alone. Keyhash sharding is not in the paper's figure.",
+            kind: Kind::Simulated,
+            needs: Needs {
+                cores: 1,
+                cores_of_paper: 1,
+                memory_mib: 256,
+                peers: &[],
+            },
+            columns: Columns {
+                panel: "server",
+                series: "dispatch",
+                x: "throughput, Mops",
+                y: "p99, µs",
+            },
+            plot: Plot::lines("throughput, Mops", "p99 of large requests")
+                .unit(Unit::Microseconds)
+                .log_y(),
+        }
+    }
+
+    fn measure(&self, run: &mut Run<'_>) -> Result<()> {
+        let cases = simulated::cases(run, &SYSTEMS, &default_workload());
+        let curve = Curve {
+            searched: run.pick(600_000, 20_000),
+            // One in 800 is large.
+            requests: run.pick(4_000_000, 40_000),
+            latency_ns: Outcome::large_p99_ns,
+        };
+        curve.measure(run, &cases);
+        Ok(())
+    }
+
+    fn judge(&self, data: &Data, shape: &mut Shape) {
+        for cores in simulated::CORES {
+            let panel = panel(cores);
+            let over = |system| most(ratios(data, &panel, system, System::Stealing, &LOADS));
+            let what = |name: &str| {
+                format!(
+                    "{panel}: p99 of large requests below saturation, {name} over stealing, most"
+                )
+            };
+            match cores == simulated::CORES[0] {
+                true => shape.at_most(&what("size-aware"), "2", over(System::Paper), 2.5),
+                false => {
+                    let over = over(System::Paper).map(|over| format!("{over:.2}"));
+                    shape.beside(&what("size-aware"), "", over);
+                }
+            }
+            let over = over(System::Auto).map(|over| format!("{over:.2}"));
+            shape.beside(&what("auto"), "", over);
+        }
+        auto_over_paper(data, shape, "p99 of large requests below saturation", LOADS);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Point, simulated::OF_PEAK};
+
+    fn failures(size_aware: f64) -> usize {
+        let mut data = Data::default();
+        for system in SYSTEMS {
+            let us = match system {
+                System::Paper | System::Auto => 300.0 * size_aware,
+                _ => 300.0,
+            };
+            for load in [0.1, 0.5, 0.9, 0.95] {
+                let us = if load > 0.9 { 10.0 * us } else { us };
+                data.add(Point::new(panel(8), system.name(), load, us).also(OF_PEAK, load));
+            }
+        }
+        let mut shape = Shape::default();
+        LargeRequests.judge(&data, &mut shape);
+        shape.failures().count()
+    }
+
+    #[test]
+    fn judged_by_the_papers_factor_of_two_and_a_margin() {
+        assert_eq!(failures(2.0), 0);
+        assert_eq!(failures(3.0), 1);
+    }
+}
