@@ -251,12 +251,14 @@ impl Worker {
     fn take_from_workers(&mut self) {
         let (core, port) = (&mut self.core, &mut self.port);
         self.streams.take_accepted(core, &self.poller);
-        self.streams.take_travellers(core);
-        if self.streams.has_movers(core) {
-            self.streams.take_movers(core, &self.poller);
-        }
-        self.streams.move_leaving(core, &self.poller);
         self.streams.take_dumps(core);
+        if !core.is_alone {
+            self.streams.take_travellers(core);
+            if self.streams.has_movers(core) {
+                self.streams.take_movers(core, &self.poller);
+            }
+            self.streams.move_leaving(core, &self.poller);
+        }
         let (streams, packets) = (&mut self.streams, &mut self.packets);
         let has_native = !core.is_alone && forwarded::take(core, port, streams, packets);
         packets.go_on(core, port);
@@ -274,7 +276,9 @@ impl Worker {
             self.streams.relieve(awaits, core, port);
         }
         self.streams.serve_ready(core, port);
-        self.ship();
+        if !core.is_alone {
+            self.ship();
+        }
         self.streams.bound_held(&mut self.core);
     }
 

@@ -68,9 +68,9 @@ impl Worker {
     /// Whether another thread has left something for this worker.
     fn has_mail(&self) -> bool {
         let core = &self.core;
-        self.port.has_incoming()
-            || core.shared.has_mail(core.me)
-            || self.streams.has_travellers(core)
+        let from_workers = || self.port.has_incoming() || self.streams.has_travellers(core);
+        core.shared.has_mail(core.me)
+            || (!core.is_alone && from_workers())
             || core.has_another_plan()
             || self.can_hand_in()
             || self.is_told_to_stop()
