@@ -165,6 +165,14 @@ pub const TURN_LARGE_BYTES_MAX: usize = 1 << 20;
 /// the clients of this one can go on meanwhile.
 pub const BURST_LARGE_BYTES_MAX: usize = 256 << 10;
 
+/// Bytes of large values that a worker copies, sends or receives at a time while it serves small
+/// requests as well. It looks for small requests after each such slice.
+pub const SLICE_BYTES: usize = 64 << 10;
+
+/// Milliseconds after its last small request for which a worker expects another one. A worker that
+/// expects none copies, sends and receives large values whole.
+pub const SMALL_REQUEST_MS: u64 = 1_000;
+
 /// Bytes received at a time from a connection that holds no buffer, while connections hold more
 /// than half of their memory. Received data that cannot be executed in the same burst would have to
 /// be held as well.
@@ -407,6 +415,10 @@ const _: () = assert!(
 const _: () = assert!(
     LARGE_REPLY_BYTES <= BURST_LARGE_BYTES_MAX && BURST_LARGE_BYTES_MAX <= TURN_LARGE_BYTES_MAX,
     "a turn has a burst with large replies, and a burst has one of them"
+);
+const _: () = assert!(
+    LARGE_REPLY_BYTES <= SLICE_BYTES && SLICE_BYTES <= BURST_LARGE_BYTES_MAX,
+    "what is sent in slices is large, and a burst has room for a slice"
 );
 const _: () = assert!(
     STALLED_MS_MIN < STALLED_MS_MAX && STALLED_MS_MAX < MEMORY_WAIT_MS_MAX,

@@ -10,6 +10,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use crate::outlet::{NoOutlet, Outlet};
+use crate::sliced::{Sliced, SlicedRead};
 pub use crate::tally::Tally;
 
 /// One request of a batch.
@@ -180,6 +181,19 @@ pub trait Engine: Any + Send {
         outlet: &mut dyn Outlet,
         done: &mut [Done],
     );
+
+    /// Copies the next slice of the value that a job reads, of this many bytes. The job is the same
+    /// for every slice of one read, and this worker may run it. An engine that copies values whole
+    /// says so.
+    fn read_slice(
+        &mut self,
+        _now: Moment,
+        _job: &Job<'_>,
+        _slice_bytes: usize,
+        _read: &mut SlicedRead,
+    ) -> Sliced {
+        Sliced::Whole
+    }
 
     /// Invalidates everything stored before `at_ms` (milliseconds since the epoch; now or earlier:
     /// at once). Takes effect on every partition of the store, of any owner, before any

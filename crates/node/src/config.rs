@@ -81,6 +81,9 @@ pub struct NodeConfig {
     /// Requests of one connection that are executed before the other connections have their turn;
     /// at most [`glimmer_base::limits::TURN_REQUESTS_MAX`].
     pub turn_requests: u32,
+    /// Bytes of large values that are copied, sent or received at a time beside small requests; see
+    /// [`glimmer_base::limits::SLICE_BYTES`].
+    pub slice_bytes: usize,
     /// A connection that neither sends nor takes a byte for so long is closed; `None`: never.
     pub idle_timeout: Option<Duration>,
     /// Bytes that each worker may use for what it receives, what it replies and what it sends

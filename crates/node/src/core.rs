@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use glimmer_base::limits::SMALL_REQUEST_MS;
 use glimmer_base::{Moment, Seed};
 use glimmer_dispatch::Plan;
 use glimmer_engine::Engine;
@@ -39,6 +40,8 @@ pub(crate) struct Core {
     pub is_alarmed: bool,
     /// The server has been told to stop, and this worker is leaving.
     pub is_draining: bool,
+    /// When it last executed a small request, in milliseconds since the epoch.
+    pub small_request_ms: u64,
 }
 
 impl Core {
@@ -49,6 +52,28 @@ impl Core {
         let errno = errno.unwrap_or(0).unsigned_abs();
         self.shared.alarms.note(failure, count, errno);
         self.is_alarmed = true;
+    }
+
+    /// Bytes of large values that are copied, sent or received before the next look for small
+    /// requests.
+    #[inline]
+    pub fn slice_bytes(&self) -> usize {
+        match self.now.ms - self.small_request_ms < SMALL_REQUEST_MS {
+            true => self.shared.config.slice_bytes,
+            false => usize::MAX,
+        }
+    }
+
+    /// Bytes of the largest value that is copied whole.
+    #[inline]
+    pub fn slice_max(&self) -> u32 {
+        self.slice_bytes().min(u32::MAX as usize) as u32
+    }
+
+    /// A small request was executed.
+    #[inline]
+    pub fn note_small_request(&mut self) {
+        self.small_request_ms = self.now.ms;
     }
 
     /// Begins a turn: some turns are timed.

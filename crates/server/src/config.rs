@@ -54,6 +54,9 @@ pub struct Config {
     pub protocol: Accepts,
     /// Requests of one connection that are executed before others have their turn (`-R`).
     pub turn_requests: u32,
+    /// Bytes of large values that a worker copies, sends or receives at a time beside small
+    /// requests. Servers take [`limits::SLICE_BYTES`]; tests take less.
+    pub slice_bytes: usize,
     /// Whether connections beyond `-c` are refused. Otherwise they wait (`-o no_maxconns_fast`).
     pub rejects_beyond_max: bool,
     /// Time after which an idle connection is closed (`-o idle_timeout`).
@@ -221,6 +224,7 @@ impl Default for Config {
             backlog: BACKLOG_DEFAULT,
             protocol: Accepts::Any,
             turn_requests: limits::TURN_REQUESTS_MAX,
+            slice_bytes: limits::SLICE_BYTES,
             rejects_beyond_max: true,
             idle_timeout: None,
             permits: Permits::ALL,

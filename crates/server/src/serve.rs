@@ -222,6 +222,7 @@ pub(crate) fn node_config(
         connections_max: config.connections_max,
         rejects_beyond_max: config.rejects_beyond_max,
         turn_requests: config.turn_requests,
+        slice_bytes: config.slice_bytes,
         idle_timeout: config.idle_timeout,
         buffer_bytes: plan.buffer_bytes_per_worker,
         accepts: config.protocol,

@@ -106,6 +106,7 @@ fn configure(plan: ServerPlan) -> Config {
             false => Direction::Client,
         },
         turn_requests: plan.turn_requests,
+        slice_bytes: plan.slice_bytes,
         memory_bytes: plan.memory_mib << 20,
         workers: plan.workers,
         item_bytes_max: plan.item_bytes_max.max(ITEM_BYTES_MIN),

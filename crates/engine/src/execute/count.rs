@@ -131,6 +131,7 @@ fn calculate<W: TableWriter>(
             ..history
         },
     };
+    context.note_unique(new_item.history.cas);
     match writer.put(keyhash, &new_item, context.now) {
         Stored::Yes(cas) => Ok(Counted {
             number,

@@ -28,9 +28,10 @@ mod write;
 use crate::flush::FlushClock;
 use crate::job::{Done, Engine, Figures, Job, ListCursor, Listed, Status};
 use crate::observer::{ChangeObserver, Unobserved};
-use crate::outlet::Outlet;
+use crate::outlet::{NoOutlet, Outlet};
 use crate::partitions_of::Place;
 use crate::pipeline::{Stages, staged};
+use crate::sliced::{GivenUniques, Sliced, SlicedRead};
 use crate::tally::LiveTally;
 use crate::{PageReport, Partitions, TableStats};
 use count::{Calculation, First};
@@ -56,6 +57,7 @@ pub struct Executor<T: Table, O: ChangeObserver = Unobserved> {
     tally: Arc<LiveTally>,
     figures: Arc<WorkerFigures>,
     uniques: Uniques,
+    given: Arc<GivenUniques>,
     tap: Arc<Tap<O>>,
 }
 
@@ -77,6 +79,7 @@ struct Context<'a> {
     flushes: u64,
     tally: &'a LiveTally,
     uniques: Uniques,
+    given: &'a GivenUniques,
     outlet: &'a mut dyn Outlet,
     /// Bytes of the value that the job has read so far.
     read_bytes: u32,
@@ -88,7 +91,7 @@ impl<T: Table, O: ChangeObserver> Executor<T, O> {
         partitions: Partitions<T>,
         participant: Participant,
         flushes: Arc<FlushClock>,
-        uniques: Uniques,
+        (uniques, given): (Uniques, Arc<GivenUniques>),
         tap: Arc<Tap<O>>,
     ) -> Self {
         let tally = Arc::new(LiveTally::default());
@@ -104,6 +107,7 @@ impl<T: Table, O: ChangeObserver> Executor<T, O> {
             tally,
             figures,
             uniques,
+            given,
             tap,
         }
     }
@@ -118,6 +122,7 @@ impl<T: Table, O: ChangeObserver> Executor<T, O> {
             tally: self.tally,
             figures: self.figures,
             uniques: self.uniques,
+            given: self.given,
             tap: self.tap,
         };
         (self.partitions, rest)
@@ -132,6 +137,7 @@ impl<T: Table, O: ChangeObserver> Executor<T, O> {
             tally: rest.tally,
             figures: rest.figures,
             uniques: rest.uniques,
+            given: rest.given,
             tap: rest.tap,
         }
     }
@@ -144,6 +150,7 @@ pub(crate) struct Rest<O: ChangeObserver> {
     tally: Arc<LiveTally>,
     figures: Arc<WorkerFigures>,
     uniques: Uniques,
+    given: Arc<GivenUniques>,
     tap: Arc<Tap<O>>,
 }
 
@@ -167,6 +174,7 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
             flushes: self.flushes.due(now),
             tally: &self.tally,
             uniques: self.uniques,
+            given: &self.given,
             outlet,
             read_bytes: 0,
         };
@@ -207,6 +215,38 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
                 done[at].read_bytes = std::mem::take(&mut context.read_bytes);
             },
         );
+    }
+
+    fn read_slice(
+        &mut self,
+        now: Moment,
+        job: &Job<'_>,
+        slice_bytes: usize,
+        read: &mut SlicedRead,
+    ) -> Sliced {
+        if !matches!(job.request.verb, Verb::Get) || job.request.has_base64_key() {
+            return Sliced::Whole;
+        }
+        let context = Context {
+            batch: T::Access::SHARED_READS.then(|| self.participant.begin()),
+            now,
+            flushes: self.flushes.due(now),
+            tally: &self.tally,
+            uniques: self.uniques,
+            given: &self.given,
+            outlet: &mut NoOutlet,
+            read_bytes: 0,
+        };
+        let place = self.partitions.prefetch_bucket(job.keyhash, false);
+        let handle = self.partitions.handle(place);
+        let sliced = read::slices::advance(handle, &context, job, slice_bytes, read);
+        if sliced == Sliced::Done {
+            self.tally.get_hits.add(1);
+            if O::SEES_REQUESTS && self.tap.is_open() {
+                self.tap.observer().read(job, Some(read.value_bytes()));
+            }
+        }
+        sliced
     }
 
     fn flush(&mut self, now: Moment, at_ms: u64) {
@@ -462,6 +502,15 @@ impl Context<'_> {
         match self.uniques {
             Uniques::Kept => wanted,
             Uniques::Zero => Some(0),
+        }
+    }
+
+    /// A value is about to be stored with this CAS unique, if with any. Without uniques (`-C`)
+    /// nothing is read in slices.
+    #[inline(always)]
+    fn note_unique(&self, unique: Option<u64>) {
+        if unique.is_some() && self.uniques == Uniques::Kept {
+            self.given.note();
         }
     }
 

@@ -2,6 +2,7 @@
 //! writing.
 
 mod in_place;
+pub mod slices;
 
 use super::absence::missed;
 use super::view::View;
@@ -80,7 +81,8 @@ pub fn get<T: Table, O: ChangeObserver>(
     let owner = handle.owner.as_mut().ok_or(Status::AskOwner)?;
     let mut writer = owner.enter_at(job.keyhash, home, context.flushes);
     let (keyhash, now) = (job.keyhash, context.now);
-    if job.copy_max != Job::ANY_SIZE {
+    let is_found_out_later = !T::Access::SHARED_WRITES && job.copy_max >= IN_PLACE_BYTES_MIN as u32;
+    if job.copy_max != Job::ANY_SIZE && !is_found_out_later {
         // Before the read, which would count, and might have the table move the item.
         check_item(&writer, context, job)?;
     }

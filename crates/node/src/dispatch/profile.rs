@@ -39,8 +39,9 @@ impl Profile {
         }
     }
 
+    /// Counts a request for a value of this many bytes.
     #[inline(always)]
-    fn record(&self, bytes: u32) {
+    pub fn record(&self, bytes: u32) {
         let place = SizeClass::of(bytes).place();
         add(&self.requests[place], 1);
         add(&self.bytes[place], bytes.into());

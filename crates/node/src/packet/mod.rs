@@ -85,6 +85,7 @@ impl Packets {
         for burst in 0..DATAGRAM_BURSTS_PER_TURN_MAX {
             let received = source.receive(&mut self.batch, core);
             if received > 0 {
+                core.note_small_request();
                 let (batch, device) = (&mut self.batch, &mut *source.device);
                 match &source.service {
                     Service::Memcached => {

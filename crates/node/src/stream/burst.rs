@@ -290,13 +290,25 @@ impl Burst {
 /// Decides where to execute a read whose value is too large to be copied before the plan was asked.
 #[cold]
 fn elsewhere(member: &mut Member, bytes: u32, core: &Core) -> Stop {
-    match core.plan.on_sized(core.me, bytes) {
+    // A visitor's request is executed here, whatever its size.
+    let decision = match member.is_visitor {
+        true => Decision::Run,
+        false => core.plan.on_sized(core.me, bytes),
+    };
+    match decision {
         Decision::HandTo(_) if member.may_visit() && member.awaits_replies() => {
             return Stop::Reorder;
         }
         Decision::HandTo(worker) if member.may_visit() => return Stop::Visit(worker),
         Decision::HandTo(worker) => member.hand_to = Some(worker as u16),
+        Decision::Run if member.may_have_slices() && bytes as usize > core.slice_bytes() => {
+            return match member.awaits_replies() {
+                true => Stop::Reorder,
+                false => Stop::Slices(bytes),
+            };
+        }
         Decision::Run if member.awaits_first_reply() => return Stop::Large(bytes),
+        Decision::Run if member.may_have_slices() => member.copy_max = core.slice_max(),
         Decision::Run => member.copy_max = Job::ANY_SIZE,
     }
     Stop::Live

@@ -11,6 +11,8 @@ use glimmer_proto::{Parser, Sum};
 use glimmer_transport::stream::ByteStream;
 use glimmer_transport::{Received, Sent};
 
+use super::copying::Copying;
+use super::ready::Lane;
 use super::registry::SocketEntry;
 use super::reorder::ReorderBuffer;
 use super::visit::{Absent, Home};
@@ -39,6 +41,8 @@ pub(crate) struct Connection {
     pub tx_sent: usize,
     /// The socket has taken only a part of the replies: the client has to take them first.
     is_blocked: bool,
+    /// A slice of the replies has been sent, and the next one follows in a later turn.
+    pub sends_slices: bool,
     pub reorder: Option<Box<ReorderBuffer>>,
     /// The client has yet to authenticate.
     pub locked: bool,
@@ -80,6 +84,8 @@ pub(crate) struct Connection {
     pub reply_bytes_guess: Option<usize>,
     /// Bytes of the replies of its last burst.
     pub burst_reply_bytes: usize,
+    /// The value that its next request reads is copied whole.
+    pub copies_whole: bool,
     /// Bytes of memory that the budget has counted.
     pub counted: Charge,
     /// When a byte was last received or sent, in milliseconds since the epoch.
@@ -103,6 +109,8 @@ pub(crate) enum Continuation {
     Visiting,
     /// The rest of a long reply, whose next piece is made here.
     LongReply(Box<LongReply>),
+    /// The reply to its next request, which is copied slice by slice.
+    Slices(Box<Copying>),
 }
 
 /// Why nothing could be received.
@@ -131,6 +139,7 @@ impl Connection {
             tx: Vec::new(),
             tx_sent: 0,
             is_blocked: false,
+            sends_slices: false,
             reorder: None,
             login_failures: 0,
             withheld: None,
@@ -154,6 +163,7 @@ impl Connection {
             hand_to: None,
             reply_bytes_guess: None,
             burst_reply_bytes: 0,
+            copies_whole: false,
             counted: Charge::default(),
             progress_ms: now_ms,
             held_since_ms: None,
@@ -194,6 +204,26 @@ impl Connection {
         self.may_visit() && self.waits_since_ms.is_none()
     }
 
+    /// Where it waits for its turn: with those that are sent much, or send much.
+    #[inline]
+    pub fn lane(&self) -> Lane {
+        Lane::of(self.burst_reply_bytes.max(self.need))
+    }
+
+    /// Whether it goes on with what it has begun before others begin.
+    pub fn goes_first(&self) -> bool {
+        let has_begun = match &self.continuation {
+            Some(Continuation::Slices(copying)) => copying.has_begun() && self.tx.is_empty(),
+            _ => false,
+        };
+        self.sends_slices || has_begun
+    }
+
+    /// Bytes of replies that are not sent.
+    pub fn unsent_bytes(&self) -> usize {
+        self.tx.len() - self.tx_sent
+    }
+
     /// Whether the parser has something to work on.
     #[inline]
     pub fn has_input(&self) -> bool {
@@ -222,7 +252,7 @@ impl Connection {
         self.tx.is_empty()
             && matches!(
                 self.continuation,
-                Some(Continuation::Dump(_) | Continuation::LongReply(_))
+                Some(Continuation::Dump(_) | Continuation::LongReply(_) | Continuation::Slices(_))
             )
     }
 
@@ -320,10 +350,11 @@ impl Connection {
         self.need = 1;
     }
 
-    /// Receives once into the room that was made. Returns the number of bytes.
+    /// Receives once into the room that was made, at most `bytes_max` bytes. Returns the number of
+    /// bytes.
     #[inline]
-    pub fn receive(&mut self, now_ms: u64) -> usize {
-        let bytes = match self.stream.receive(&mut self.rx) {
+    pub fn receive(&mut self, bytes_max: usize, now_ms: u64) -> usize {
+        let bytes = match self.stream.receive_at_most(&mut self.rx, bytes_max) {
             Received::Full(bytes) => bytes,
             Received::Drained(bytes) => {
                 self.readable = self.hung_up;
@@ -359,11 +390,21 @@ impl Connection {
         self.stream.receive(scratch)
     }
 
-    /// Sends once. Returns the number of bytes, or nothing if the connection failed.
+    /// Sends once, at most `bytes_max` bytes. Returns the number of bytes, or nothing if the
+    /// connection failed.
     #[inline]
-    pub fn transmit(&mut self, pool: &mut Pool, now_ms: u64) -> Option<usize> {
+    pub fn transmit(&mut self, pool: &mut Pool, bytes_max: usize, now_ms: u64) -> Option<usize> {
         let waiting = self.tx.len() - self.tx_sent;
-        match self.stream.send(&self.tx[self.tx_sent..]) {
+        let bytes = waiting.min(bytes_max);
+        self.sends_slices = false;
+        match self.stream.send(&self.tx[self.tx_sent..][..bytes]) {
+            Sent::All if bytes < waiting => {
+                self.is_blocked = false;
+                self.sends_slices = true;
+                self.tx_sent += bytes;
+                self.note_progress(bytes, now_ms);
+                Some(bytes)
+            }
             Sent::All => {
                 self.is_blocked = false;
                 pool.give(std::mem::take(&mut self.tx));
@@ -425,8 +466,12 @@ impl Connection {
             .map_or(0, |reorder| reorder.capacity());
         let withheld = self.withheld.as_ref().map_or(0, Vec::capacity);
         let (rx, tx) = (self.rx.capacity(), self.tx.capacity());
+        let copied = match &self.continuation {
+            Some(Continuation::Slices(copying)) => copying.capacity(),
+            _ => 0,
+        };
         Charge {
-            bytes: rx + tx + reorder + withheld,
+            bytes: rx + tx + reorder + withheld + copied,
             buffers: usize::from(rx > 0) + usize::from(tx > 0),
         }
     }

@@ -8,28 +8,34 @@ use crate::admin::long_reply::LongReply;
 use crate::core::Core;
 
 impl Streams {
-    /// Goes on with a connection's dump: the client has taken what it has found so far.
-    pub fn advance_continuation(&mut self, key: ConnectionKey, core: &mut Core) {
+    /// Goes on with what a connection has to be sent: the client has taken what there was of it.
+    /// Returns the bytes of a value that were copied for it.
+    pub fn advance_continuation(&mut self, key: ConnectionKey, core: &mut Core) -> usize {
         let connection = &mut self.connections[key];
         let mut dump = match connection.continuation.take() {
             Some(Continuation::Dump(dump)) => dump,
-            Some(Continuation::LongReply(report)) => return self.advance_report(key, report, core),
+            Some(Continuation::Slices(copying)) => return self.advance_slices(key, copying, core),
+            Some(Continuation::LongReply(report)) => {
+                self.advance_report(key, report, core);
+                return 0;
+            }
             away_or_none => {
                 connection.continuation = away_or_none;
-                return;
+                return 0;
             }
         };
         if dump.at != core.me {
             connection.continuation = Some(Continuation::Away);
             let to = dump.at;
             core.shared.send_dump(to, dump);
-            return;
+            return 0;
         }
         if connection.tx.capacity() == 0 {
             connection.tx = core.memory.pool.take();
         }
         dump.walk(&mut *core.engine, core.now, &mut connection.tx);
         self.take_home(dump, core);
+        0
     }
 
     /// A dump is home again, and its connection has what was found: sends that, and the end of it.

@@ -5,7 +5,6 @@ use glimmer_proto::outcome::OutcomeKind;
 
 use super::Streams;
 use super::key::ConnectionKey;
-use super::ready::ReplyClass;
 use crate::budget::memory::Memory;
 use crate::core::Core;
 
@@ -39,8 +38,8 @@ impl Streams {
     pub fn resume_out_of_credit(&mut self) {
         for key in self.out_of_credit.drain(..) {
             if let Some(connection) = self.connections.get(key) {
-                let class = ReplyClass::of(connection.burst_reply_bytes);
-                self.ready.push(key, class);
+                let lane = connection.lane();
+                self.ready.push(key, lane);
             }
         }
     }

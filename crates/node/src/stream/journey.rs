@@ -23,7 +23,7 @@ use glimmer_dispatch::Decision;
 use super::Streams;
 use super::connection::{Connection, Continuation};
 use super::key::ConnectionKey;
-use super::ready::ReplyClass;
+use super::ready::Lane;
 use super::visit::Home;
 use crate::budget::pool::Charge;
 use crate::core::Core;
@@ -136,28 +136,31 @@ impl Streams {
         connection.visit = Some(home);
         connection.queued = true;
         connection.recharge(&mut core.memory.budget);
-        let class = match home.is_for_one {
-            true => ReplyClass::Large,
-            false => ReplyClass::of(connection.burst_reply_bytes),
+        let lane = match home.is_for_one {
+            true => Lane::Large,
+            false => connection.lane(),
         };
         // What has arrived for it is served in one turn.
         connection.has_been_served = !home.is_for_one;
         let key = self.connections.insert(connection);
-        self.ready.push(key, class);
+        self.ready.push(key, lane);
     }
 
     /// Sends a visitor home if it has had its request, or would have to wait for its client.
     /// Returns whether it is gone.
     #[inline]
     pub fn goes_home(&mut self, key: ConnectionKey, core: &mut Core) -> bool {
-        let connection = &self.connections[key];
+        let connection = &mut self.connections[key];
         let Some(home) = connection.visit else {
             return false;
         };
         let has_ended = connection.has_been_served || connection.is_wanted_at_home;
-        if connection.queued || (connection.is_runnable() && !has_ended) {
+        let is_busy = connection.queued || connection.sends_slices || connection.has_continuation();
+        if is_busy || (connection.is_runnable() && !has_ended) {
             return false;
         }
+        // Its client takes earlier replies first, and the request is looked at again at home.
+        connection.continuation = None;
         self.send_home(key, home, core);
         true
     }

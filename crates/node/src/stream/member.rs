@@ -36,6 +36,8 @@ pub(crate) enum Stop {
     AtHome,
     /// Requests that crossed over have to be answered first.
     Reorder,
+    /// The value that its next request reads, of this many bytes, is copied slice by slice.
+    Slices(u32),
     /// It is out of credit: no batch for requests to another worker was free.
     OutOfCredit,
     /// All items are to be listed for it.
@@ -100,7 +102,7 @@ impl Member {
         // Nothing is known of its replies before the first: a large one waits with other large
         // ones.
         let copy_max = match connection.reply_bytes_guess {
-            _ if connection.visit.is_some() => Job::ANY_SIZE,
+            _ if connection.copies_whole => Job::ANY_SIZE,
             None => (LARGE_REPLY_BYTES as u32).min(copy_max),
             Some(_) => copy_max,
         };
@@ -131,6 +133,11 @@ impl Member {
     /// Whether it is a connection that may visit another worker for its next request.
     pub fn may_visit(&self) -> bool {
         matches!(self.asker, Asker::Connection(_)) && !self.is_visitor && !self.locked
+    }
+
+    /// Whether a value may be copied slice by slice for it: whether it is a connection.
+    pub fn may_have_slices(&self) -> bool {
+        matches!(self.asker, Asker::Connection(_))
     }
 
     /// Whether replies that other workers make come before its next one.

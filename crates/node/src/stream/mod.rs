@@ -15,6 +15,7 @@
 //! | `member` | a connection, or a datagram, while it is part of a burst |
 //! | `reorder`, `join` | the order of replies while other workers execute some requests |
 //! | `continuation` | listings of all items and long replies, as the client takes them |
+//! | `slices`, `copying` | large values that are copied slice by slice, beside small requests |
 //! | `withheld`, `watchers` | connections that are not parsed for now, or never again |
 //! | `relief` | which connection gives memory up when it is short |
 //! | `journey`, `visit` | connections that another worker serves for a while |
@@ -27,6 +28,7 @@ pub(crate) mod balancer;
 pub(crate) mod burst;
 pub(crate) mod connection;
 mod continuation;
+mod copying;
 mod intake;
 mod join;
 pub(crate) mod journey;
@@ -41,6 +43,7 @@ pub(crate) mod reorder;
 mod serve;
 mod settle;
 mod share;
+mod slices;
 mod visit;
 mod watchers;
 mod withheld;

@@ -11,7 +11,6 @@ use glimmer_base::limits::{REPLY_BYTES_HIGH, SHORT_TICK_MS, STALLED_MS_MAX, STAL
 
 use super::Streams;
 use super::key::ConnectionKey;
-use super::ready::ReplyClass;
 use crate::core::Core;
 use crate::forward::batch::{Asker, CompletionTag};
 use crate::forward::port::Port;
@@ -179,7 +178,7 @@ impl Streams {
             let stays = bytes > room && !connection.has_waited_enough(now_ms);
             if !stays {
                 room = room.saturating_sub(bytes);
-                ready.push(key, ReplyClass::of(connection.burst_reply_bytes));
+                ready.push(key, connection.lane());
             }
             stays
         });
@@ -219,8 +218,8 @@ impl Streams {
                 connection.end_wait();
                 core.tally.values_refused += 1;
                 self.starved.remove(index);
-                let class = ReplyClass::of(connection.burst_reply_bytes);
-                self.ready.push(key, class);
+                let lane = connection.lane();
+                self.ready.push(key, lane);
             }
         }
         coming

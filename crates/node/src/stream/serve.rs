@@ -9,9 +9,10 @@ use slotmap::KeyData;
 
 use super::Streams;
 use super::connection::{Connection, Continuation, Room};
+use super::copying::Copying;
 use super::key::ConnectionKey;
 use super::member::{Member, Stop};
-use super::ready::ReplyClass;
+use super::ready::Lane;
 use super::registry::Activity;
 use crate::admin::dump::DumpCursor;
 use crate::admin::observe::CloseReason;
@@ -33,73 +34,82 @@ impl Streams {
             self.note_watchers_readiness(key, ready, core);
             return;
         }
-        if ready.writable && !connection.tx.is_empty() {
+        let has_room = ready.writable && !connection.tx.is_empty() && !connection.sends_slices;
+        let is_long = connection.unsent_bytes() > core.slice_bytes();
+        if has_room && is_long && !connection.queued {
+            // It takes turns with those that are sent much.
+            connection.sends_slices = true;
+            connection.queued = true;
+            self.ready.push(key, Lane::Large);
+        } else if has_room {
             self.send_and_settle(key, core);
         } else if !connection.queued && connection.is_runnable() {
             connection.queued = true;
-            let class = ReplyClass::of(connection.burst_reply_bytes);
-            self.ready.push(key, class);
+            let lane = connection.lane();
+            self.ready.push(key, lane);
         }
     }
 
-    /// Serves the connections that are ready: those with small replies until each has had its turn
-    /// or the turn's share of replies is made, then those with large replies until their share of
-    /// the turn is made.
+    /// Serves the connections that are ready: those with small requests until each has had its turn
+    /// or the turn's share of replies is made, then those with large ones until they have had their
+    /// share of the turn. Beside small requests that share is one slice.
     pub fn serve_ready(&mut self, core: &mut Core, port: &mut Port) {
         let has_queues = core.plan.has_queues();
         if has_queues {
             self.share_ready(core);
         }
         let mut reply_bytes = 0;
-        for _ in 0..(self.ready.len(ReplyClass::Small)).div_ceil(BURST_CONNECTIONS_MAX) {
-            reply_bytes += self.serve_burst(ReplyClass::Small, core, port);
+        for _ in 0..(self.ready.len(Lane::Small)).div_ceil(BURST_CONNECTIONS_MAX) {
+            reply_bytes += self.serve_burst(Lane::Small, core, port);
             if reply_bytes >= TURN_REPLY_BYTES_MAX {
                 break;
             }
         }
-        let mut large_bytes = TURN_LARGE_BYTES_MAX;
-        for nth in 0..self.ready.len(ReplyClass::Large) {
-            let Some(key) = self.ready.first(ReplyClass::Large) else {
+        let mut large_bytes = TURN_LARGE_BYTES_MAX.min(core.slice_bytes());
+        for nth in 0..self.ready.len(Lane::Large) {
+            let Some(key) = self.ready.first(Lane::Large) else {
                 break;
             };
-            if nth > 0 && self.guess_of(key, ReplyClass::Large, core) > large_bytes {
+            if nth > 0 && self.guess_of(key, Lane::Large, core) > large_bytes {
                 break;
             }
-            let made_bytes = self.serve_burst(ReplyClass::Large, core, port);
-            large_bytes = large_bytes.saturating_sub(made_bytes);
+            let bytes = self.serve_burst(Lane::Large, core, port);
+            large_bytes = large_bytes.saturating_sub(bytes);
         }
         if has_queues {
             self.serve_shared(core, port);
         }
     }
 
-    /// Serves the connections of a class that have been ready for longest: receives from those that
+    /// Serves the connections of a lane that have been ready for longest: receives from those that
     /// have nothing complete, executes what is complete, and sends once per connection. Returns the
-    /// bytes of replies.
-    pub(super) fn serve_burst(
-        &mut self,
-        class: ReplyClass,
-        core: &mut Core,
-        port: &mut Port,
-    ) -> usize {
-        let mut free = match class {
-            ReplyClass::Small => core.memory.bytes_free(),
-            ReplyClass::Large => core.memory.bytes_free().min(BURST_LARGE_BYTES_MAX),
+    /// bytes of replies, or of slices if these are more.
+    pub(super) fn serve_burst(&mut self, lane: Lane, core: &mut Core, port: &mut Port) -> usize {
+        let bytes_max = match lane {
+            Lane::Small => BURST_LARGE_BYTES_MAX,
+            Lane::Large => BURST_LARGE_BYTES_MAX.min(core.slice_bytes()),
         };
-        let mut input_bytes = 0;
+        let mut free = match lane {
+            Lane::Small => core.memory.bytes_free(),
+            Lane::Large => core.memory.bytes_free().min(bytes_max),
+        };
+        let (mut input_bytes, mut slice_bytes) = (0, 0);
         for _ in 0..BURST_CONNECTIONS_MAX {
-            let Some(key) = self.ready.first(class) else {
+            let Some(key) = self.ready.first(lane) else {
                 break;
             };
             // What cannot be executed in this burst is better left with the kernel.
-            let guess = self.guess_of(key, class, core);
-            if guess > free && !self.burst.members.is_empty() {
+            let guess = self.guess_of(key, lane, core);
+            if guess > free && (!self.burst.members.is_empty() || slice_bytes > 0) {
                 break;
             }
             free = free.saturating_sub(guess);
-            self.ready.remove_first(class);
-            input_bytes += self.join_burst(key, core);
-            if input_bytes >= BURST_LARGE_BYTES_MAX {
+            self.ready.remove_first(lane);
+            match self.join_burst(key, core) {
+                Joined::Input(bytes) => input_bytes += bytes,
+                Joined::Slice(bytes) => slice_bytes += bytes,
+            }
+            if input_bytes + slice_bytes >= bytes_max {
                 break;
             }
         }
@@ -120,43 +130,49 @@ impl Streams {
         self.burst.outs.clear();
         core.end_burst();
         self.bound_held(core);
-        reply_bytes
+        reply_bytes.max(slice_bytes)
     }
 
     /// Bytes that a connection is guessed to be sent in a burst: one reply at least, and as much as
     /// in its last burst if that was large.
     #[inline]
-    fn guess_of(&self, key: ConnectionKey, class: ReplyClass, core: &Core) -> usize {
+    fn guess_of(&self, key: ConnectionKey, lane: Lane, core: &Core) -> usize {
         let Some(connection) = self.connections.get(key) else {
             return 0;
         };
         let each = connection.reply_bytes_guess;
         let each = each.unwrap_or(core.memory.reply_bytes_guess);
-        match class {
-            ReplyClass::Small => each,
-            ReplyClass::Large => each.max(connection.burst_reply_bytes),
+        match lane {
+            Lane::Small => each,
+            Lane::Large => {
+                let sent = connection.burst_reply_bytes.max(connection.unsent_bytes());
+                each.max(sent).max(connection.need).min(core.slice_bytes())
+            }
         }
     }
 
     /// Receives, if there is nothing to parse, and takes the connection into the burst if there is.
-    /// Returns the bytes that are to be parsed.
-    fn join_burst(&mut self, key: ConnectionKey, core: &mut Core) -> usize {
+    fn join_burst(&mut self, key: ConnectionKey, core: &mut Core) -> Joined {
         let room = core.memory.room();
         let Some(connection) = self.connections.get_mut(key) else {
-            return 0;
+            return Joined::NOTHING;
         };
         connection.queued = false;
+        if connection.sends_slices {
+            let unsent_bytes = connection.unsent_bytes();
+            self.send_and_settle(key, core);
+            return Joined::Slice(unsent_bytes.min(core.slice_bytes()));
+        }
         if connection.has_continuation() {
-            self.advance_continuation(key, core);
-            return 0;
+            return Joined::Slice(self.advance_continuation(key, core));
         }
         if !connection.is_runnable() {
             self.settle(key, core);
-            return 0;
+            return Joined::NOTHING;
         }
         if let Some(worker) = self.worker_for_value(key, core) {
             self.depart(key, worker, core);
-            return 0;
+            return Joined::NOTHING;
         }
         let connection = &self.connections[key];
         // One whose replies have been large waits until there is room for one more. Others do not
@@ -165,15 +181,17 @@ impl Streams {
         let is_patient = guess > BUFFER_BYTES && !connection.has_waited_enough(core.now.ms);
         if is_patient && room < guess && !self.claim(key, guess, core) {
             self.starve(key, guess, core);
-            return 0;
+            return Joined::NOTHING;
         }
         if !self.connections[key].has_input() && !self.make_room(key, core) {
-            return 0;
+            return Joined::NOTHING;
         }
         let connection = &mut self.connections[key];
         connection.end_wait();
+        let mut received_bytes = 0;
         if !connection.has_input() {
-            core.tally.bytes_read += connection.receive(core.now.ms) as u64;
+            received_bytes = connection.receive(core.slice_bytes(), core.now.ms);
+            core.tally.bytes_read += received_bytes as u64;
         }
         if connection.has_input() {
             connection.entry.note_input(core.now.ms);
@@ -181,7 +199,10 @@ impl Streams {
             let tx = std::mem::take(&mut connection.tx);
             let bytes = guess.max(connection.burst_reply_bytes);
             let input_bytes = connection.rx.len() - connection.rx_start;
-            let copy_max = core.plan.copy_max();
+            let copy_max = match connection.visit {
+                Some(_) => core.slice_max(),
+                None => core.plan.copy_max().min(core.slice_max()),
+            };
             let mut member = Member::new(key, connection, copy_max);
             if member.is_visitor {
                 member.requests = requests_before(connection, core);
@@ -195,11 +216,11 @@ impl Streams {
             } else {
                 core.memory.pool.take_for(bytes)
             });
-            input_bytes
+            Joined::Input(input_bytes)
         } else {
             connection.trim(&mut core.memory.pool);
             self.settle(key, core);
-            0
+            Joined::Slice(received_bytes)
         }
     }
 
@@ -252,6 +273,7 @@ impl Streams {
         let connection = &mut self.connections[key];
         connection.is_served = false;
         connection.parser = member.parser;
+        let input_bytes = member.at - connection.rx_start;
         connection.rx_start = member.at;
         connection.hand_to = member.hand_to;
         connection.locked = member.locked;
@@ -278,11 +300,15 @@ impl Streams {
             connection.has_been_served |= requests >= core.shared.config.turn_requests;
             requests -= requests_before(connection, core);
         }
-        if member.requests > 0 {
-            connection.end_hold();
-        }
         let replies = std::mem::take(&mut self.burst.outs[index]);
         let reply_bytes = sent_bytes + replies.len();
+        if member.requests > 0 {
+            connection.end_hold();
+            connection.copies_whole = false;
+            if input_bytes + reply_bytes < LARGE_REPLY_BYTES * requests as usize {
+                core.note_small_request();
+            }
+        }
         connection.burst_reply_bytes = reply_bytes;
         connection.note_reply_bytes(reply_bytes / (requests as usize).max(1));
         if sent_bytes > 0 || is_blocked {
@@ -323,6 +349,12 @@ impl Streams {
             }
             Stop::LongReply => {
                 self.connections[key].continuation = report.map(Continuation::LongReply)
+            }
+            Stop::Slices(bytes) => {
+                let connection = &mut self.connections[key];
+                let since_ns = connection.timed_since_ns.or(core.counting.turn_began_ns());
+                let copying = Copying::of(bytes, since_ns);
+                connection.continuation = Some(Continuation::Slices(copying));
             }
             Stop::Watch(interests) => self.begin_to_watch(key, interests, core),
             Stop::Spent => core.tally.conn_yields += 1,
@@ -369,7 +401,8 @@ impl Streams {
                 core.memory.pool.give(std::mem::take(&mut connection.tx));
             }
         } else {
-            match connection.transmit(&mut core.memory.pool, core.now.ms) {
+            let bytes_max = core.slice_bytes();
+            match connection.transmit(&mut core.memory.pool, bytes_max, core.now.ms) {
                 Some(bytes) => core.tally.bytes_written += bytes as u64,
                 None => {
                     self.close(key, core);
@@ -379,6 +412,19 @@ impl Streams {
         }
         true
     }
+}
+
+/// What became of a connection that was to join a burst.
+enum Joined {
+    /// It has joined, and this many bytes are to be parsed.
+    Input(usize),
+    /// It has not, and this many bytes were copied, sent or received for it.
+    Slice(usize),
+}
+
+impl Joined {
+    /// Nothing was done for it.
+    const NOTHING: Joined = Joined::Slice(0);
 }
 
 /// Requests that a visitor's turn begins with, as if it had had them: one large request is left of

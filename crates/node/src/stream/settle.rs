@@ -5,7 +5,7 @@ use glimmer_base::sync::weakened;
 use super::Streams;
 use super::connection::{Connection, Continuation};
 use super::key::ConnectionKey;
-use super::ready::ReplyClass;
+use super::ready::Lane;
 use crate::admin::observe::CloseReason;
 use crate::budget::pool::Charge;
 use crate::core::Core;
@@ -26,10 +26,15 @@ impl Streams {
             self.close(key, core);
             return;
         }
-        if !connection.queued && (connection.is_runnable() || connection.has_continuation()) {
+        if connection.queued {
+            // It has its turn already.
+        } else if connection.goes_first() {
             connection.queued = true;
-            let class = ReplyClass::of(connection.burst_reply_bytes);
-            self.ready.push(key, class);
+            self.ready.push_first(key, Lane::Large);
+        } else if connection.is_runnable() || connection.has_continuation() {
+            connection.queued = true;
+            let lane = connection.lane();
+            self.ready.push(key, lane);
         }
         if is_scarce {
             connection.compact(&mut core.memory.pool);

@@ -14,7 +14,7 @@ use glimmer_base::limits::{DISPATCH_BATCH, SOFTWARE_QUEUE_MAX};
 use glimmer_dispatch::Intake;
 
 use super::Streams;
-use super::ready::ReplyClass;
+use super::ready::Lane;
 use crate::core::Core;
 use crate::forward::port::Port;
 
@@ -32,18 +32,18 @@ impl Streams {
         let mut keeps_one = intake == Intake::Enqueue && waiting == 0;
         let mut room = SOFTWARE_QUEUE_MAX.saturating_sub(waiting);
         let room_before = room;
-        for class in [ReplyClass::Small, ReplyClass::Large] {
-            for _ in 0..self.ready.len(class) {
-                let Some(key) = self.ready.first(class) else {
+        for lane in [Lane::Small, Lane::Large] {
+            for _ in 0..self.ready.len(lane) {
+                let Some(key) = self.ready.first(lane) else {
                     break;
                 };
-                self.ready.remove_first(class);
+                self.ready.remove_first(lane);
                 let Some(connection) = self.connections.get(key) else {
                     continue;
                 };
                 if room == 0 || !connection.may_be_shared() || keeps_one {
                     keeps_one &= !connection.may_be_shared();
-                    self.ready.push(key, class);
+                    self.ready.push(key, lane);
                     continue;
                 }
                 room -= 1;
@@ -88,9 +88,9 @@ impl Streams {
             core.shared.plans.queue(queue).leave();
             core.tally.taken += u64::from(queue != core.me);
             self.receive_traveller(traveller, core);
-            for class in [ReplyClass::Small, ReplyClass::Large] {
-                if self.ready.len(class) > 0 {
-                    self.serve_burst(class, core, port);
+            for lane in [Lane::Small, Lane::Large] {
+                if self.ready.len(lane) > 0 {
+                    self.serve_burst(lane, core, port);
                     break;
                 }
             }

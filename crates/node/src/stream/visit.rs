@@ -20,7 +20,7 @@ pub(crate) struct Home {
 pub(super) struct Absent;
 
 impl ByteStream for Absent {
-    fn receive(&mut self, _into: &mut Vec<u8>) -> Received {
+    fn receive_at_most(&mut self, _into: &mut Vec<u8>, _bytes_max: usize) -> Received {
         Received::Drained(0)
     }
 

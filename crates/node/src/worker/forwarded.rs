@@ -18,10 +18,12 @@ pub(super) fn take(
     port.drain(|batch| match batch.home() == core.me {
         true => unpack(batch, core, streams, packets),
         false if batch.has_datagrams() => {
+            core.note_small_request();
             packets.answer_forwarded(batch, core);
             has_native = true;
         }
         false => {
+            core.note_small_request();
             let is_profiled = core.counting.is_profiled();
             let profile = is_profiled.then(|| core.shared.plans.profile(core.me));
             batch.run(&mut *core.engine, core.now, profile);

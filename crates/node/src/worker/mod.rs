@@ -131,6 +131,7 @@ impl Worker {
                 tally: Tally::default(),
                 is_alarmed: false,
                 is_draining: false,
+                small_request_ms: 0,
                 counting: {
                     let mut counting = Counting::default();
                     counting.follow(&plan);

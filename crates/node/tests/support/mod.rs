@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use glimmer_base::limits::{REPLY_BYTES_HIGH, REPORT_BYTES_HIGH, TURN_REQUESTS_MAX};
+use glimmer_base::limits::{REPLY_BYTES_HIGH, REPORT_BYTES_HIGH, SLICE_BYTES, TURN_REQUESTS_MAX};
 use glimmer_base::{Moment, Seed};
 pub use glimmer_dispatch::AccessMode as Access;
 use glimmer_dispatch::{Layout, POLICIES, PartitionMap, Policy, Settings};
@@ -259,6 +259,7 @@ pub fn config() -> NodeConfig {
         busy_poll: false,
         rejects_beyond_max: true,
         turn_requests: TURN_REQUESTS_MAX,
+        slice_bytes: SLICE_BYTES,
         permits: Permits::ALL,
         crawler: true,
         observers: Observers::new(Arc::new(SystemClock::start()), b':', false),

@@ -276,10 +276,12 @@ impl Script {
     }
 }
 
-/// A value that no other operation stores.
+/// A value that no other operation stores, and of which no long part is that of another one.
 fn value(client: usize, operation: usize, bytes: usize) -> Value {
     let mut value = format!("{client}.{operation}").into_bytes();
     let name = value.len();
-    value.extend((0..bytes.saturating_sub(name)).map(|at| b'a' + (at % 26) as u8));
+    let first = 7 * client + operation;
+    let letters = (first..).map(|at| b'a' + (at % 26) as u8);
+    value.extend(letters.take(bytes.saturating_sub(name)));
     value.into()
 }

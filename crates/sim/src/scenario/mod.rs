@@ -53,6 +53,8 @@ pub struct ServerPlan {
     pub item_bytes_max: usize,
     /// Requests of one connection before others have their turn.
     pub turn_requests: u32,
+    /// Bytes of a slice of a large value.
+    pub slice_bytes: usize,
     /// Whether workers hand native requests over to one another.
     pub directs_native: bool,
 }

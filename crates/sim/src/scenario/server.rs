@@ -1,6 +1,7 @@
 //! A server from a seed.
 
 use super::{ServerPlan, TIGHT_MIB};
+use glimmer_base::limits::SLICE_BYTES;
 use glimmer_dispatch::{Layout, POLICIES, Plan, Policy, Role};
 use glimmer_server::evict::RULES;
 use glimmer_server::{AccessMode, Mode, TableKind};
@@ -64,6 +65,11 @@ pub fn draw(rng: &mut SmallRng) -> ServerPlan {
         memory_mib: if is_tight { TIGHT_MIB } else { 16 },
         item_bytes_max: if is_tight { 64 << 10 } else { 48 << 10 },
         turn_requests: if rng.random_bool(0.3) { 2 } else { 20 },
+        slice_bytes: match rng.random_range(0..3) {
+            0 => SLICE_BYTES,
+            1 => 100,
+            _ => 30,
+        },
         directs_native: rng.random_bool(0.3),
     }
 }

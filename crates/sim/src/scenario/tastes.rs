@@ -9,6 +9,8 @@ pub struct Tastes {
     keys: u8,
     counters: u8,
     value_bytes_max: usize,
+    /// Many values have this length.
+    usual_bytes: usize,
     fills: bool,
     flushes: bool,
     /// Items expire.
@@ -28,14 +30,15 @@ impl Tastes {
         let counters = (keys / 3).max(1);
         let is_large = rng.random_bool(0.3);
         let expires = rng.random_bool(0.4);
+        let value_bytes_max = match is_large {
+            true => server.item_bytes_max / 2,
+            false => 100,
+        };
         Tastes {
             keys: keys - counters,
             counters,
-            value_bytes_max: if is_large {
-                server.item_bytes_max / 2
-            } else {
-                100
-            },
+            value_bytes_max,
+            usual_bytes: rng.random_range(value_bytes_max / 2..value_bytes_max),
             fills: server.memory_mib == TIGHT_MIB,
             flushes: rng.random_bool(0.2),
             expires,
@@ -51,9 +54,10 @@ impl Tastes {
 
     /// The length of a value.
     pub fn bytes(&self, rng: &mut SmallRng) -> usize {
-        match rng.random_bool(0.5) {
-            true => rng.random_range(0..30),
-            false => rng.random_range(0..self.value_bytes_max),
+        match rng.random_range(0..4) {
+            0..2 => rng.random_range(0..30),
+            2 => self.usual_bytes,
+            _ => rng.random_range(0..self.value_bytes_max),
         }
     }
 

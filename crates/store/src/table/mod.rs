@@ -262,6 +262,21 @@ pub trait TableReader: Clone + Send {
         take: impl FnMut(&Item<'_>) -> T,
     ) -> Result<Option<T>, Busy>;
 
+    /// [`read`](Self::read) that does not count as a read of the item.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    fn peek<T>(
+        &self,
+        batch: &Batch<'_>,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        flushes: u64,
+        take: impl FnMut(&Item<'_>) -> T,
+    ) -> Result<Option<T>, Busy>;
+
     /// See [`TableWriter::absence`]. Beside a writer the answer may be wrong.
     fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence;
 

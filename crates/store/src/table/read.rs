@@ -58,25 +58,28 @@ impl<H: Heap> TableReader for Reader<H> {
         key: &[u8],
         now: Moment,
         flushes: u64,
-        mut take: impl FnMut(&Item<'_>) -> T,
+        take: impl FnMut(&Item<'_>) -> T,
     ) -> Result<Option<T>, Busy> {
-        let shared = &*self.shared;
-        debug_assert!(self.seat.knows(batch));
-        let found = optimistically(|bytes_copied| {
-            if !shared.common.flushes.is_current(flushes) {
-                return Some(Err(Busy));
-            }
-            let take = |item: &Item<'_>| {
-                *bytes_copied += item.value().len();
-                take(item)
-            };
-            (shared.try_read(home, keyhash, key, now, flushes, take)).map(Ok)
-        })??;
+        let found = self.beside_writers(batch, home, keyhash, key, (now, flushes), take)?;
         Ok(found.map(|(taken, slot, entry)| {
-            let most = shared.heap.reads_counted();
-            shared.index.count_read(slot, entry, most);
+            let most = self.shared.heap.reads_counted();
+            self.shared.index.count_read(slot, entry, most);
             taken
         }))
+    }
+
+    fn peek<T>(
+        &self,
+        batch: &Batch<'_>,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        flushes: u64,
+        take: impl FnMut(&Item<'_>) -> T,
+    ) -> Result<Option<T>, Busy> {
+        let home = HomeIn::<H>::default();
+        let found = self.beside_writers(batch, home, keyhash, key, (now, flushes), take)?;
+        Ok(found.map(|(taken, ..)| taken))
     }
 
     fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
@@ -96,6 +99,33 @@ impl<H: Heap> TableReader for Reader<H> {
     #[inline(always)]
     fn prefetch_item(&self, home: &mut HomeIn<H>) {
         self.shared.prefetch_item(home);
+    }
+}
+
+impl<H: Heap> Reader<H> {
+    /// Has `take` see the key's item, beside writers.
+    #[inline(always)]
+    fn beside_writers<T>(
+        &self,
+        batch: &Batch<'_>,
+        home: HomeIn<H>,
+        keyhash: Keyhash,
+        key: &[u8],
+        (now, flushes): (Moment, u64),
+        mut take: impl FnMut(&Item<'_>) -> T,
+    ) -> Result<Taken<T, H>, Busy> {
+        let shared = &*self.shared;
+        debug_assert!(self.seat.knows(batch));
+        optimistically(|bytes_copied| {
+            if !shared.common.flushes.is_current(flushes) {
+                return Some(Err(Busy));
+            }
+            let take = |item: &Item<'_>| {
+                *bytes_copied += item.value().len();
+                take(item)
+            };
+            (shared.try_read(home, keyhash, key, now, flushes, take)).map(Ok)
+        })?
     }
 }
 

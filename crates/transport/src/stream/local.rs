@@ -159,8 +159,8 @@ impl Connection {
 }
 
 impl ByteStream for LocalStream {
-    fn receive(&mut self, into: &mut Vec<u8>) -> Received {
-        let room = into.capacity() - into.len();
+    fn receive_at_most(&mut self, into: &mut Vec<u8>, bytes_max: usize) -> Received {
+        let room = (into.capacity() - into.len()).min(bytes_max);
         debug_assert!(
             room > 0,
             "an empty receive looks like the end of the stream"

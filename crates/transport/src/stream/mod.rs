@@ -50,7 +50,13 @@ pub enum Sent {
 /// One connection. Dropping it closes it: the peer receives what was sent, and then the end.
 pub trait ByteStream: Send {
     /// Receives once, into the capacity that the buffer has to spare, which must not be nothing.
-    fn receive(&mut self, into: &mut Vec<u8>) -> Received;
+    fn receive(&mut self, into: &mut Vec<u8>) -> Received {
+        self.receive_at_most(into, usize::MAX)
+    }
+
+    /// [`receive`](Self::receive) of at most this many bytes, at least one. Answers as if the
+    /// buffer had no more to spare.
+    fn receive_at_most(&mut self, into: &mut Vec<u8>, bytes_max: usize) -> Received;
 
     /// Sends once, as much as there is room for.
     fn send(&mut self, bytes: &[u8]) -> Sent {

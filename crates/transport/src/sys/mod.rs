@@ -9,4 +9,5 @@ pub mod name;
 pub mod options;
 pub mod refusals;
 pub mod steering;
+pub mod stream;
 pub mod udp;

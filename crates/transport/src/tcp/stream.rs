@@ -4,13 +4,13 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
-use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags, sockopt};
+use rustix::net::{self, SendAncillaryBuffer, SendFlags, sockopt};
 
 use crate::Endpoint;
 use crate::packet::Wakeup;
 use crate::stream::{ByteStream, Ready, Received, Sent};
+use crate::sys;
 
 /// How a socket sends: it neither blocks nor raises a signal.
 const SEND_FLAGS: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
@@ -43,16 +43,22 @@ impl SocketStream {
     /// Receives once, into the spare capacity of the buffer, which must not be empty.
     #[inline]
     pub fn receive(&self, into: &mut Vec<u8>) -> Received {
-        let room = into.capacity() - into.len();
+        self.receive_at_most(into, usize::MAX)
+    }
+
+    /// [`receive`](Self::receive) of at most this many bytes.
+    #[inline]
+    pub fn receive_at_most(&self, into: &mut Vec<u8>, bytes_max: usize) -> Received {
+        let room = (into.capacity() - into.len()).min(bytes_max);
         debug_assert!(
             room > 0,
             "an empty receive looks like the end of the stream"
         );
         loop {
-            return match net::recv(&self.0, spare_capacity(into), RecvFlags::DONTWAIT) {
-                Ok((0, _)) => Received::Ended,
-                Ok((n, _)) if n < room => Received::Drained(n),
-                Ok((n, _)) => Received::Full(n),
+            return match sys::stream::receive(&self.0, into, bytes_max) {
+                Ok(0) => Received::Ended,
+                Ok(bytes) if bytes < room => Received::Drained(bytes),
+                Ok(bytes) => Received::Full(bytes),
                 Err(Errno::AGAIN) => Received::Drained(0),
                 Err(Errno::INTR) => continue,
                 Err(_) => Received::Ended,
@@ -100,8 +106,8 @@ impl From<OwnedFd> for SocketStream {
 /// As with any socket, dropping it with unread bytes resets the connection.
 impl ByteStream for SocketStream {
     #[inline]
-    fn receive(&mut self, into: &mut Vec<u8>) -> Received {
-        SocketStream::receive(self, into)
+    fn receive_at_most(&mut self, into: &mut Vec<u8>, bytes_max: usize) -> Received {
+        SocketStream::receive_at_most(self, into, bytes_max)
     }
 
     #[inline]

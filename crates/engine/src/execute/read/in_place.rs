@@ -1,6 +1,6 @@
 //! `get` of a large value, which is sent from where it lies.
 
-use super::{Look, View, show};
+use super::{Look, View, check_size, show};
 use crate::job::{Job, Status};
 use crate::outlet::{Offer, Outlet};
 use glimmer_base::{Expiry, Moment};
@@ -19,6 +19,9 @@ pub fn look(
     outlet: &mut dyn Outlet,
     out: &mut Vec<u8>,
 ) -> Look {
+    if let Err(status) = check_size(item.value().len(), job) {
+        return Look::Not(status);
+    }
     let value = match outlet.offer(job.out) {
         Offer::Copy => None,
         Offer::Send => value,
@@ -28,10 +31,7 @@ pub fn look(
         return show(&item, job, now, out);
     };
     let at = Cell::new(None);
-    let item = InPlace {
-        view: View(item),
-        at: &at,
-    };
+    let item = InPlace::new(View(item), &at);
     if !job.request.emit_read(Found::read(item, now), out) {
         return Look::ForWriter;
     }
@@ -43,10 +43,17 @@ pub fn look(
 
 /// An item whose value is not copied into the reply.
 #[derive(Clone, Copy)]
-struct InPlace<'a> {
+pub struct InPlace<'a> {
     view: View<'a>,
     /// Where in the reply buffer the value belongs, if the reply shows it.
     at: &'a Cell<Option<usize>>,
+}
+
+impl<'a> InPlace<'a> {
+    /// `at` is set when the reply shows the value.
+    pub fn new(view: View<'a>, at: &'a Cell<Option<usize>>) -> InPlace<'a> {
+        InPlace { view, at }
+    }
 }
 
 impl ItemView for InPlace<'_> {

@@ -1,0 +1,335 @@
+//! Large values beside small requests: a worker handles one slice at a time, turn by turn.
+
+mod support;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use glimmer_base::Moment;
+use glimmer_base::limits::{BUFFER_BYTES, SLICE_BYTES, SMALL_REQUEST_MS};
+use glimmer_engine::{Spread, Uniques, build};
+use glimmer_node::{Clock, Devices, DrivenNode};
+use glimmer_proto::Accepts;
+use glimmer_store::access::{Access, Crcw, Erew};
+use glimmer_store::evict::S3_FIFO;
+use glimmer_store::memory::PagePolicy;
+use glimmer_store::mica_cache::{Owner, PartitionConfig};
+use glimmer_transport::Received;
+use glimmer_transport::stream::{ByteStream, LocalListener, LocalStream, StreamFaults};
+use support::{Admin, config};
+
+/// Bytes of a large value, which takes sixteen slices and a bit.
+const LARGE: usize = 16 * SLICE_BYTES + 100;
+/// Bytes of a reply around its value, at most.
+const AROUND: usize = 100;
+
+/// A clock that the test moves.
+#[derive(Debug, Default)]
+struct TestClock(AtomicU64);
+
+impl Clock for TestClock {
+    fn now(&self) -> Moment {
+        Moment {
+            ms: Moment::EPOCH_LEAD_MS + self.0.load(Ordering::Relaxed),
+            epoch_unix_ms: 0,
+        }
+    }
+
+    fn unix_us(&self) -> u128 {
+        0
+    }
+}
+
+/// Workers and their clients. With one worker the table is its own.
+struct Bench {
+    node: DrivenNode,
+    listener: LocalListener,
+    clock: Arc<TestClock>,
+}
+
+impl Bench {
+    fn new<A: Access>(workers: usize, uniques: Uniques) -> Bench {
+        let clock = Arc::new(TestClock::default());
+        let mut config = config();
+        config.clock = clock.clone();
+        config.limits.item_bytes_max = 2 << 20;
+        config.buffer_bytes = 64 << 20;
+        let table = PartitionConfig {
+            log_bytes: 32 << 20,
+            main_buckets: 256,
+            spare_buckets: 16,
+            item_bytes_max: 2 << 20,
+            pages: PagePolicy::Small,
+            seed: config.seed,
+            ..PartitionConfig::default()
+        };
+        let spread = Spread {
+            partitions: 1,
+            workers,
+            numa_nodes: Vec::new(),
+        };
+        let engines = build(&spread, uniques, |_| Owner::<A>::new(&table, S3_FIFO)).unwrap();
+        let listener = LocalListener::new(SocketAddr::from(([10, 0, 0, 1], 1)));
+        let mut devices: Vec<_> = (0..workers).map(|_| Devices::default()).collect();
+        let at_listener: Box<LocalListener> = Box::new(listener.clone());
+        devices[0].listeners.push((at_listener, Accepts::Any));
+        Bench {
+            node: DrivenNode::new(config, devices, engines, Arc::new(Admin)).unwrap(),
+            listener,
+            clock,
+        }
+    }
+
+    fn connect(&mut self) -> LocalStream {
+        let faults = StreamFaults {
+            buffer_bytes: 8 << 20,
+            ..StreamFaults::default()
+        };
+        let client = SocketAddr::from(([10, 0, 0, 2], 1));
+        let stream = self.listener.connect(client, faults, 1);
+        self.turns(2);
+        stream
+    }
+
+    /// Turns of all workers.
+    fn turns(&mut self, count: usize) {
+        for _ in 0..count {
+            for worker in 0..self.node.workers.len() {
+                self.turn(worker);
+            }
+        }
+    }
+
+    fn turn(&mut self, worker: usize) {
+        self.node.workers[worker].rest();
+        self.node.workers[worker].turn();
+    }
+
+    fn ask(&mut self, stream: &mut LocalStream, request: &[u8]) -> Vec<u8> {
+        stream.send(request);
+        self.turns(100);
+        received(stream)
+    }
+
+    /// One turn of the first worker, in which a small request has to be answered.
+    fn turn_beside(&mut self, small: &mut LocalStream) {
+        small.send(b"get small\r\n");
+        self.turn(0);
+        let reply = received(small);
+        assert_eq!(reply, b"VALUE small 0 1\r\nx\r\nEND\r\n");
+    }
+
+    /// Workers of which the first one has just executed a small request, for this connection.
+    fn with_small_requests<A: Access>(workers: usize, uniques: Uniques) -> (Bench, LocalStream) {
+        let mut bench = Bench::new::<A>(workers, uniques);
+        let mut small = bench.connect();
+        let reply = bench.ask(&mut small, b"set small 0 0 1\r\nx\r\n");
+        assert_eq!(reply, b"STORED\r\n");
+        (bench, small)
+    }
+}
+
+fn received(stream: &mut LocalStream) -> Vec<u8> {
+    let mut all = Vec::new();
+    loop {
+        let mut buffer = Vec::with_capacity(1 << 20);
+        let got = stream.receive(&mut buffer);
+        all.extend_from_slice(&buffer);
+        if !matches!(got, Received::Full(_)) {
+            return all;
+        }
+    }
+}
+
+/// A value of which no two slices are alike.
+fn value(first: u8) -> Vec<u8> {
+    (0..LARGE)
+        .map(|at| first.wrapping_add((at / 1_000) as u8))
+        .collect()
+}
+
+fn set(command: &str, value: &[u8]) -> Vec<u8> {
+    [command.as_bytes(), b"\r\n", value, b"\r\n"].concat()
+}
+
+fn shown(value: &[u8]) -> Vec<u8> {
+    let head = format!("VALUE large 0 {LARGE}\r\n");
+    [head.as_bytes(), value, b"\r\nEND\r\n"].concat()
+}
+
+fn small_requests_wait_for_one_slice<A: Access>() {
+    let (mut bench, mut small) = Bench::with_small_requests::<A>(1, Uniques::Kept);
+    let mut large = bench.connect();
+    // Received: no turn takes more than a slice.
+    large.send(&set(&format!("set large 0 0 {LARGE}"), &value(1)));
+    let read = |bench: &Bench| bench.node.figures().tallies()[0].bytes_read as usize;
+    let mut turns = 0;
+    while received(&mut large).is_empty() {
+        let before = read(&bench);
+        bench.turn_beside(&mut small);
+        // The announcement comes with an ordinary buffer.
+        let bytes = read(&bench) - before;
+        assert!(bytes <= SLICE_BYTES + BUFFER_BYTES + AROUND, "{bytes}");
+        turns += 1;
+    }
+    assert!(turns >= LARGE / SLICE_BYTES, "received in {turns} turns");
+    // Sent: nothing while slices are copied, and then no more than a slice a turn.
+    large.send(b"get large\r\n");
+    let (mut reply, mut copying, mut sending) = (Vec::new(), 0, 0);
+    while reply.len() < LARGE {
+        bench.turn_beside(&mut small);
+        let more = received(&mut large);
+        assert!(more.len() <= SLICE_BYTES);
+        match more.is_empty() && reply.is_empty() {
+            true => copying += 1,
+            false => sending += 1,
+        }
+        reply.extend(more);
+    }
+    assert!(copying >= LARGE / SLICE_BYTES, "copied in {copying} turns");
+    assert!(sending >= LARGE / SLICE_BYTES, "sent in {sending} turns");
+    bench.turn_beside(&mut small);
+    reply.extend(received(&mut large));
+    assert!(reply == shown(&value(1)));
+}
+
+#[test]
+fn small_requests_wait_for_one_slice_of_a_table_of_its_own() {
+    small_requests_wait_for_one_slice::<Erew>();
+}
+
+#[test]
+fn small_requests_wait_for_one_slice_of_a_shared_table() {
+    small_requests_wait_for_one_slice::<Crcw>();
+}
+
+#[test]
+fn without_small_requests_a_value_is_sent_whole() {
+    let (mut bench, _) = Bench::with_small_requests::<Erew>(1, Uniques::Kept);
+    let mut large = bench.connect();
+    let reply = bench.ask(
+        &mut large,
+        &set(&format!("set large 0 0 {LARGE}"), &value(1)),
+    );
+    assert_eq!(reply, b"STORED\r\n");
+    bench.clock.0.fetch_add(SMALL_REQUEST_MS, Ordering::Relaxed);
+    large.send(b"get large\r\n");
+    bench.turns(2);
+    assert!(received(&mut large) == shown(&value(1)));
+}
+
+/// Another worker replaces a value while it is copied: the reply shows one of both.
+fn a_reply_has_one_value(uniques: Uniques, set: &str) {
+    let (mut bench, mut small) = Bench::with_small_requests::<Crcw>(2, uniques);
+    let [mut writer, mut reader] = [bench.connect(), bench.connect()];
+    let request = |first| [set.as_bytes(), b"\r\n", &value(first), b"\r\n"].concat();
+    bench.ask(&mut writer, &request(1));
+    for slices in [1, 2, 8, 15, 16] {
+        reader.send(b"get large\r\n");
+        for _ in 0..slices {
+            bench.turn_beside(&mut small);
+        }
+        assert!(received(&mut reader).is_empty(), "it is still being copied");
+        let before = bench.node.figures().tallies()[1].requests;
+        writer.send(&request(slices as u8 + 1));
+        while received(&mut writer).is_empty() {
+            bench.turn(1);
+        }
+        assert_eq!(bench.node.figures().tallies()[1].requests, before + 1);
+        bench.turns(200);
+        assert!(
+            received(&mut reader) == shown(&value(slices as u8 + 1)),
+            "{slices} slices"
+        );
+    }
+}
+
+#[test]
+fn a_value_that_changes_meanwhile_does_not_mix_with_the_next() {
+    a_reply_has_one_value(Uniques::Kept, &format!("set large 0 0 {LARGE}"));
+}
+
+#[test]
+fn nor_if_the_client_gives_both_the_same_unique() {
+    a_reply_has_one_value(Uniques::Kept, &format!("ms large {LARGE} E5"));
+}
+
+#[test]
+fn without_uniques_a_value_is_copied_whole() {
+    let (mut bench, mut small) = Bench::with_small_requests::<Erew>(1, Uniques::Zero);
+    let mut large = bench.connect();
+    bench.ask(
+        &mut large,
+        &set(&format!("set large 0 0 {LARGE}"), &value(1)),
+    );
+    large.send(b"get large\r\n");
+    let mut reply = Vec::new();
+    for _ in 0..20 {
+        bench.turn_beside(&mut small);
+        reply.extend(received(&mut large));
+    }
+    assert!(reply == shown(&value(1)));
+}
+
+#[test]
+fn a_value_that_leaves_meanwhile_is_a_miss() {
+    let (mut bench, mut small) = Bench::with_small_requests::<Erew>(1, Uniques::Kept);
+    let mut large = bench.connect();
+    bench.ask(
+        &mut large,
+        &set(&format!("set large 0 0 {LARGE}"), &value(1)),
+    );
+    large.send(b"get large\r\n");
+    for _ in 0..5 {
+        bench.turn_beside(&mut small);
+    }
+    assert_eq!(bench.ask(&mut small, b"delete large\r\n"), b"DELETED\r\n");
+    assert_eq!(received(&mut large), b"END\r\n");
+}
+
+#[test]
+fn a_client_that_leaves_meanwhile_leaves_no_memory_behind() {
+    let (mut bench, mut small) = Bench::with_small_requests::<Erew>(1, Uniques::Kept);
+    let mut large = bench.connect();
+    bench.ask(
+        &mut large,
+        &set(&format!("set large 0 0 {LARGE}"), &value(1)),
+    );
+    let held = |bench: &Bench| bench.node.workers[0].held_bytes();
+    assert_eq!(held(&bench), 0);
+    large.send(b"get large\r\n");
+    for _ in 0..5 {
+        bench.turn_beside(&mut small);
+    }
+    assert!(held(&bench) >= LARGE, "the reply counts");
+    drop(large);
+    bench.turns(100);
+    assert_eq!(held(&bench), 0);
+}
+
+/// Small and large requests in one pipeline: the replies are in order.
+#[test]
+fn replies_keep_their_order() {
+    let (mut bench, _small) = Bench::with_small_requests::<Crcw>(1, Uniques::Kept);
+    let mut large = bench.connect();
+    let mut asked = set(&format!("set large 0 0 {LARGE}"), &value(1));
+    asked.extend_from_slice(b"get small\r\nget large small large\r\nget small\r\n");
+    let reply = bench.ask(&mut large, &asked);
+    let whole = shown(&value(1));
+    let large_part = &whole[..whole.len() - 5];
+    let small_part = &b"VALUE small 0 1\r\nx\r\n"[..];
+    let expected = [
+        &b"STORED\r\n"[..],
+        small_part,
+        b"END\r\n",
+        large_part,
+        small_part,
+        large_part,
+        b"END\r\n",
+        small_part,
+        b"END\r\n",
+    ]
+    .concat();
+    assert!(reply == expected);
+}
