@@ -1,9 +1,12 @@
 //! `glimmer bench memory`.
 
+mod published;
+
 use std::path::PathBuf;
 
 use anyhow::ensure;
 use glimmer_comparisons::{
+    client,
     footprint::{self, Options},
     servers::Kind,
 };
@@ -35,6 +38,10 @@ pub struct Arguments {
     /// Length of a value in bytes, a multiple of 8
     #[arg(long, default_value_t = 32, value_parser = value_bytes)]
     value_bytes: usize,
+    /// Instead: bytes per item at the sizes of published workloads, with Pelikan's segcache beside
+    /// the servers; some minutes
+    #[arg(long, conflicts_with_all = ["items", "first", "value_bytes"])]
+    published: bool,
     /// Memory limit of the servers in MiB
     #[arg(short, long, value_name = "MIB", default_value_t = 1024, value_parser = memory_mib)]
     memory_limit: usize,
@@ -55,12 +62,21 @@ impl Arguments {
             .chain(self.peers.iter().filter_map(|peer| peer.kind()))
             .collect();
         ensure!(!servers.is_empty(), "no server to measure");
+        if self.published {
+            let arguments = super::words(&self.glimmer_args);
+            let report = published::run(&servers, self.memory_limit, &arguments, &super::progress)?;
+            print!("{report}");
+            return match &self.json {
+                Some(file) => super::write_json(file, &report),
+                None => Ok(()),
+            };
+        }
         let report = footprint::run(
             &Options {
                 servers,
                 items: self.items,
                 first: self.first,
-                value_bytes: self.value_bytes,
+                like: client::items(0, self.value_bytes),
                 memory_mib: self.memory_limit,
                 glimmer_arguments: super::words(&self.glimmer_args),
             },

@@ -7,9 +7,10 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::{
-    client::{KEY_BYTES, load::Pass},
+    client::load::Pass,
     servers::{CONNECTIONS_MAX, Kind, Launch, Server},
 };
+use glimmer_loadgen::workload::Workload;
 use glimmer_measure::{machine, report::Table};
 
 /// What to store, and where.
@@ -22,8 +23,8 @@ pub struct Options {
     /// Items that are stored and read back before the others. They are fewer than fit, so none
     /// should be lost.
     pub first: u32,
-    /// Length of a value in bytes.
-    pub value_bytes: usize,
+    /// Their keys and the lengths of their values. How many keys it has does not matter.
+    pub like: Workload,
     /// The memory limit in MiB.
     pub memory_mib: usize,
     /// More arguments for our server.
@@ -47,7 +48,8 @@ struct Row {
 pub struct Report {
     items: u32,
     first: u32,
-    value_bytes: usize,
+    like: Workload,
+    payload_bytes: f64,
     memory_mib: usize,
     rows: Vec<Row>,
 }
@@ -73,27 +75,38 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
             threads: 1,
             cores: (0..machine::cores()).collect(),
             memory_mib: options.memory_mib,
-            value_bytes: options.value_bytes,
+            value_bytes: 0,
             udp: false,
             connections_max: CONNECTIONS_MAX,
             arguments,
         };
         rows.push(measure(options, &launch.start()?, progress)?);
     }
-    let Options {
-        items,
-        first,
-        value_bytes,
-        memory_mib,
-        ..
-    } = *options;
     Ok(Report {
-        items,
-        first,
-        value_bytes,
-        memory_mib,
+        items: options.items,
+        first: options.first,
+        like: options.like.clone(),
+        payload_bytes: payload_bytes(&options.like, options.items),
+        memory_mib: options.memory_mib,
         rows,
     })
+}
+
+/// Bytes of key and value that an item has on average.
+pub fn payload_bytes(like: &Workload, items: u32) -> f64 {
+    let bytes = |number| like.key_bytes as u64 + u64::from(like.sizes.of(number));
+    let sum: u64 = (0..u64::from(items)).map(bytes).sum();
+    sum as f64 / f64::from(items.max(1))
+}
+
+impl Report {
+    /// By how many bytes each server has grown for each item that it kept.
+    pub fn bytes_per_item(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.rows.iter().map(|row| {
+            let grown = row.rss_bytes.saturating_sub(row.rss_start_bytes);
+            (&row.server[..], grown as f64 / row.resident.max(1) as f64)
+        })
+    }
 }
 
 fn measure(options: &Options, server: &Server, progress: &dyn Fn(&str)) -> Result<Row> {
@@ -102,7 +115,7 @@ fn measure(options: &Options, server: &Server, progress: &dyn Fn(&str)) -> Resul
     let step = |what: &str, pass, numbers: std::ops::Range<u32>| {
         progress(&format!("{name}: {what} {} items", numbers.len()));
         let mut told = 0;
-        server.pass(pass, numbers, |done| {
+        server.pass_like(&options.like, pass, numbers, |done| {
             if done / 5_000_000 > told {
                 told = done / 5_000_000;
                 progress(&format!("{name}: {what}, {done} items done"));
@@ -131,9 +144,9 @@ impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             out,
-            "{} distinct items of {KEY_BYTES}-byte keys and {}-byte values into {} MiB; \
-             every value found was verified.\n",
-            self.items, self.value_bytes, self.memory_mib
+            "{} distinct items of {}-byte keys and values of {} bytes into {} MiB; every value \
+             found was verified.\n",
+            self.items, self.like.key_bytes, self.like.sizes, self.memory_mib
         )?;
         let mut table = Table::new([
             "server".to_owned(),
@@ -159,7 +172,7 @@ impl fmt::Display for Report {
                 mib(row.rss_bytes),
                 mib(row.rss_peak_bytes),
                 format!("{per_item:.1}"),
-                format!("{:.1}", per_item - (KEY_BYTES + self.value_bytes) as f64),
+                format!("{:.1}", per_item - self.payload_bytes),
             ]);
         }
         write!(out, "{table}")
@@ -180,7 +193,7 @@ mod tests {
             servers: vec![Kind::Memcached],
             items: 1_200_000,
             first: 50_000,
-            value_bytes: 32,
+            like: crate::client::items(0, 32),
             memory_mib: 64,
             glimmer_arguments: vec![],
         };

@@ -25,6 +25,7 @@ use crate::client::{self, closed, open};
 use glimmer_loadgen::{
     driver::{Address, Dialect, Target},
     load::{self, Pass, Tally},
+    workload::Workload,
 };
 use glimmer_measure::machine;
 
@@ -280,9 +281,24 @@ impl Server {
         &self,
         pass: Pass,
         numbers: std::ops::Range<u32>,
+        progress: impl FnMut(u64),
+    ) -> Result<Tally> {
+        let like = client::items(0, self.value_bytes);
+        self.pass_like(&like, pass, numbers, progress)
+    }
+
+    /// Goes through a range of keys once, whose lengths and values are those of this workload.
+    pub fn pass_like(
+        &self,
+        like: &Workload,
+        pass: Pass,
+        numbers: std::ops::Range<u32>,
         mut progress: impl FnMut(u64),
     ) -> Result<Tally> {
-        let items = client::items(u64::from(numbers.end).max(1), self.value_bytes);
+        let items = Workload {
+            keys: u64::from(numbers.end).max(1),
+            ..like.clone()
+        };
         let numbers = u64::from(numbers.start)..u64::from(numbers.end);
         load::pass(&self.target(), &items, pass, numbers, &mut progress)
             .with_context(|| format!("loading {}", self.kind.name()))

@@ -1,7 +1,9 @@
 //! Floor 4: tables in one process, without a server or a client. It measures their throughput next
-//! to other tables ([`store_alone`]) and the hit ratios of eviction rules ([`hit_ratio`]).
+//! to other tables ([`store_alone`]), the hit ratios of eviction rules ([`hit_ratio`]), and what
+//! segcache keeps ([`segcache_kept`]).
 
 pub mod hit_ratio;
+pub mod segcache_kept;
 pub mod sizing;
 pub mod store_alone;
 
