@@ -56,7 +56,7 @@ pub enum Sliced {
     Whole,
 }
 
-/// Counts the large values that bear a CAS unique of a client's choice.
+/// Counts the values that bear a CAS unique of a client's choice.
 ///
 /// A worker counts before it stores, and a reader loads the number after it has validated a copy. A
 /// validated copy of the value synchronises with the store, so that the load sees it counted.

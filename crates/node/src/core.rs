@@ -42,6 +42,8 @@ pub(crate) struct Core {
     pub is_draining: bool,
     /// When it last executed a small request, in milliseconds since the epoch.
     pub small_request_ms: u64,
+    /// Bytes of a slice, or all.
+    pub slice_bytes: usize,
 }
 
 impl Core {
@@ -56,12 +58,9 @@ impl Core {
 
     /// Bytes of large values that are copied, sent or received before the next look for small
     /// requests.
-    #[inline]
+    #[inline(always)]
     pub fn slice_bytes(&self) -> usize {
-        match self.now.ms - self.small_request_ms < SMALL_REQUEST_MS {
-            true => self.shared.config.slice_bytes,
-            false => usize::MAX,
-        }
+        self.slice_bytes
     }
 
     /// Bytes of the largest value that is copied whole.
@@ -74,11 +73,15 @@ impl Core {
     #[inline]
     pub fn note_small_request(&mut self) {
         self.small_request_ms = self.now.ms;
+        self.slice_bytes = self.shared.config.slice_bytes;
     }
 
     /// Begins a turn: some turns are timed.
     #[inline(always)]
     pub fn begin_turn(&mut self) {
+        if self.now.ms - self.small_request_ms >= SMALL_REQUEST_MS {
+            self.slice_bytes = usize::MAX;
+        }
         if self.counting.begin_turn() {
             let clock = &self.shared.config.clock;
             self.counting.change_turn(|| clock.ns());

@@ -131,7 +131,6 @@ fn calculate<W: TableWriter>(
             ..history
         },
     };
-    context.note_unique(new_item.history.cas);
     match writer.put(keyhash, &new_item, context.now) {
         Stored::Yes(cas) => Ok(Counted {
             number,

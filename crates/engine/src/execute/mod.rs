@@ -496,21 +496,16 @@ impl Context<'_> {
         }
     }
 
-    /// The CAS unique that an item gets which is to get this one; none leaves it to the table.
+    /// The CAS unique that an item gets which is to get this one; none leaves it to the table. Asked
+    /// before the item is stored.
     #[inline(always)]
     fn unique(&self, wanted: Option<u64>) -> Option<u64> {
+        if wanted.is_some() {
+            self.given.note();
+        }
         match self.uniques {
             Uniques::Kept => wanted,
             Uniques::Zero => Some(0),
-        }
-    }
-
-    /// A value is about to be stored with this CAS unique, if with any. Without uniques (`-C`)
-    /// nothing is read in slices.
-    #[inline(always)]
-    fn note_unique(&self, unique: Option<u64>) {
-        if unique.is_some() && self.uniques == Uniques::Kept {
-            self.given.note();
         }
     }
 

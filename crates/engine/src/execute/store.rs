@@ -70,7 +70,6 @@ fn put<W: TableWriter>(
             value_bytes: item.value[0].len(),
         };
     }
-    context.note_unique(item.history.cas);
     match writer.put(job.keyhash, item, context.now) {
         Stored::Yes(cas) => Outcome::Stored {
             cas,
@@ -164,7 +163,6 @@ fn join<W: TableWriter>(
             ..write.history
         },
     };
-    context.note_unique(unique_wanted);
     match writer.extend(keyhash, &item, now) {
         Some(Stored::Yes(cas)) => Outcome::Stored {
             cas,

@@ -151,7 +151,6 @@ fn put<W: TableWriter>(
         expiry,
         history: context.history(history),
     };
-    context.note_unique(item.history.cas);
     match writer.put(job.keyhash, &item, context.now) {
         Stored::Yes(cas) => Outcome::Stored {
             cas,

@@ -297,6 +297,7 @@ impl Connection {
         self.make_more_room(pool, room, is_scarce)
     }
 
+    #[inline]
     fn make_more_room(&mut self, pool: &mut Pool, room: usize, is_scarce: bool) -> Room {
         if self.rx.capacity() < BUFFER_BYTES {
             let mut rx = pool.take();

@@ -132,6 +132,7 @@ impl Worker {
                 is_alarmed: false,
                 is_draining: false,
                 small_request_ms: 0,
+                slice_bytes: usize::MAX,
                 counting: {
                     let mut counting = Counting::default();
                     counting.follow(&plan);
