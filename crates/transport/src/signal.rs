@@ -38,6 +38,9 @@ pub(crate) enum Trigger {
     Edge,
     /// As long as it is readable.
     Level,
+    /// The same, of a source that several pollers watch. Each change is reported to at least one
+    /// that has not been told of an earlier one yet.
+    Shared,
 }
 
 /// The readiness of a source inside this process. Clones are the same signal.
@@ -50,7 +53,8 @@ pub struct Signal(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     ready: Ready,
-    watcher: Option<Watcher>,
+    /// One, or several that share the source.
+    watchers: VecDeque<Watcher>,
 }
 
 struct Watcher {
@@ -70,7 +74,11 @@ impl Signal {
     pub fn change(&self, ready: Ready) {
         let mut state = lock(&self.0);
         state.ready = ready;
-        self.list(&mut state);
+        // As the kernel wakes one of several exclusive waiters, and not always the same.
+        if let Some(first) = state.watchers.iter().position(|one| !one.is_listed) {
+            self.list(&mut state.watchers[first]);
+            state.watchers.rotate_left(first + 1);
+        }
     }
 
     /// Sets the readiness after the source's own caller consumed something. Reports no change.
@@ -79,25 +87,37 @@ impl Signal {
     }
 
     pub(crate) fn watch(&self, changed: &Changed, token: u64, trigger: Trigger) {
-        let mut state = lock(&self.0);
-        state.watcher = Some(Watcher {
+        let mut watcher = Watcher {
             changed: changed.clone(),
             token,
             trigger,
             is_listed: false,
+        };
+        let mut state = lock(&self.0);
+        state.watchers.retain(|other| {
+            (trigger, other.trigger) == (Trigger::Shared, Trigger::Shared)
+                && !other.changed.is(changed)
         });
-        self.list(&mut state);
+        self.list(&mut watcher);
+        state.watchers.push_back(watcher);
     }
 
-    /// Stops reports of this signal.
+    /// Stops reports of this signal to one poller.
+    pub(crate) fn forget_for(&self, changed: &Changed) {
+        let mut state = lock(&self.0);
+        state
+            .watchers
+            .retain(|watcher| !watcher.changed.is(changed));
+        lock(&changed.0).retain(|listed| !std::ptr::eq(listed.as_ptr(), Arc::as_ptr(&self.0)));
+    }
+
+    /// Stops all reports of this signal.
     pub fn forget(&self) {
-        lock(&self.0).watcher = None;
+        lock(&self.0).watchers.clear();
     }
 
-    fn list(&self, state: &mut State) {
-        if let Some(watcher) = &mut state.watcher
-            && !watcher.is_listed
-        {
+    fn list(&self, watcher: &mut Watcher) {
+        if !watcher.is_listed {
             watcher.is_listed = true;
             lock(&watcher.changed.0).push_back(Arc::downgrade(&self.0));
         }
@@ -111,6 +131,10 @@ impl fmt::Debug for Signal {
 }
 
 impl Changed {
+    fn is(&self, other: &Changed) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Reports up to `most` of the signals that changed and are ready.
     pub fn report(&self, most: usize, into: &mut Vec<Readiness>) {
         let listed = lock(&self.0).len();
@@ -122,7 +146,7 @@ impl Changed {
                 return;
             };
             if let Some(signal) = first.upgrade().map(Signal) {
-                into.extend(signal.report());
+                into.extend(signal.report_to(self));
             }
         }
     }
@@ -131,19 +155,20 @@ impl Changed {
     pub fn is_any(&self) -> bool {
         let listed = lock(&self.0).clone();
         let mut signals = listed.iter().filter_map(Weak::upgrade);
-        signals.any(|signal| lock(&signal).readiness().is_some())
+        signals.any(|signal| lock(&signal).readiness_for(self).is_some())
     }
 }
 
 impl Signal {
     /// The report for a signal taken off the list.
-    fn report(&self) -> Option<Readiness> {
+    fn report_to(&self, changed: &Changed) -> Option<Readiness> {
         let mut state = lock(&self.0);
-        let readiness = state.readiness();
-        if let Some(watcher) = &mut state.watcher {
+        let readiness = state.readiness_for(changed);
+        let mut watchers = state.watchers.iter_mut();
+        if let Some(watcher) = watchers.find(|watcher| watcher.changed.is(changed)) {
             watcher.is_listed = false;
-            if watcher.trigger == Trigger::Level && readiness.is_some() {
-                self.list(&mut state);
+            if watcher.trigger != Trigger::Edge && readiness.is_some() {
+                self.list(watcher);
             }
         }
         readiness
@@ -151,13 +176,14 @@ impl Signal {
 }
 
 impl State {
-    fn readiness(&self) -> Option<Readiness> {
+    fn readiness_for(&self, changed: &Changed) -> Option<Readiness> {
         let Ready {
             readable,
             writable,
             hung_up,
         } = self.ready;
-        let watcher = self.watcher.as_ref()?;
+        let mut watchers = self.watchers.iter();
+        let watcher = watchers.find(|watcher| watcher.changed.is(changed))?;
         let writable = writable && watcher.trigger == Trigger::Edge;
         (readable || writable || hung_up).then_some(Readiness {
             token: watcher.token,

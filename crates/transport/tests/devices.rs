@@ -206,16 +206,16 @@ fn another_thread_sends_from_the_same_address() {
     for (name, make) in devices() {
         let Pair { one, mut other } = make();
         let (from, to) = (one.address().unwrap(), other.address().unwrap());
-        let mut handle = one.handle();
+        let mut twin = one.twin();
         let sender = std::thread::spawn(move || {
             let mut batch = RxBatch::with_slots(64);
             batch.push(to, b"sent back", 9);
-            handle.send(&[Message::alone(to, b"by a handle")]).datagrams
-                + handle.send_back(&mut batch).datagrams
+            twin.send(&[Message::alone(to, b"by a twin")]).datagrams
+                + twin.send_back(&mut batch).datagrams
         });
         assert_eq!(sender.join().unwrap(), 2, "{name}");
         let received = receive(&mut *other, &mut RxBatch::default(), 2);
-        let expected = [&b"by a handle"[..], b"sent back"].map(|one| (from, one.to_vec()));
+        let expected = [&b"by a twin"[..], b"sent back"].map(|one| (from, one.to_vec()));
         assert_eq!(received, expected, "{name}");
     }
 }
@@ -267,5 +267,84 @@ fn a_peer_that_is_gone_costs_others_nothing() {
             arrived += receive(&mut *other, &mut RxBatch::default(), 1).len();
         }
         assert!(arrived >= 2, "{name}");
+    }
+}
+
+/// Each datagram is received by one of two twins, whichever asks first.
+#[test]
+fn twins_receive_from_one_queue() {
+    for (name, make) in devices() {
+        let Pair { mut one, mut other } = make();
+        let to = other.address().unwrap();
+        let mut twin = other.twin();
+        assert_eq!(twin.address().unwrap(), to, "{name}");
+        let payloads: Vec<[u8; 1]> = (0..40).map(|number| [number]).collect();
+        for payload in &payloads {
+            one.send(&[Message::alone(to, payload)]);
+        }
+        let mut batch = RxBatch::default();
+        batch.bound(3);
+        let mut received = Vec::new();
+        let deadline = Instant::now() + PATIENCE;
+        while received.len() < payloads.len() {
+            for device in [&mut other, &mut twin] {
+                assert!(device.receive(&mut batch) <= 3, "{name}");
+                for index in 0..batch.count() {
+                    received.extend(batch.segments(index).map(<[u8]>::to_vec));
+                }
+            }
+            assert!(Instant::now() < deadline, "{name}: {}", received.len());
+        }
+        assert!(received.iter().eq(payloads.iter()), "{name}: {received:?}");
+        drop(other);
+        one.send(&[Message::alone(to, b"x")]);
+        assert_eq!(next_of(&mut *twin), [b"x".to_vec()], "{name}");
+    }
+}
+
+/// The next datagram.
+fn next_of(device: &mut dyn PacketDevice) -> Vec<Vec<u8>> {
+    let received = receive(device, &mut RxBatch::default(), 1);
+    received.into_iter().map(|(_, bytes)| bytes).collect()
+}
+
+/// Of two pollers, one at least is told of what arrives, and both of what waits when they begin to
+/// watch.
+#[test]
+fn pollers_share_a_device() {
+    for (name, make) in devices() {
+        let Pair { mut one, other } = make();
+        let mut twin = other.twin();
+        if matches!(other.wakeup(), Wakeup::Poll) {
+            continue;
+        }
+        let mut pollers = [0, 1].map(|_| match other.wakeup() {
+            Wakeup::Signal(_) => Poller::local(8),
+            _ => Poller::new(8).unwrap(),
+        });
+        let wakeups = [other.wakeup(), twin.wakeup()];
+        for (poller, wakeup) in pollers.iter().zip(wakeups) {
+            poller.watch_shared(wakeup, 7).unwrap();
+        }
+        let told = |pollers: &mut [Poller; 2]| {
+            pollers.each_mut().map(|poller| {
+                poller.wait(Some(Duration::ZERO)).unwrap();
+                poller.ready_count() == 1 && poller.ready(0).token == 7
+            })
+        };
+        assert_eq!(told(&mut pollers), [false, false], "{name}");
+        one.send(&[Message::alone(other.address().unwrap(), b"x")]);
+        let deadline = Instant::now() + PATIENCE;
+        while !told(&mut pollers).contains(&true) {
+            assert!(Instant::now() < deadline, "{name}");
+        }
+        // Who begins to watch is told of what waits already.
+        for (poller, wakeup) in pollers.iter().zip([other.wakeup(), twin.wakeup()]) {
+            poller.forget(wakeup).unwrap();
+            poller.watch_shared(wakeup, 7).unwrap();
+        }
+        assert_eq!(told(&mut pollers), [true, true], "{name}");
+        assert_eq!(twin.receive(&mut RxBatch::default()), 1);
+        assert_eq!(told(&mut pollers), [false, false], "{name}");
     }
 }

@@ -5,8 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use glimmer_dispatch::PartitionMap;
-use glimmer_transport::packet::PacketDevice;
-use glimmer_transport::packet::PacketTransport;
+use glimmer_transport::packet::{PacketDevice, PacketSender, PacketTransport};
 
 use super::Sources;
 use crate::packet::native::steering;
@@ -83,7 +82,8 @@ pub(super) fn serve_native(
     sources: &mut [Sources],
 ) {
     // A worker answers what other workers have handed over to it from their devices.
-    let senders = |_| devices.iter().map(|device| device.handle()).collect();
+    let sender = |device: &Box<dyn PacketDevice>| device.twin() as Box<dyn PacketSender>;
+    let senders = |_| devices.iter().map(sender).collect();
     let senders: Vec<Vec<_>> = sources.iter().map(senders).collect();
     for ((sources, device), senders) in sources.iter_mut().zip(devices).zip(senders) {
         let ports = ports.clone();

@@ -62,17 +62,11 @@ impl Microseconds {
 pub struct FaultInjector<D> {
     device: D,
     time: Microseconds,
-    receiving: Network,
+    /// Twins draw faults from one sequence.
+    receiving: Arc<Mutex<Network>>,
     sending: Arc<Mutex<Network>>,
     /// What the device brings.
     batch: RxBatch,
-}
-
-/// By which another thread sends. Faults are drawn from the same sequence as the device's.
-struct Handle {
-    sender: Box<dyn PacketSender>,
-    time: Microseconds,
-    sending: Arc<Mutex<Network>>,
 }
 
 /// One direction.
@@ -198,7 +192,7 @@ impl<D: PacketDevice> FaultInjector<D> {
         FaultInjector {
             device,
             time,
-            receiving: Network::new(receiving, seed),
+            receiving: Arc::new(Mutex::new(Network::new(receiving, seed))),
             // Another sequence, so that what is sent does not change what happens to what is
             // received.
             sending: Arc::new(Mutex::new(Network::new(sending, seed ^ u64::MAX))),
@@ -209,13 +203,14 @@ impl<D: PacketDevice> FaultInjector<D> {
     /// When the next datagram arrives here or leaves, if one is under way, in microseconds.
     pub fn next_us(&self) -> Option<u64> {
         let sending_us = lock(&self.sending).next_us();
-        self.receiving.next_us().into_iter().chain(sending_us).min()
+        let receiving_us = lock(&self.receiving).next_us();
+        receiving_us.into_iter().chain(sending_us).min()
     }
 
     /// What happens from here on to datagrams in either direction. Those that are under way arrive
     /// as they would have.
     pub fn set_faults(&mut self, faults: Faults) {
-        self.receiving.faults = faults;
+        lock(&self.receiving).faults = faults;
         lock(&self.sending).faults = faults;
     }
 
@@ -237,17 +232,18 @@ impl<D: PacketDevice> PacketDevice for FaultInjector<D> {
         let now_us = self.time.now();
         lock(&self.sending).deliver(now_us, &mut self.device);
         let mut drops = None;
+        let mut receiving = lock(&self.receiving);
         while self.device.receive(&mut self.batch) > 0 {
             drops = self.batch.drops().or(drops);
             for index in 0..self.batch.count() {
                 let peer = self.batch.peer(index);
                 for datagram in self.batch.segments(index) {
-                    self.receiving.put(peer, datagram, now_us);
+                    receiving.put(peer, datagram, now_us);
                 }
             }
         }
-        while !batch.is_full()
-            && let Some(packet) = self.receiving.next(now_us)
+        while batch.count() < batch.most()
+            && let Some(packet) = receiving.next(now_us)
         {
             let is_of_last =
                 (batch.count().checked_sub(1)).is_some_and(|last| batch.peer(last) == packet.peer);
@@ -267,18 +263,14 @@ impl<D: PacketDevice> PacketDevice for FaultInjector<D> {
         self.device.address()
     }
 
-    fn handle(&self) -> Box<dyn PacketSender> {
-        Box::new(Handle {
-            sender: self.device.handle(),
+    fn twin(&self) -> Box<dyn PacketDevice> {
+        Box::new(FaultInjector {
+            device: self.device.twin(),
             time: self.time.clone(),
+            receiving: self.receiving.clone(),
             sending: self.sending.clone(),
+            batch: RxBatch::default(),
         })
-    }
-}
-
-impl PacketSender for Handle {
-    fn send(&mut self, messages: &[Message<'_>]) -> Transmitted {
-        lock(&self.sending).send(messages, self.time.now(), &mut *self.sender)
     }
 }
 

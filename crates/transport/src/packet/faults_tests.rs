@@ -192,7 +192,7 @@ fn what_is_sent_meets_faults_of_its_own() {
             "a network does not tell"
         );
     }
-    let mut handle = rig.server.handle();
+    let mut handle = rig.server.twin();
     handle.send(&[Message::alone(address(2), b"of another thread")]);
     let received = |rig: &mut Rig| {
         let mut count = 0;

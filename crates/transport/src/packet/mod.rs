@@ -85,7 +85,7 @@ impl Transmitted {
     }
 }
 
-/// What datagrams can be sent by: a device, or a [handle](PacketDevice::handle) to one.
+/// What datagrams can be sent by.
 pub trait PacketSender: Send {
     /// Sends up to [`PACKET_BATCH_MAX`] messages. What cannot be sent now is lost, as datagrams may
     /// be.
@@ -112,8 +112,9 @@ pub trait PacketSender: Send {
 
 /// Where datagrams come in and go out.
 pub trait PacketDevice: PacketSender {
-    /// Replaces what is in the batch by what waits, as much as one call brings, and returns how
-    /// many segment batches that are. Fewer than [`PACKET_BATCH_MAX`] say that nothing more waited.
+    /// Replaces what is in the batch by what waits, as much as one call brings and the batch is
+    /// [bounded](RxBatch::bound) to, and returns how many segment batches that are. Fewer than
+    /// [`RxBatch::most`] say that nothing more waited.
     fn receive(&mut self, batch: &mut RxBatch) -> usize;
 
     /// How to wait for what is to be received. A descriptor is readable for as long as something
@@ -123,8 +124,9 @@ pub trait PacketDevice: PacketSender {
     /// The address at which others reach it.
     fn address(&self) -> io::Result<SocketAddr>;
 
-    /// By which another thread sends from this device's address.
-    fn handle(&self) -> Box<dyn PacketSender>;
+    /// The same device for another thread. It sends from the same address, and receives from the
+    /// same queue: what one of them has received, the others do not receive.
+    fn twin(&self) -> Box<dyn PacketDevice>;
 }
 
 impl<S: PacketSender + ?Sized> PacketSender for Box<S> {
@@ -150,7 +152,7 @@ impl<D: PacketDevice + ?Sized> PacketDevice for Box<D> {
         (**self).address()
     }
 
-    fn handle(&self) -> Box<dyn PacketSender> {
-        (**self).handle()
+    fn twin(&self) -> Box<dyn PacketDevice> {
+        (**self).twin()
     }
 }

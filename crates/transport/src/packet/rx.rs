@@ -25,6 +25,8 @@ pub struct RxBatch {
     peers: [SocketAddr; PACKET_BATCH_MAX],
     segment_bytes: [u32; PACKET_BATCH_MAX],
     drops: Option<u32>,
+    /// Segment batches that one call may bring.
+    most: usize,
     /// When each segment batch arrived, if that is kept.
     arrived_ns: Option<Box<[u64; PACKET_BATCH_MAX]>>,
 }
@@ -44,6 +46,7 @@ impl RxBatch {
             peers: [name::unspecified(); PACKET_BATCH_MAX],
             segment_bytes: [1; PACKET_BATCH_MAX],
             drops: None,
+            most: PACKET_BATCH_MAX,
             arrived_ns: None,
         }
     }
@@ -51,6 +54,19 @@ impl RxBatch {
     /// Bytes of memory that [`RxBatch::with_slots`] takes.
     pub const fn memory_bytes(slot_bytes: usize) -> usize {
         Frames::memory_bytes(slot_bytes)
+    }
+
+    /// From now on, a call of [`receive`](super::PacketDevice::receive) brings at most this many
+    /// segment batches, at least one; [`PACKET_BATCH_MAX`] if nothing was said.
+    #[inline]
+    pub fn bound(&mut self, most: usize) {
+        self.most = most.clamp(1, PACKET_BATCH_MAX);
+    }
+
+    /// Segment batches that one call brings at most.
+    #[inline]
+    pub fn most(&self) -> usize {
+        self.most
     }
 
     /// Segment batches in it.

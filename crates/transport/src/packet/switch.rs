@@ -42,6 +42,13 @@ struct Packet {
 pub struct SwitchPort {
     sender: Sender,
     signal: Signal,
+    attached: Arc<Attached>,
+}
+
+/// A port exists until all its twins are dropped.
+struct Attached {
+    switch: Switch,
+    address: SocketAddr,
 }
 
 /// Sends from a port's address.
@@ -58,7 +65,7 @@ impl Switch {
         Switch::default()
     }
 
-    /// A port with this address, which exists until it is dropped. It receives segment batches as
+    /// A port with this address, which exists until it and its twins are dropped. It receives segment batches as
     /// they were sent, like a socket with GRO.
     ///
     /// # Panics
@@ -94,6 +101,10 @@ impl Switch {
                 buffers: Buffers::new(),
             },
             signal,
+            attached: Arc::new(Attached {
+                switch: self.clone(),
+                address,
+            }),
         }
     }
 
@@ -223,7 +234,7 @@ impl PacketDevice for SwitchPort {
         let Some(queue) = ports.0.get_mut(address) else {
             return 0;
         };
-        let count = queue.packets.len().min(PACKET_BATCH_MAX);
+        let count = queue.packets.len().min(batch.most());
         for (index, packet) in queue.packets.drain(..count).enumerate() {
             buffers.lend(&mut batch.frames, packet.bytes);
             batch.describe(index, packet.from, packet.segment_bytes);
@@ -243,16 +254,17 @@ impl PacketDevice for SwitchPort {
         Ok(self.sender.address)
     }
 
-    fn handle(&self) -> Box<dyn PacketSender> {
-        Box::new(self.sender.clone())
+    fn twin(&self) -> Box<dyn PacketDevice> {
+        Box::new(SwitchPort {
+            sender: self.sender.clone(),
+            signal: self.signal.clone(),
+            attached: self.attached.clone(),
+        })
     }
 }
 
-impl Drop for SwitchPort {
+impl Drop for Attached {
     fn drop(&mut self) {
-        let Sender {
-            switch, address, ..
-        } = &self.sender;
-        switch.lock().0.remove(address);
+        self.switch.lock().0.remove(&self.address);
     }
 }

@@ -48,6 +48,16 @@ impl Epoll {
         )?)
     }
 
+    /// Watches a socket that others watch as well. Of those that wait, the kernel wakes one.
+    pub fn watch_shared(&self, fd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
+        Ok(epoll::add(
+            &self.epoll,
+            fd,
+            epoll::EventData::new_u64(token),
+            epoll::EventFlags::IN | epoll::EventFlags::EXCLUSIVE,
+        )?)
+    }
+
     /// Stops watching a descriptor that stays open.
     pub fn forget(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, fd)?)

@@ -64,11 +64,23 @@ impl Poller {
         self.watch(source.into(), token, Trigger::Level)
     }
 
+    /// Watches a socket for datagrams that pollers of other threads may watch as well: of those
+    /// that wait, one is told of a datagram that arrives, and as long as something waits. Who is
+    /// told and does not receive it has to see to it that another one looks.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Poller::watch_edges`].
+    pub fn watch_shared<'a>(&self, source: impl Into<Wakeup<'a>>, token: u64) -> io::Result<()> {
+        self.watch(source.into(), token, Trigger::Shared)
+    }
+
     fn watch(&self, source: Wakeup<'_>, token: u64, trigger: Trigger) -> io::Result<()> {
         match (&self.0, source) {
             (Kind::Epoll(epoll), Wakeup::Descriptor(fd)) => match trigger {
                 Trigger::Edge => epoll.watch_edges(fd, token),
                 Trigger::Level => epoll.watch_level(fd, token),
+                Trigger::Shared => epoll.watch_shared(fd, token),
             },
             (Kind::Local(local), Wakeup::Signal(signal)) => {
                 signal.watch(&local.changed, token, trigger);
@@ -86,8 +98,8 @@ impl Poller {
     pub fn forget<'a>(&self, source: impl Into<Wakeup<'a>>) -> io::Result<()> {
         match (&self.0, source.into()) {
             (Kind::Epoll(epoll), Wakeup::Descriptor(fd)) => epoll.forget(fd),
-            (Kind::Local(_), Wakeup::Signal(signal)) => {
-                signal.forget();
+            (Kind::Local(local), Wakeup::Signal(signal)) => {
+                signal.forget_for(&local.changed);
                 Ok(())
             }
             _ => Err(io::ErrorKind::Unsupported.into()),

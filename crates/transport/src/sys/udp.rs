@@ -37,7 +37,8 @@ pub fn receive(socket: BorrowedFd<'_>, batch: &mut RxBatch) -> io::Result<()> {
     let mut names = headers::room::<Name>();
     let mut controls = headers::room::<Control>();
     let mut headers = headers::room();
-    for (index, slot) in batch.frames.slots_mut().enumerate() {
+    let most = batch.most();
+    for (index, slot) in batch.frames.slots_mut().take(most).enumerate() {
         let parts = parts[index].write([headers::part_to_fill(slot)]);
         let name = (names[index].as_mut_ptr().cast(), NAME_BYTES);
         let mut header = headers::header(name, parts);
@@ -45,10 +46,10 @@ pub fn receive(socket: BorrowedFd<'_>, batch: &mut RxBatch) -> io::Result<()> {
         header.msg_hdr.msg_controllen = size_of::<Control>() as _;
         headers[index].write(header);
     }
-    // SAFETY: all headers are initialised, and each points at a name, a buffer list of one, a
+    // SAFETY: the headers are initialised, and each points at a name, a buffer list of one, a
     // buffer and a control buffer that are borrowed exclusively until this function returns: the
     // buffers by the borrow of the batch, whose slots are not touched before the call is over.
-    let received = unsafe { headers::receive(socket, &mut headers) }?;
+    let received = unsafe { headers::receive(socket, &mut headers[..most]) }?;
     for (index, header) in received.iter().enumerate() {
         let all = header.msg_len as usize;
         let bytes = if headers::is_whole(header) { all } else { 0 };

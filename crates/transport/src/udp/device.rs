@@ -227,7 +227,7 @@ impl PacketDevice for UdpDevice {
         UdpDevice::address(self)
     }
 
-    fn handle(&self) -> Box<dyn PacketSender> {
+    fn twin(&self) -> Box<dyn PacketDevice> {
         Box::new(self.clone())
     }
 }

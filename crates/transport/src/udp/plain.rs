@@ -12,8 +12,7 @@ use rustix::net::{self, RecvFlags, SendFlags};
 use super::UdpDevice;
 use super::burst::send_all;
 use crate::packet::{
-    Instruction, Message, PACKET_BATCH_MAX, PacketDevice, PacketSender, PacketTransport, RxBatch,
-    Transmitted, Wakeup,
+    Instruction, Message, PacketDevice, PacketSender, PacketTransport, RxBatch, Transmitted, Wakeup,
 };
 
 /// The longest datagram, and a byte more.
@@ -61,7 +60,7 @@ impl PacketTransport for PlainUdp {
 /// A socket that receives.
 struct PlainDevice {
     sender: PlainSender,
-    /// Room for the datagram that is being received.
+    /// Room for the datagram that is being received, from the first call on.
     received: Vec<u8>,
 }
 
@@ -69,7 +68,7 @@ impl PlainDevice {
     fn new(socket: UdpDevice) -> PlainDevice {
         PlainDevice {
             sender: PlainSender::new(socket),
-            received: vec![0; RECEIVE_BYTES],
+            received: Vec::new(),
         }
     }
 }
@@ -122,7 +121,8 @@ impl PacketSender for PlainDevice {
 impl PacketDevice for PlainDevice {
     fn receive(&mut self, batch: &mut RxBatch) -> usize {
         batch.clear();
-        for _ in 0..PACKET_BATCH_MAX {
+        self.received.resize(RECEIVE_BYTES, 0);
+        for _ in 0..batch.most() {
             let socket = self.sender.socket.as_fd();
             let received = net::recvfrom(socket, &mut self.received[..], RecvFlags::empty());
             match received {
@@ -147,7 +147,7 @@ impl PacketDevice for PlainDevice {
         self.sender.socket.address()
     }
 
-    fn handle(&self) -> Box<dyn PacketSender> {
-        Box::new(PlainSender::new(self.sender.socket.clone()))
+    fn twin(&self) -> Box<dyn PacketDevice> {
+        Box::new(PlainDevice::new(self.sender.socket.clone()))
     }
 }
