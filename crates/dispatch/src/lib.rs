@@ -5,6 +5,7 @@
 //! | `partition_map` | which core owns a partition: the only place that computes it |
 //! | `layout` | which cores may execute a request at all: partitions, cores and the access mode |
 //! | `role` | where one core's requests come from: RX queues, its software queue, other cores |
+//! | `drains` | the same where cores take from one another's RX queues without a software queue |
 //! | `role_name` | what a core's role is called |
 //! | `plan` | what the cores go by: a request runs here, or is handed to another core |
 //! | `size_class`, `histogram` | requests by size, and their moving average over epochs |
@@ -24,6 +25,7 @@
 
 mod busy;
 mod cost;
+mod drains;
 mod histogram;
 mod large_cores;
 mod layout;
@@ -40,6 +42,7 @@ mod threshold;
 
 pub use busy::Busy;
 pub use cost::{Cost, PACKET_BYTES};
+pub use drains::Drains;
 pub use histogram::{Histogram, Smoothed};
 pub use large_cores::{Division, LargeCores, Spare};
 pub use layout::{AccessMode, Layout};

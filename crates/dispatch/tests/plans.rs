@@ -2,8 +2,8 @@
 //! by size needs nothing but a file of its own.
 
 use glimmer_base::Keyhash;
-use glimmer_dispatch::{AccessMode, Ask, Decision, Layout, POLICIES, PartitionMap};
-use glimmer_dispatch::{Plan, Policy, Role, Settings, named};
+use glimmer_dispatch::{AccessMode, Ask, Decision, Drains, Intake, LargeCores, Layout, POLICIES};
+use glimmer_dispatch::{PartitionMap, Plan, Policy, Role, Settings, named};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 
 /// Core 0 and the others below it serve small requests; the last core serves large ones.
@@ -203,4 +203,76 @@ fn the_documentation_says_what_each_policy_does() {
             "docs/flags.md lacks for --dispatch:\n{entry}"
         );
     }
+}
+
+/// Where cores take from one another's RX queues, every queue has a core that looks at it in each
+/// turn, none has one core twice, and a core that hands on or is large takes no part.
+#[test]
+fn every_rx_queue_is_drained() {
+    let with = |text: &str| named(text, &Settings::DEFAULT).unwrap();
+    let fixed = Settings {
+        large_cores: LargeCores::Fixed(1),
+        ..Settings::DEFAULT
+    };
+    let more = [
+        with("handoff:2"),
+        with("size-aware:100"),
+        named("size-aware", &fixed).unwrap(),
+    ];
+    let policies = POLICIES
+        .iter()
+        .copied()
+        .chain(more.iter().map(|policy| &**policy));
+    for policy in policies.chain([&StaticThreshold as &dyn Policy]) {
+        for seed in 0..200 {
+            let (_, map) = layouts(seed);
+            let access = AccessMode::Crcw;
+            let plan = policy.plan(Layout { map, access });
+            let drains: Vec<_> = (0..map.cores()).map(|core| plan.drains(core)).collect();
+            for (core, of_core) in drains.iter().enumerate() {
+                let reads = |drains: &Drains| drains.reads.iter().any(|read| read.rx == core);
+                assert!(
+                    drains.iter().any(reads),
+                    "{policy:?}, {seed}: nobody reads {core}"
+                );
+                let mut all: Vec<usize> = of_core.reads.iter().map(|read| read.rx).collect();
+                all.extend(&of_core.takes);
+                let count = all.len();
+                all.sort_unstable();
+                all.dedup();
+                assert_eq!(all.len(), count, "{policy:?}, {seed}: {of_core:?}");
+                let role = plan.role(core);
+                let hands_on = role.intake == Intake::HandOff && all.is_empty();
+                assert_eq!(
+                    hands_on,
+                    role.intake == Intake::HandOff,
+                    "{policy:?}, {seed}"
+                );
+            }
+        }
+    }
+    let roles = |policy: &dyn Policy, cores| {
+        let map = PartitionMap::new(8, cores);
+        let access = AccessMode::Crcw;
+        let plan = policy.plan(Layout { map, access });
+        let drains = (0..cores).map(|core| plan.drains(core));
+        let pairs = |drains: Drains| {
+            let reads = drains.reads.iter().map(|read| (read.rx, read.budget));
+            (reads.collect::<Vec<_>>(), drains.takes)
+        };
+        drains.map(pairs).collect::<Vec<_>>()
+    };
+    let own = |core| (vec![(core, 32)], vec![]);
+    assert_eq!(roles(&*with("keyhash"), 2), [own(0), own(1)]);
+    let dispatched = (vec![(0, 1), (1, 1), (2, 1)], vec![]);
+    let expected = [(vec![], vec![]), dispatched.clone(), dispatched];
+    assert_eq!(roles(&*with("handoff"), 3), expected);
+    let stealing = [(vec![(0, 32)], vec![1]), (vec![(1, 32)], vec![0])];
+    assert_eq!(roles(&*with("stealing"), 2), stealing);
+    let fixed = named("size-aware", &fixed).unwrap();
+    let both = |core| (vec![(core, 32), (2, 16)], vec![]);
+    assert_eq!(roles(&*fixed, 3), [both(0), both(1), (vec![], vec![])]);
+    let auto = [(vec![(0, 32), (1, 32)], vec![]), (vec![], vec![1, 0])];
+    assert_eq!(roles(&*with("size-aware"), 2), auto);
+    assert_eq!(roles(&StaticThreshold, 2), [own(0), own(1)]);
 }
