@@ -94,6 +94,10 @@ pub const STREAM_BUFFER_BYTES: usize = 64 << 10;
 /// returns up to 32 datagrams.
 pub const DATAGRAM_BURSTS_PER_TURN_MAX: usize = 8;
 
+/// Segment batches that a worker receives with one call from a socket from which idle workers
+/// receive as well. The rest stays there for them.
+pub const SHARED_PACKETS_MAX: usize = 8;
+
 /// Datagrams over memcached's UDP protocol that may wait for other workers, which execute requests
 /// of theirs. A worker that has this many drops further datagrams and counts them.
 pub const PENDING_DATAGRAMS_MAX: usize = 1 << 12;

@@ -1,6 +1,6 @@
 //! Binding addresses, before a client is served at them.
 
-mod packets;
+pub(crate) mod packets;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -15,11 +15,11 @@ use crate::devices::Devices;
 use crate::packet::source::{PacketSource, Service};
 use crate::stream::accept::StreamSource;
 
-/// What comes in to one worker, and where. All workers have the same packet sources, in the same
-/// order.
+/// What comes in to one worker, and where.
 #[derive(Default)]
 pub(crate) struct Sources {
     pub listeners: Vec<StreamSource>,
+    /// Its own devices. Once there are workers, those of all of them, in the same order for each.
     pub packets: Vec<PacketSource>,
 }
 
@@ -109,7 +109,7 @@ impl Bound {
     pub(crate) fn of(config: NodeConfig, devices: Vec<Devices>) -> io::Result<Bound> {
         let mut sources = Vec::with_capacity(devices.len());
         let mut native = Vec::new();
-        for devices in devices {
+        for (worker, devices) in devices.into_iter().enumerate() {
             let listeners = devices.listeners.into_iter();
             let packets = devices.memcached.into_iter();
             sources.push(Sources {
@@ -117,7 +117,7 @@ impl Bound {
                     .map(|(listener, accepts)| StreamSource { listener, accepts })
                     .collect(),
                 packets: packets
-                    .map(|device| PacketSource::new(device, Service::Memcached))
+                    .map(|device| PacketSource::new(worker, device, Service::Memcached))
                     .collect(),
             });
             native.extend(devices.native);

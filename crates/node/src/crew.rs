@@ -8,7 +8,7 @@ use glimmer_engine::Engine;
 use glimmer_transport::{Bell, Poller};
 
 use crate::admin::handler::AdminHandler;
-use crate::bind::{Bound, Sources};
+use crate::bind::{Bound, Sources, packets};
 use crate::config::Address;
 use crate::figures::NodeFigures;
 use crate::forward::bell::EventBell;
@@ -49,6 +49,8 @@ impl Crew {
         admin: &dyn AdminHandler,
     ) -> Crew {
         assert_eq!(engines.len(), bound.sources.len(), "one engine per worker");
+        let mut sources = bound.sources;
+        packets::give_twins(&mut sources);
         let bells = bells.into_iter().map(EventBell);
         let doorbells: Vec<_> = bells.map(|bell| Arc::new(Doorbell::new(bell))).collect();
         let ports = port::connect(&doorbells);
@@ -59,7 +61,7 @@ impl Crew {
         if let Some(native) = &shared.config.native {
             admin.open_native(&bound.native_ports, &native.rules);
         }
-        let members = engines.into_iter().zip(ports).zip(bound.sources);
+        let members = engines.into_iter().zip(ports).zip(sources);
         let member = |((engine, port), sources)| Member {
             engine,
             port,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crossbeam_utils::CachePadded;
 use glimmer_base::sync::{AtomicBool, AtomicUsize, Ordering};
 use glimmer_dispatch::Layout;
 use glimmer_engine::Engine;
@@ -14,6 +15,7 @@ use crate::admin::observe::Observers;
 use crate::admin::stats::WorkerStats;
 use crate::admin::switches::Switches;
 use crate::config::NodeConfig;
+use crate::dispatch::calls::Calls;
 use crate::dispatch::exchange::Exchange;
 use crate::dispatch::plans::Plans;
 use crate::forward::bell::EventBell;
@@ -39,6 +41,8 @@ pub(crate) struct Shared {
     pub plans: Plans,
     /// Where workers hand in their engines when the access mode changes.
     pub engines: Exchange<Box<dyn Engine>>,
+    /// Calls for datagrams that workers have passed on.
+    pub calls: CachePadded<Calls>,
     pub alarms: Alarms,
     /// Which native mutations have been executed, by the owner of their partitions.
     pub completions: Option<Arc<CompletionTables>>,
@@ -67,6 +71,7 @@ impl Shared {
             registry: ConnectionRegistry::default(),
             plans: Plans::new(config.dispatch.clone(), layout, config.clock.now().ms),
             engines: Exchange::new(workers),
+            calls: CachePadded::default(),
             switches: Switches::new(config.crawler, workers),
             alarms: Alarms::default(),
             completions: config

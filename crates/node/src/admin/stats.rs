@@ -123,6 +123,8 @@ counters! {
     handed_on,
     /// Connections that this worker took from the software queue of another one.
     taken,
+    /// Datagrams that this worker took from the RX queues of other ones.
+    drained,
     /// Connections that moved to another worker, because the plan made that one their home.
     moved,
     /// Forwarded batches sent.

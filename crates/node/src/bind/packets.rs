@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use glimmer_dispatch::PartitionMap;
-use glimmer_transport::packet::{PacketDevice, PacketSender, PacketTransport};
+use glimmer_transport::packet::{PacketDevice, PacketTransport};
 
 use super::Sources;
 use crate::packet::native::steering;
@@ -20,8 +20,8 @@ pub(super) fn listen_memcached(
 ) -> io::Result<SocketAddr> {
     let devices = transport.open_group(address, sources.len())?;
     let chosen = devices[0].address()?;
-    for (sources, device) in sources.iter_mut().zip(devices) {
-        let source = PacketSource::new(device, Service::Memcached);
+    for (worker, (sources, device)) in sources.iter_mut().zip(devices).enumerate() {
+        let source = PacketSource::new(worker, device, Service::Memcached);
         sources.packets.push(source);
     }
     Ok(chosen)
@@ -81,13 +81,31 @@ pub(super) fn serve_native(
     ports: Arc<[u16]>,
     sources: &mut [Sources],
 ) {
-    // A worker answers what other workers have handed over to it from their devices.
-    let sender = |device: &Box<dyn PacketDevice>| device.twin() as Box<dyn PacketSender>;
-    let senders = |_| devices.iter().map(sender).collect();
-    let senders: Vec<Vec<_>> = sources.iter().map(senders).collect();
-    for ((sources, device), senders) in sources.iter_mut().zip(devices).zip(senders) {
+    for (worker, (sources, device)) in sources.iter_mut().zip(devices).enumerate() {
         let ports = ports.clone();
-        let service = Service::Native { ports, senders };
-        sources.packets.push(PacketSource::new(device, service));
+        let source = PacketSource::new(worker, device, Service::Native { ports });
+        sources.packets.push(source);
+    }
+}
+
+/// Gives every worker a twin of each device of the others, so that all have the same sources in the
+/// same order.
+pub(crate) fn give_twins(sources: &mut [Sources]) {
+    let own: Vec<Vec<PacketSource>> = (sources.iter_mut())
+        .map(|sources| std::mem::take(&mut sources.packets))
+        .collect();
+    for (worker, sources) in sources.iter_mut().enumerate() {
+        let others = own.iter().flatten().filter(|source| source.rx != worker);
+        sources.packets = others.map(PacketSource::twin).collect();
+    }
+    // Those of one worker follow one another.
+    for (sources, own) in sources.iter_mut().zip(own) {
+        let is_before = |source: &PacketSource| own.first().is_some_and(|own| source.rx < own.rx);
+        let at = sources
+            .packets
+            .iter()
+            .take_while(|source| is_before(source))
+            .count();
+        sources.packets.splice(at..at, own);
     }
 }

@@ -9,11 +9,14 @@
 //! | `profile` | what one worker's requests were for, by size |
 //! | `sampler`, `service_times` | how long a sample of them takes, by size |
 //! | `counting` | what a worker counts now: all requests, a sample, or nothing |
+//! | `calls` | calls for datagrams that a worker passes on |
 //! | `queue_length` | how much has been handed to one worker |
 //! | `plans` | the policy in force, its epochs, and the plan that all workers go by |
 
 #[cfg(not(loom))]
 pub(crate) mod ask;
+#[cfg(not(loom))]
+pub mod calls;
 #[cfg(not(loom))]
 pub mod counting;
 pub mod exchange;

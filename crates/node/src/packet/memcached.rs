@@ -198,10 +198,13 @@ impl Memcached {
             }
             self.finished.push((to, reply));
         }
-        for (index, source) in sources.iter_mut().enumerate() {
-            let here = self.finished.iter().filter(|(to, _)| to.source == index);
+        self.finished.sort_by_key(|(to, _)| to.source);
+        let is_one = |one: &(ReplyTo, _), other: &(ReplyTo, _)| one.0.source == other.0.source;
+        for some in self.finished.chunk_by(is_one) {
+            let source = &mut sources[some[0].0.source];
             let mut replies = TxBatch::new(&mut *source.device);
-            here.for_each(|(to, reply)| push_reply(to, reply, &mut replies));
+            some.iter()
+                .for_each(|(to, reply)| push_reply(to, reply, &mut replies));
             count_sent(replies.finish(), core);
         }
         core.end_burst();

@@ -2,7 +2,8 @@
 //!
 //! | file | idea |
 //! | --- | --- |
-//! | `source` | one packet device of a worker, and who watches it |
+//! | `source` | one packet device, and who watches it |
+//! | `sharing` | devices from which several workers receive, as the plan says |
 //! | `memcached` | memcached's UDP protocol |
 //! | `pending` | datagrams of it that wait for other workers |
 //! | [`native`] | the native protocol |
@@ -10,9 +11,10 @@
 pub(crate) mod memcached;
 pub mod native;
 mod pending;
+mod sharing;
 pub(crate) mod source;
 
-use std::io;
+use std::ops::Range;
 
 use glimmer_base::limits::{DATAGRAM_BURSTS_PER_TURN_MAX, PACKET_BATCH_MAX};
 use glimmer_proto::outcome::OutcomeKind;
@@ -24,11 +26,18 @@ use crate::forward::batch::ForwardedBatch;
 use crate::forward::port::Port;
 use memcached::Memcached;
 use native::NativeServer;
-use source::{PacketSource, Service, Watch};
+use sharing::Sharing;
+use source::{Duty, PacketSource, Service, Watch};
 
-/// The packet devices of one worker and their services.
+/// The packet devices from which one worker receives, and their services.
 pub(crate) struct Packets {
+    /// The devices of all workers, by worker.
     sources: Vec<PacketSource>,
+    /// Where those of this worker are.
+    own: Range<usize>,
+    sharing: Sharing,
+    /// Sources that may have something, or that the poller does not watch.
+    calls: usize,
     memcached: Memcached,
     native: Option<Box<NativeServer>>,
     /// The packets of the last receive call.
@@ -37,67 +46,119 @@ pub(crate) struct Packets {
 
 impl Packets {
     /// `native` serves the sources for native clients.
-    pub fn new(sources: Vec<PacketSource>, native: Option<Box<NativeServer>>) -> Packets {
+    pub fn new(
+        me: usize,
+        sources: Vec<PacketSource>,
+        native: Option<Box<NativeServer>>,
+    ) -> Packets {
+        let before = sources.iter().filter(|source| source.rx < me).count();
+        let own = sources.iter().filter(|source| source.rx == me).count();
         Packets {
             sources,
+            own: before..before + own,
+            sharing: Sharing::default(),
+            calls: 0,
             memcached: Memcached::new(),
             native,
             batch: RxBatch::default(),
         }
     }
 
-    /// Starts to watch the devices, and adds them to the connection registry.
-    pub fn watch(&mut self, core: &Core, poller: &Poller) -> io::Result<()> {
-        for source in &mut self.sources {
-            source.watch(poller)?;
-            source.register(core);
-        }
-        Ok(())
+    /// Starts to watch devices, and adds those of the worker to the connection registry.
+    pub fn watch(&mut self, core: &Core, poller: &Poller) {
+        self.take_duties(core, poller);
+        let own = &self.sources[self.own.clone()];
+        own.iter().for_each(|source| source.register(core));
     }
 
-    /// The number of devices.
-    pub fn count(&self) -> usize {
-        self.sources.len()
-    }
-
-    /// Whether the worker must poll this device itself.
-    #[inline]
-    pub fn is_looked_at(&self, index: usize) -> bool {
-        self.sources[index].is_looked_at()
-    }
-
-    /// Whether the worker must poll any device itself, or go on with a datagram.
+    /// Whether the worker receives from some device without being told by the poller, or goes on
+    /// with a datagram.
     #[inline]
     pub fn is_busy(&self) -> bool {
-        self.sources.iter().any(PacketSource::is_looked_at) || self.memcached.pending.has_ready()
+        self.calls > 0 || self.memcached.pending.has_ready()
     }
 
-    /// Answers the datagrams that wait at one device. Returns whether the device is for native
-    /// clients, whose next datagrams soon follow.
+    /// Whether something may wait at a device.
+    #[inline(always)]
+    pub fn has_calls(&self) -> bool {
+        self.calls > 0
+    }
+
+    /// The poller says that something waits at a device.
+    #[inline]
+    pub fn call(&mut self, index: usize) {
+        let source = &mut self.sources[index];
+        source.is_called = source.duty != Duty::None;
+        self.calls += 1;
+    }
+
+    /// Receives from the devices at which something may wait, and answers. Returns whether one of
+    /// them is for native clients alone, whose next datagrams soon follow. `is_idle`: the worker
+    /// has nothing else to do.
     pub fn serve(
+        &mut self,
+        core: &mut Core,
+        port: &mut Port,
+        poller: &Poller,
+        is_idle: impl FnOnce(&Core, &Port) -> bool,
+    ) -> bool {
+        let mut has_native = false;
+        match self.sharing.is_off() {
+            true => {
+                for index in self.own.clone() {
+                    if self.sources[index].may_have() {
+                        has_native |= self.serve_alone(index, core, port, poller);
+                    }
+                }
+            }
+            false => self.serve_shared(core, port, is_idle),
+        }
+        self.count_calls();
+        has_native
+    }
+
+    fn count_calls(&mut self) {
+        let sources = match self.sharing.is_off() {
+            true => &self.sources[self.own.clone()],
+            false => &self.sources[..],
+        };
+        self.calls = sources.iter().filter(|source| source.may_have()).count();
+    }
+
+    /// Whether each device has a worker of its own under the plan.
+    pub fn are_apart(&self) -> bool {
+        self.sharing.is_off()
+    }
+
+    /// Answers what waits at every device from which the worker receives, and receives nothing any
+    /// more. The devices stay open for outstanding replies.
+    pub fn serve_last(&mut self, core: &mut Core, port: &mut Port, poller: &Poller) {
+        for index in 0..self.sources.len() {
+            let source = &self.sources[index];
+            if source.duty != Duty::None || source.rx == core.me {
+                self.serve_alone(index, core, port, poller);
+            }
+        }
+        for source in &mut self.sources {
+            source.watch_by(Watch::Off, poller);
+            (source.duty, source.is_called) = (Duty::None, false);
+        }
+        self.calls = 0;
+    }
+
+    /// Answers the datagrams that wait at a device. Returns whether it is for native clients.
+    fn serve_alone(
         &mut self,
         index: usize,
         core: &mut Core,
         port: &mut Port,
         poller: &Poller,
     ) -> bool {
-        let source = &mut self.sources[index];
+        self.batch.bound(PACKET_BATCH_MAX);
+        self.sources[index].is_called = false;
         for burst in 0..DATAGRAM_BURSTS_PER_TURN_MAX {
-            let received = source.receive(&mut self.batch, core);
-            if received > 0 {
-                core.note_small_request();
-                let (batch, device) = (&mut self.batch, &mut *source.device);
-                match &source.service {
-                    Service::Memcached => {
-                        (self.memcached).answer(batch, (index, device), core, port);
-                    }
-                    Service::Native { ports, .. } => {
-                        if let Some(native) = &mut self.native {
-                            native.answer(batch, (index, device, ports), core, port);
-                        }
-                    }
-                }
-            }
+            let (received, _) = self.receive(index, core, port);
+            let source = &mut self.sources[index];
             if received < PACKET_BATCH_MAX {
                 if burst == 0 && received == 0 {
                     source.watch_by(Watch::Poller, poller);
@@ -106,17 +167,48 @@ impl Packets {
             }
             source.watch_by(Watch::Worker, poller);
         }
-        let is_native = matches!(source.service, Service::Native { .. });
+        let is_native = matches!(self.sources[index].service, Service::Native { .. });
         if is_native && let Some(native) = &mut self.native {
             native.settle(core);
         }
         is_native
     }
 
+    /// Receives one burst, and answers it. Returns the number of segment batches, and of requests
+    /// or at least of datagrams.
+    #[inline]
+    fn receive(&mut self, index: usize, core: &mut Core, port: &mut Port) -> (usize, u64) {
+        let source = &mut self.sources[index];
+        let (received, datagrams) = source.receive(&mut self.batch, core);
+        if received == 0 {
+            return (0, 0);
+        }
+        core.note_small_request();
+        let (batch, device) = (&mut self.batch, &mut *source.device);
+        let requests = match &source.service {
+            Service::Memcached => {
+                let before = core.tally.requests;
+                (self.memcached).answer(batch, (index, device), core, port);
+                core.tally.requests - before
+            }
+            Service::Native { ports } => match &mut self.native {
+                Some(native) => {
+                    let home = (source.rx != core.me).then_some(source.rx);
+                    native.answer(batch, (index, device, ports), home, core, port)
+                }
+                None => 0,
+            },
+        };
+        (received, requests.max(datagrams))
+    }
+
     /// The worker goes by another plan from now on.
-    pub fn note_plan(&mut self, core: &Core) {
+    pub fn note_plan(&mut self, core: &Core, poller: &Poller) {
         if let Some(native) = &mut self.native {
             native.note_plan(core);
+        }
+        if !core.is_draining {
+            self.take_duties(core, poller);
         }
     }
 
@@ -131,13 +223,6 @@ impl Packets {
     pub fn expire(&mut self, core: &mut Core) {
         if let Some(native) = &mut self.native {
             native.expire(core);
-        }
-    }
-
-    /// Accepts no more datagrams. The devices stay open for outstanding replies.
-    pub fn forget(&mut self, poller: &Poller) {
-        for source in &mut self.sources {
-            source.watch_by(Watch::Off, poller);
         }
     }
 

@@ -1,10 +1,14 @@
-//! One packet device of a worker, and how the worker learns about arriving datagrams.
+//! One packet device, and how a worker learns about arriving datagrams.
+//!
+//! Each worker has a twin of every device of every worker, in the same order. A twin that the
+//! worker does not receive from only sends: replies leave through the device at which their
+//! requests arrived.
 
-use std::io;
 use std::sync::Arc;
 
+use glimmer_base::sync::{AtomicU32, Ordering::Relaxed};
 use glimmer_transport::Poller;
-use glimmer_transport::packet::{PacketDevice, PacketSender, RxBatch, Transmitted, Wakeup};
+use glimmer_transport::packet::{PacketDevice, RxBatch, Transmitted, Wakeup};
 
 use crate::admin::alarm::Failure;
 use crate::core::Core;
@@ -20,8 +24,21 @@ use crate::stream::registry::SocketEntry;
 pub(super) enum Watch {
     Poller,
     Worker,
-    /// No more requests are accepted.
+    /// The worker receives nothing from it.
     Off,
+}
+
+/// What a worker does about a device under the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Duty {
+    /// It receives nothing.
+    None,
+    /// It receives all that arrives, and no other worker does.
+    Alone,
+    /// It receives in each turn, at most requests of this number, and others receive as well.
+    Read(usize),
+    /// It receives while it has nothing else to do.
+    Take,
 }
 
 /// The service at a packet device.
@@ -32,30 +49,60 @@ pub(crate) enum Service {
     Native {
         /// The ports of all workers at this address.
         ports: Arc<[u16]>,
-        /// Senders from each worker's device, by worker.
-        senders: Vec<Box<dyn PacketSender>>,
     },
+}
+
+impl Service {
+    fn twin(&self) -> Service {
+        match self {
+            Service::Memcached => Service::Memcached,
+            Service::Native { ports } => Service::Native {
+                ports: ports.clone(),
+            },
+        }
+    }
 }
 
 /// A packet device that receives requests.
 pub(crate) struct PacketSource {
     pub(super) device: Box<dyn PacketDevice>,
     pub(super) service: Service,
+    /// The worker whose RX queue this is.
+    pub rx: usize,
+    pub(super) duty: Duty,
+    /// Something may wait: the poller has said so, or not all has been received yet.
+    pub(super) is_called: bool,
+    /// Requests that may still be received in this round; below zero, what was received beyond
+    /// the budget of earlier ones.
+    pub(super) credit: isize,
     watched_by: Watch,
-    /// The device's last reported count of dropped datagrams.
-    drops: u32,
+    /// The device's last reported count of dropped datagrams, of all twins.
+    drops: Arc<AtomicU32>,
     /// Its token in the poller.
     token: u64,
 }
 
 impl PacketSource {
-    pub fn new(device: Box<dyn PacketDevice>, service: Service) -> PacketSource {
+    /// A device of this worker.
+    pub fn new(rx: usize, device: Box<dyn PacketDevice>, service: Service) -> PacketSource {
         PacketSource {
             device,
             service,
+            rx,
+            duty: Duty::None,
+            is_called: false,
+            credit: 0,
             watched_by: Watch::Off,
-            drops: 0,
+            drops: Arc::default(),
             token: 0,
+        }
+    }
+
+    /// The same device for another worker.
+    pub fn twin(&self) -> PacketSource {
+        PacketSource {
+            drops: self.drops.clone(),
+            ..PacketSource::new(self.rx, self.device.twin(), self.service.twin())
         }
     }
 
@@ -64,26 +111,20 @@ impl PacketSource {
         PacketSource { token, ..self }
     }
 
-    /// Begins to watch for datagrams.
-    pub fn watch(&mut self, poller: &Poller) -> io::Result<()> {
-        self.watched_by = match self.device.wakeup() {
-            Wakeup::Poll => Watch::Worker,
-            wakeup => {
-                poller.watch_level(wakeup, self.token)?;
-                Watch::Poller
-            }
-        };
-        Ok(())
-    }
-
     /// Whether the worker must poll the device itself.
     #[inline]
     pub fn is_looked_at(&self) -> bool {
         self.watched_by == Watch::Worker
     }
 
-    /// Changes who watches the device. If the kernel refuses, nothing changes until the next
-    /// attempt.
+    /// Whether something may wait that this worker receives.
+    #[inline]
+    pub fn may_have(&self) -> bool {
+        self.is_called || self.is_looked_at()
+    }
+
+    /// Changes who watches the device. If the kernel refuses, the worker looks at it, or goes on
+    /// to be told of it.
     #[inline]
     pub(super) fn watch_by(&mut self, who: Watch, poller: &Poller) {
         if self.watched_by != who {
@@ -93,17 +134,20 @@ impl PacketSource {
 
     #[cold]
     fn change_watch(&mut self, who: Watch, poller: &Poller) {
-        let changed = match (who, self.device.wakeup()) {
-            (Watch::Poller, Wakeup::Poll) => return,
-            (Watch::Poller, wakeup) => poller.watch_level(wakeup, self.token),
+        self.watched_by = match (who, self.device.wakeup()) {
+            (Watch::Poller, Wakeup::Poll) => Watch::Worker,
+            (Watch::Poller, wakeup) => match poller.watch_shared(wakeup, self.token) {
+                Ok(()) => Watch::Poller,
+                Err(_) => Watch::Worker,
+            },
             (Watch::Worker | Watch::Off, wakeup) if self.watched_by == Watch::Poller => {
-                poller.forget(wakeup)
+                match poller.forget(wakeup) {
+                    Ok(()) => who,
+                    Err(_) => Watch::Poller,
+                }
             }
-            (Watch::Worker | Watch::Off, _) => Ok(()),
+            (Watch::Worker | Watch::Off, _) => who,
         };
-        if changed.is_ok() {
-            self.watched_by = who;
-        }
     }
 
     /// Adds the device to the connection registry.
@@ -115,9 +159,10 @@ impl PacketSource {
         registry.add(Arc::new(entry));
     }
 
-    /// Receives and counts one burst. Returns the number of segment batches.
+    /// Receives and counts one burst, as many segment batches as the batch is bounded to. Returns
+    /// their number and that of the datagrams.
     #[inline]
-    pub(super) fn receive(&mut self, batch: &mut RxBatch, core: &mut Core) -> usize {
+    pub(super) fn receive(&mut self, batch: &mut RxBatch, core: &mut Core) -> (usize, u64) {
         let received = self.device.receive(batch);
         let mut datagrams = 0;
         for index in 0..received {
@@ -125,23 +170,28 @@ impl PacketSource {
             core.tally.bytes_read += batch.bytes(index).len() as u64;
         }
         core.tally.datagrams_received += datagrams;
+        core.tally.drained += if self.rx == core.me { 0 } else { datagrams };
         if let Service::Native { .. } = self.service {
             core.tally.native_receives += u64::from(received > 0);
             core.tally.native_datagrams += datagrams;
         }
         if let Some(drops) = batch.drops()
-            && drops != self.drops
+            && drops != self.drops.load(Relaxed)
         {
             self.note_drops(drops, core);
         }
-        received
+        (received, datagrams)
     }
 
     #[cold]
     fn note_drops(&mut self, drops: u32, core: &mut Core) {
-        let before = std::mem::replace(&mut self.drops, drops);
-        let dropped = drops.wrapping_sub(before);
-        core.note_failure(Failure::Overflow, dropped.into(), None);
+        // A twin may have been told a later count already.
+        let is_later = |before: u32| drops.wrapping_sub(before) as i32 > 0;
+        let later = |before| is_later(before).then_some(drops);
+        if let Ok(before) = self.drops.fetch_update(Relaxed, Relaxed, later) {
+            let dropped = drops.wrapping_sub(before);
+            core.note_failure(Failure::Overflow, dropped.into(), None);
+        }
     }
 }
 

@@ -38,12 +38,10 @@ impl Worker {
     /// Starts to stop: answers waiting datagrams, and reads once more what has arrived on each
     /// connection.
     fn begin_to_drain(&mut self) {
-        for index in 0..self.packets.count() {
-            self.serve_packets(index);
-        }
+        let (core, port) = (&mut self.core, &mut self.port);
+        self.packets.serve_last(core, port, &self.poller);
         self.ship();
         let (core, streams, poller) = (&mut self.core, &mut self.streams, &self.poller);
-        self.packets.forget(poller);
         self.acceptor.stop_listening(poller);
         core.is_draining = true;
         self.drain.until_ms = core.now.ms + DRAIN_MS_MAX;

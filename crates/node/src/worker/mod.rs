@@ -109,7 +109,7 @@ impl Worker {
             sources: list,
             acceptor: Acceptor::new(listeners),
             streams: Streams::new(travels),
-            packets: Packets::new(packets, native),
+            packets: Packets::new(me, packets, native),
             port,
             crawler: Crawler::default(),
             drain: Drain::default(),
@@ -157,7 +157,7 @@ impl Worker {
         let doorbell = &core.shared.doorbells[core.me].bell().0;
         let token = self.sources.add(Source::Doorbell);
         self.poller.watch_edges(doorbell.wakeup(), token)?;
-        self.packets.watch(core, &self.poller)?;
+        self.packets.watch(core, &self.poller);
         self.acceptor.watch(&self.poller)?;
         self.acceptor.register(core);
         Ok(())
@@ -207,7 +207,7 @@ impl Worker {
     fn note_plan(&mut self, before: &Plan) {
         self.port.note_plan(&self.core.plan);
         self.streams.note_plan(before, &mut self.core);
-        self.packets.note_plan(&self.core);
+        self.packets.note_plan(&self.core, &self.poller);
     }
 
     /// Bytes of memory that connections hold.
@@ -220,7 +220,7 @@ impl Worker {
         self.poller.has_signals()
     }
 
-    /// Handles the poller's events, and polls the packet devices that the poller does not watch.
+    /// Handles the poller's events, and serves the packet devices.
     fn take_events(&mut self) {
         for index in 0..self.poller.ready_count() {
             let ready = self.poller.ready(index);
@@ -231,20 +231,24 @@ impl Worker {
                     let (core, streams) = (&mut self.core, &mut self.streams);
                     (self.acceptor).accept_some(index, core, streams, &self.poller);
                 }
-                Some(Source::Packets(index)) => self.serve_packets(index),
+                Some(Source::Packets(index)) => self.packets.call(index),
             }
         }
-        for index in 0..self.packets.count() {
-            if self.packets.is_looked_at(index) {
-                self.serve_packets(index);
-            }
+        if !self.core.is_alone && self.packets.has_news_of_calls(&self.core) {
+            self.packets.note_calls(&self.core);
+        }
+        if self.packets.has_calls() {
+            self.serve_packets();
         }
     }
 
-    /// Answers the datagrams that wait at one packet device.
-    fn serve_packets(&mut self, index: usize) {
-        let (core, port) = (&mut self.core, &mut self.port);
-        if self.packets.serve(index, core, port, &self.poller) {
+    /// Answers the datagrams that wait at packet devices.
+    fn serve_packets(&mut self) {
+        let (core, port, streams) = (&mut self.core, &mut self.port, &self.streams);
+        let is_idle = |core: &Core, port: &Port| {
+            !streams.is_busy() && !streams.has_travellers(core) && !port.has_incoming()
+        };
+        if self.packets.serve(core, port, &self.poller, is_idle) {
             self.idle_turns_left = NATIVE_IDLE_TURNS_MAX;
         }
     }
@@ -264,7 +268,7 @@ impl Worker {
         let (streams, packets) = (&mut self.streams, &mut self.packets);
         let has_native = !core.is_alone && forwarded::take(core, port, streams, packets);
         packets.go_on(core, port);
-        if has_native {
+        if has_native && packets.are_apart() {
             self.idle_turns_left = NATIVE_IDLE_TURNS_MAX;
         }
     }

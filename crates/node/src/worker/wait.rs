@@ -70,7 +70,7 @@ impl Worker {
         let core = &self.core;
         let from_workers = || self.port.has_incoming() || self.streams.has_travellers(core);
         core.shared.has_mail(core.me)
-            || (!core.is_alone && from_workers())
+            || (!core.is_alone && (from_workers() || self.packets.has_news_of_calls(core)))
             || core.has_another_plan()
             || self.can_hand_in()
             || self.is_told_to_stop()

@@ -185,6 +185,7 @@ impl Server {
         let mut dispatch = Dispatch {
             plan,
             hand_to,
+            fragments_to: None,
             tap: None,
         };
         let (now, ports) = (moment(now_ms), &self.ports);

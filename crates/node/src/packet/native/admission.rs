@@ -33,6 +33,8 @@ pub struct Dispatch<'d> {
     pub plan: &'d Plan,
     /// Hands requests over. None: they have been handed over already.
     pub hand_to: Option<&'d mut HandTo<'d>>,
+    /// The worker at which the fragments of requests meet, if that is another one.
+    pub fragments_to: Option<usize>,
     /// Where executed requests are counted. None: they are not.
     pub tap: Option<Tap<'d>>,
 }

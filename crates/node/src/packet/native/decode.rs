@@ -192,6 +192,13 @@ impl Decoder {
             Kind::Directory if datagram.len() >= directory::REPLY_BYTES_MAX => {
                 batch.entries.push(Entry::Directory);
             }
+            Kind::Fragment if let Some(home) = tools.judging.dispatch.fragments_to => {
+                let hand_to = tools.judging.dispatch.hand_to.as_mut();
+                let is_handed_over =
+                    hand_to.is_some_and(|hand_to| hand_to(home, *peer, datagram, segment_bytes));
+                tools.judging.figures.dropped += u64::from(!is_handed_over);
+                return None;
+            }
             Kind::Fragment => {
                 let entry = match Fragment::read(rest) {
                     None => Entry::Settled(Status::Malformed),

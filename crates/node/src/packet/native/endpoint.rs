@@ -597,6 +597,7 @@ impl NativeEndpoint {
             dispatch: &mut Dispatch {
                 plan: &plan,
                 hand_to: None,
+                fragments_to: None,
                 tap: None,
             },
             copy_max: Job::ANY_SIZE,

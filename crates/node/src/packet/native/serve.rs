@@ -85,14 +85,18 @@ impl NativeServer {
     }
 
     /// Answers the segment batches received at a device: the index of the source, the device, and
-    /// the ports of all workers at its address. Hands over what other workers have to execute.
+    /// the ports of all workers at its address. Hands over what other workers have to execute, and
+    /// fragments to the device's `home` if that is another worker. Returns the number of requests
+    /// that were executed here.
     pub fn answer(
         &mut self,
         received: &mut RxBatch,
         (source, device, ports): (usize, &mut dyn PacketDevice, &[u16]),
+        home: Option<usize>,
         core: &mut Core,
         port: &mut Port,
-    ) {
+    ) -> u64 {
+        let requests_before = self.endpoint.figures().requests;
         let has_room = core.memory.bytes_free() >= FORWARD_DATAGRAM_BYTES_MAX;
         let mut has_left = false;
         let mut hand_to = |worker: usize, peer, datagram: &[u8], segment_bytes| {
@@ -109,6 +113,7 @@ impl NativeServer {
         let mut dispatch = Dispatch {
             plan: &core.plan,
             hand_to,
+            fragments_to: home,
             tap: Some(Tap::of(&mut core.counting, profile, true)),
         };
         let engine = &mut *core.engine;
@@ -119,6 +124,7 @@ impl NativeServer {
             port.ship();
             port.wake_peers();
         }
+        self.endpoint.figures().requests - requests_before
     }
 
     /// Answers requests that another worker has handed over, through the device at which they
@@ -130,18 +136,21 @@ impl NativeServer {
         core: &mut Core,
     ) {
         batch.unload(&mut self.received);
-        let Service::Native { ports, senders } = &mut sources[batch.source()].service else {
+        let PacketSource {
+            service, device, ..
+        } = &mut sources[batch.source()];
+        let Service::Native { ports } = service else {
             return;
         };
         let profile = core.shared.plans.profile(core.me);
         let mut dispatch = Dispatch {
             plan: &self.by_keyhash,
             hand_to: None,
+            fragments_to: None,
             tap: Some(Tap::of(&mut core.counting, profile, false)),
         };
         let (received, engine) = (&mut self.received, &mut *core.engine);
-        let sender = &mut *senders[batch.home()];
-        let sent = (self.endpoint).answer(received, engine, core.now, &mut dispatch, ports, sender);
+        let sent = (self.endpoint).answer(received, engine, core.now, &mut dispatch, ports, device);
         count_sent(sent, core);
         self.settle(core);
     }
