@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use glimmer_client::{Client, Settings};
-use glimmer_dispatch::PartitionMap;
+use glimmer_dispatch::{PartitionMap, named};
 use glimmer_node::native::NativeConfig;
 use glimmer_node::{Error, Node, Tally};
 use glimmer_proto::StoreMode;
@@ -181,6 +181,44 @@ fn one_port_is_steered_to_the_owners() {
         }
         assert_eq!(tally(&node).native_misdirected, 0);
         assert_eq!(tally(&node).native_handed_over, 0);
+    }
+}
+
+/// Two workers receive from one socket, and the fragments of a value meet at a third one.
+#[test]
+fn fragments_meet_at_the_worker_of_their_port() {
+    for policy in ["handoff", "stealing", "size-aware"] {
+        let server = Server::new(Access::Crcw, 3);
+        let mut config = config();
+        config.seed = native::SEED;
+        config.dispatch = named(policy, &Default::default()).unwrap();
+        config.native = Some(NativeConfig {
+            listen: vec!["127.0.0.1:0".parse().unwrap()],
+            single_port: false,
+            rules: server.rules,
+        });
+        let node = Node::start(config, server.engines, Arc::new(Admin)).unwrap();
+        let mut is_handed_over = false;
+        std::thread::scope(|scope| {
+            for thread in 0..3_u8 {
+                let node = &node;
+                scope.spawn(move || {
+                    let mut client = Client::connect(address(node)).unwrap();
+                    for number in 0..50_u8 {
+                        let (key, value) = (format!("{thread} {number}"), vec![number; 60_000]);
+                        client.put(key.as_bytes(), &value, 0, 0).unwrap();
+                        let found = client.get(key.as_bytes()).unwrap().unwrap();
+                        assert!(found.value == value, "{policy}");
+                    }
+                });
+            }
+        });
+        let begun = Instant::now();
+        while !is_handed_over {
+            let tally = tally(&node);
+            is_handed_over = tally.native_handed_over > 0 && tally.drained > 0;
+            assert!(begun.elapsed() < PATIENCE, "{policy} {tally:?}");
+        }
     }
 }
 

@@ -348,3 +348,32 @@ fn pollers_share_a_device() {
         assert_eq!(told(&mut pollers), [false, false], "{name}");
     }
 }
+
+/// Of two pollers that watch a socket, the kernel passes over the one that is not waiting.
+#[test]
+fn who_waits_is_woken() {
+    for (name, make) in devices() {
+        let Pair { mut one, other } = make();
+        if other.wakeup().descriptor().is_none() {
+            continue;
+        }
+        let twin = other.twin();
+        let busy = Poller::new(8).unwrap();
+        let mut waiting = Poller::new(8).unwrap();
+        busy.watch_shared(other.wakeup(), 7).unwrap();
+        waiting.watch_shared(twin.wakeup(), 7).unwrap();
+        let to = other.address().unwrap();
+        for _ in 0..20 {
+            std::thread::scope(|scope| {
+                let sleeper = scope.spawn(|| {
+                    waiting.wait(Some(PATIENCE)).unwrap();
+                    waiting.ready_count()
+                });
+                one.send(&[Message::alone(to, b"x")]);
+                assert_eq!(sleeper.join().unwrap(), 1, "{name}");
+            });
+            let mut twin = twin.twin();
+            receive(&mut *twin, &mut RxBatch::default(), 1);
+        }
+    }
+}

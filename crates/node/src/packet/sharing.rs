@@ -158,11 +158,11 @@ impl Packets {
         for place in 0..self.sharing.reads.len() {
             let index = self.sharing.reads[place];
             while self.sources[index].may_have() && self.sources[index].credit > 0 {
-                let most = self.sources[index].credit as usize;
-                let most = most.min(self.sharing.read_max);
+                let most = self.sources[index].affords().min(self.sharing.read_max);
                 let (received, requests) = self.receive_most(index, most, core, port);
-                self.sources[index].credit -= requests as isize;
-                self.sources[index].is_called = received == most;
+                let source = &mut self.sources[index];
+                source.note_received(received, requests);
+                source.is_called = received == most;
                 if received < most {
                     break;
                 }
@@ -264,6 +264,19 @@ impl PacketSource {
     fn grant(&mut self, rounds: isize) {
         let budget = self.budget();
         self.credit = (self.credit + rounds * budget).min(budget);
+    }
+
+    /// Segment batches that it may have now, at least one: the more requests the last ones had,
+    /// the fewer.
+    fn affords(&self) -> usize {
+        (self.credit.max(0) as usize / self.train).max(1)
+    }
+
+    fn note_received(&mut self, received: usize, requests: u64) {
+        self.credit -= requests as isize;
+        if received > 0 {
+            self.train = (requests as usize).div_ceil(received).max(1);
+        }
     }
 
     /// Rounds after which it may have a request.

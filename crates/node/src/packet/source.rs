@@ -75,6 +75,8 @@ pub(crate) struct PacketSource {
     /// Requests that may still be received in this round; below zero, what was received beyond
     /// the budget of earlier ones.
     pub(super) credit: isize,
+    /// Requests in a segment batch, as of the last ones received.
+    pub(super) train: usize,
     watched_by: Watch,
     /// The device's last reported count of dropped datagrams, of all twins.
     drops: Arc<AtomicU32>,
@@ -92,6 +94,7 @@ impl PacketSource {
             duty: Duty::None,
             is_called: false,
             credit: 0,
+            train: usize::MAX,
             watched_by: Watch::Off,
             drops: Arc::default(),
             token: 0,
