@@ -62,6 +62,8 @@ const COUNTERS: &[Counter] = &[
         |work| work.visits + work.handed_on + work.requests_crossed + work.native_handed_over),
     ("taken", "connections that it has taken from the software queues of others",
         |work| work.taken),
+    ("drained", "datagrams that it has received from the sockets of other workers",
+        |work| work.drained),
     ("moved", "connections that have moved from it to another worker when the plan changed",
         |work| work.moved),
 ];

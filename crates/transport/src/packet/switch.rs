@@ -65,8 +65,8 @@ impl Switch {
         Switch::default()
     }
 
-    /// A port with this address, which exists until it and its twins are dropped. It receives segment batches as
-    /// they were sent, like a socket with GRO.
+    /// A port with this address, which exists until it and its twins are dropped. It receives
+    /// segment batches as they were sent, like a socket with GRO.
     ///
     /// # Panics
     ///
