@@ -1,6 +1,8 @@
 //! A node serves native clients over real sockets: directory, direction to several workers, segment
 //! batches, fragments.
 
+#[path = "support/lossy.rs"]
+mod lossy;
 #[path = "support/native.rs"]
 mod native;
 mod support;
@@ -21,8 +23,6 @@ use glimmer_proto::native::{
     Directory, Kind, Reach, Record, Reply, ReplyHeader, RequestHeader, Status,
 };
 use native::Server;
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
 use support::{Admin, PATIENCE, config};
 
 fn start(access: Access, workers: usize, busy_poll: bool) -> Node {
@@ -222,38 +222,6 @@ fn fragments_meet_at_the_worker_of_their_port() {
     }
 }
 
-/// Passes datagrams between a client and the server's port, and loses or repeats every fourth.
-fn pass_on(seed: u64, front: &UdpSocket, back: &UdpSocket, stop: &AtomicBool) {
-    let mut rng = SmallRng::seed_from_u64(seed);
-    let mut client = None;
-    let mut room = [0; 2_048];
-    for socket in [front, back] {
-        socket.set_nonblocking(true).unwrap();
-    }
-    while !stop.load(Ordering::Relaxed) {
-        while let Ok((bytes, from)) = front.recv_from(&mut room) {
-            client = Some(from);
-            for _ in 0..copies(&mut rng) {
-                back.send(&room[..bytes]).unwrap();
-            }
-        }
-        while let Ok(bytes) = back.recv(&mut room) {
-            for _ in 0..copies(&mut rng) {
-                front.send_to(&room[..bytes], client.unwrap()).unwrap();
-            }
-        }
-        std::thread::yield_now();
-    }
-}
-
-fn copies(rng: &mut SmallRng) -> usize {
-    match rng.random_range(0..8) {
-        0 => 0,
-        1 => 2,
-        _ => 1,
-    }
-}
-
 /// The network loses and repeats datagrams on their way to the port of all workers.
 #[test]
 fn one_port_makes_each_change_once() {
@@ -267,7 +235,7 @@ fn one_port_makes_each_change_once() {
     back.connect(("127.0.0.1", port)).unwrap();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| pass_on(seed, &front, &back, &stop));
+        scope.spawn(|| lossy::pass_on(seed, &front, &back, &stop));
         let settings = Settings {
             resend_first_us: 2_000,
             resend_longest_us: 10_000,

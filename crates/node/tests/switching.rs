@@ -1,6 +1,8 @@
 //! Clients with datagrams over real sockets, while the dispatch policy and the access mode change
 //! at random moments: nothing is lost, made twice, or seen in another order.
 
+#[path = "support/lossy.rs"]
+mod lossy;
 #[path = "support/native.rs"]
 mod native;
 mod support;
@@ -50,7 +52,7 @@ impl Rebuild for Modes {
     }
 }
 
-fn start() -> Node {
+fn start(single_port: bool) -> Node {
     let server = Server::new(directory::Access::Crcw, WORKERS);
     let mut config = config();
     config.seed = native::SEED;
@@ -58,26 +60,27 @@ fn start() -> Node {
     config.udp = vec!["127.0.0.1:0".parse().unwrap()];
     config.native = Some(NativeConfig {
         listen: vec!["127.0.0.1:0".parse().unwrap()],
-        single_port: false,
+        single_port,
         rules: server.rules,
     });
     Node::start(config, server.engines, Arc::new(Admin)).unwrap()
 }
 
+const POLICIES_AND_MODES: &[&str] = &[
+    "keyhash erew",
+    "keyhash crew",
+    "keyhash crcw",
+    "owner crcw",
+    "size-aware crcw",
+    "size-aware:1000 crcw",
+    "handoff crcw",
+    "handoff:2 crcw",
+    "stealing crcw",
+    "stealing crcw",
+];
+
 /// Puts one policy and access mode after another in force.
-fn switch(node: &Node, seed: u64) {
-    let wanted = [
-        "keyhash erew",
-        "keyhash crew",
-        "keyhash crcw",
-        "owner crcw",
-        "size-aware crcw",
-        "size-aware:1000 crcw",
-        "handoff crcw",
-        "handoff:2 crcw",
-        "stealing crcw",
-        "stealing crcw",
-    ];
+fn switch(node: &Node, wanted: &[&str], seed: u64) {
     let mut rng = SmallRng::seed_from_u64(seed);
     let mut admin = Client::connect(node);
     for number in 0..SWITCHES {
@@ -121,6 +124,10 @@ impl Keys {
 
 fn native_client(node: &Node, client: usize, seed: u64, is_over: &AtomicBool) {
     let (ip, ports) = &node.native_ports()[0];
+    native_client_of((*ip, ports[0]).into(), client, seed, is_over);
+}
+
+fn native_client_of(server: SocketAddr, client: usize, seed: u64, is_over: &AtomicBool) {
     // Many requests are sent again although nothing was lost.
     let settings = Settings {
         resend_first_us: 300,
@@ -129,7 +136,7 @@ fn native_client(node: &Node, client: usize, seed: u64, is_over: &AtomicBool) {
         ..Settings::default()
     };
     let mut rng = SmallRng::seed_from_u64(seed);
-    let mut native = NativeClient::connect_with((*ip, ports[0]), settings).unwrap();
+    let mut native = NativeClient::connect_with(server, settings).unwrap();
     let mut keys = Keys::of(client);
     for at in 0..Keys::COUNT {
         native.put(keys.counter(at).as_bytes(), b"0", 0, 0).unwrap();
@@ -270,20 +277,24 @@ fn memcached_client(node: &Node, client: usize, seed: u64, is_over: &AtomicBool)
     }
 }
 
-fn run(clients: usize, client: impl Fn(&Node, usize, u64, &AtomicBool) + Sync) -> Tally {
+fn run(
+    node: &Node,
+    wanted: &[&str],
+    clients: usize,
+    client: impl Fn(&Node, usize, u64, &AtomicBool) + Sync,
+) -> Tally {
     let seed = rand::random();
     println!("seed {seed}");
-    let node = start();
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
-        let (node, is_over, client) = (&node, &is_over, &client);
+        let (is_over, client) = (&is_over, &client);
         let others: Vec<_> = (0..clients)
             .map(|number| {
                 let seed = seed ^ (number as u64 + 1);
                 scope.spawn(move || client(node, number, seed, is_over))
             })
             .collect();
-        let switched = thread::Builder::new().spawn_scoped(scope, || switch(node, seed));
+        let switched = thread::Builder::new().spawn_scoped(scope, || switch(node, wanted, seed));
         let switched = switched.unwrap().join();
         is_over.store(true, Ordering::Relaxed);
         for other in others {
@@ -301,15 +312,44 @@ fn run(clients: usize, client: impl Fn(&Node, usize, u64, &AtomicBool) + Sync) -
 
 #[test]
 fn native_changes_are_made_once_while_policies_and_access_modes_change() {
-    let tally = run(3, native_client);
+    let tally = run(&start(false), POLICIES_AND_MODES, 3, native_client);
     println!("{tally:?}");
     assert!(tally.drained > 0 && tally.native_repeated > 0, "{tally:?}");
 }
 
 #[test]
 fn every_datagram_is_answered_once_while_policies_and_access_modes_change() {
-    let tally = run(3, memcached_client);
+    let tally = run(&start(false), POLICIES_AND_MODES, 3, memcached_client);
     println!("{tally:?}");
     assert!(tally.drained > 0, "{tally:?}");
     assert_eq!((tally.datagrams_dropped, tally.datagrams_unsent), (0, 0));
+}
+
+/// The network loses and repeats datagrams on their way to the port of all workers.
+#[test]
+fn native_changes_are_made_once_over_a_network_that_loses_and_repeats() {
+    let node = start(true);
+    let port = node.native_ports()[0].1[0];
+    let crcw = POLICIES_AND_MODES.iter().copied();
+    let crcw: Vec<&str> = crcw.filter(|wanted| wanted.ends_with("crcw")).collect();
+    let tally = run(&node, &crcw, 2, |_, client, seed, is_over| {
+        // Another address of this machine, with the port of which the directory tells.
+        let address = SocketAddr::from(([127, 0, 1, 1 + client as u8], port));
+        let front = UdpSocket::bind(address).unwrap();
+        let back = UdpSocket::bind("127.0.0.1:0").unwrap();
+        back.connect(("127.0.0.1", port)).unwrap();
+        let server = front.local_addr().unwrap();
+        let has_stopped = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| lossy::pass_on(seed, &front, &back, &has_stopped));
+            let run = || native_client_of(server, client, seed, is_over);
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+            has_stopped.store(true, Ordering::Relaxed);
+            if let Err(failure) = outcome {
+                std::panic::resume_unwind(failure);
+            }
+        });
+    });
+    println!("{tally:?}");
+    assert!(tally.drained > 0 && tally.native_repeated > 0, "{tally:?}");
 }
