@@ -269,6 +269,23 @@ pub const OPTIMISTIC_TRIES_MAX: u32 = 64;
 /// takes the lock (CRCW). The copy that crosses the limit is completed.
 pub const OPTIMISTIC_BYTES_MAX: usize = 64 << 10;
 
+/// A value of at least this many bytes is copied to its place before its item is stored, while no
+/// lock is held, if other threads may write to the partition. Where other threads may read beside
+/// the writer, such an item is never updated in place. A smaller value is copied under the lock.
+pub const DRAFT_BYTES_MIN: usize = 16 << 10;
+
+/// Large values that are being copied to one partition at a time. One more is copied under the
+/// lock.
+pub const DRAFTS_MAX: usize = 16;
+
+/// Bytes by which a store of a large value moves the head of a log before it lets other requests
+/// use the partition. The item that crosses the limit is passed.
+pub const ROOM_BYTES_PER_HOLD: usize = 32 << 10;
+
+/// How many times as often as its size demands a store of a large value makes room and finds that
+/// others have taken it. Then it makes room without letting others in.
+pub const ROOM_TRIES_FACTOR: usize = 4;
+
 /// Live items that one request may spare while it makes room, whatever the eviction rule decides.
 /// The next one is evicted even if the rule would keep it.
 pub const SPARED_ITEMS_MAX: usize = 256;

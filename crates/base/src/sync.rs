@@ -40,6 +40,11 @@ mod real {
         core::hint::spin_loop();
     }
 
+    /// Waits for another thread, which may need this core to go on.
+    pub fn yield_now() {
+        std::thread::yield_now();
+    }
+
     /// Whether to leave out the fence, ordering or recheck of this name: never, outside the model
     /// checker and the simulator.
     #[cfg(not(sim))]
@@ -52,6 +57,12 @@ mod real {
     #[inline]
     pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         mutex.lock()
+    }
+
+    /// Releases the lock, and gives it to the thread that has slept for it, if there is one. A
+    /// thread that takes the lock again and again would else take it before that one has woken up.
+    pub fn unlock_fairly<T>(guard: MutexGuard<'_, T>) {
+        MutexGuard::unlock_fair(guard);
     }
 
     /// What the lock guards, now that no other thread can take it.
@@ -70,6 +81,16 @@ mod real {
     /// Lets loom schedule another thread.
     pub fn spin_loop() {
         loom::thread::yield_now();
+    }
+
+    /// Waits for another thread.
+    pub fn yield_now() {
+        loom::thread::yield_now();
+    }
+
+    /// Releases the lock. Loom explores every order in which threads can acquire it.
+    pub fn unlock_fairly<T>(guard: MutexGuard<'_, T>) {
+        drop(guard);
     }
 
     /// Takes the lock. Loom explores every order in which threads can acquire it.

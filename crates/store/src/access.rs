@@ -13,7 +13,7 @@
 //! well and keeps eviction, which writes to other buckets, free of lock order. There are several
 //! partitions per core, so that writers seldom meet.
 
-use glimmer_base::sync::{Arc, Mutex, MutexGuard, lock, unlocked};
+use glimmer_base::sync::{Arc, Mutex, MutexGuard, lock, unlock_fairly, unlocked};
 use std::ops::DerefMut;
 
 /// An access mode.
@@ -40,6 +40,9 @@ pub trait Gate<S>: Send {
 
     /// Waits for its turn, if there are others.
     fn enter(&mut self) -> Self::Guard<'_>;
+
+    /// Lets those in who wait, before this thread enters again.
+    fn leave(guard: Self::Guard<'_>);
 
     /// A second key to the gate, if there may be one.
     fn share(&self) -> Option<Self>
@@ -100,6 +103,8 @@ impl<S: Send> Gate<S> for Owned<S> {
         &mut self.0
     }
 
+    fn leave(_guard: &mut S) {}
+
     fn share(&self) -> Option<Self> {
         None
     }
@@ -125,6 +130,10 @@ impl<S: Send> Gate<S> for Locked<S> {
     #[inline(always)]
     fn enter(&mut self) -> MutexGuard<'_, S> {
         lock(&self.0)
+    }
+
+    fn leave(guard: MutexGuard<'_, S>) {
+        unlock_fairly(guard);
     }
 
     fn share(&self) -> Option<Self> {

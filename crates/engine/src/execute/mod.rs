@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `read` | `get`: by the owner, or beside it |
 //! | `store` | `set` and its conditions, `append`, `prepend` |
+//! | `large` | stores of large values, which are copied before the lock is taken |
 //! | `list` | all items, some at a time |
 //! | `change` | `delete`, `touch`, `gat` |
 //! | `count` | `incr`, `decr` |
@@ -17,6 +18,7 @@
 mod absence;
 mod change;
 mod count;
+mod large;
 mod list;
 mod meta;
 mod mutate;
@@ -367,14 +369,29 @@ fn execute<T: Table, O: ChangeObserver>(
     if matches!(job.request.verb, Verb::Get) {
         return read::get(partitions.handle(place), place.home, tap, context, job, out);
     }
+    if T::Access::SHARED_WRITES && large::is_large(&job.request.verb) {
+        return large::execute(partitions, place, tap, context, job, out);
+    }
     let owner = partitions.owner(place).ok_or(Status::AskOwner)?;
     let mut writer = owner.enter_at(job.keyhash, place.home, context.flushes);
+    execute_on(&mut writer, tap, context, job, out)
+}
+
+/// Executes a job that is more than a read on its partition's writer.
+#[inline(always)]
+fn execute_on<W: TableWriter, O: ChangeObserver>(
+    writer: &mut W,
+    tap: &Tap<O>,
+    context: &mut Context<'_>,
+    job: &Job<'_>,
+    out: &mut Vec<u8>,
+) -> Result<OutcomeKind, Status> {
     if job.copy_max != Job::ANY_SIZE && shows_value(&job.request.verb) {
-        read::check_item(&writer, context, job)?;
+        read::check_item(writer, context, job)?;
     }
-    let mutation = mutate::begin(tap, &writer, context, job);
-    let kind = carry_out(&mut writer, context, job, out);
-    mutation.end(&writer, context, job, kind);
+    let mutation = mutate::begin(tap, writer, context, job);
+    let kind = carry_out(writer, context, job, out);
+    mutation.end(writer, context, job, kind);
     Ok(kind)
 }
 

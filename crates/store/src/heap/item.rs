@@ -37,6 +37,8 @@ pub(super) const WIDE: u64 = 1 << 0;
 pub(super) const FLAGS: u64 = 1 << 1;
 pub(super) const EXPIRY: u64 = 1 << 2;
 pub(super) const EXTRA: u64 = 1 << 7;
+/// Of a filler: see [`write_reserved`](super::write_reserved).
+pub(super) const RESERVED: u64 = 1 << 0;
 
 pub(super) const FLAGS_BYTES: usize = 4;
 const CAS_HIGH_BYTES: usize = 3;
@@ -215,6 +217,11 @@ impl Header {
     #[inline(always)]
     pub fn is_filler(self) -> bool {
         self.key_len() == 0
+    }
+
+    /// Whether a filler is the place of an item that is yet to be stored, or was never.
+    pub fn is_reserved(self) -> bool {
+        self.0 & RESERVED != 0
     }
 
     /// Words of a filler.

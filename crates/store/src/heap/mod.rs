@@ -19,4 +19,7 @@ pub(crate) use item::Header;
 pub use item::{CAS_MAX, History, Item, Layout, Marks, Value};
 pub use offset::{Geometry, Offset};
 pub use write::{NewItem, Put};
-pub(crate) use write::{can_amend, write_amended, write_filler, write_item, write_over};
+pub(crate) use write::{
+    can_amend, draft_layout, write_amended, write_draft, write_drafted, write_filler, write_item,
+    write_over, write_reserved,
+};

@@ -4,13 +4,13 @@
 use super::bytes;
 use super::item::{
     CAS_MAX, EXPIRY, EXPIRY_BYTES, EXTRA, EXTRA_BYTES, FLAGS, FLAGS_BYTES, History, Item, Layout,
-    WIDE, partial_word, words_of,
+    RESERVED, WIDE, partial_word, words_of,
 };
 use super::wide;
 use crate::memory::Words;
 use crate::work;
 use glimmer_base::sync::AtomicU64;
-use glimmer_base::sync::Ordering::Relaxed;
+use glimmer_base::sync::Ordering::{Relaxed, Release};
 use glimmer_base::{Expiry, Keyhash, Moment};
 
 /// An item about to be written.
@@ -275,6 +275,51 @@ pub(crate) fn write_amended(item: &Item<'_>, expiry: Expiry, history: &History) 
         };
         bytes::store(item.place, item.layout.extra_at(), &history.extra());
     }
+}
+
+/// Writes what is known of a large item before it is stored: all but the header and the fields
+/// after the value. The place is reserved, and its first word stays as it is.
+pub(crate) fn write_draft(place: Words<'_>, key: &[u8], value: &[u8]) {
+    let layout = draft_layout(key, value);
+    let mut sink = WordSink::new(place.range(1, layout.words() - 1));
+    if layout.value_len >= 256 {
+        sink.word(layout.value_len as u64);
+    }
+    sink.bytes(key);
+    sink.long_bytes(value);
+    sink.finish();
+}
+
+/// The sizes of an item of which nothing but key and value are known.
+pub(crate) fn draft_layout(key: &[u8], value: &[u8]) -> Layout {
+    NewItem::new(key, value).layout()
+}
+
+/// Makes an item of what [`write_draft`] has written for it.
+pub(crate) fn write_drafted(place: Words<'_>, put: &Put<'_>) {
+    let (item, layout) = (put.item, put.item.layout());
+    if layout.flags {
+        bytes::store(place, layout.flags_at(), &item.flags.to_le_bytes());
+    }
+    if layout.expiry {
+        let expiry = item.expiry.ms().to_le_bytes();
+        bytes::store(place, layout.expiry_at(), &expiry[..EXPIRY_BYTES]);
+    }
+    if layout.extra {
+        let history = History {
+            cas: Some(put.cas),
+            ..item.history
+        };
+        bytes::store(place, layout.extra_at(), &history.extra());
+    }
+    let header = header_of(layout, item.history.marks.bits(), put.cas);
+    place.word(0).store(header, Release);
+}
+
+/// Marks `words` words at the beginning of a place as reserved: a filler that no item may grow
+/// into.
+pub(crate) fn write_reserved(place: Words<'_>, words: u64) {
+    place.word(0).store(words << 24 | RESERVED, Relaxed);
 }
 
 /// Marks `words` unused words at the beginning of a place.

@@ -6,6 +6,7 @@
 //! ones never come back) and makes the figures honest. The entry of an evicted item is left as it
 //! is: it dangles, is recognised as such, and serves rules that want to remember who left.
 
+use super::draft::name_of;
 use super::lookahead::Lookahead;
 use super::{Shared, Writer};
 use crate::access::Access;
@@ -13,7 +14,7 @@ use crate::evict::{Arrival, AtHead, Budget};
 use crate::heap::{Geometry, Header, Item, Offset};
 use crate::index::{Entry, LogId, Slot};
 use crate::removals::Reason;
-use crate::table::{Index, expired};
+use crate::table::{Index, ROOM_WORDS_PER_HOLD, expired};
 use crate::work;
 use glimmer_base::sync::weakened;
 use glimmer_base::{Keyhash, Moment};
@@ -36,9 +37,21 @@ impl<A: Access> Writer<'_, A> {
     #[inline(always)]
     pub(super) fn claim(&mut self, id: LogId, words: u64, now: Moment) -> Offset {
         if self.lacks_room(id, words) {
-            self.find_room(id, words, &mut Budget::for_words(words), now);
+            self.find_room::<false>(id, words, &mut Budget::for_words(words), now);
         }
         self.tail(id)
+    }
+
+    /// One step of [`claim`](Self::claim), for which the head moves a little; says whether there is
+    /// room now.
+    pub(super) fn make_some_room(
+        &mut self,
+        id: LogId,
+        words: u64,
+        budget: &mut Budget,
+        now: Moment,
+    ) -> bool {
+        !self.lacks_room(id, words) || self.find_room::<true>(id, words, budget, now)
     }
 
     #[inline(always)]
@@ -67,26 +80,38 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
-    /// Passes items at the head, and ends the lap where it does not hold what is wanted.
+    /// Passes items at the head, and ends the lap where it does not hold what is wanted. Says
+    /// whether there is room now: if this is a step, there may not be yet.
     #[inline(never)]
-    fn find_room(&mut self, id: LogId, words: u64, budget: &mut Budget, now: Moment) {
+    fn find_room<const STEP: bool>(
+        &mut self,
+        id: LogId,
+        words: u64,
+        budget: &mut Budget,
+        now: Moment,
+    ) -> bool {
+        let mut step_words = ROOM_WORDS_PER_HOLD;
         loop {
             let (tail, limit) = (self.position(id, self.tail(id)), self.limit(id));
             if self.geometry(id).lap_end().is_none() {
                 if tail + words <= limit {
-                    return;
+                    return true;
                 }
                 self.end_lap(id);
                 continue;
             }
             let lead = self.position(id, self.log(id).head()) - tail;
             let lead_wanted = match tail + words <= limit {
-                true if lead >= words + self.gap(id) => return,
+                true if lead >= words + self.gap(id) => return true,
                 true => words + self.gap(id) + ahead(limit, words),
                 // The lap is to end here, which it can when the one before is gone.
                 false => u64::MAX,
             };
-            self.pass_items(id, lead_wanted, budget, now);
+            if STEP && step_words == 0 {
+                return false;
+            }
+            let until = (lead_wanted, &mut step_words);
+            self.pass_items::<STEP>(id, until, budget, now);
         }
     }
 
@@ -107,8 +132,14 @@ impl<A: Access> Writer<'_, A> {
     }
 
     /// Passes items until the head is `lead_wanted` words before the tail, or all of the lap before
-    /// the tail's is gone.
-    fn pass_items(&mut self, id: LogId, lead_wanted: u64, budget: &mut Budget, now: Moment) {
+    /// the tail's is gone. A step also ends when it has passed as many words as it may.
+    fn pass_items<const STEP: bool>(
+        &mut self,
+        id: LogId,
+        (lead_wanted, step_words): (u64, &mut u64),
+        budget: &mut Budget,
+        now: Moment,
+    ) {
         let shared = self.shared;
         let log = shared.log(id);
         let mut head = log.head();
@@ -116,6 +147,7 @@ impl<A: Access> Writer<'_, A> {
             let (geometry, tail) = (self.geometry(id), self.tail(id));
             if geometry.is_same_lap(head, tail)
                 || self.position(id, head) - self.position(id, tail) >= lead_wanted
+                || STEP && *step_words == 0
             {
                 break;
             }
@@ -131,7 +163,7 @@ impl<A: Access> Writer<'_, A> {
                             Some((to, reads)) => {
                                 let words = item.words() as u64;
                                 if to != id && self.lacks_room(to, words) {
-                                    self.find_room(to, words, budget, now);
+                                    self.find_room::<false>(to, words, budget, now);
                                 }
                                 let place = (id, head, after);
                                 self.keep(keyhash, place, (slot, entry), (to, reads));
@@ -147,6 +179,9 @@ impl<A: Access> Writer<'_, A> {
                     after
                 }
             };
+            if STEP {
+                *step_words = step_words.saturating_sub(geometry.distance(head, after));
+            }
             head = after;
         }
         self.set_head(id, head);
@@ -298,7 +333,8 @@ enum Passing<'a> {
 }
 
 impl Shared {
-    /// What lies at a place between head and tail; only for the writer.
+    /// What lies at a place between head and tail, which the head is about to pass; only for the
+    /// writer.
     #[inline(always)]
     fn at(&self, id: LogId, geometry: Geometry, offset: Offset) -> Passing<'_> {
         let log = self.log(id);
@@ -311,6 +347,9 @@ impl Shared {
                     header.is_filler() && header.filler_words() > 0,
                     "a log holds items and fillers without a gap"
                 );
+                if header.is_reserved() {
+                    self.common.drafts.wait_for(name_of(id, offset));
+                }
                 Passing::Filler(geometry.advance(offset, header.filler_words()))
             }
         }

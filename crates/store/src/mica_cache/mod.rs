@@ -2,8 +2,8 @@
 //! a time.
 //!
 //! `logs` says which entries are live and where their items lie, `put` stores an item, and `read`
-//! tells the eviction rule of a read; the other verbs are those of every [`table`]. To
-//! store an item takes `make_room` at the head of a log, `lookahead` of that head, `scan` for stale
+//! tells the eviction rule of a read; the other verbs are those of every [`table`]. `draft` stores
+//! what is large. To store an item takes `make_room` at the head of a log, `lookahead` of that head, `scan` for stale
 //! entries, `slots` for entries of chains that are full, and `growth` of the index at the log's
 //! expense.
 
@@ -11,6 +11,7 @@ mod ages;
 mod audit;
 mod calendar;
 mod config;
+mod draft;
 mod goal;
 mod growth;
 mod logs;
@@ -28,7 +29,8 @@ use crate::evict::Rule;
 use crate::heap::{Geometry, Offset, Put};
 use crate::index::chained::{Border, FreeList};
 use crate::index::{Entry, LogId, Slot};
-use crate::table::{self, ConfigError, Design, Ledger, Stored};
+use crate::memory::Words;
+use crate::table::{self, ConfigError, Design, Draft, Ledger, Reservation, Step, Stored};
 use calendar::Calendar;
 use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::{Keyhash, Moment};
@@ -115,6 +117,7 @@ impl<A: Access> Design for MicaCache<A> {
     /// Everything that is stored lies before the new head, and is gone.
     fn flush(writer: &mut Writer<'_, A>, flushes: u64) {
         let shared = writer.shared;
+        shared.common.drafts.wait_for_all();
         for id in [LogId::Main, LogId::Small] {
             let tail = writer.state.tails[id as usize];
             let head = shared.log(id).head();
@@ -132,6 +135,14 @@ impl<A: Access> Design for MicaCache<A> {
     #[inline(always)]
     fn store(writer: &mut Writer<'_, A>, put: &Put<'_>) -> Option<Stored> {
         writer.put_as(put).then_some(Stored::Yes(put.cas))
+    }
+
+    fn reserve(writer: &mut Writer<'_, A>, reservation: &mut Reservation<'_>) -> Step {
+        writer.reserve(reservation)
+    }
+
+    fn place_of<'a>(shared: &'a Shared, draft: &Draft) -> Words<'a> {
+        shared.place_of(draft)
     }
 
     #[inline(always)]

@@ -6,9 +6,9 @@ use crate::access::Access;
 use crate::heap::{Header, Offset, Put, write_filler, write_item, write_over};
 use crate::index::chained::Home;
 use crate::index::{Entry, LogId, Slot};
-use crate::table::{Heap, Index};
+use crate::table::{DRAFT_WORDS_MIN, Heap, Index};
 use crate::work;
-use glimmer_base::Keyhash;
+use glimmer_base::{Keyhash, Moment};
 
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -24,6 +24,9 @@ impl<A: Access> Writer<'_, A> {
     pub(super) fn put_as(&mut self, put: &Put<'_>) -> bool {
         let (shared, words) = (self.shared, put.words as u64);
         shared.common.counters.stored.add(1);
+        if A::SHARED_READS && put.words >= DRAFT_WORDS_MIN {
+            return self.put_large(put);
+        }
         let home = self.home(put.keyhash);
         let old = shared.find(home, put.keyhash, put.item.key);
         if let Some(found) = &old
@@ -39,7 +42,12 @@ impl<A: Access> Writer<'_, A> {
 
     /// Stores an item at the tail of a log, and makes the index name it. `old` is the entry it
     /// replaces and that item's words.
-    fn append(&mut self, put: &Put<'_>, id: LogId, old: Option<(Slot, Entry, u64)>) -> bool {
+    pub(super) fn append(
+        &mut self,
+        put: &Put<'_>,
+        id: LogId,
+        old: Option<(Slot, Entry, u64)>,
+    ) -> bool {
         let (shared, words) = (self.shared, put.words as u64);
         if put.keeps_value() {
             self.state.in_use = old.map(|(_, entry, _)| (entry.log(), entry.offset()));
@@ -57,14 +65,20 @@ impl<A: Access> Writer<'_, A> {
         } else {
             write_item(place, put);
         }
-        if self.state.calendars[id as usize].note(tail, put.now) {
-            self.show_ages(put.now);
-        }
-        self.state.tails[id as usize] = self.geometry(id).advance(tail, words);
+        self.appended(id, tail, words, put.now);
         self.index_item(put, Entry::new(put.keyhash.tag(), id, tail, 0), old);
         self.scan_after(id, words);
         self.learn_size(words as usize);
         true
+    }
+
+    /// Something has been put at the tail of a log.
+    #[inline(always)]
+    pub(super) fn appended(&mut self, id: LogId, tail: Offset, words: u64, now: Moment) {
+        if self.state.calendars[id as usize].note(tail, now) {
+            self.show_ages(now);
+        }
+        self.state.tails[id as usize] = self.geometry(id).advance(tail, words);
     }
 
     /// The words that an update in place uses, if it is to be one: the item's own and, unless the
@@ -105,7 +119,8 @@ impl<A: Access> Writer<'_, A> {
         (lap + self.position(id, offset)).saturating_sub(self.position(id, tail))
     }
 
-    /// Words of the filler after an item, in the lap of the item. Zero without a filler.
+    /// Words of the filler after an item, in the lap of the item. Zero without a filler, or if the
+    /// filler is reserved.
     pub(super) fn filler_behind(&self, id: LogId, offset: Offset, own: u64) -> u64 {
         let (log, geometry, tail) = (self.log(id), self.geometry(id), self.tail(id));
         let at = geometry.advance(offset, own);
@@ -114,7 +129,7 @@ impl<A: Access> Writer<'_, A> {
         }
         work::examined(1);
         let header = Header::read(log.place(geometry.position(at)));
-        match header.is_filler() {
+        match header.is_filler() && !header.is_reserved() {
             true => header.filler_words(),
             false => 0,
         }
@@ -150,7 +165,7 @@ impl<A: Access> Writer<'_, A> {
 
     /// The log for an item that is appended.
     #[inline(always)]
-    fn choose_log(
+    pub(super) fn choose_log(
         &self,
         home: Home,
         keyhash: Keyhash,
@@ -183,7 +198,12 @@ impl<A: Access> Writer<'_, A> {
     /// Makes the index name an item that has just been written. `old` is the entry it replaces and
     /// that item's words, as found before room was made.
     #[inline(always)]
-    fn index_item(&mut self, put: &Put<'_>, new: Entry, old: Option<(Slot, Entry, u64)>) {
+    pub(super) fn index_item(
+        &mut self,
+        put: &Put<'_>,
+        new: Entry,
+        old: Option<(Slot, Entry, u64)>,
+    ) {
         let (shared, index) = (self.shared, &self.shared.index);
         let home = index.home(put.keyhash);
         // Making room may have evicted the old item or moved it to another place; the new one is

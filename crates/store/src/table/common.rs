@@ -1,6 +1,6 @@
 //! What every core may see of a table, whatever the table is made of.
 
-use super::{Counters, expired};
+use super::{Counters, Drafts, expired};
 use crate::flushes::FlushCount;
 use crate::heap::{Item, Marks};
 use crate::removals::{Exit, Reason};
@@ -18,6 +18,8 @@ pub struct Common {
     last_word: Counter,
     /// Changed with every store, and so on lines of their own.
     pub(crate) counters: CachePadded<Counters>,
+    /// Large values that are being copied.
+    pub(crate) drafts: Drafts,
     seed: Seed,
     /// Where what leaves is reported.
     pub(crate) exit: Exit,
@@ -29,6 +31,7 @@ impl Common {
             flushes: FlushCount::default(),
             last_word: Counter::default(),
             counters: CachePadded::default(),
+            drafts: Drafts::default(),
             seed,
             exit: Exit::default(),
         }

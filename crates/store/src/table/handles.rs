@@ -2,10 +2,11 @@
 //! is.
 
 use super::shared::{EntryIn, Heap, HomeIn, Index, Ledger, LockIn, Shared, SlotIn, State};
-use super::{Found, Reader, Stored, Table, TableFigures};
+use super::{Draft, Found, Large, Reader, Reservation, Step, Stored, Table, TableFigures};
 use crate::access::{Access, Gate};
 use crate::batches::{Batches, Seat};
-use crate::heap::Put;
+use crate::heap::{Put, write_draft};
+use crate::memory::Words;
 use crate::removals::{RemovalObserver, Tap};
 use glimmer_base::sync::Ordering::Release;
 use glimmer_base::sync::{Arc, fence, weakened};
@@ -27,6 +28,17 @@ pub trait Design: Sized + 'static {
     /// Stores an item that is within the limit. None if the item's value was to stay, and had to
     /// leave to make room.
     fn store(writer: &mut Writer<'_, Self>, put: &Put<'_>) -> Option<Stored>;
+
+    /// Takes one step towards a place for a large value. If the place is reserved, its draft is
+    /// among the [`Drafts`](super::Drafts).
+    fn reserve(_writer: &mut Writer<'_, Self>, _reservation: &mut Reservation<'_>) -> Step {
+        Step::Never
+    }
+
+    /// The place of a draft, as long as that.
+    fn place_of<'a>(_shared: &'a Shared<Self::Heap>, _draft: &Draft) -> Words<'a> {
+        unreachable!("a table that reserves places knows where they lie")
+    }
 
     /// Lets the eviction rule know that the writer has read an item.
     #[inline(always)]
@@ -154,6 +166,53 @@ impl<D: Design> Table for Owner<D> {
             D::flush(&mut writer, flushes);
         }
         writer
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn draft(
+        &mut self,
+        home: Self::Home,
+        flushes: u64,
+        large: &Large<'_>,
+        mut is_wanted: impl FnMut(&Writer<'_, D>) -> bool,
+    ) -> Option<Draft> {
+        if !D::Access::SHARED_WRITES {
+            return None;
+        }
+        let mut reservation = Reservation::of(*large)?;
+        let draft = loop {
+            let mut writer = self.enter_at(large.keyhash, home, flushes);
+            if !is_wanted(&writer) {
+                return None;
+            }
+            let step = D::reserve(&mut writer, &mut reservation);
+            GateOf::<D>::leave(writer.state);
+            match step {
+                Step::Reserved(draft) => break draft,
+                Step::Again => {}
+                Step::Never => return None,
+            }
+        };
+        write_draft(D::place_of(&self.shared, &draft), large.key, large.value);
+        self.shared.common.drafts.end(&draft);
+        Some(draft)
+    }
+
+    #[inline(always)]
+    fn enter_with<T>(
+        &mut self,
+        keyhash: Keyhash,
+        home: Self::Home,
+        flushes: u64,
+        draft: Option<Draft>,
+        work: impl FnOnce(&mut Writer<'_, D>) -> T,
+    ) -> T {
+        let mut writer = self.enter_at(keyhash, home, flushes);
+        writer.ledger().draft = draft;
+        let done = work(&mut writer);
+        writer.ledger().draft = None;
+        done
     }
 
     fn reader(&self) -> Option<Self::Reader> {

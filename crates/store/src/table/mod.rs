@@ -14,6 +14,7 @@ use std::ops::Range;
 
 mod common;
 mod config_error;
+mod draft;
 mod figures;
 mod handles;
 mod read;
@@ -22,6 +23,8 @@ mod verbs;
 
 pub use common::Common;
 pub use config_error::ConfigError;
+pub(crate) use draft::{DRAFT_WORDS_MIN, Drafts, ROOM_WORDS_PER_HOLD};
+pub use draft::{Draft, Large, Reservation, Step};
 pub(crate) use figures::Counters;
 pub use figures::{Ages, Counts};
 pub use handles::{Design, Owner, Parts, Writer};
@@ -54,6 +57,30 @@ pub trait Table: Send + Sized + 'static {
     /// [`enter`](Self::enter) for a key whose home was this one not long ago, or the default for
     /// none. What is done with the key begins there, if it still is the key's home.
     fn enter_at(&mut self, keyhash: Keyhash, home: Self::Home, flushes: u64) -> Self::Writer<'_>;
+
+    /// Copies a large value to where its item is to lie, while others may use the partition. None
+    /// if the value is copied when it is stored, as small ones are, or if `is_wanted`, which is
+    /// asked about the partition several times, said no. The key's home is as in
+    /// [`enter_at`](Self::enter_at). The place of a draft that is dropped is lost for a while.
+    fn draft(
+        &mut self,
+        home: Self::Home,
+        flushes: u64,
+        large: &Large<'_>,
+        is_wanted: impl FnMut(&Self::Writer<'_>) -> bool,
+    ) -> Option<Draft>;
+
+    /// [`enter_at`](Self::enter_at), where `work` may store the value of a draft. It has to be
+    /// stored from the memory that the draft was made from, unchanged, as the value's first part
+    /// with no second one.
+    fn enter_with<T>(
+        &mut self,
+        keyhash: Keyhash,
+        home: Self::Home,
+        flushes: u64,
+        draft: Option<Draft>,
+        work: impl FnOnce(&mut Self::Writer<'_>) -> T,
+    ) -> T;
 
     /// A handle for reading beside the writer, if the access mode allows that.
     fn reader(&self) -> Option<Self::Reader>;

@@ -1,6 +1,6 @@
 //! What every core may see of a table: an index over a heap.
 
-use super::{Ages, Common, Counts, TableFigures};
+use super::{Ages, Common, Counts, Draft, TableFigures};
 use crate::heap::{CasSequence, Item};
 use crate::memory::Words;
 use glimmer_base::Keyhash;
@@ -20,6 +20,8 @@ pub struct Ledger {
     pub cas: CasSequence,
     /// Words of an item, as a moving average, in 64ths.
     pub usual_words_64: u64,
+    /// A large value that the request which is being executed may store.
+    pub draft: Option<Draft>,
 }
 
 /// An index entry, as far as all tables' entries are alike.

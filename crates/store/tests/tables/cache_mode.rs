@@ -4,6 +4,7 @@ use crate::carried::{self, Between};
 use crate::oracle::{self, Load, Outcome};
 use crate::stress::{self, Race};
 use crate::{busy, crawl, flush, removals};
+use glimmer_base::limits::DRAFT_BYTES_MIN;
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{FIFO, RULES, Rule};
 use glimmer_store::memory::PagePolicy;
@@ -45,6 +46,11 @@ fn run<A: Access>(case: Case, rule: Rule) {
         "the cache was full: {counts:?}"
     );
     assert!(counts.in_place_updates > 0 || rule.reinsertion_threshold.is_some());
+    let is_large = case.load.value_max >= 2 * DRAFT_BYTES_MIN;
+    assert!(
+        !A::SHARED_WRITES || !is_large || outcome.drafts > 100,
+        "large values were copied ahead"
+    );
     (case.shows)(&outcome, rule.name);
 }
 
@@ -178,6 +184,21 @@ fn items_that_become_large() -> Case {
     }
 }
 
+/// Values of which the log holds a few dozen, among many small ones.
+fn large_values() -> Case {
+    Case {
+        load: Load {
+            steps: 20_000,
+            ..Load::of(600, 60_000)
+        },
+        sizes: PartitionConfig {
+            index_follows: true,
+            ..sizes(1 << 20, 20, 5)
+        },
+        shows: |_, _| {},
+    }
+}
+
 macro_rules! in_every_mode_and_rule {
     ($($case:ident)+) => { $(
         mod $case {
@@ -208,6 +229,7 @@ in_every_mode_and_rule! {
     an_index_that_grows
     items_that_become_small
     items_that_become_large
+    large_values
 }
 
 /// A table of these sizes.
@@ -231,6 +253,19 @@ fn racing<A: Access>() {
             counts.evictions > 0 && counts.buckets_added > 0,
             "{counts:?}"
         );
+    });
+}
+
+/// Large values in a log that holds a handful of them, so that its head comes to places that others
+/// are copying to.
+fn racing_with_large_values<A: Access>() {
+    each_rule(0.3, |rule| {
+        let sizes = PartitionConfig {
+            index_follows: true,
+            ..sizes(256 << 10, 3, 1)
+        };
+        let counts = stress::run(owner::<A>(sizes, 64_000, rule), Race::of_large_values());
+        assert!(counts.evictions > 0, "{counts:?}");
     });
 }
 
@@ -345,6 +380,7 @@ in_modes! {
     leaving_by_expiry: Erew Crew Crcw;
     a_busy_key: Crew Crcw;
     racing: Crew Crcw;
+    racing_with_large_values: Crew Crcw;
     a_crawl: Erew Crcw;
     a_flush: Erew Crew Crcw;
 }

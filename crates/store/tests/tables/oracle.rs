@@ -10,7 +10,7 @@ use glimmer_base::{Expiry, Keyhash, Moment, Seed};
 use glimmer_store::access::Access;
 use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::heap::{History, NewItem};
-use glimmer_store::table::{Counts, Stored};
+use glimmer_store::table::{Counts, Draft, Large, Stored};
 use glimmer_store::table::{Table, TableReader, TableWriter};
 use rand::rngs::{OsRng, SmallRng};
 use rand::{Rng, SeedableRng, TryRngCore};
@@ -78,6 +78,8 @@ pub struct Outcome {
     pub first: Counts,
     /// The same after four fifths of the steps.
     pub late: Counts,
+    /// Large values that were copied before they were stored.
+    pub drafts: u64,
 }
 
 /// A seed from the operating system; under Miri, one that follows from Miri's own. Miri would take
@@ -130,6 +132,8 @@ struct Run<T: Table> {
     /// can happen to an item happens between the stages of some request.
     carried: HashMap<u32, T::Home>,
     oracle: HashMap<u32, Item>,
+    /// How many values were copied before they were stored.
+    drafts: u64,
     now: Moment,
     flushes: u64,
     rng: SmallRng,
@@ -153,6 +157,7 @@ impl<T: Table> Run<T> {
             keys: (0..load.keys.max(load.later_keys)).map(Key::new).collect(),
             carried: HashMap::new(),
             oracle: HashMap::new(),
+            drafts: 0,
             now,
             flushes: 0,
             rng: SmallRng::seed_from_u64(seed),
@@ -241,7 +246,12 @@ impl<T: Table> Run<T> {
         if !self.rng.random_bool(0.2) {
             self.rng.fill(&mut value[..]);
         }
-        let cut = self.rng.random_range(0..=len);
+        // Only a value in one part can be drafted.
+        let drafts = self.rng.random_bool(0.5);
+        let cut = match drafts {
+            true => len,
+            false => self.rng.random_range(0..=len),
+        };
         let flags = if self.rng.random_bool(0.3) {
             self.rng.random()
         } else {
@@ -264,8 +274,11 @@ impl<T: Table> Run<T> {
             expiry,
             history: History::NEW,
         };
-        let now = self.now;
-        let stored = self.enter(n).put(*keyhash, &item, now);
+        let draft = if drafts { self.draft(n, &value) } else { None };
+        let (now, home, flushes) = (self.now, self.home(n), self.flushes);
+        let stored = (self.owner).enter_with(*keyhash, home, flushes, draft, |writer| {
+            writer.put(*keyhash, &item, now)
+        });
         let cas = match stored {
             Stored::Yes(cas) => cas,
             Stored::OutOfMemory if self.load.loses_nothing => return,
@@ -280,6 +293,34 @@ impl<T: Table> Run<T> {
                 cas,
             },
         );
+    }
+
+    /// Copies a value before it is stored, if it is large. Sometimes others are stored before it is,
+    /// and it may lose its place, or there is a flush.
+    fn draft(&mut self, n: u32, value: &[u8]) -> Option<Draft> {
+        let keys = self.keys.clone();
+        let Key { bytes, keyhash } = &keys[n as usize];
+        let large = Large {
+            key: bytes,
+            keyhash: *keyhash,
+            value,
+            now: self.now,
+        };
+        let (home, flushes) = (self.home(n), self.flushes);
+        let is_wanted = self.rng.random_bool(0.9);
+        let draft = self.owner.draft(home, flushes, &large, |_| is_wanted)?;
+        self.drafts += 1;
+        if self.rng.random_bool(0.2) {
+            for _ in 0..self.rng.random_range(0..20) {
+                let other = self.rng.random_range(0..self.load.keys);
+                self.put(other);
+            }
+        }
+        if self.rng.random_bool(0.01 * self.load.flushes) {
+            self.flushes += 1;
+            self.oracle.clear();
+        }
+        self.rng.random_bool(0.9).then_some(draft)
     }
 
     fn remove(&mut self, n: u32) {
@@ -414,5 +455,6 @@ pub fn run<T: Table>(table: T, load: Load, walk: impl Fn(&mut T, u64)) -> Outcom
         counts,
         first,
         late,
+        drafts: run.drafts,
     }
 }

@@ -15,6 +15,7 @@ mod get;
 mod store;
 
 pub use get::get;
+pub use store::store_mode;
 
 use super::{Context, say};
 use crate::job::Job;

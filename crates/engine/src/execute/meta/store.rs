@@ -36,6 +36,11 @@ pub fn store<W: TableWriter>(
     store::store(writer, context, job, &write)
 }
 
+/// The mode of the store that a job asks for.
+pub fn store_mode(job: &Job<'_>) -> StoreMode {
+    mode(&job.request.meta_flags().options())
+}
+
 /// The mode of the store. A CAS unique turns `set` and `replace` into `cas` and does not affect
 /// `add`.
 fn mode(options: &Options) -> StoreMode {

@@ -12,10 +12,11 @@ mod world;
 
 use crate::oracle;
 use glimmer_base::Expiry;
+use glimmer_base::limits::DRAFT_BYTES_MIN;
 use glimmer_store::access::Access;
 use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::heap::{History, Item, NewItem};
-use glimmer_store::table::{Counts, Stored};
+use glimmer_store::table::{Counts, Large, Stored};
 use glimmer_store::table::{Table, TableReader, TableWriter};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -34,6 +35,8 @@ struct Hand<'a, T> {
     rng: SmallRng,
     /// The next chain that it looks through for what has expired.
     chain: usize,
+    /// Values that it has copied before it stored them.
+    drafts: u64,
 }
 
 impl<T: Table> Hand<'_, T> {
@@ -55,6 +58,11 @@ impl<T: Table> Hand<'_, T> {
                 self.write_one(n, &mut buffer);
             }
         }
+        let has_large = self.world.race.filling_max >= 2 * DRAFT_BYTES_MIN;
+        assert!(
+            !T::Access::SHARED_WRITES || !has_large || self.drafts > 0,
+            "large values were copied ahead"
+        );
     }
 
     fn write_one(&mut self, n: u32, buffer: &mut Vec<u8>) {
@@ -72,7 +80,11 @@ impl<T: Table> Hand<'_, T> {
             false => rng.random_range(0..race.filling_max.min(40)),
         };
         value(n, version, filling, buffer);
-        let cut = rng.random_range(0..=buffer.len());
+        // Only a value in one part can be drafted.
+        let cut = match rng.random_bool(0.5) {
+            true => buffer.len(),
+            false => rng.random_range(0..=buffer.len()),
+        };
         let item = NewItem {
             key: bytes,
             value: [&buffer[..cut], &buffer[cut..]],
@@ -83,7 +95,25 @@ impl<T: Table> Hand<'_, T> {
             },
             history: History::NEW,
         };
-        match self.owner.enter(flushes).put(*keyhash, &item, now) {
+        let draft = if cut == buffer.len() {
+            let large = Large {
+                key: bytes,
+                keyhash: *keyhash,
+                value: buffer,
+                now,
+            };
+            (self.owner).draft(T::Home::default(), flushes, &large, |_| true)
+        } else {
+            None
+        };
+        self.drafts += u64::from(draft.is_some());
+        let stored = {
+            let (owner, home) = (&mut self.owner, T::Home::default());
+            owner.enter_with(*keyhash, home, flushes, draft, |writer| {
+                writer.put(*keyhash, &item, now)
+            })
+        };
+        match stored {
             Stored::Yes(_) => world.acknowledge(n, version),
             Stored::OutOfMemory => {}
             Stored::TooLarge => panic!("{filling} bytes are within the limit"),
@@ -212,6 +242,7 @@ pub fn run<T: Table>(mut owner: T, race: Race) -> Counts {
         world,
         rng: rng(thread),
         chain: 0,
+        drafts: 0,
     };
     let share = |worker: usize| {
         let share = owner.share(READERS + worker);

@@ -54,6 +54,19 @@ impl Race {
         }
     }
 
+    /// A race with values that are copied while no lock is held.
+    pub const fn of_large_values() -> Race {
+        Race {
+            operations: if cfg!(debug_assertions) {
+                6_000
+            } else {
+                60_000
+            },
+            filling_max: 60_000,
+            ..Race::new()
+        }
+    }
+
     /// Whether the writers may be done before a reader has found anything.
     pub const fn is_short(&self) -> bool {
         self.operations < Race::new().operations

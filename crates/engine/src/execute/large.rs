@@ -1,0 +1,88 @@
+//! Stores of large values where several workers may write: the value is copied to the table before
+//! the request takes the partition's lock ([`Table::draft`]).
+
+use super::{Context, execute_on, meta};
+use crate::Partitions;
+use crate::job::{Job, Status};
+use crate::observer::ChangeObserver;
+use crate::partitions_of::Place;
+use glimmer_base::limits::DRAFT_BYTES_MIN;
+use glimmer_proto::meta::Command;
+use glimmer_proto::outcome::OutcomeKind;
+use glimmer_proto::request::Condition;
+use glimmer_proto::{StoreMode, Verb};
+use glimmer_store::removals::Tap;
+use glimmer_store::table::{Large, Table, TableWriter};
+
+/// Whether a request brings a large value.
+#[inline(always)]
+pub fn is_large(verb: &Verb<'_>) -> bool {
+    value_of(verb).len() >= DRAFT_BYTES_MIN
+}
+
+#[inline(always)]
+fn value_of<'a>(verb: &Verb<'a>) -> &'a [u8] {
+    match *verb {
+        Verb::Store { value, .. } | Verb::Meta { value, .. } => value,
+        Verb::Write(write) => write.value,
+        _ => &[],
+    }
+}
+
+/// Copies the value of a large store, and then executes the request as any other.
+#[cold]
+#[inline(never)]
+pub fn execute<T: Table, O: ChangeObserver>(
+    partitions: &mut Partitions<T>,
+    place: Place<T::Home>,
+    tap: &Tap<O>,
+    context: &mut Context<'_>,
+    job: &Job<'_>,
+    out: &mut Vec<u8>,
+) -> Result<OutcomeKind, Status> {
+    let owner = partitions.owner(place).ok_or(Status::AskOwner)?;
+    let (home, flushes) = (place.home, context.flushes);
+    let large = Large {
+        key: job.request.key,
+        keyhash: job.keyhash,
+        value: value_of(&job.request.verb),
+        now: context.now,
+    };
+    let draft = owner.draft(home, flushes, &large, |writer| {
+        will_store(writer, context, job)
+    });
+    owner.enter_with(job.keyhash, home, flushes, draft, |writer| {
+        execute_on(writer, tap, context, job, out)
+    })
+}
+
+/// Whether the request would store its value as a whole if it were executed now. It is a guess:
+/// what the request does is decided when it is executed.
+fn will_store<W: TableWriter>(writer: &W, context: &Context<'_>, job: &Job<'_>) -> bool {
+    let old = || writer.find(job.keyhash, job.request.key, context.now);
+    let mode = match job.request.verb {
+        Verb::Store { mode, .. } => mode,
+        Verb::Meta {
+            command: Command::Store,
+            ..
+        } => meta::store_mode(job),
+        Verb::Write(write) => match write.condition {
+            Condition::Always => StoreMode::Set,
+            Condition::Absent => StoreMode::Add,
+            Condition::Present => StoreMode::Replace,
+        },
+        _ => return false,
+    };
+    match mode {
+        StoreMode::Set => true,
+        StoreMode::Add => old().is_none(),
+        StoreMode::Replace => old().is_some(),
+        // One that takes lower uniques too may also store its value when this says no.
+        StoreMode::Cas(unique) => old().is_some_and(|item| item.cas() == unique),
+        // The old value is copied as well, from where it lies.
+        StoreMode::Append
+        | StoreMode::Prepend
+        | StoreMode::AppendIf(_)
+        | StoreMode::PrependIf(_) => false,
+    }
+}

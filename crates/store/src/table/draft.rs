@@ -1,0 +1,204 @@
+//! Large values are copied while no lock is held.
+//!
+//! Where several threads may write to a partition, a store of a large value comes in four steps:
+//!
+//! 1. Under the lock, room is made, a little at a time. Between two steps others may enter.
+//! 2. Under the lock, a place is reserved. It is neither an item nor free.
+//! 3. Without the lock, key and value are copied there. This is the [`Draft`].
+//! 4. Under the lock, the request is executed as any other. If it stores the value, the draft
+//!    becomes the item ([`Ledger::draft`](super::Ledger::draft)). If it does not, the place is lost
+//!    until the table takes it back.
+//!
+//! **Invariant.** While a draft is being copied, its place belongs to the thread that copies. A
+//! writer that is about to give the place to others waits for the end of the copy
+//! ([`Drafts::wait_for`]), which does not wait for anything. The end is a release store and the
+//! wait an acquire load, so that what the writer stores comes after the copy. After that the place
+//! may be given to others at any time. So the thread asks under the lock whether it still has the
+//! place, and copies the value under the lock if not.
+//!
+//! An optimistic reader may still be reading what lay in the place before. The thread that copies
+//! has reserved the place itself, so the release fences of its entering and of its head lie before
+//! its stores (see [`Table::enter_at`](super::Table::enter_at)).
+
+use crate::evict::Budget;
+use crate::heap::{NewItem, draft_layout};
+use glimmer_base::limits::{DRAFTS_MAX, ROOM_BYTES_PER_HOLD, ROOM_TRIES_FACTOR};
+use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
+use glimmer_base::sync::{AtomicU64, weakened, yield_now};
+use glimmer_base::{Keyhash, Moment};
+
+/// Items of at least this many words are drafted, and not updated in place beside readers. The
+/// model checker takes small ones.
+pub(crate) const DRAFT_WORDS_MIN: usize = if cfg!(any(loom, miri)) {
+    8
+} else {
+    glimmer_base::limits::DRAFT_BYTES_MIN / 8
+};
+
+/// Words by which room grows in one step.
+pub(crate) const ROOM_WORDS_PER_HOLD: u64 = if cfg!(any(loom, miri)) {
+    8
+} else {
+    ROOM_BYTES_PER_HOLD as u64 / 8
+};
+
+/// A key and a large value that may be stored under it.
+#[derive(Clone, Copy, Debug)]
+pub struct Large<'a> {
+    /// 1 to 250 bytes.
+    pub key: &'a [u8],
+    /// The hash of the key.
+    pub keyhash: Keyhash,
+    /// The value.
+    pub value: &'a [u8],
+    /// When it is stored.
+    pub now: Moment,
+}
+
+/// Key and value at the place where their item is to lie.
+#[derive(Debug)]
+pub struct Draft {
+    /// Where that is, as the table names places.
+    pub(crate) at: u64,
+    /// Words that are reserved.
+    pub(crate) words: u64,
+    /// Its number among [`Drafts`] while it is being copied.
+    number: usize,
+    /// Where the value was copied from, and its length.
+    value: (usize, usize),
+    keyhash: Keyhash,
+}
+
+impl Draft {
+    /// Whether this is a draft of the item.
+    pub(crate) fn is_of(&self, keyhash: Keyhash, item: &NewItem<'_>) -> bool {
+        let [value, rest] = item.value;
+        self.keyhash == keyhash && self.value == place_of(value) && rest.is_empty()
+    }
+}
+
+fn place_of(value: &[u8]) -> (usize, usize) {
+    (value.as_ptr().addr(), value.len())
+}
+
+/// A place that is wanted for a large value, and what has been done for it.
+pub struct Reservation<'a> {
+    pub(crate) large: Large<'a>,
+    /// Words of the place: enough for every optional field.
+    pub(crate) words: u64,
+    /// Steps until room is made at once.
+    steps_left: u64,
+    /// What the item may spend on others.
+    pub(crate) budget: Budget,
+    /// Words of appends that the table has yet to be paid for.
+    unpaid: u64,
+}
+
+/// What became of one step.
+pub enum Step {
+    /// The place is reserved.
+    Reserved(Draft),
+    /// Others may enter, and then there is more to do.
+    Again,
+    /// The value has to be copied under the lock.
+    Never,
+}
+
+impl<'a> Reservation<'a> {
+    /// None for values that are copied under the lock.
+    pub(crate) fn of(large: Large<'a>) -> Option<Reservation<'a>> {
+        let layout = draft_layout(large.key, large.value);
+        let words = layout.words_with_all() as u64;
+        let steps = words.div_ceil(ROOM_WORDS_PER_HOLD) * ROOM_TRIES_FACTOR as u64;
+        (layout.words() >= DRAFT_WORDS_MIN).then_some(Reservation {
+            large,
+            words,
+            steps_left: steps,
+            budget: Budget::for_words(words),
+            unpaid: words,
+        })
+    }
+
+    /// Takes a step; false if there have been too many.
+    pub(crate) fn step(&mut self) -> bool {
+        let has_left = self.steps_left > 0;
+        self.steps_left = self.steps_left.saturating_sub(1);
+        has_left
+    }
+
+    /// Words that are to be paid for in this step: of `bounded` steps, a part of the item's.
+    pub(crate) fn pay(&mut self, bounded: bool) -> u64 {
+        let words = match bounded {
+            true => self.unpaid.min(ROOM_WORDS_PER_HOLD),
+            false => self.unpaid,
+        };
+        self.unpaid -= words;
+        words
+    }
+
+    /// Whether all has been paid for.
+    pub(crate) fn is_paid(&self) -> bool {
+        self.unpaid == 0
+    }
+
+    /// The draft at a place that has been reserved, and that [`Drafts::begin`] knows as `number`.
+    pub(crate) fn draft(&self, at: u64, number: usize) -> Draft {
+        Draft {
+            at,
+            words: self.words,
+            number,
+            value: place_of(self.large.value),
+            keyhash: self.large.keyhash,
+        }
+    }
+}
+
+/// The drafts of a table that are being copied.
+#[derive(Default)]
+pub(crate) struct Drafts {
+    /// One more than the name of a draft's place, or zero.
+    places: [AtomicU64; if cfg!(loom) { 2 } else { DRAFTS_MAX }],
+}
+
+impl Drafts {
+    /// A draft is about to be copied to this place. Returns its number; none if there are as many
+    /// as there may be. Only for the writer.
+    pub fn begin(&self, at: u64) -> Option<usize> {
+        let free = |place: &AtomicU64| place.load(Relaxed) == 0;
+        let number = self.places.iter().position(free)?;
+        self.places[number].store(at + 1, Relaxed);
+        Some(number)
+    }
+
+    /// The draft has been copied.
+    pub fn end(&self, draft: &Draft) {
+        self.places[draft.number].store(0, Release);
+    }
+
+    /// Waits until no draft is being copied to this place. Only for the writer, so that none
+    /// begins.
+    #[cold]
+    #[inline(never)]
+    pub fn wait_for(&self, at: u64) {
+        if weakened("draft_wait") {
+            return;
+        }
+        for place in &self.places {
+            while place.load(Acquire) == at + 1 {
+                yield_now();
+            }
+        }
+    }
+
+    /// Waits until no draft is being copied. Only for the writer.
+    pub fn wait_for_all(&self) {
+        if weakened("draft_flush_wait") {
+            return;
+        }
+        for place in &self.places {
+            while place.load(Acquire) != 0 {
+                yield_now();
+            }
+        }
+    }
+}
