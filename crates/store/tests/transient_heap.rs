@@ -163,7 +163,7 @@ fn allocates_nothing_for_items<T: Table>(owner: T, items: u32) {
             assert!(value == expected && expiry == later, "item {number}");
         }
     }
-    assert!(done.iter().all(|&count| count > 10), "{done:?}");
+    assert!(done.iter().all(|&count| count > 8), "{done:?}");
     // Much that was read is kept while new items come.
     for number in 0..60 {
         check.put(1_000 + number, VALUE_BYTES);

@@ -2,8 +2,8 @@
 //! fits](crate::heap::segregated_fits) under a [lossless index](crate::index::chained); an item
 //! goes when a client says so or when it expires, and a store that finds no room is refused.
 //!
-//! `heap` says which entries are live and where their items lie, and `put` stores an item; the
-//! other verbs are those of every [`table`]. `room` is what is done before a store is refused, and
+//! `heap` says which entries are live and where their items lie, `put` stores an item, and `draft`
+//! a large one; the other verbs are those of every [`table`]. `room` is what is done before a store is refused, and
 //! `relocate` brings free space together. `scan` looks for expired items and for entries that a
 //! flush has left, and `name` says how an index entry names an item here.
 //!
@@ -28,6 +28,7 @@
 
 mod audit;
 mod config;
+mod draft;
 mod heap;
 mod name;
 mod put;
@@ -42,7 +43,8 @@ use crate::access::Access;
 use crate::heap::Put;
 use crate::heap::segregated_fits::SegregatedFits;
 use crate::index::chained::{Border, FreeList};
-use crate::table::{self, ConfigError, Design, Ledger, Stored};
+use crate::memory::Words;
+use crate::table::{self, ConfigError, Design, Draft, Ledger, Reservation, Step, Stored};
 use glimmer_base::Expiry;
 use glimmer_base::sync::Ordering::{Relaxed, Release};
 use glimmer_base::sync::{fence, weakened};
@@ -106,6 +108,7 @@ impl<A: Access> Design for MicaStore<A> {
     /// Every entry is stale, and the heap is empty. The scan removes the entries in its own time.
     fn flush(writer: &mut Writer<'_, A>, flushes: u64) {
         let shared = writer.shared;
+        shared.common.drafts.wait_for_all();
         let generation = shared.heap.generation().next();
         (shared.heap.generation).store(generation.raw(), Relaxed);
         if A::SHARED_READS && !weakened("generation_release_fence") {
@@ -126,6 +129,18 @@ impl<A: Access> Design for MicaStore<A> {
             true => Stored::Yes(put.cas),
             false => Stored::OutOfMemory,
         })
+    }
+
+    fn reserve(writer: &mut Writer<'_, A>, reservation: &mut Reservation<'_>) -> Step {
+        writer.reserve(reservation)
+    }
+
+    fn place_of<'a>(shared: &'a Shared, draft: &Draft) -> Words<'a> {
+        shared.place_of(draft)
+    }
+
+    fn abandon(writer: &mut Writer<'_, A>, draft: &Draft) {
+        writer.abandon(draft);
     }
 
     #[inline(always)]

@@ -6,7 +6,7 @@ use super::{Found, Shared, Writer};
 use crate::access::Access;
 use crate::heap::{Put, write_item, write_over};
 use crate::index::{CHAIN_BUCKETS_MAX, Entry, Slot};
-use crate::table::{Heap, Index, expired};
+use crate::table::{DRAFT_WORDS_MIN, Heap, Index, expired};
 use glimmer_base::Expiry;
 
 impl<A: Access> Writer<'_, A> {
@@ -25,6 +25,9 @@ impl<A: Access> Writer<'_, A> {
     #[inline(always)]
     pub(super) fn try_put(&mut self, put: &Put<'_>) -> Result<(), Wanting> {
         let home = self.home(put.keyhash);
+        if A::SHARED_READS && put.words >= DRAFT_WORDS_MIN {
+            return self.try_put_large(home.bucket(), put);
+        }
         match self.shared.find(home, put.keyhash, put.item.key) {
             Some(found) if !expired(&found.item, put.now) => return self.overwrite(&found, put),
             Some(found) => self.reclaim_expired(found, put.now),
@@ -34,14 +37,28 @@ impl<A: Access> Writer<'_, A> {
     }
 
     #[inline(never)]
-    fn insert(&mut self, home: usize, put: &Put<'_>) -> Result<(), Wanting> {
+    pub(super) fn insert(&mut self, home: usize, put: &Put<'_>) -> Result<(), Wanting> {
         debug_assert!(!put.keeps_value(), "an item whose value stays is there");
         let (shared, words) = (self.shared, put.words);
         let at = self.allocate(words).ok_or(Wanting::Words)?;
-        let (slot, link_from) = self.free_slot(home).inspect_err(|_| {
+        let slot = self.free_slot(home).inspect_err(|_| {
             self.state.fits.free(shared.space(), at, words);
         })?;
         write_item(shared.space().place(at), put);
+        self.link(home, slot, at, put);
+        Ok(())
+    }
+
+    /// Makes the index name an item whose key had none.
+    #[inline(always)]
+    pub(super) fn link(
+        &mut self,
+        home: usize,
+        (slot, link_from): (Slot, Option<usize>),
+        at: usize,
+        put: &Put<'_>,
+    ) {
+        let (shared, words) = (self.shared, put.words);
         shared.index.change(home, A::SHARED_READS, || {
             if let Some(last) = link_from {
                 shared.index.bucket(last).set_next(Some(slot.bucket));
@@ -52,11 +69,10 @@ impl<A: Access> Writer<'_, A> {
         shared.common.counters.bytes.add(8 * words as u64);
         self.learn_size(words);
         self.scan_after_insert(put.now);
-        Ok(())
     }
 
     #[inline(always)]
-    fn overwrite(&mut self, old: &Found<'_>, put: &Put<'_>) -> Result<(), Wanting> {
+    pub(super) fn overwrite(&mut self, old: &Found<'_>, put: &Put<'_>) -> Result<(), Wanting> {
         let (shared, words) = (self.shared, put.words);
         let (old_at, old_words) = (old.at(), old.item.words());
         if words <= old_words {
@@ -89,12 +105,19 @@ impl<A: Access> Writer<'_, A> {
             return self.overwrite_within_its_own_room(old, put);
         };
         write_over(shared.space().place(at), put, &old.item);
+        self.link_instead_of(&old, at, put);
+        Ok(())
+    }
+
+    /// Makes the index name an item instead of its key's old one.
+    #[inline(always)]
+    pub(super) fn link_instead_of(&mut self, old: &Found<'_>, at: usize, put: &Put<'_>) {
+        let shared = self.shared;
         let name = || shared.index.set(old.slot, shared.entry(at, put));
         shared.index.change(old.lock, A::SHARED_READS, name);
         let (old_at, old_words) = (old.at(), old.item.words());
         self.state.fits.free(shared.space(), old_at, old_words);
         self.learn_size(put.words);
-        Ok(())
     }
 
     /// Where there is no room for old and new item together, the new one may still fit where the
@@ -121,7 +144,7 @@ impl<A: Access> Writer<'_, A> {
     }
 
     #[inline(always)]
-    fn allocate(&mut self, words: usize) -> Option<usize> {
+    pub(super) fn allocate(&mut self, words: usize) -> Option<usize> {
         let border = self.state.border.open();
         (self.state.fits).allocate(self.shared.space(), words, border)
     }
@@ -129,7 +152,7 @@ impl<A: Access> Writer<'_, A> {
     /// A slot of the chain for a new entry: one that names nothing, else one in a spare bucket,
     /// which is then to be linked after the bucket that is returned with it.
     #[inline(always)]
-    fn free_slot(&mut self, home: usize) -> Result<(Slot, Option<usize>), Wanting> {
+    pub(super) fn free_slot(&mut self, home: usize) -> Result<(Slot, Option<usize>), Wanting> {
         match self.shared.index.empty_slot(home) {
             Some(slot) => Ok((slot, None)),
             None => self.free_slot_in_full_bucket(home),

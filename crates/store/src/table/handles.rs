@@ -40,6 +40,10 @@ pub trait Design: Sized + 'static {
         unreachable!("a table that reserves places knows where they lie")
     }
 
+    /// Takes back the place of a draft that was not stored. Where that is not done, the place is
+    /// lost until eviction comes to it.
+    fn abandon(_writer: &mut Writer<'_, Self>, _draft: &Draft) {}
+
     /// Lets the eviction rule know that the writer has read an item.
     #[inline(always)]
     fn count_read(
@@ -211,7 +215,9 @@ impl<D: Design> Table for Owner<D> {
         let mut writer = self.enter_at(keyhash, home, flushes);
         writer.ledger().draft = draft;
         let done = work(&mut writer);
-        writer.ledger().draft = None;
+        if let Some(draft) = writer.ledger().draft.take() {
+            D::abandon(&mut writer, &draft);
+        }
         done
     }
 

@@ -61,7 +61,8 @@ pub trait Table: Send + Sized + 'static {
     /// Copies a large value to where its item is to lie, while others may use the partition. None
     /// if the value is copied when it is stored, as small ones are, or if `is_wanted`, which is
     /// asked about the partition several times, said no. The key's home is as in
-    /// [`enter_at`](Self::enter_at). The place of a draft that is dropped is lost for a while.
+    /// [`enter_at`](Self::enter_at). A draft has to be passed to [`enter_with`](Self::enter_with),
+    /// also if it is not to be stored: else its place is lost.
     fn draft(
         &mut self,
         home: Self::Home,

@@ -320,7 +320,13 @@ impl<T: Table> Run<T> {
             self.flushes += 1;
             self.oracle.clear();
         }
-        self.rng.random_bool(0.9).then_some(draft)
+        if self.rng.random_bool(0.9) {
+            return Some(draft);
+        }
+        // It is not stored after all.
+        let (home, flushes) = (self.home(n), self.flushes);
+        (self.owner).enter_with(*keyhash, home, flushes, Some(draft), |_| ());
+        None
     }
 
     fn remove(&mut self, n: u32) {

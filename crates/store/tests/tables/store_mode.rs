@@ -66,6 +66,20 @@ fn a_heap_that_wants_the_indexs_memory<A: Access>() {
     );
 }
 
+/// Large values among small ones, in a heap for some of them: drafts are given up, and what is free
+/// is gathered around their places.
+fn large_values<A: Access>() {
+    let load = Load {
+        steps: 20_000,
+        ..load(600, 60_000)
+    };
+    let walk = |owner: &mut Owner<A>, flushes| drop(owner.enter(flushes).audit());
+    let outcome = oracle::run(table::<A>(1 << 20, 4, load.item_bytes_max), load, walk);
+    let counts = outcome.counts;
+    assert!(counts.refused > 0 && counts.moved > 0, "{counts:?}");
+    assert!(!A::SHARED_WRITES || outcome.drafts > 100);
+}
+
 /// Writers that overwrite, grow and delete items in a heap for half of them, which slides what
 /// stays.
 fn racing<A: Access>() {
@@ -81,6 +95,12 @@ fn racing<A: Access>() {
 /// The same with flushes, which take everything.
 fn racing_with_flushes<A: Access>() {
     let counts = stress::run(table::<A>(64 << 10, 1, 4_000), Race::new());
+    assert!(counts.refused > 0 && counts.moved > 0, "{counts:?}");
+}
+
+/// The same with values that are copied while others write.
+fn racing_with_large_values<A: Access>() {
+    let counts = stress::run(table::<A>(512 << 10, 1, 64_000), Race::of_large_values());
     assert!(counts.refused > 0 && counts.moved > 0, "{counts:?}");
 }
 
@@ -164,7 +184,9 @@ in_modes! {
     a_full_heap: Erew Crew Crcw;
     a_growing_index: Erew Crew Crcw;
     a_heap_that_wants_the_indexs_memory: Erew Crew Crcw;
+    large_values: Erew Crew Crcw;
     racing: Crew Crcw;
+    racing_with_large_values: Crew Crcw;
     racing_with_flushes: Crew Crcw;
     a_crawl: Erew Crcw;
     a_flush: Erew Crew Crcw;

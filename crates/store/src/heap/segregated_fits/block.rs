@@ -11,13 +11,18 @@
 //! ```
 //!
 //! The second byte of the first word is zero, where an item has the length of its key: so the first
-//! word tells a free block from an item. The last word is the *boundary tag*: an item freed after
+//! word tells a free block from an item. A place that is reserved for an item has 255 there, and
+//! above it its size where an item has the CAS unique. The last word is the *boundary tag*: an item freed after
 //! the block finds the beginning of the block there. Links and sizes lie in unused space, and an
 //! item in use has no tag at all; that a free block ends before it is said by a bitmap of the
 //! heap's words ([`FreeEnds`]).
 
 use super::Space;
 use glimmer_base::sync::Ordering::Relaxed;
+
+/// The second byte of a reserved place: no key is that long.
+const RESERVED: u64 = 0xFF;
+const _: () = assert!(RESERVED as usize > glimmer_base::limits::KEY_BYTES_MAX);
 
 /// No block.
 pub const NONE: u32 = u32::MAX;
@@ -34,6 +39,18 @@ impl Space {
             return Some(1);
         }
         ((first >> 8) as u8 == 0).then(|| (self.load(at + 1) & LOW) as usize)
+    }
+
+    /// The size of the reserved place that begins here, if one does.
+    #[inline(always)]
+    pub(super) fn reserved_words_at(&self, at: usize) -> Option<usize> {
+        let first = self.load(at);
+        (first >> 8 & 0xFF == RESERVED).then_some((first >> 24) as usize)
+    }
+
+    /// Reserves a place in use for an item that is yet to be written: it is neither free nor slid.
+    pub fn reserve(&self, at: usize, words: usize) {
+        self.store(at, (words as u64) << 24 | RESERVED << 8);
     }
 
     /// The size of the free block whose last word this is.

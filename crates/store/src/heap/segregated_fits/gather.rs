@@ -95,6 +95,8 @@ impl SegregatedFits {
                     free += words;
                     words
                 }
+                // It cannot be slid.
+                None if space.reserved_words_at(at).is_some() => return None,
                 None => {
                     let words = item_words(space, at);
                     search.spend(PASSING);
@@ -123,9 +125,9 @@ impl SegregatedFits {
             self.cursor = 0;
             return None;
         }
-        let free = space.free_words_at(at);
-        self.cursor += free.unwrap_or_else(|| item_words(space, at));
-        Some(free.is_none().then_some(at))
+        let no_item = (space.free_words_at(at)).or_else(|| space.reserved_words_at(at));
+        self.cursor += no_item.unwrap_or_else(|| item_words(space, at));
+        Some(no_item.is_none().then_some(at))
     }
 
     /// Takes up the free space after the stretch, and says what comes then.
@@ -133,6 +135,9 @@ impl SegregatedFits {
         while gathering.end - gathering.start < gathering.wanted && gathering.end < self.top {
             match self.claim(space, gathering.end) {
                 Some(words) => gathering.end += words,
+                None if let Some(words) = space.reserved_words_at(gathering.end) => {
+                    self.step_over(space, gathering, words);
+                }
                 None => {
                     return Behind::Item {
                         from: gathering.end,
@@ -142,6 +147,20 @@ impl SegregatedFits {
             }
         }
         Behind::Enough
+    }
+
+    /// Frees what has been gathered, and goes on after a place that is reserved.
+    #[cold]
+    fn step_over(&mut self, space: &Space, gathering: &mut Gathering, reserved_words: usize) {
+        let (began, start, end) = (gathering.began, gathering.start, gathering.end);
+        let next = end + reserved_words;
+        if (began..=end).contains(&self.cursor) {
+            self.cursor = next;
+        }
+        if end > start {
+            self.free(space, start, end - start);
+        }
+        *gathering = Gathering::at(next, gathering.wanted);
     }
 
     /// Where up to `count` items lie from `at` on.
@@ -155,8 +174,9 @@ impl SegregatedFits {
         let blocks = std::iter::from_fn(move || {
             let at = next;
             let free = (at < self.top).then(|| space.free_words_at(at))?;
-            next += free.unwrap_or_else(|| item_words(space, at));
-            Some((at, free.is_none()))
+            let no_item = free.or_else(|| space.reserved_words_at(at));
+            next += no_item.unwrap_or_else(|| item_words(space, at));
+            Some((at, no_item.is_none()))
         });
         let items = blocks.take(count).filter(|&(_, is_item)| is_item);
         items.map(|(at, _)| at)

@@ -1,0 +1,132 @@
+//! Large items: a place in the heap is reserved, the value is copied while no lock is held, and then
+//! the place becomes the item ([`table::draft`](crate::table::Draft)).
+//!
+//! In the heap a place that is reserved is in use, without an item: it is neither given to others
+//! nor slid. Only a flush takes it away. A value for which the heap has no room beside the old one
+//! is copied under the lock, over the old one if it has to be.
+
+use super::name::Generation;
+use super::room::Wanting;
+use super::{Shared, Writer};
+use crate::access::Access;
+use crate::heap::{Put, write_drafted, write_over};
+use crate::memory::Words;
+use crate::table::{Draft, Reservation, Step, expired};
+use glimmer_base::sync::weakened;
+
+/// Bits of a place's name that say where it is. The others say when it was reserved, in flushes.
+const POSITION_BITS: u32 = 32;
+
+fn name_of(generation: Generation, at: usize) -> u64 {
+    generation.raw() << POSITION_BITS | at as u64
+}
+
+/// Where a draft lies, and since when.
+fn named(draft: &Draft) -> (Generation, usize) {
+    let generation = Generation::from_raw(draft.at >> POSITION_BITS);
+    (generation, draft.at as u32 as usize)
+}
+
+impl Shared {
+    /// The place of a draft. While it is copied, no flush gives it up.
+    pub(super) fn place_of(&self, draft: &Draft) -> Words<'_> {
+        let (_, at) = named(draft);
+        Words::of(self.space().place(at).range(0, draft.words as usize))
+    }
+}
+
+impl<A: Access> Writer<'_, A> {
+    /// Reserves the place if there is room.
+    pub(super) fn reserve(&mut self, reservation: &Reservation<'_>) -> Step {
+        let (shared, words) = (self.shared, reservation.words as usize);
+        let space = shared.space();
+        if words > space.item_words_max() {
+            return Step::Never;
+        }
+        let Some(at) = self.allocate(words) else {
+            return Step::Never;
+        };
+        let name = name_of(shared.heap.generation(), at);
+        let Some(number) = shared.common.drafts.begin(name) else {
+            self.state.fits.free(space, at, words);
+            return Step::Never;
+        };
+        space.reserve(at, words);
+        Step::Reserved(reservation.draft(name, number))
+    }
+
+    /// [`try_put`](Self::try_put) for a large item beside readers. It is written over an old one
+    /// only where there is no room for both, as readers of the whole bucket would wait.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn try_put_large(&mut self, home: usize, put: &Put<'_>) -> Result<(), Wanting> {
+        let old = match self
+            .shared
+            .find(self.home(put.keyhash), put.keyhash, put.item.key)
+        {
+            Some(found) if expired(&found.item, put.now) => {
+                self.reclaim_expired(found, put.now);
+                None
+            }
+            old => old,
+        };
+        let is_drafted = self.is_drafted(put);
+        let Some(old) = old else {
+            if !is_drafted {
+                return self.insert(home, put);
+            }
+            let slot = self.free_slot(home)?;
+            let at = self.finish_draft(put);
+            self.link(home, slot, at, put);
+            return Ok(());
+        };
+        let at = match is_drafted {
+            true => self.finish_draft(put),
+            false => {
+                let Some(at) = self.allocate(put.words) else {
+                    return self.overwrite(&old, put);
+                };
+                write_over(self.shared.space().place(at), put, &old.item);
+                at
+            }
+        };
+        self.link_instead_of(&old, at, put);
+        let bytes = &self.shared.common.counters.bytes;
+        bytes.add(8 * put.words as u64);
+        bytes.sub(8 * old.item.words() as u64);
+        Ok(())
+    }
+
+    /// Whether there is a draft of the item at a place that it still has.
+    fn is_drafted(&self, put: &Put<'_>) -> bool {
+        let draft = self.state.ledger.draft.as_ref();
+        draft.is_some_and(|draft| draft.is_of(put.keyhash, put.item) && self.is_reserved(draft))
+    }
+
+    fn is_reserved(&self, draft: &Draft) -> bool {
+        weakened("draft_generation_recheck") || named(draft).0 == self.shared.heap.generation()
+    }
+
+    /// Makes an item of the draft that there is of it, and says where it lies.
+    fn finish_draft(&mut self, put: &Put<'_>) -> usize {
+        let draft = self.state.ledger.draft.take();
+        let draft = draft.expect("there is a draft of the item");
+        let (shared, (_, at)) = (self.shared, named(&draft));
+        let words = draft.words as usize;
+        write_drafted(shared.place_of(&draft), put);
+        if put.words < words {
+            let fits = &mut self.state.fits;
+            fits.shorten(shared.space(), at, words, put.words);
+        }
+        at
+    }
+
+    /// Frees the place of a draft that was not stored.
+    pub(super) fn abandon(&mut self, draft: &Draft) {
+        if self.is_reserved(draft) {
+            let (_, at) = named(draft);
+            let words = draft.words as usize;
+            self.state.fits.free(self.shared.space(), at, words);
+        }
+    }
+}

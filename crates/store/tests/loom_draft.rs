@@ -1,0 +1,344 @@
+//! Loom explores drafts of large values in cache mode and store mode: a copy in progress beside
+//! writers that make room, a flush, and readers. See `loom_mica_cache.rs`. What counts as large here are items of
+//! eight words.
+#![cfg(loom)]
+
+use glimmer_base::{Expiry, Keyhash, Moment, Seed};
+use glimmer_store::access::Crcw;
+use glimmer_store::batches::{Batches, Participant};
+use glimmer_store::evict::FIFO;
+use glimmer_store::heap::{History, Item, NewItem};
+use glimmer_store::memory::PagePolicy;
+use glimmer_store::mica_cache::{self, PartitionConfig};
+use glimmer_store::mica_store::{self, StoreConfig};
+use glimmer_store::table::{Large, Stored, Table, TableReader, TableWriter};
+use loom::thread;
+
+const NOW: Moment = Moment {
+    ms: 2_000,
+    epoch_unix_ms: 0,
+};
+const SEED: Seed = Seed(1);
+/// A large value. Its item takes 8 words, and its place 10.
+const LARGE: usize = 48;
+/// Words of the largest item.
+const ITEM_WORDS_MAX: usize = 10;
+
+type Cache = mica_cache::Owner<Crcw>;
+type Store = mica_store::Owner<Crcw>;
+type Key = ([u8; 1], Keyhash);
+
+fn explore(test: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = model.preemption_bound.or(Some(2));
+    model.max_branches = 100_000;
+    model.check(test);
+}
+
+/// A partition of two buckets whose log has this many words.
+fn cache(log_words: usize, index_follows: bool) -> Cache {
+    let config = PartitionConfig {
+        log_bytes: 8 * log_words,
+        main_buckets: 2,
+        spare_buckets: 0,
+        index_follows,
+        item_bytes_max: 8 * ITEM_WORDS_MAX,
+        offset_bits: 40,
+        pages: PagePolicy::Small,
+        numa_node: None,
+        seed: SEED,
+    };
+    Cache::new(&config, FIFO).unwrap()
+}
+
+/// A partition in store mode with this much memory. Its index takes 16 words of it at least.
+fn store(words: usize) -> Store {
+    Store::new(&StoreConfig {
+        bytes: 8 * words,
+        roots: Some(1),
+        item_bytes_max: 8 * ITEM_WORDS_MAX,
+        pages: PagePolicy::Small,
+        seed: SEED,
+        ..StoreConfig::default()
+    })
+    .unwrap()
+}
+
+/// The n-th one-byte key that belongs to a bucket.
+fn key(bucket: usize, n: usize) -> Key {
+    (b'a'..=b'z')
+        .map(|byte| ([byte], SEED.keyhash(&[byte])))
+        .filter(|(_, hash)| hash.bucket(2) == bucket)
+        .nth(n)
+        .unwrap()
+}
+
+fn item<'a>(key: &'a [u8], value: &'a [u8]) -> NewItem<'a> {
+    NewItem {
+        key,
+        value: [value, &[]],
+        flags: 0,
+        expiry: Expiry::NEVER,
+        history: History::NEW,
+    }
+}
+
+/// Stores a value that is copied under the lock. Returns its CAS unique.
+fn put<T: Table>(owner: &mut T, flushes: u64, (key, keyhash): Key, value: &[u8]) -> u64 {
+    let stored = owner.enter(flushes).put(keyhash, &item(&key, value), NOW);
+    match stored {
+        Stored::Yes(cas) => cas,
+        refused => panic!("{refused:?}"),
+    }
+}
+
+/// Stores a large value that is copied before.
+fn put_large<T: Table>(owner: &mut T, (key, keyhash): Key, fill: u8) {
+    let value = [fill; LARGE];
+    let large = Large {
+        key: &key,
+        keyhash,
+        value: &value,
+        now: NOW,
+    };
+    let draft = owner.draft(Default::default(), 0, &large, |_| true);
+    assert!(draft.is_some(), "the value is large");
+    let stored = owner.enter_with(keyhash, Default::default(), 0, draft, |writer| {
+        writer.put(keyhash, &item(&key, &value), NOW)
+    });
+    assert!(matches!(stored, Stored::Yes(_)));
+}
+
+struct Looker<T: Table> {
+    reader: T::Reader,
+    participant: Participant,
+}
+
+/// A reader on worker 0. Worker 1 has the table.
+fn looker<T: Table>(owner: &mut T) -> Looker<T> {
+    let (batches, mut participants) = Batches::new(1);
+    owner.join(&batches, 1);
+    Looker {
+        reader: owner.reader().unwrap(),
+        participant: participants.remove(0),
+    }
+}
+
+fn seen(item: &Item<'_>) -> Vec<u8> {
+    let mut value = Vec::new();
+    item.value().append_to(&mut value);
+    value
+}
+
+/// What a reader finds, unless it meets writers.
+fn get<T: Table>(looker: &mut Looker<T>, (key, keyhash): Key) -> Option<Vec<u8>> {
+    let batch = looker.participant.begin();
+    let found = (looker.reader).read(&batch, keyhash, &key, NOW, 0, seen);
+    found.unwrap_or_default()
+}
+
+/// What the writer finds.
+fn find<T: Table>(owner: &mut T, (key, keyhash): Key) -> Option<Vec<u8>> {
+    owner.enter(0).read(keyhash, &key, NOW, seen)
+}
+
+/// A large value is copied to where the reader's item lies. The reader sees the whole item or none,
+/// and of the large one all or nothing.
+#[test]
+fn what_a_draft_is_copied_over_is_not_torn() {
+    explore(|| {
+        let mut owner = cache(22, false);
+        let mut reader = looker(&mut owner);
+        for n in 0..7 {
+            put(&mut owner, 0, key(0, n), &[1 + n as u8; 8]);
+        }
+        let reading = thread::spawn(move || {
+            if let Some(found) = get(&mut reader, key(0, 1)) {
+                assert_eq!(found, [2; 8], "torn, or another item's value");
+            }
+            if let Some(found) = get(&mut reader, key(1, 0)) {
+                assert_eq!(found, [9; LARGE], "torn");
+            }
+        });
+        put_large(&mut owner, key(1, 0), 9);
+        reading.join().unwrap();
+        assert_eq!(find(&mut owner, key(1, 0)), Some(vec![9; LARGE]));
+    });
+}
+
+/// Another writer needs the room in which a large value is being copied: it waits for the copy, and
+/// the one who copies notices that its place is gone.
+#[test]
+fn a_place_that_is_being_copied_to_is_not_reused() {
+    explore(|| {
+        let mut owner = cache(22, false);
+        let mut other = owner.share(2).unwrap();
+        let second = thread::spawn(move || {
+            // A lap and more.
+            for n in 0..3 {
+                put(&mut other, 0, key(1, n), &[20 + n as u8; 32]);
+            }
+            for n in 0..2 {
+                let found = find(&mut other, key(1, n)).unwrap_or_else(|| vec![20 + n as u8; 32]);
+                assert_eq!(found, [20 + n as u8; 32], "torn, or another item's value");
+            }
+            other
+        });
+        put_large(&mut owner, key(0, 0), 9);
+        if let Some(found) = find(&mut owner, key(0, 0)) {
+            assert_eq!(found, [9; LARGE], "torn, or another item's value");
+        }
+        let mut other = second.join().unwrap();
+        for n in 0..3 {
+            if let Some(found) = find(&mut other, key(1, n)) {
+                assert_eq!(found, [20 + n as u8; 32], "torn, or another item's value");
+            }
+        }
+    });
+}
+
+/// A reader looks for a large value while another writer takes its place away.
+#[test]
+fn a_draft_whose_place_is_taken_is_not_read() {
+    explore(|| {
+        let mut owner = cache(22, false);
+        let (mut reader, mut other) = (looker(&mut owner), owner.share(2).unwrap());
+        let second = thread::spawn(move || {
+            for n in 0..2 {
+                put(&mut other, 0, key(1, n), &[20 + n as u8; LARGE]);
+            }
+        });
+        let first = thread::spawn(move || put_large(&mut owner, key(0, 0), 9));
+        if let Some(found) = get(&mut reader, key(0, 0)) {
+            assert_eq!(found, [9; LARGE], "torn, or another item's value");
+        }
+        first.join().unwrap();
+        second.join().unwrap();
+    });
+}
+
+/// A flush gives up the place of a large value that is being copied, and the next items lie there.
+#[test]
+fn a_flush_waits_for_a_copy() {
+    explore(|| {
+        let mut owner = cache(40, true);
+        let mut other = owner.share(2).unwrap();
+        let second = thread::spawn(move || {
+            put(&mut other, 1, key(1, 0), &[20; 8]);
+            put(&mut other, 1, key(1, 1), &[21; 8]);
+            other
+        });
+        put_large(&mut owner, key(0, 0), 9);
+        let mut other = second.join().unwrap();
+        for n in 0..2 {
+            let found = find(&mut other, key(1, n));
+            assert_eq!(found, Some(vec![20 + n as u8; 8]), "torn, or lost");
+        }
+    });
+}
+
+/// The item before a place that is reserved is given a longer value, which does not fit where it
+/// lies.
+#[test]
+fn no_item_grows_into_a_place_that_is_reserved() {
+    explore(|| {
+        let mut owner = cache(60, false);
+        let mut other = owner.share(2).unwrap();
+        put(&mut owner, 0, key(1, 0), &[20; 8]);
+        let second = thread::spawn(move || {
+            put(&mut other, 0, key(1, 0), &[21; 16]);
+            other
+        });
+        put_large(&mut owner, key(0, 0), 9);
+        let mut other = second.join().unwrap();
+        assert_eq!(find(&mut other, key(1, 0)), Some(vec![21; 16]));
+        assert_eq!(find(&mut other, key(0, 0)), Some(vec![9; LARGE]));
+    });
+}
+
+/// In store mode, a large value is copied to where an item lay that was deleted while a reader looks
+/// for it.
+#[test]
+fn what_a_draft_in_store_mode_is_copied_over_is_not_torn() {
+    explore(|| {
+        let mut owner = store(80);
+        let mut reader = looker(&mut owner);
+        put(&mut owner, 0, key(0, 0), &[1; LARGE]);
+        put(&mut owner, 0, key(0, 1), &[2; 8]);
+        put(&mut owner, 0, key(0, 2), &[3; 8]);
+        // The two places together are large enough.
+        let (gone, keyhash) = key(0, 1);
+        assert!(owner.enter(0).remove(keyhash, &gone, NOW));
+        // Else the reader would mark the entry, and loom lets the writer see that mark after it has
+        // cleared the entry.
+        assert!(find(&mut owner, key(0, 0)).is_some());
+        let reading = thread::spawn(move || {
+            if let Some(found) = get(&mut reader, key(0, 0)) {
+                assert_eq!(found, [1; LARGE], "torn, or another item's value");
+            }
+            if let Some(found) = get(&mut reader, key(1, 0)) {
+                assert_eq!(found, [9; LARGE], "torn");
+            }
+        });
+        let (gone, keyhash) = key(0, 0);
+        assert!(owner.enter(0).remove(keyhash, &gone, NOW));
+        put_large(&mut owner, key(1, 0), 9);
+        reading.join().unwrap();
+        assert_eq!(find(&mut owner, key(1, 0)), Some(vec![9; LARGE]));
+        let items = owner.enter(0).audit().items;
+        assert_eq!(items.into_keys().collect::<Vec<_>>(), [0, 11]);
+    });
+}
+
+/// In store mode, a flush gives up the place of a large value that is being copied, and the next
+/// items lie there. The one who copies notices that its place is gone.
+#[test]
+fn a_flush_in_store_mode_waits_for_a_copy() {
+    explore(|| {
+        let mut owner = store(80);
+        let mut other = owner.share(2).unwrap();
+        let second = thread::spawn(move || {
+            put(&mut other, 1, key(1, 0), &[20; 8]);
+            put(&mut other, 1, key(1, 1), &[21; 8]);
+            other
+        });
+        put_large(&mut owner, key(0, 0), 9);
+        let mut other = second.join().unwrap();
+        for n in 0..2 {
+            let found = find(&mut other, key(1, n));
+            assert_eq!(found, Some(vec![20 + n as u8; 8]), "torn, or lost");
+        }
+        if let Some(found) = find(&mut other, key(0, 0)) {
+            assert_eq!(found, [9; LARGE], "torn, or another item's value");
+        }
+        other.enter(1).audit();
+    });
+}
+
+/// Two large values are stored under one key, beside a reader: it sees one of them.
+#[test]
+fn two_drafts_of_one_key_are_one_item() {
+    explore(|| {
+        let mut owner = store(80);
+        let (mut reader, mut other) = (looker(&mut owner), owner.share(2).unwrap());
+        let first = thread::spawn(move || {
+            put_large(&mut owner, key(0, 0), 8);
+            owner
+        });
+        let second = thread::spawn(move || put_large(&mut other, key(0, 0), 9));
+        if let Some(found) = get(&mut reader, key(0, 0)) {
+            assert!(
+                found == [8; LARGE] || found == [9; LARGE],
+                "torn: {found:?}"
+            );
+        }
+        let mut owner = first.join().unwrap();
+        second.join().unwrap();
+        let found = find(&mut owner, key(0, 0)).expect("it was stored twice");
+        assert!(
+            found == [8; LARGE] || found == [9; LARGE],
+            "torn: {found:?}"
+        );
+        owner.enter(0).audit();
+    });
+}
