@@ -8,7 +8,7 @@ use glimmer_engine::{Done, Engine, Job, Spread, Status, Uniques, build};
 use glimmer_proto::text::Reply;
 use glimmer_proto::{Form, Refusal, Request, StoreMode, Verb};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
-use glimmer_store::evict::{RULES, Rule};
+use glimmer_store::evict::{RULES, Rule, S3_FIFO};
 use glimmer_store::memc3::{self, Memc3Config};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
@@ -21,7 +21,27 @@ use std::collections::HashMap;
 const SEED: Seed = Seed(11);
 const KEYS: usize = 60;
 const WORKERS: usize = 3;
-const ITEM_BYTES_MAX: usize = 4_000;
+
+/// How large items and partitions are. One value in twenty has a quarter of the limit or more.
+#[derive(Clone, Copy)]
+struct Sizes {
+    item_bytes_max: usize,
+    partition_bytes: usize,
+    batches: usize,
+}
+
+const SMALL: Sizes = Sizes {
+    item_bytes_max: 4_000,
+    partition_bytes: 8 << 20,
+    batches: 6_000,
+};
+/// Values that are copied while no lock is held, where all may write.
+const LARGE: Sizes = Sizes {
+    item_bytes_max: 80_000,
+    partition_bytes: 64 << 20,
+    batches: 1_500,
+};
+const _: () = assert!(LARGE.item_bytes_max / 4 > glimmer_base::limits::DRAFT_BYTES_MIN);
 
 #[derive(Clone, Debug)]
 struct Item {
@@ -34,13 +54,13 @@ struct Item {
 
 /// Key, value, and a header with room for flags, expiry and the extra field, which count whether
 /// the item has them or not.
-fn too_large(key: &[u8], value: &[u8]) -> bool {
-    key.len() + value.len() + 16 + 16 > ITEM_BYTES_MAX
+fn too_large(key: &[u8], value: &[u8], sizes: Sizes) -> bool {
+    key.len() + value.len() + 16 + 16 > sizes.item_bytes_max
 }
 
 /// The plain twin of the whole engine.
-#[derive(Default)]
 struct Model {
+    sizes: Sizes,
     items: HashMap<Vec<u8>, Item>,
     flush_at: Option<u64>,
     /// Every CAS unique that a key has shown.
@@ -48,6 +68,15 @@ struct Model {
 }
 
 impl Model {
+    fn new(sizes: Sizes) -> Model {
+        Model {
+            sizes,
+            items: HashMap::new(),
+            flush_at: None,
+            shown: HashMap::new(),
+        }
+    }
+
     fn turn(&mut self, now: Moment) {
         if self.flush_at.is_some_and(|at| at <= now.ms) {
             self.flush_at = None;
@@ -108,7 +137,7 @@ impl Model {
                     _ => Err("NOT_STORED\r\n"),
                 };
                 match stored {
-                    Ok(item) if too_large(&key, &item.value) => {
+                    Ok(item) if too_large(&key, &item.value, self.sizes) => {
                         if joins {
                             "NOT_STORED\r\n"
                         } else {
@@ -291,19 +320,24 @@ fn draw<'a>(rng: &mut SmallRng, model: &Model, key: &'a [u8], value: &'a [u8]) -
     Request { key, verb, form }
 }
 
-fn value(rng: &mut SmallRng) -> Vec<u8> {
+fn value(rng: &mut SmallRng, sizes: Sizes) -> Vec<u8> {
+    let most = sizes.item_bytes_max;
     match rng.random_range(0..20) {
         0..8 => rng.random_range(0..100_000u64).to_string().into_bytes(),
         8 => u64::MAX.to_string().into_bytes(),
-        9 => vec![b'x'; rng.random_range(1_000..3_000)],
-        10 => vec![b'y'; ITEM_BYTES_MAX + 400],
+        9 => {
+            let mut value = vec![b'x'; rng.random_range(most / 4..most / 4 * 3)];
+            rng.fill(&mut value[..]);
+            value
+        }
+        10 => vec![b'y'; most + 400],
         _ => (0..rng.random_range(0..60))
             .map(|_| rng.random_range(b'a'..=b'z'))
             .collect(),
     }
 }
 
-fn run<T: Table>(mut make: impl FnMut(Option<u32>) -> T) {
+fn run<T: Table>(sizes: Sizes, mut make: impl FnMut(Option<u32>) -> T) {
     let seed = std::env::var("GLIMMER_SEED")
         .ok()
         .and_then(|s| s.parse().ok())
@@ -319,13 +353,13 @@ fn run<T: Table>(mut make: impl FnMut(Option<u32>) -> T) {
     let mut engines: Vec<Box<dyn Engine>> = build(&spread, Uniques::Kept, make).unwrap();
     let layout = engines[0].layout();
     let (mut model, mut now) = (
-        Model::default(),
+        Model::new(sizes),
         Moment {
             ms: 2_000,
             epoch_unix_ms: 0,
         },
     );
-    for _ in 0..6_000 {
+    for _ in 0..sizes.batches {
         match rng.random_range(0..200) {
             0 => {
                 let at = now.ms + *[0, 0, 700, 4_000].get(rng.random_range(0..4)).unwrap();
@@ -339,7 +373,7 @@ fn run<T: Table>(mut make: impl FnMut(Option<u32>) -> T) {
         let worker = rng.random_range(0..WORKERS);
         let count = rng.random_range(1..=32);
         let keys: Vec<Vec<u8>> = (0..count).map(|_| key(rng.random_range(0..KEYS))).collect();
-        let values: Vec<Vec<u8>> = (0..count).map(|_| value(&mut rng)).collect();
+        let values: Vec<Vec<u8>> = (0..count).map(|_| value(&mut rng, sizes)).collect();
         model.turn(now);
         let jobs: Vec<Job<'_>> = keys
             .iter()
@@ -383,50 +417,50 @@ fn run<T: Table>(mut make: impl FnMut(Option<u32>) -> T) {
     assert_eq!(evicted, 0, "memory was meant to be ample");
 }
 
-fn mica<A: Access>(rule: Rule) {
+fn mica<A: Access>(rule: Rule, sizes: Sizes) {
     let partition = PartitionConfig {
-        log_bytes: 8 << 20,
+        log_bytes: sizes.partition_bytes,
         main_buckets: 20,
         spare_buckets: 10,
         index_follows: true,
-        item_bytes_max: ITEM_BYTES_MAX,
+        item_bytes_max: sizes.item_bytes_max,
         pages: PagePolicy::Small,
         seed: SEED,
         ..PartitionConfig::default()
     };
-    run(|_| Owner::<A>::new(&partition, rule).unwrap());
+    run(sizes, |_| Owner::<A>::new(&partition, rule).unwrap());
 }
 
 /// An index of one bucket at first, which grows.
-fn store_mode<A: Access>() {
+fn store_mode<A: Access>(sizes: Sizes) {
     let table = StoreConfig {
-        bytes: 8 << 20,
+        bytes: sizes.partition_bytes,
         roots: Some(1),
-        item_bytes_max: ITEM_BYTES_MAX,
+        item_bytes_max: sizes.item_bytes_max,
         pages: PagePolicy::Small,
         seed: SEED,
         ..StoreConfig::default()
     };
-    run(|_| mica_store::Owner::<A>::new(&table).unwrap());
+    run(sizes, |_| mica_store::Owner::<A>::new(&table).unwrap());
 }
 
 /// Pages so small that most items take several, and the index grows.
-fn memc3<A: Access>() {
+fn memc3<A: Access>(sizes: Sizes) {
     let table = Memc3Config {
-        memory_bytes: 8 << 20,
+        memory_bytes: sizes.partition_bytes,
         page_bytes: 128,
-        item_bytes_max: ITEM_BYTES_MAX,
+        item_bytes_max: sizes.item_bytes_max,
         pages: PagePolicy::Small,
         numa_node: None,
         seed: SEED,
     };
-    run(|_| memc3::Owner::<A>::new(&table).unwrap());
+    run(sizes, |_| memc3::Owner::<A>::new(&table).unwrap());
 }
 
 fn every_rule<A: Access>() {
     for rule in RULES {
         println!("{rule:?}");
-        mica::<A>(rule.with_threshold(0.9));
+        mica::<A>(rule.with_threshold(0.9), SMALL);
     }
 }
 
@@ -447,30 +481,42 @@ fn crcw_every_rule() {
 
 #[test]
 fn erew_memc3() {
-    memc3::<Erew>();
+    memc3::<Erew>(SMALL);
 }
 
 #[test]
 fn crew_memc3() {
-    memc3::<Crew>();
+    memc3::<Crew>(SMALL);
 }
 
 #[test]
 fn crcw_memc3() {
-    memc3::<Crcw>();
+    memc3::<Crcw>(SMALL);
 }
 
 #[test]
 fn erew_store_mode() {
-    store_mode::<Erew>();
+    store_mode::<Erew>(SMALL);
 }
 
 #[test]
 fn crew_store_mode() {
-    store_mode::<Crew>();
+    store_mode::<Crew>(SMALL);
 }
 
 #[test]
 fn crcw_store_mode() {
-    store_mode::<Crcw>();
+    store_mode::<Crcw>(SMALL);
+}
+
+#[test]
+fn crew_large_values() {
+    mica::<Crew>(S3_FIFO, LARGE);
+    store_mode::<Crew>(LARGE);
+}
+
+#[test]
+fn crcw_large_values() {
+    mica::<Crcw>(S3_FIFO, LARGE);
+    store_mode::<Crcw>(LARGE);
 }
