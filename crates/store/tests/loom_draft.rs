@@ -1,6 +1,6 @@
 //! Loom explores drafts of large values in cache mode and store mode: a copy in progress beside
-//! writers that make room, a flush, and readers. See `loom_mica_cache.rs`. What counts as large here are items of
-//! eight words.
+//! writers that make room, a flush, and readers. See `loom_mica_cache.rs`. What counts as large here
+//! are items of eight words.
 #![cfg(loom)]
 
 use glimmer_base::{Expiry, Keyhash, Moment, Seed};
@@ -256,8 +256,8 @@ fn no_item_grows_into_a_place_that_is_reserved() {
     });
 }
 
-/// In store mode, a large value is copied to where an item lay that was deleted while a reader looks
-/// for it.
+/// In store mode, a large value is copied to where an item lay that was deleted while a reader
+/// looks for it.
 #[test]
 fn what_a_draft_in_store_mode_is_copied_over_is_not_torn() {
     explore(|| {

@@ -1,5 +1,5 @@
-//! Large items: a place at the tail of a log is reserved, the value is copied while no lock is held,
-//! and then the place becomes the item ([`table::draft`](crate::table::Draft)).
+//! Large items: a place at the tail of a log is reserved, the value is copied while no lock is
+//! held, and then the place becomes the item ([`table::draft`](crate::table::Draft)).
 //!
 //! In the log a place that is reserved is a filler, which the head passes as any other, except that
 //! it waits for a copy in progress. No update in place takes it for the space after an item. It

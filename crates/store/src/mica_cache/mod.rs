@@ -3,9 +3,9 @@
 //!
 //! `logs` says which entries are live and where their items lie, `put` stores an item, and `read`
 //! tells the eviction rule of a read; the other verbs are those of every [`table`]. `draft` stores
-//! what is large. To store an item takes `make_room` at the head of a log, `lookahead` of that head, `scan` for stale
-//! entries, `slots` for entries of chains that are full, and `growth` of the index at the log's
-//! expense.
+//! what is large. To store an item takes `make_room` at the head of a log, `lookahead` of that
+//! head, `scan` for stale entries, `slots` for entries of chains that are full, and `growth` of the
+//! index at the log's expense.
 
 mod ages;
 mod audit;

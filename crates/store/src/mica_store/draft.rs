@@ -1,5 +1,5 @@
-//! Large items: a place in the heap is reserved, the value is copied while no lock is held, and then
-//! the place becomes the item ([`table::draft`](crate::table::Draft)).
+//! Large items: a place in the heap is reserved, the value is copied while no lock is held, and
+//! then the place becomes the item ([`table::draft`](crate::table::Draft)).
 //!
 //! In the heap a place that is reserved is in use, without an item: it is neither given to others
 //! nor slid. Only a flush takes it away. A value for which the heap has no room beside the old one

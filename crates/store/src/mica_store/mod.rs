@@ -3,9 +3,9 @@
 //! goes when a client says so or when it expires, and a store that finds no room is refused.
 //!
 //! `heap` says which entries are live and where their items lie, `put` stores an item, and `draft`
-//! a large one; the other verbs are those of every [`table`]. `room` is what is done before a store is refused, and
-//! `relocate` brings free space together. `scan` looks for expired items and for entries that a
-//! flush has left, and `name` says how an index entry names an item here.
+//! a large one; the other verbs are those of every [`table`]. `room` is what is done before a store
+//! is refused, and `relocate` brings free space together. `scan` looks for expired items and for
+//! entries that a flush has left, and `name` says how an index entry names an item here.
 //!
 //! # Memory
 //!

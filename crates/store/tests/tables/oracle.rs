@@ -295,8 +295,8 @@ impl<T: Table> Run<T> {
         );
     }
 
-    /// Copies a value before it is stored, if it is large. Sometimes others are stored before it is,
-    /// and it may lose its place, or there is a flush.
+    /// Copies a value before it is stored, if it is large. Sometimes others are stored before it
+    /// is, and it may lose its place, or there is a flush.
     fn draft(&mut self, n: u32, value: &[u8]) -> Option<Draft> {
         let keys = self.keys.clone();
         let Key { bytes, keyhash } = &keys[n as usize];

@@ -12,10 +12,10 @@
 //!
 //! The second byte of the first word is zero, where an item has the length of its key: so the first
 //! word tells a free block from an item. A place that is reserved for an item has 255 there, and
-//! above it its size where an item has the CAS unique. The last word is the *boundary tag*: an item freed after
-//! the block finds the beginning of the block there. Links and sizes lie in unused space, and an
-//! item in use has no tag at all; that a free block ends before it is said by a bitmap of the
-//! heap's words ([`FreeEnds`]).
+//! above it its size where an item has the CAS unique. The last word is the *boundary tag*: an item
+//! freed after the block finds the beginning of the block there. Links and sizes lie in unused
+//! space, and an item in use has no tag at all; that a free block ends before it is said by a
+//! bitmap of the heap's words ([`FreeEnds`]).
 
 use super::Space;
 use glimmer_base::sync::Ordering::Relaxed;
