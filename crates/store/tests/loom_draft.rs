@@ -103,9 +103,10 @@ fn put_large<T: Table>(owner: &mut T, (key, keyhash): Key, fill: u8) {
     };
     let draft = owner.draft(Default::default(), 0, &large, |_| true);
     assert!(draft.is_some(), "the value is large");
-    let stored = owner.enter_with(keyhash, Default::default(), 0, draft, |writer| {
-        writer.put(keyhash, &item(&key, &value), NOW)
-    });
+    let mut writer = owner.enter(0);
+    writer.bring(draft);
+    let stored = writer.put(keyhash, &item(&key, &value), NOW);
+    writer.bring(None);
     assert!(matches!(stored, Stored::Yes(_)));
 }
 

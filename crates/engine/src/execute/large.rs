@@ -1,18 +1,13 @@
 //! Stores of large values where several workers may write: the value is copied to the table before
 //! the request takes the partition's lock ([`Table::draft`]).
 
-use super::{Context, execute_on, meta};
-use crate::Partitions;
-use crate::job::{Job, Status};
-use crate::observer::ChangeObserver;
-use crate::partitions_of::Place;
+use super::{Context, meta};
+use crate::job::Job;
 use glimmer_base::limits::DRAFT_BYTES_MIN;
 use glimmer_proto::meta::Command;
-use glimmer_proto::outcome::OutcomeKind;
 use glimmer_proto::request::Condition;
 use glimmer_proto::{StoreMode, Verb};
-use glimmer_store::removals::Tap;
-use glimmer_store::table::{Large, Table, TableWriter};
+use glimmer_store::table::{Draft, Large, Table, TableWriter};
 
 /// Whether a request brings a large value.
 #[inline(always)]
@@ -29,30 +24,23 @@ fn value_of<'a>(verb: &Verb<'a>) -> &'a [u8] {
     }
 }
 
-/// Copies the value of a large store, and then executes the request as any other.
+/// Copies the value of a large store to the table.
 #[cold]
 #[inline(never)]
-pub fn execute<T: Table, O: ChangeObserver>(
-    partitions: &mut Partitions<T>,
-    place: Place<T::Home>,
-    tap: &Tap<O>,
-    context: &mut Context<'_>,
+pub fn draft<T: Table>(
+    owner: &mut T,
+    home: T::Home,
+    context: &Context<'_>,
     job: &Job<'_>,
-    out: &mut Vec<u8>,
-) -> Result<OutcomeKind, Status> {
-    let owner = partitions.owner(place).ok_or(Status::AskOwner)?;
-    let (home, flushes) = (place.home, context.flushes);
+) -> Option<Draft> {
     let large = Large {
         key: job.request.key,
         keyhash: job.keyhash,
         value: value_of(&job.request.verb),
         now: context.now,
     };
-    let draft = owner.draft(home, flushes, &large, |writer| {
+    owner.draft(home, context.flushes, &large, |writer| {
         will_store(writer, context, job)
-    });
-    owner.enter_with(job.keyhash, home, flushes, draft, |writer| {
-        execute_on(writer, tap, context, job, out)
     })
 }
 

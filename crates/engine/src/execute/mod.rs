@@ -369,17 +369,26 @@ fn execute<T: Table, O: ChangeObserver>(
     if matches!(job.request.verb, Verb::Get) {
         return read::get(partitions.handle(place), place.home, tap, context, job, out);
     }
-    if T::Access::SHARED_WRITES && large::is_large(&job.request.verb) {
-        return large::execute(partitions, place, tap, context, job, out);
-    }
     let owner = partitions.owner(place).ok_or(Status::AskOwner)?;
+    let is_large = T::Access::SHARED_WRITES && large::is_large(&job.request.verb);
+    let draft = match is_large {
+        true => large::draft(owner, place.home, context, job),
+        false => None,
+    };
     let mut writer = owner.enter_at(job.keyhash, place.home, context.flushes);
-    execute_on(&mut writer, tap, context, job, out)
+    if is_large {
+        writer.bring(draft);
+    }
+    let done = carry_out_seen(&mut writer, tap, context, job, out);
+    if is_large {
+        writer.bring(None);
+    }
+    done
 }
 
-/// Executes a job that is more than a read on its partition's writer.
+/// Executes a request that is more than a read, and tells the observer.
 #[inline(always)]
-fn execute_on<W: TableWriter, O: ChangeObserver>(
+fn carry_out_seen<W: TableWriter, O: ChangeObserver>(
     writer: &mut W,
     tap: &Tap<O>,
     context: &mut Context<'_>,

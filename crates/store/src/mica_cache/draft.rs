@@ -74,34 +74,32 @@ impl<A: Access> Writer<'_, A> {
         Step::Reserved(reservation.draft(at, number))
     }
 
-    /// Stores a large item. Beside readers it is never written over another one, as readers of the
-    /// whole bucket would wait.
+    /// Stores a large item of which there is a draft; says whether that was done.
     #[cold]
     #[inline(never)]
-    pub(super) fn put_large(&mut self, put: &Put<'_>) -> bool {
+    pub(super) fn put_drafted(&mut self, put: &Put<'_>) -> bool {
         let shared = self.shared;
-        let draft = self.state.ledger.draft.take();
-        let home = self.home(put.keyhash);
-        let old = shared.find(home, put.keyhash, put.item.key);
-        let replaced = old.map(|found| (found.slot, found.entry, found.item.words() as u64));
-        if let Some(draft) = draft
-            && draft.is_of(put.keyhash, put.item)
-            && self.is_reserved(&draft)
-        {
-            let words = put.words as u64;
-            let (id, offset) = named(draft.at);
-            let place = shared.place_of(&draft);
-            if draft.words > words {
-                let rest = place.range(put.words, (draft.words - words) as usize);
-                write_filler(Words::of(rest), draft.words - words);
-            }
-            write_drafted(place, put);
-            self.index_item(put, Entry::new(put.keyhash.tag(), id, offset, 0), replaced);
-            self.learn_size(put.words);
-            return true;
+        let is_its = |draft: &mut Draft| draft.is_of(put.keyhash, put.item);
+        let Some(draft) = self.state.ledger.draft.take_if(is_its) else {
+            return false;
+        };
+        if !self.is_reserved(&draft) {
+            return false;
         }
-        let id = self.choose_log(home, put.keyhash, &old, put.words as u64);
-        self.append(put, id, replaced)
+        let words = put.words as u64;
+        let (id, offset) = named(draft.at);
+        let place = shared.place_of(&draft);
+        if draft.words > words {
+            let rest = place.range(put.words, (draft.words - words) as usize);
+            write_filler(Words::of(rest), draft.words - words);
+        }
+        write_drafted(place, put);
+        let old = shared.find(self.home(put.keyhash), put.keyhash, put.item.key);
+        let old = old.map(|found| (found.slot, found.entry, found.item.words() as u64));
+        let entry = Entry::new(put.keyhash.tag(), id, offset, 0);
+        self.index_item(put, entry, old);
+        self.learn_size(put.words);
+        true
     }
 
     /// Whether the place of a draft is still there. The head may have passed it since the copy was
@@ -109,5 +107,95 @@ impl<A: Access> Writer<'_, A> {
     fn is_reserved(&self, draft: &Draft) -> bool {
         let (id, offset) = named(draft.at);
         weakened("draft_recheck") || self.log(id).is_live(offset)
+    }
+}
+
+#[cfg(all(test, not(any(loom, miri))))]
+mod tests {
+    use crate::access::Crcw;
+    use crate::evict::RULES;
+    use crate::heap::NewItem;
+    use crate::memory::PagePolicy;
+    use crate::mica_cache::{Owner, PartitionConfig};
+    use crate::table::{Large, ROOM_WORDS_PER_HOLD, Stored, Table, TableWriter};
+    use crate::work;
+    use glimmer_base::{Moment, Seed};
+
+    const NOW: Moment = Moment {
+        ms: 2_000,
+        epoch_unix_ms: 0,
+    };
+
+    fn put(owner: &mut Owner<Crcw>, key: u32, value: &[u8]) {
+        let key = key.to_be_bytes();
+        let keyhash = Seed(0).keyhash(&key);
+        let stored = (owner.enter(0)).put(keyhash, &NewItem::new(&key, value), NOW);
+        assert!(matches!(stored, Stored::Yes(_)));
+    }
+
+    /// A log full of tiny items, all of them read once, so that some rules keep them. A large value
+    /// takes the place of thousands, a bounded number in each hold of the lock.
+    #[test]
+    fn what_is_done_for_room_in_one_hold_is_bounded() {
+        // An item takes three words. Its chain is looked at as well, and that of one that is kept
+        // in another log.
+        const EXAMINED_MAX: usize = ROOM_WORDS_PER_HOLD as usize;
+        let value = vec![7; 1 << 20];
+        for rule in RULES {
+            let mut owner = Owner::<Crcw>::new(
+                &PartitionConfig {
+                    log_bytes: 8 << 20,
+                    main_buckets: 20_000,
+                    spare_buckets: 5_000,
+                    item_bytes_max: 2 << 20,
+                    pages: PagePolicy::Small,
+                    seed: Seed(0),
+                    ..PartitionConfig::default()
+                },
+                rule.with_threshold(0.5),
+            )
+            .unwrap();
+            for key in 0..600_000u32 {
+                put(&mut owner, key, &[1; 8]);
+                if key % 2 == 0 {
+                    let key = key.to_be_bytes();
+                    owner
+                        .enter(0)
+                        .read(Seed(0).keyhash(&key), &key, NOW, |_| ());
+                }
+            }
+            for n in 0..8u32 {
+                let key = (1_000_000 + n).to_be_bytes();
+                let keyhash = Seed(0).keyhash(&key);
+                let large = Large {
+                    key: &key,
+                    keyhash,
+                    value: &value,
+                    now: NOW,
+                };
+                let (mut holds, mut most) = (0, 0);
+                work::take();
+                let draft = owner.draft(Default::default(), 0, &large, |_| {
+                    most = most.max(work::take().examined);
+                    holds += 1;
+                    true
+                });
+                most = most.max(work::take().examined);
+                assert!(draft.is_some(), "{}", rule.name);
+                let needed = value.len() as u64 / 8 / ROOM_WORDS_PER_HOLD;
+                println!("{}: {holds} holds, {most} looked at", rule.name);
+                assert!(holds >= needed && most <= EXAMINED_MAX, "{}", rule.name);
+                let item = NewItem::new(&key, &value);
+                let mut writer = owner.enter(0);
+                writer.bring(draft);
+                let stored = writer.put(keyhash, &item, NOW);
+                writer.bring(None);
+                drop(writer);
+                assert!(matches!(stored, Stored::Yes(_)));
+                let in_place = work::take().words_copied;
+                assert_eq!(in_place, 0, "the value was copied before");
+            }
+            owner.enter(0).audit();
+        }
     }
 }

@@ -24,12 +24,16 @@ impl<A: Access> Writer<'_, A> {
     pub(super) fn put_as(&mut self, put: &Put<'_>) -> bool {
         let (shared, words) = (self.shared, put.words as u64);
         shared.common.counters.stored.add(1);
-        if A::SHARED_READS && put.words >= DRAFT_WORDS_MIN {
-            return self.put_large(put);
+        // Beside readers a large item is never written over another one, as readers of the whole
+        // bucket would wait.
+        let is_large = A::SHARED_READS && put.words >= DRAFT_WORDS_MIN;
+        if is_large && self.put_drafted(put) {
+            return true;
         }
         let home = self.home(put.keyhash);
         let old = shared.find(home, put.keyhash, put.item.key);
-        if let Some(found) = &old
+        if !is_large
+            && let Some(found) = &old
             && let Some(extent) = self.extent_for_update(found, words)
         {
             self.update_in_place(found, extent, put);
@@ -42,12 +46,7 @@ impl<A: Access> Writer<'_, A> {
 
     /// Stores an item at the tail of a log, and makes the index name it. `old` is the entry it
     /// replaces and that item's words.
-    pub(super) fn append(
-        &mut self,
-        put: &Put<'_>,
-        id: LogId,
-        old: Option<(Slot, Entry, u64)>,
-    ) -> bool {
+    fn append(&mut self, put: &Put<'_>, id: LogId, old: Option<(Slot, Entry, u64)>) -> bool {
         let (shared, words) = (self.shared, put.words as u64);
         if put.keeps_value() {
             self.state.in_use = old.map(|(_, entry, _)| (entry.log(), entry.offset()));

@@ -55,37 +55,39 @@ impl<A: Access> Writer<'_, A> {
         Step::Reserved(reservation.draft(name, number))
     }
 
-    /// [`try_put`](Self::try_put) for a large item beside readers. It is written over an old one
-    /// only where there is no room for both, as readers of the whole bucket would wait.
+    /// [`try_put`](Self::try_put) for a large item beside readers, unless it is to be stored as a
+    /// small one. It is written over an old one only where there is no room for both, as readers of
+    /// the whole bucket would wait.
     #[cold]
     #[inline(never)]
-    pub(super) fn try_put_large(&mut self, home: usize, put: &Put<'_>) -> Result<(), Wanting> {
-        let old = match self
+    pub(super) fn try_put_large(
+        &mut self,
+        home: usize,
+        put: &Put<'_>,
+    ) -> Option<Result<(), Wanting>> {
+        let old = self
             .shared
-            .find(self.home(put.keyhash), put.keyhash, put.item.key)
-        {
-            Some(found) if expired(&found.item, put.now) => {
-                self.reclaim_expired(found, put.now);
-                None
-            }
-            old => old,
-        };
+            .find(self.home(put.keyhash), put.keyhash, put.item.key);
         let is_drafted = self.is_drafted(put);
-        let Some(old) = old else {
+        let Some(old) = old.filter(|found| !expired(&found.item, put.now)) else {
             if !is_drafted {
-                return self.insert(home, put);
+                return None;
             }
-            let slot = self.free_slot(home)?;
+            if let Some(found) = old {
+                self.reclaim_expired(found, put.now);
+            }
+            let slot = match self.free_slot(home) {
+                Ok(slot) => slot,
+                Err(wanting) => return Some(Err(wanting)),
+            };
             let at = self.finish_draft(put);
             self.link(home, slot, at, put);
-            return Ok(());
+            return Some(Ok(()));
         };
         let at = match is_drafted {
             true => self.finish_draft(put),
             false => {
-                let Some(at) = self.allocate(put.words) else {
-                    return self.overwrite(&old, put);
-                };
+                let at = self.allocate(put.words)?;
                 write_over(self.shared.space().place(at), put, &old.item);
                 at
             }
@@ -94,7 +96,7 @@ impl<A: Access> Writer<'_, A> {
         let bytes = &self.shared.common.counters.bytes;
         bytes.add(8 * put.words as u64);
         bytes.sub(8 * old.item.words() as u64);
-        Ok(())
+        Some(Ok(()))
     }
 
     /// Whether there is a draft of the item at a place that it still has.

@@ -25,8 +25,11 @@ impl<A: Access> Writer<'_, A> {
     #[inline(always)]
     pub(super) fn try_put(&mut self, put: &Put<'_>) -> Result<(), Wanting> {
         let home = self.home(put.keyhash);
-        if A::SHARED_READS && put.words >= DRAFT_WORDS_MIN {
-            return self.try_put_large(home.bucket(), put);
+        if A::SHARED_READS
+            && put.words >= DRAFT_WORDS_MIN
+            && let Some(done) = self.try_put_large(home.bucket(), put)
+        {
+            return done;
         }
         match self.shared.find(home, put.keyhash, put.item.key) {
             Some(found) if !expired(&found.item, put.now) => return self.overwrite(&found, put),
@@ -37,7 +40,7 @@ impl<A: Access> Writer<'_, A> {
     }
 
     #[inline(never)]
-    pub(super) fn insert(&mut self, home: usize, put: &Put<'_>) -> Result<(), Wanting> {
+    fn insert(&mut self, home: usize, put: &Put<'_>) -> Result<(), Wanting> {
         debug_assert!(!put.keeps_value(), "an item whose value stays is there");
         let (shared, words) = (self.shared, put.words);
         let at = self.allocate(words).ok_or(Wanting::Words)?;
@@ -72,7 +75,7 @@ impl<A: Access> Writer<'_, A> {
     }
 
     #[inline(always)]
-    pub(super) fn overwrite(&mut self, old: &Found<'_>, put: &Put<'_>) -> Result<(), Wanting> {
+    fn overwrite(&mut self, old: &Found<'_>, put: &Put<'_>) -> Result<(), Wanting> {
         let (shared, words) = (self.shared, put.words);
         let (old_at, old_words) = (old.at(), old.item.words());
         if words <= old_words {

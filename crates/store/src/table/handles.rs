@@ -203,24 +203,6 @@ impl<D: Design> Table for Owner<D> {
         Some(draft)
     }
 
-    #[inline(always)]
-    fn enter_with<T>(
-        &mut self,
-        keyhash: Keyhash,
-        home: Self::Home,
-        flushes: u64,
-        draft: Option<Draft>,
-        work: impl FnOnce(&mut Writer<'_, D>) -> T,
-    ) -> T {
-        let mut writer = self.enter_at(keyhash, home, flushes);
-        writer.ledger().draft = draft;
-        let done = work(&mut writer);
-        if let Some(draft) = writer.ledger().draft.take() {
-            D::abandon(&mut writer, &draft);
-        }
-        done
-    }
-
     fn reader(&self) -> Option<Self::Reader> {
         D::Access::SHARED_READS.then(|| Reader {
             shared: self.shared.clone(),

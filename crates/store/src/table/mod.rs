@@ -61,8 +61,8 @@ pub trait Table: Send + Sized + 'static {
     /// Copies a large value to where its item is to lie, while others may use the partition. None
     /// if the value is copied when it is stored, as small ones are, or if `is_wanted`, which is
     /// asked about the partition several times, said no. The key's home is as in
-    /// [`enter_at`](Self::enter_at). A draft has to be passed to [`enter_with`](Self::enter_with),
-    /// also if it is not to be stored: else its place is lost.
+    /// [`enter_at`](Self::enter_at). A draft has to be passed to [`TableWriter::bring`], also if it
+    /// is not to be stored: else its place is lost.
     fn draft(
         &mut self,
         home: Self::Home,
@@ -70,18 +70,6 @@ pub trait Table: Send + Sized + 'static {
         large: &Large<'_>,
         is_wanted: impl FnMut(&Self::Writer<'_>) -> bool,
     ) -> Option<Draft>;
-
-    /// [`enter_at`](Self::enter_at), where `work` may store the value of a draft. It has to be
-    /// stored from the memory that the draft was made from, unchanged, as the value's first part
-    /// with no second one.
-    fn enter_with<T>(
-        &mut self,
-        keyhash: Keyhash,
-        home: Self::Home,
-        flushes: u64,
-        draft: Option<Draft>,
-        work: impl FnOnce(&mut Self::Writer<'_>) -> T,
-    ) -> T;
 
     /// A handle for reading beside the writer, if the access mode allows that.
     fn reader(&self) -> Option<Self::Reader>;
@@ -149,6 +137,11 @@ pub enum Absence {
 
 /// A writer at work: requests are executed on this. An item that has expired is not there.
 pub trait TableWriter {
+    /// Brings a draft, whose value may be stored from now on. It has to be stored from the memory
+    /// that the draft was made from, unchanged, as the value's first part with no second one.
+    /// `None` gives up a draft that was brought and not stored; it has to follow.
+    fn bring(&mut self, draft: Option<Draft>);
+
     /// Takes the CAS uniques of items that are stored from now on from `sequence`.
     fn draw_cas_from(&mut self, sequence: CasSequence);
 

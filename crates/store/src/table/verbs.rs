@@ -2,7 +2,7 @@
 
 use super::handles::{Design, EntryOf, SlotOf};
 use super::shared::{Chain, Fetched, Heap, Index};
-use super::{Absence, Found, Stored, TableWriter, Writer, expired};
+use super::{Absence, Draft, Found, Stored, TableWriter, Writer, expired};
 use crate::access::Access;
 use crate::heap::{
     CasSequence, History, Item, ItemAtRest, Marks, NewItem, Put, can_amend, write_amended,
@@ -10,6 +10,14 @@ use crate::heap::{
 use glimmer_base::{Expiry, Keyhash, Moment};
 
 impl<D: Design> TableWriter for Writer<'_, D> {
+    #[cold]
+    #[inline(never)]
+    fn bring(&mut self, draft: Option<Draft>) {
+        if let Some(draft) = std::mem::replace(&mut self.ledger().draft, draft) {
+            D::abandon(self, &draft);
+        }
+    }
+
     fn draw_cas_from(&mut self, sequence: CasSequence) {
         self.ledger().cas = sequence;
     }

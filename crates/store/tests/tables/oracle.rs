@@ -275,10 +275,12 @@ impl<T: Table> Run<T> {
             history: History::NEW,
         };
         let draft = if drafts { self.draft(n, &value) } else { None };
-        let (now, home, flushes) = (self.now, self.home(n), self.flushes);
-        let stored = (self.owner).enter_with(*keyhash, home, flushes, draft, |writer| {
-            writer.put(*keyhash, &item, now)
-        });
+        let now = self.now;
+        let mut writer = self.enter(n);
+        writer.bring(draft);
+        let stored = writer.put(*keyhash, &item, now);
+        writer.bring(None);
+        drop(writer);
         let cas = match stored {
             Stored::Yes(cas) => cas,
             Stored::OutOfMemory if self.load.loses_nothing => return,
@@ -324,8 +326,9 @@ impl<T: Table> Run<T> {
             return Some(draft);
         }
         // It is not stored after all.
-        let (home, flushes) = (self.home(n), self.flushes);
-        (self.owner).enter_with(*keyhash, home, flushes, Some(draft), |_| ());
+        let mut writer = self.enter(n);
+        writer.bring(Some(draft));
+        writer.bring(None);
         None
     }
 

@@ -107,12 +107,11 @@ impl<T: Table> Hand<'_, T> {
             None
         };
         self.drafts += u64::from(draft.is_some());
-        let stored = {
-            let (owner, home) = (&mut self.owner, T::Home::default());
-            owner.enter_with(*keyhash, home, flushes, draft, |writer| {
-                writer.put(*keyhash, &item, now)
-            })
-        };
+        let mut writer = self.owner.enter(flushes);
+        writer.bring(draft);
+        let stored = writer.put(*keyhash, &item, now);
+        writer.bring(None);
+        drop(writer);
         match stored {
             Stored::Yes(_) => world.acknowledge(n, version),
             Stored::OutOfMemory => {}
