@@ -12,7 +12,10 @@ use glimmer_store::table::{Draft, Large, Table, TableWriter};
 /// Whether a request brings a large value.
 #[inline(always)]
 pub fn is_large(verb: &Verb<'_>) -> bool {
-    value_of(verb).len() >= DRAFT_BYTES_MIN
+    match verb {
+        Verb::Store { value, .. } => value.len() >= DRAFT_BYTES_MIN,
+        _ => value_of(verb).len() >= DRAFT_BYTES_MIN,
+    }
 }
 
 #[inline(always)]

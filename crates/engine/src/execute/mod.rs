@@ -377,30 +377,15 @@ fn execute<T: Table, O: ChangeObserver>(
     };
     let mut writer = owner.enter_at(job.keyhash, place.home, context.flushes);
     if is_large {
+        // Also without a draft, so that none is left from another request.
         writer.bring(draft);
     }
-    let done = carry_out_seen(&mut writer, tap, context, job, out);
-    if is_large {
-        writer.bring(None);
-    }
-    done
-}
-
-/// Executes a request that is more than a read, and tells the observer.
-#[inline(always)]
-fn carry_out_seen<W: TableWriter, O: ChangeObserver>(
-    writer: &mut W,
-    tap: &Tap<O>,
-    context: &mut Context<'_>,
-    job: &Job<'_>,
-    out: &mut Vec<u8>,
-) -> Result<OutcomeKind, Status> {
     if job.copy_max != Job::ANY_SIZE && shows_value(&job.request.verb) {
-        read::check_item(writer, context, job)?;
+        read::check_item(&writer, context, job)?;
     }
-    let mutation = mutate::begin(tap, writer, context, job);
-    let kind = carry_out(writer, context, job, out);
-    mutation.end(writer, context, job, kind);
+    let mutation = mutate::begin(tap, &writer, context, job);
+    let kind = carry_out(&mut writer, context, job, out);
+    mutation.end(&writer, context, job, kind);
     Ok(kind)
 }
 

@@ -79,7 +79,7 @@ impl<A: Access> Writer<'_, A> {
     #[inline(never)]
     pub(super) fn put_drafted(&mut self, put: &Put<'_>) -> bool {
         let shared = self.shared;
-        let is_its = |draft: &mut Draft| draft.is_of(put.keyhash, put.item);
+        let is_its = |draft: &mut Draft| draft.is_of(put);
         let Some(draft) = self.state.ledger.draft.take_if(is_its) else {
             return false;
         };

@@ -102,7 +102,7 @@ impl<A: Access> Writer<'_, A> {
     /// Whether there is a draft of the item at a place that it still has.
     fn is_drafted(&self, put: &Put<'_>) -> bool {
         let draft = self.state.ledger.draft.as_ref();
-        draft.is_some_and(|draft| draft.is_of(put.keyhash, put.item) && self.is_reserved(draft))
+        draft.is_some_and(|draft| draft.is_of(put) && self.is_reserved(draft))
     }
 
     fn is_reserved(&self, draft: &Draft) -> bool {

@@ -21,7 +21,7 @@
 //! its stores (see [`Table::enter_at`](super::Table::enter_at)).
 
 use crate::evict::Budget;
-use crate::heap::{NewItem, draft_layout};
+use crate::heap::{Put, draft_layout};
 use glimmer_base::limits::{DRAFTS_MAX, ROOM_BYTES_PER_HOLD, ROOM_TRIES_FACTOR};
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
 use glimmer_base::sync::{AtomicU64, weakened, yield_now};
@@ -71,9 +71,12 @@ pub struct Draft {
 
 impl Draft {
     /// Whether this is a draft of the item.
-    pub(crate) fn is_of(&self, keyhash: Keyhash, item: &NewItem<'_>) -> bool {
-        let [value, rest] = item.value;
-        self.keyhash == keyhash && self.value == place_of(value) && rest.is_empty()
+    pub(crate) fn is_of(&self, put: &Put<'_>) -> bool {
+        let [value, rest] = put.item.value;
+        self.keyhash == put.keyhash
+            && self.value == place_of(value)
+            && rest.is_empty()
+            && !put.keeps_value()
     }
 }
 

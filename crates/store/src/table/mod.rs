@@ -137,9 +137,10 @@ pub enum Absence {
 
 /// A writer at work: requests are executed on this. An item that has expired is not there.
 pub trait TableWriter {
-    /// Brings a draft, whose value may be stored from now on. It has to be stored from the memory
-    /// that the draft was made from, unchanged, as the value's first part with no second one.
-    /// `None` gives up a draft that was brought and not stored; it has to follow.
+    /// Brings a draft, whose value may be stored from now on, and gives up the one that was brought
+    /// before and not stored. While a draft can be stored, the memory that it was made from does
+    /// not change: who executes requests calls this, with a draft or without, before each request
+    /// with a value of `DRAFT_BYTES_MIN` bytes or more.
     fn bring(&mut self, draft: Option<Draft>);
 
     /// Takes the CAS uniques of items that are stored from now on from `sequence`.
