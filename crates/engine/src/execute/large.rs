@@ -2,7 +2,9 @@
 //! the request takes the partition's lock ([`Table::draft`]).
 
 use super::{Context, meta};
-use crate::job::Job;
+use crate::Partitions;
+use crate::job::{Job, Status};
+use crate::partitions_of::Place;
 use glimmer_base::limits::DRAFT_BYTES_MIN;
 use glimmer_proto::meta::Command;
 use glimmer_proto::request::Condition;
@@ -12,10 +14,7 @@ use glimmer_store::table::{Draft, Large, Table, TableWriter};
 /// Whether a request brings a large value.
 #[inline(always)]
 pub fn is_large(verb: &Verb<'_>) -> bool {
-    match verb {
-        Verb::Store { value, .. } => value.len() >= DRAFT_BYTES_MIN,
-        _ => value_of(verb).len() >= DRAFT_BYTES_MIN,
-    }
+    value_of(verb).len() >= DRAFT_BYTES_MIN
 }
 
 #[inline(always)]
@@ -31,20 +30,20 @@ fn value_of<'a>(verb: &Verb<'a>) -> &'a [u8] {
 #[cold]
 #[inline(never)]
 pub fn draft<T: Table>(
-    owner: &mut T,
-    home: T::Home,
+    partitions: &mut Partitions<T>,
+    place: Place<T::Home>,
     context: &Context<'_>,
     job: &Job<'_>,
-) -> Option<Draft> {
+) -> Result<Option<Draft>, Status> {
+    let owner = partitions.owner(place).ok_or(Status::AskOwner)?;
     let large = Large {
         key: job.request.key,
         keyhash: job.keyhash,
         value: value_of(&job.request.verb),
         now: context.now,
     };
-    owner.draft(home, context.flushes, &large, |writer| {
-        will_store(writer, context, job)
-    })
+    let will_store = |writer: &T::Writer<'_>| will_store(writer, context, job);
+    Ok(owner.draft(place.home, context.flushes, &large, will_store))
 }
 
 /// Whether the request would store its value as a whole if it were executed now. It is a guess:

@@ -48,7 +48,7 @@ use glimmer_store::access::Access;
 use glimmer_store::batches::{Batch, Participant};
 use glimmer_store::heap::History;
 use glimmer_store::removals::Tap;
-use glimmer_store::table::{Table, TableFigures, TableWriter};
+use glimmer_store::table::{Draft, Table, TableFigures, TableWriter};
 use std::sync::Arc;
 
 /// One worker's engine.
@@ -200,7 +200,8 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
             |partitions, at, place, job| {
                 let (out, halt) = (&mut outs[job.out as usize], &mut halted[job.out as usize]);
                 done[at] = unless_halted(halt, out, |out| {
-                    if job.request.has_base64_key() {
+                    let is_large = T::Access::SHARED_WRITES && large::is_large(&job.request.verb);
+                    if is_large || job.request.has_base64_key() {
                         let mut buffer = [0; base64::DECODED_BYTES_MAX];
                         let job = decoded(job, &mut buffer);
                         return execute_apart(
@@ -212,7 +213,7 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
                             out,
                         );
                     }
-                    execute(partitions, place, &self.tap, &mut context, job, out)
+                    execute(partitions, place, &self.tap, &mut context, (job, None), out)
                 });
                 done[at].read_bytes = std::mem::take(&mut context.read_bytes);
             },
@@ -354,30 +355,31 @@ fn execute_apart<T: Table, O: ChangeObserver>(
     job: &Job<'_>,
     out: &mut Vec<u8>,
 ) -> Result<OutcomeKind, Status> {
-    execute(partitions, place, tap, context, job, out)
+    let is_large = T::Access::SHARED_WRITES && large::is_large(&job.request.verb);
+    let draft = match is_large {
+        // Also without a draft, so that none is left from another request.
+        true => Some(large::draft(partitions, place, context, job)?),
+        false => None,
+    };
+    execute(partitions, place, tap, context, (job, draft), out)
 }
 
+/// Executes a job. If there is a draft for it, or may be one from another job, that is brought.
 #[inline(always)]
 fn execute<T: Table, O: ChangeObserver>(
     partitions: &mut Partitions<T>,
     place: Place<T::Home>,
     tap: &Tap<O>,
     context: &mut Context<'_>,
-    job: &Job<'_>,
+    (job, draft): (&Job<'_>, Option<Option<Draft>>),
     out: &mut Vec<u8>,
 ) -> Result<OutcomeKind, Status> {
     if matches!(job.request.verb, Verb::Get) {
         return read::get(partitions.handle(place), place.home, tap, context, job, out);
     }
     let owner = partitions.owner(place).ok_or(Status::AskOwner)?;
-    let is_large = T::Access::SHARED_WRITES && large::is_large(&job.request.verb);
-    let draft = match is_large {
-        true => large::draft(owner, place.home, context, job),
-        false => None,
-    };
     let mut writer = owner.enter_at(job.keyhash, place.home, context.flushes);
-    if is_large {
-        // Also without a draft, so that none is left from another request.
+    if let Some(draft) = draft {
         writer.bring(draft);
     }
     if job.copy_max != Job::ANY_SIZE && shows_value(&job.request.verb) {
