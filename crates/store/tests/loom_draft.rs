@@ -1,6 +1,6 @@
 //! Loom explores drafts of large values in cache mode and store mode: a copy in progress beside
-//! writers that make room, a flush, and readers. See `loom_mica_cache.rs`. What counts as large here
-//! are items of eight words.
+//! writers that make room, a flush, and readers. See `loom_mica_cache.rs`. What counts as large
+//! here are items of eight words.
 #![cfg(loom)]
 
 use glimmer_base::{Expiry, Keyhash, Moment, Seed};
