@@ -122,6 +122,7 @@ impl<D: Design> Table for Owner<D> {
     type Writer<'a> = Writer<'a, D>;
     type Home = HomeIn<D::Heap>;
     type Reader = Reader<D::Heap>;
+    type Prefetcher = Shared<D::Heap>;
     type Parts = Parts<D::Heap, D::State>;
 
     /// # Memory that one writer gives up and another overwrites
@@ -196,19 +197,8 @@ impl<D: Design> Table for Owner<D> {
         self.seat = Seat::new(batches, worker);
     }
 
-    #[inline(always)]
-    fn home(&self, keyhash: Keyhash) -> Self::Home {
-        self.shared.index.home(keyhash)
-    }
-
-    #[inline(always)]
-    fn prefetch_bucket(&self, home: Self::Home) {
-        self.shared.index.prefetch(home);
-    }
-
-    #[inline(always)]
-    fn prefetch_item(&self, home: &mut Self::Home) {
-        self.shared.prefetch_item(home);
+    fn prefetcher(&self) -> Arc<Self::Prefetcher> {
+        self.shared.clone()
     }
 
     fn figures(&self) -> Box<dyn TableFigures> {

@@ -40,7 +40,9 @@ pub trait Table: Send + Sized + 'static {
     /// Where a key's bucket was at a moment.
     type Home: Copy + Default;
     /// The reading side for other cores.
-    type Reader: TableReader<Home = Self::Home>;
+    type Reader: TableReader<Home = Self::Home, Prefetcher = Self::Prefetcher>;
+    /// What fetches buckets and items ahead of their requests.
+    type Prefetcher: Prefetcher<Home = Self::Home>;
     /// The table without its access mode. Tables that differ in nothing else have the same parts.
     type Parts: Send;
 
@@ -80,17 +82,8 @@ pub trait Table: Send + Sized + 'static {
     /// in these batches only.
     fn join(&mut self, batches: &Arc<Batches>, worker: usize);
 
-    /// Where the key's entry can be now. It may be elsewhere in the next moment: the home is good
-    /// for fetching, and for saying where to look first.
-    fn home(&self, keyhash: Keyhash) -> Self::Home;
-
-    /// Fetches a bucket without waiting for it (the pipeline's first stage).
-    fn prefetch_bucket(&self, home: Self::Home);
-
-    /// Fetches the first lines of the items that the key's tag names in its bucket, without waiting
-    /// for them (the pipeline's second stage). The home then carries the slot of the first of them:
-    /// see [`Index`].
-    fn prefetch_item(&self, home: &mut Self::Home);
+    /// What runs the stages before execution.
+    fn prefetcher(&self) -> Arc<Self::Prefetcher>;
 
     /// A way to the partition's figures, for any thread.
     fn figures(&self) -> Box<dyn TableFigures>;
@@ -214,6 +207,8 @@ pub struct Busy;
 pub trait TableReader: Clone + Send {
     /// See [`Table::Home`].
     type Home: Copy + Default;
+    /// See [`Table::Prefetcher`].
+    type Prefetcher: Prefetcher<Home = Self::Home>;
 
     /// Reads an item beside the writer, in a batch of those that the table [waits
     /// for](Table::join). `take` may run several times, each time on what may turn out to be
@@ -280,13 +275,26 @@ pub trait TableReader: Clone + Send {
     /// See [`TableWriter::absence`]. Beside a writer the answer may be wrong.
     fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence;
 
-    /// See [`Table::home`].
+    /// See [`Table::prefetcher`].
+    fn prefetcher(&self) -> Arc<Self::Prefetcher>;
+}
+
+/// Fetches what requests will need from memory, without reading it and without waiting for it. The
+/// same for all that may touch a partition.
+pub trait Prefetcher: Send + Sync {
+    /// See [`Table::Home`].
+    type Home: Copy + Default;
+
+    /// Where the key's entry can be now. It may be elsewhere in the next moment: the home is good
+    /// for fetching, and for saying where to look first.
     fn home(&self, keyhash: Keyhash) -> Self::Home;
 
-    /// See [`Table::prefetch_bucket`].
+    /// Fetches a bucket without waiting for it (the pipeline's first stage).
     fn prefetch_bucket(&self, home: Self::Home);
 
-    /// See [`Table::prefetch_item`].
+    /// Fetches the first lines of the items that the key's tag names in its bucket, without waiting
+    /// for them (the pipeline's second stage). The home then carries the slot of the first of them:
+    /// see [`Index`].
     fn prefetch_item(&self, home: &mut Self::Home);
 }
 

@@ -48,6 +48,7 @@ impl<H: Heap> Clone for Reader<H> {
 
 impl<H: Heap> TableReader for Reader<H> {
     type Home = HomeIn<H>;
+    type Prefetcher = Shared<H>;
 
     #[inline(always)]
     fn read_at<T>(
@@ -86,19 +87,8 @@ impl<H: Heap> TableReader for Reader<H> {
         self.shared.absence(keyhash, key)
     }
 
-    #[inline(always)]
-    fn home(&self, keyhash: Keyhash) -> HomeIn<H> {
-        self.shared.index.home(keyhash)
-    }
-
-    #[inline(always)]
-    fn prefetch_bucket(&self, home: HomeIn<H>) {
-        self.shared.index.prefetch(home);
-    }
-
-    #[inline(always)]
-    fn prefetch_item(&self, home: &mut HomeIn<H>) {
-        self.shared.prefetch_item(home);
+    fn prefetcher(&self) -> Arc<Shared<H>> {
+        self.shared.clone()
     }
 }
 

@@ -1,6 +1,6 @@
 //! What every core may see of a table: an index over a heap.
 
-use super::{Ages, Common, Counts, TableFigures};
+use super::{Ages, Common, Counts, Prefetcher, TableFigures};
 use crate::heap::{CasSequence, Item};
 use crate::memory::Words;
 use glimmer_base::Keyhash;
@@ -197,10 +197,23 @@ impl<H: Heap> Shared<H> {
         let heap = &self.heap;
         heap.is_live(entry).then(|| Item::read(heap.words(entry)))?
     }
+}
 
-    /// See [`Table::prefetch_item`](super::Table::prefetch_item).
+impl<H: Heap> Prefetcher for Shared<H> {
+    type Home = HomeIn<H>;
+
     #[inline(always)]
-    pub(crate) fn prefetch_item(&self, home: &mut HomeIn<H>) {
+    fn home(&self, keyhash: Keyhash) -> HomeIn<H> {
+        self.index.home(keyhash)
+    }
+
+    #[inline(always)]
+    fn prefetch_bucket(&self, home: HomeIn<H>) {
+        self.index.prefetch(home);
+    }
+
+    #[inline(always)]
+    fn prefetch_item(&self, home: &mut HomeIn<H>) {
         self.index.seek(home, |entry| {
             (self.common).prefetch(|word| self.heap.prefetch(entry, word));
         });

@@ -5,7 +5,7 @@ use crate::oracle::SEED;
 use glimmer_base::{Expiry, Keyhash, Moment};
 use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::heap::{Item, NewItem};
-use glimmer_store::table::{Busy, Counts, Stored, Table, TableReader, TableWriter};
+use glimmer_store::table::{Busy, Counts, Prefetcher, Stored, Table, TableReader, TableWriter};
 use std::collections::HashMap;
 
 /// How long an item that expires lasts.
@@ -69,9 +69,10 @@ impl<T: Table> Stage<T> {
 
     /// The stages before execution: where the key's entry is now.
     fn home(&self, number: u32) -> T::Home {
-        let mut home = self.owner.home(keyhash(number));
-        self.owner.prefetch_bucket(home);
-        self.owner.prefetch_item(&mut home);
+        let prefetcher = self.owner.prefetcher();
+        let mut home = prefetcher.home(keyhash(number));
+        prefetcher.prefetch_bucket(home);
+        prefetcher.prefetch_item(&mut home);
         home
     }
 

@@ -11,7 +11,7 @@ use glimmer_store::access::Access;
 use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::table::{Counts, Stored};
-use glimmer_store::table::{Table, TableReader, TableWriter};
+use glimmer_store::table::{Prefetcher, Table, TableReader, TableWriter};
 use rand::rngs::{OsRng, SmallRng};
 use rand::{Rng, SeedableRng, TryRngCore};
 use std::collections::HashMap;
@@ -163,9 +163,10 @@ impl<T: Table> Run<T> {
     /// The stages of the pipeline before execution.
     fn prefetch(&mut self, n: u32) {
         let keyhash = self.keys[n as usize].keyhash;
-        let mut home = self.owner.home(keyhash);
-        self.owner.prefetch_bucket(home);
-        self.owner.prefetch_item(&mut home);
+        let prefetcher = self.owner.prefetcher();
+        let mut home = prefetcher.home(keyhash);
+        prefetcher.prefetch_bucket(home);
+        prefetcher.prefetch_item(&mut home);
         self.carried.insert(n, home);
     }
 
