@@ -31,7 +31,7 @@ pub struct CircularLog {
     /// On lines of its own: the writer changes it, and everything beside it is read by all.
     head: CachePadded<AtomicU64>,
     item_words_max: usize,
-    /// Where the last place begins.
+    /// Where the last place begins: within the memory, or at its end if that is too short.
     last_place: usize,
     /// Words of a place, unless the memory ends before.
     place_words: usize,
@@ -104,7 +104,9 @@ impl CircularLog {
     /// position will do: a racing reader may take one from memory that no longer is an entry.
     #[inline(always)]
     pub fn place(&self, at: usize) -> Words<'_> {
-        let rest = &self.words[at.min(self.last_place)..];
+        let at = at.min(self.last_place);
+        // SAFETY: `last_place` is no more than the length of the memory, and neither changes.
+        let rest = unsafe { self.words.get_unchecked(at..) };
         Words::of(&rest[..self.place_words.min(rest.len())])
     }
 

@@ -227,8 +227,22 @@ impl Header {
         if self.0 & WIDE != 0 {
             place.word(1).load(Relaxed) as u32 as usize
         } else {
-            (self.0 >> 16) as u8 as usize
+            self.short_value_len()
         }
+    }
+
+    /// The value's length in an item that is not wide.
+    #[inline(always)]
+    fn short_value_len(self) -> usize {
+        (self.0 >> 16) as u8 as usize
+    }
+
+    /// Whether this is an item with a key of this length and, beside it, a value of less than 256
+    /// bytes and nothing else: one comparison for most items.
+    #[inline(always)]
+    fn is_plain_with(self, key_len: usize) -> bool {
+        const KEY_LEN: u64 = 0xFF << 8;
+        self.0 & (KEY_LEN | WIDE | FLAGS | EXPIRY | EXTRA) == (key_len as u64) << 8
     }
 
     #[inline(always)]
@@ -278,11 +292,32 @@ impl<'a> Item<'a> {
     pub(crate) fn of_key(place: Words<'a>, key: &[u8]) -> Option<Item<'a>> {
         debug_assert!((1..=KEY_BYTES_MAX).contains(&key.len()));
         let header = Header::read(place);
-        if header.key_len() != key.len() {
-            return None;
-        }
-        let item = Item::with(place, header)?;
+        let item = match header.is_plain_with(key.len()) {
+            true => Item::plain_with(place, header, key.len())?,
+            false if header.key_len() == key.len() => Item::with(place, header)?,
+            false => return None,
+        };
         item.key_words_are(key).then_some(item)
+    }
+
+    /// [`with`](Self::with) for an item that [is plain](Header::is_plain_with).
+    #[inline(always)]
+    fn plain_with(place: Words<'a>, header: Header, key_len: usize) -> Option<Item<'a>> {
+        let value_len = header.short_value_len();
+        let words = words_of(8 + key_len + value_len);
+        let layout = Layout {
+            key_len,
+            value_len,
+            flags: false,
+            expiry: false,
+            extra: false,
+        };
+        (words <= place.len()).then_some(Item {
+            place,
+            header,
+            layout,
+            words,
+        })
     }
 
     #[inline(always)]

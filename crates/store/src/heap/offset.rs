@@ -138,7 +138,7 @@ impl Geometry {
     /// once live and are not older than [`laps`](Self::laps) - 1 laps.
     #[inline(always)]
     pub fn is_live(self, offset: Offset, head: Offset) -> bool {
-        (offset.0.wrapping_sub(head.0) & self.mask) >> self.position_bits == 0
+        offset.0.wrapping_sub(head.0) & self.mask <= self.position_mask
     }
 
     /// Words from `head` on to `offset`, which is live or the tail.
