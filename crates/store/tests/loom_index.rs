@@ -254,7 +254,7 @@ fn marking_reader(
         if let Some(found) = found {
             let (slot, seen) = found.expect("the entry is never absent");
             assert!(seen.same_item(wanted));
-            index.count_read(slot, seen, 0);
+            index.count_read(index.cell(slot), seen, 0);
         }
     })
 }

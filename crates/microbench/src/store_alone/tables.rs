@@ -301,7 +301,7 @@ fn get<T: Table, const K: usize, const V: usize>(
     let owner = partitions
         .owner(place)
         .expect("lists hold only reads that a worker may do");
-    (owner.enter_at(keyhash, place.home, 0)).read(keyhash, &key, NOW, bytes)
+    owner.read_at((keyhash, place.home), &key, NOW, 0, |item| bytes(item))
 }
 
 #[inline(always)]

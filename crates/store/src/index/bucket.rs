@@ -148,14 +148,6 @@ impl Bucket {
         self.entries[at].store(entry.raw(), Relaxed);
     }
 
-    /// Changes an entry if that is `wanted`, as [`set_entry`](Bucket::set_entry). Where some
-    /// entries have been read and others not, no branch could be foreseen: what is not wanted is
-    /// stored where no thread looks.
-    #[inline(always)]
-    pub fn set_entry_if(&self, wanted: bool, at: usize, entry: Entry) {
-        super::store_if(wanted, &self.entries[at], entry.raw());
-    }
-
     /// The first `count` entries, in order.
     #[inline(always)]
     pub fn entries(&self, count: usize) -> impl Iterator<Item = Entry> + '_ {

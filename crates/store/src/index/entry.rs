@@ -13,6 +13,8 @@
 //! dirties at most the bucket, at most three times. Zero is the empty entry: no tag is zero.
 
 use crate::heap::Offset;
+use glimmer_base::sync::AtomicU64;
+use glimmer_base::sync::Ordering::Relaxed;
 
 /// Which of a partition's logs an item lies in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +59,12 @@ impl Entry {
     #[inline(always)]
     pub fn from_raw(raw: u64) -> Entry {
         Entry(raw)
+    }
+
+    /// What lies in a bucket's cell now.
+    #[inline(always)]
+    pub fn in_cell(cell: &AtomicU64) -> Entry {
+        Entry(cell.load(Relaxed))
     }
 
     /// Whether there is no item.

@@ -79,6 +79,11 @@ impl Heap for Logs {
         self.rule.reads_counted
     }
 
+    #[inline(always)]
+    fn moves_what_is_read(&self) -> bool {
+        self.rule.reinsertion_threshold.is_some()
+    }
+
     fn ages(&self) -> Ages {
         self.ages.get()
     }

@@ -270,11 +270,12 @@ impl<A: Access> Writer<'_, A> {
             return;
         };
         let words = item.words();
+        let cell = shared.index.cell(slot);
         // The item itself may be next at the head when room is made; counted as read, it is kept
         // there, and there is nothing left to do here.
         shared
             .index
-            .count_read(slot, entry, shared.heap.rule.reads_counted);
+            .count_read(cell, entry, shared.heap.rule.reads_counted);
         let tail = self.claim(id, words as u64, now);
         let still_there = shared.index.get(slot).same_item(entry) && log.is_live(entry.offset());
         if still_there {

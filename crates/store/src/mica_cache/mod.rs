@@ -134,15 +134,13 @@ impl<A: Access> Design for MicaCache<A> {
         writer.put_as(put).then_some(Stored::Yes(put.cas))
     }
 
-    #[inline(always)]
-    fn count_read(
+    fn count_read_or_move(
         writer: &mut Writer<'_, A>,
         keyhash: Keyhash,
-        slot: Slot,
-        entry: Entry,
+        named: (Slot, Entry),
         now: Moment,
     ) {
-        writer.count_read(keyhash, slot, entry, now);
+        writer.count_read_or_reinsert(keyhash, named, now);
     }
 
     fn stored_s(writer: &Writer<'_, A>, found: &Found<'_>) -> Option<u32> {

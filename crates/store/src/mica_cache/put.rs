@@ -134,11 +134,11 @@ impl<A: Access> Writer<'_, A> {
             }
             // Readers may have counted since.
             let entry = match A::SHARED_READS {
-                true => index.get(found.slot),
+                true => Entry::in_cell(found.cell),
                 false => found.entry,
             };
             let over = entry.written_over(self.shared.heap.rule.reads_counted);
-            index.set_changed(found.slot, entry, over);
+            index.set_changed(found.cell, entry, over);
         });
         let counters = &self.shared.common.counters;
         counters.in_place_updates.add(1);

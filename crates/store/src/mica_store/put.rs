@@ -63,8 +63,8 @@ impl<A: Access> Writer<'_, A> {
             shared.index.change(old.lock, A::SHARED_READS, || {
                 write_over(old.item.place(), put, &old.item);
                 // Whether the old item was fetched says nothing about the new one.
-                let entry = shared.index.get(old.slot);
-                (shared.index).set_changed(old.slot, entry, shared.entry(old_at, put));
+                let entry = Entry::in_cell(old.cell);
+                (shared.index).set_changed(old.cell, entry, shared.entry(old_at, put));
             });
             if words < old_words {
                 let fits = &mut self.state.fits;

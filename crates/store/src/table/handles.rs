@@ -2,10 +2,11 @@
 //! is.
 
 use super::shared::{EntryIn, Heap, HomeIn, Index, Ledger, LockIn, Shared, SlotIn, State};
-use super::{Found, Reader, Stored, Table, TableFigures};
+use super::verbs::note_read;
+use super::{Found, Reader, Stored, Table, TableFigures, expired};
 use crate::access::{Access, Gate};
 use crate::batches::{Batches, Seat};
-use crate::heap::Put;
+use crate::heap::{ItemAtRest, Put};
 use crate::removals::{RemovalObserver, Tap};
 use glimmer_base::sync::Ordering::Release;
 use glimmer_base::sync::{Arc, fence, weakened};
@@ -28,16 +29,14 @@ pub trait Design: Sized + 'static {
     /// leave to make room.
     fn store(writer: &mut Writer<'_, Self>, put: &Put<'_>) -> Option<Stored>;
 
-    /// Lets the eviction rule know that the writer has read an item.
-    #[inline(always)]
-    fn count_read(
-        writer: &mut Writer<'_, Self>,
+    /// Lets the eviction rule know that the writer has read an item, where the heap says that this
+    /// may [move](Heap::moves_what_is_read) it.
+    fn count_read_or_move(
+        _writer: &mut Writer<'_, Self>,
         _keyhash: Keyhash,
-        slot: SlotOf<Self>,
-        entry: EntryOf<Self>,
+        _named: (SlotOf<Self>, EntryOf<Self>),
         _now: Moment,
     ) {
-        writer.note_read(slot, entry);
     }
 
     /// Takes back the memory of an item whose entry has just been cleared.
@@ -64,6 +63,8 @@ pub type LockOf<D> = LockIn<<D as Design>::Heap>;
 
 /// The gate to the state of a table's writer.
 type GateOf<D> = <<D as Design>::Access as Access>::Gate<<D as Design>::State>;
+/// That the gate has been passed.
+type GuardOf<'a, D> = <GateOf<D> as Gate<<D as Design>::State>>::Guard<'a>;
 
 /// The writing side of a table. Under EREW and CREW there is one. Under CRCW each core has one, and
 /// writers exclude one another.
@@ -76,7 +77,7 @@ pub struct Owner<D: Design> {
 /// A writer at work: the owner with its gate passed. Requests are executed on this.
 pub struct Writer<'a, D: Design> {
     pub(crate) shared: &'a Shared<D::Heap>,
-    pub(crate) state: <GateOf<D> as Gate<D::State>>::Guard<'a>,
+    pub(crate) state: GuardOf<'a, D>,
     pub(crate) seat: &'a Seat,
     /// The key that the writer has entered for, and where its entry could be not long ago.
     lead: (Keyhash, HomeIn<D::Heap>),
@@ -98,6 +99,44 @@ impl<D: Design> Owner<D> {
             seat: Seat::alone(),
         }
     }
+}
+
+/// Passes the gate of a table, at a time when `flushes` flushes were due.
+#[inline(always)]
+fn pass<'a, D: Design>(
+    shared: &'a Shared<D::Heap>,
+    gate: &'a mut GateOf<D>,
+    seat: &'a Seat,
+    flushes: u64,
+) -> GuardOf<'a, D> {
+    let guard = gate.enter();
+    if D::Access::SHARED_WRITES && !weakened("enter_release_fence") {
+        fence(Release);
+    }
+    // Another writer may know of more flushes. What it has stored since then stays.
+    match shared.common.flushes.get() < flushes {
+        true => catch_up::<D>(shared, guard, seat, flushes),
+        false => guard,
+    }
+}
+
+/// Carries out flushes, once the gate has been passed.
+#[cold]
+#[inline(never)]
+fn catch_up<'a, D: Design>(
+    shared: &'a Shared<D::Heap>,
+    state: GuardOf<'a, D>,
+    seat: &'a Seat,
+    flushes: u64,
+) -> GuardOf<'a, D> {
+    let mut writer = Writer {
+        shared,
+        state,
+        seat,
+        lead: (Keyhash(0), HomeIn::<D::Heap>::default()),
+    };
+    D::flush(&mut writer, flushes);
+    writer.state
 }
 
 impl<D: Design> Writer<'_, D> {
@@ -140,21 +179,46 @@ impl<D: Design> Table for Owner<D> {
     /// that others have given up.
     #[inline(always)]
     fn enter_at(&mut self, keyhash: Keyhash, home: Self::Home, flushes: u64) -> Writer<'_, D> {
-        let shared = &*self.shared;
-        let mut writer = Writer {
-            shared,
-            state: self.gate.enter(),
+        Writer {
+            shared: &self.shared,
+            state: pass::<D>(&self.shared, &mut self.gate, &self.seat, flushes),
             seat: &self.seat,
             lead: (keyhash, home),
-        };
-        if D::Access::SHARED_WRITES && !weakened("enter_release_fence") {
-            fence(Release);
         }
-        // Another writer may know of more flushes. What it has stored since then stays.
-        if shared.common.flushes.get() < flushes {
-            D::flush(&mut writer, flushes);
+    }
+
+    /// Only a rule that moves what is read needs a [`Writer`], which would lie in memory.
+    #[inline(always)]
+    fn read_at<T>(
+        &mut self,
+        (keyhash, home): (Keyhash, Self::Home),
+        key: &[u8],
+        now: Moment,
+        flushes: u64,
+        take: impl FnOnce(&ItemAtRest<'_>) -> T,
+    ) -> Option<T> {
+        let shared = &*self.shared;
+        let state = pass::<D>(shared, &mut self.gate, &self.seat, flushes);
+        let home = shared.index.home_again(home, keyhash);
+        let found = shared.find(home, keyhash, key)?;
+        if expired(&found.item, now) {
+            return None;
         }
-        writer
+        // SAFETY: the gate lets one in at a time, and `state` shows that this one has passed it.
+        // Nothing is written before `take` has returned.
+        let taken = take(&unsafe { ItemAtRest::new(found.item) });
+        if shared.heap.moves_what_is_read() {
+            let mut writer = Writer {
+                shared,
+                state,
+                seat: &self.seat,
+                lead: (keyhash, home),
+            };
+            D::count_read_or_move(&mut writer, keyhash, (found.slot, found.entry), now);
+        } else {
+            note_read::<D>(shared, found.cell, found.entry);
+        }
+        Some(taken)
     }
 
     fn reader(&self) -> Option<Self::Reader> {

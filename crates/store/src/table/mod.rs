@@ -27,6 +27,7 @@ pub use figures::{Ages, Counts};
 pub use handles::{Design, Owner, Parts, Writer};
 pub use read::{Found, Reader};
 pub use shared::{Chain, Fetched, Heap, Index, Ledger, Shared, State};
+pub(crate) use verbs::note_read;
 
 /// The writing side of one partition. One thread at a time has it; where all may write, each has
 /// one of its own and writers exclude one another.
@@ -56,6 +57,16 @@ pub trait Table: Send + Sized + 'static {
     /// [`enter`](Self::enter) for a key whose home was this one not long ago, or the default for
     /// none. What is done with the key begins there, if it still is the key's home.
     fn enter_at(&mut self, keyhash: Keyhash, home: Self::Home, flushes: u64) -> Self::Writer<'_>;
+
+    /// [`enter_at`](Self::enter_at) for nothing but a [read](TableWriter::read_at_rest).
+    fn read_at<T>(
+        &mut self,
+        at: (Keyhash, Self::Home),
+        key: &[u8],
+        now: Moment,
+        flushes: u64,
+        take: impl FnOnce(&ItemAtRest<'_>) -> T,
+    ) -> Option<T>;
 
     /// A handle for reading beside the writer, if the access mode allows that.
     fn reader(&self) -> Option<Self::Reader>;

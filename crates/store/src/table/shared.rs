@@ -68,6 +68,11 @@ pub trait Index: Send + Sync + 'static {
     type Lock: Copy;
     /// Where an entry stands.
     type Slot: Copy;
+    /// An entry's memory: what a slot stands for, worked out once for all who look at the entry or
+    /// change it.
+    type Cell<'a>: Copy
+    where
+        Self: 'a;
     /// An entry, which names an item.
     type Entry: Fetched;
 
@@ -85,8 +90,11 @@ pub trait Index: Send + Sync + 'static {
     /// carries the slot of the first of them.
     fn seek(&self, home: &mut Self::Home, meet: impl FnMut(Self::Entry));
 
-    /// The entry in the slot that a home carries, if it bears the key's tag.
-    fn carried(&self, home: Self::Home, keyhash: Keyhash) -> Option<Named<Self>>;
+    /// The entry in the slot that a home carries, with its memory, if it bears the key's tag.
+    fn carried(&self, home: Self::Home, keyhash: Keyhash) -> Option<(Named<Self>, Self::Cell<'_>)>;
+
+    /// The memory of a slot's entry.
+    fn cell(&self, slot: Self::Slot) -> Self::Cell<'_>;
 
     /// One optimistic try to read something in a key's home, given where that was not long ago:
     /// none if the entries there, or where they are, have changed meanwhile; then `read` may have
@@ -112,10 +120,10 @@ pub trait Index: Send + Sync + 'static {
 
     /// Notes a read in an entry and counts up to `most`, unless the entry has changed. Any thread
     /// may do this in the batch in which it has found the entry.
-    fn count_read(&self, slot: Self::Slot, entry: Self::Entry, most: u8);
+    fn count_read(&self, cell: Self::Cell<'_>, entry: Self::Entry, most: u8);
 
     /// The same for a writer beside which no other thread reads.
-    fn count_read_alone(&self, slot: Self::Slot, entry: Self::Entry, most: u8);
+    fn count_read_alone(&self, cell: Self::Cell<'_>, entry: Self::Entry, most: u8);
 
     /// The chain with this number, if there is one.
     fn walk(&self, number: usize) -> Option<Chain<Self::Lock, impl Iterator<Item = Named<Self>>>>;
@@ -159,6 +167,12 @@ pub trait Heap: Send + Sync + Sized + 'static {
         0
     }
 
+    /// Whether a read by the writer may put the item elsewhere.
+    #[inline(always)]
+    fn moves_what_is_read(&self) -> bool {
+        false
+    }
+
     /// See [`TableFigures::ages`].
     fn ages(&self) -> Ages {
         Ages::default()
@@ -177,6 +191,8 @@ pub type HomeIn<H> = <<H as Heap>::Index as Index>::Home;
 pub type LockIn<H> = <<H as Heap>::Index as Index>::Lock;
 /// Where an entry of the index over a heap stands.
 pub type SlotIn<H> = <<H as Heap>::Index as Index>::Slot;
+/// The memory of an entry of the index over a heap.
+pub type CellIn<'a, H> = <<H as Heap>::Index as Index>::Cell<'a>;
 /// An entry of the index over a heap.
 pub type EntryIn<H> = <<H as Heap>::Index as Index>::Entry;
 

@@ -5,6 +5,7 @@ use crate::index::tags::Matches;
 use crate::index::{BUCKET_ENTRIES, Bucket, CHAIN_BUCKETS_MAX, Entry, Slot};
 use crate::table::{Chain, Fetched, Index};
 use glimmer_base::Keyhash;
+use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::Relaxed;
 
 impl Fetched for Entry {
@@ -73,6 +74,7 @@ impl Index for ChainedIndex {
     /// The number of a main bucket: its version covers its chain.
     type Lock = usize;
     type Slot = Slot;
+    type Cell<'a> = &'a AtomicU64;
     type Entry = Entry;
 
     #[inline(always)]
@@ -113,13 +115,19 @@ impl Index for ChainedIndex {
     }
 
     #[inline(always)]
-    fn carried(&self, home: Home, _keyhash: Keyhash) -> Option<(Slot, Entry)> {
+    fn carried(&self, home: Home, _keyhash: Keyhash) -> Option<((Slot, Entry), &AtomicU64)> {
         let slot = Slot {
             bucket: home.bucket(),
             entry: home.place()?,
         };
-        let entry = self.get(slot);
-        (entry.tag() == home.tag()).then_some((slot, entry))
+        let cell = self.cell(slot);
+        let entry = Entry::in_cell(cell);
+        (entry.tag() == home.tag()).then_some(((slot, entry), cell))
+    }
+
+    #[inline(always)]
+    fn cell(&self, slot: Slot) -> &AtomicU64 {
+        self.bucket(slot.bucket).cell(slot.entry)
     }
 
     #[inline(always)]
@@ -167,17 +175,16 @@ impl Index for ChainedIndex {
     /// index by now, its memory is withheld until the batch is over (see
     /// [`Border`](super::Border)).
     #[inline(always)]
-    fn count_read(&self, slot: Slot, seen: Entry, most: u8) {
+    fn count_read(&self, cell: &AtomicU64, seen: Entry, most: u8) {
         let read = seen.read_again(most);
         if read != seen {
-            let cell = self.bucket(slot.bucket).cell(slot.entry);
             let _ = cell.compare_exchange(seen.raw(), read.raw(), Relaxed, Relaxed);
         }
     }
 
     #[inline(always)]
-    fn count_read_alone(&self, slot: Slot, seen: Entry, most: u8) {
-        self.set_changed(slot, seen, seen.read_again(most));
+    fn count_read_alone(&self, cell: &AtomicU64, seen: Entry, most: u8) {
+        self.set_changed(cell, seen, seen.read_again(most));
     }
 
     fn walk(&self, number: usize) -> Option<Chain<usize, impl Iterator<Item = (Slot, Entry)>>> {

@@ -41,7 +41,8 @@ pub use lookup::Home;
 pub use spares::FreeList;
 
 use super::{
-    BUCKET_ENTRIES, BUCKETS_MAX, Bucket, CHAIN_BUCKETS_MAX, Entry, SPARE_ENTRIES, SPARE_WORDS, Slot,
+    BUCKET_ENTRIES, BUCKETS_MAX, Bucket, CHAIN_BUCKETS_MAX, Entry, SPARE_ENTRIES, SPARE_WORDS,
+    Slot, store_if,
 };
 use crate::memory::ZeroedSlice;
 use crate::table::Index;
@@ -102,6 +103,8 @@ pub struct ChainedIndex {
     /// Spare buckets to a main one, in 2^32nds.
     spare_share: u64,
     shape: CachePadded<AtomicU64>,
+    /// What is not to be stored is stored here.
+    nowhere: CachePadded<AtomicU64>,
 }
 
 impl ChainedIndex {
@@ -123,6 +126,7 @@ impl ChainedIndex {
             roots,
             spare_share: ((spares.min(mains) as u64) << 32).div_ceil(mains as u64),
             shape: CachePadded::new(AtomicU64::new(roots as u64)),
+            nowhere: CachePadded::new(AtomicU64::new(0)),
         };
         assert!(index.lines() <= BUCKETS_MAX);
         assert!(roots >= 1 && index.number_of(roots) <= index.lines());
@@ -324,12 +328,12 @@ impl ChainedIndex {
         self.bucket(slot.bucket).entry(slot.entry)
     }
 
-    /// Changes the entry in a slot from `old`, if the new one differs, under the same rule as
-    /// [`set`](Self::set).
+    /// Changes the entry in a cell from `old`, if the new one differs, under the same rule as
+    /// [`set`](Self::set). Where some entries have been read and others not, no branch could be
+    /// foreseen.
     #[inline(always)]
-    pub fn set_changed(&self, slot: Slot, old: Entry, new: Entry) {
-        self.bucket(slot.bucket)
-            .set_entry_if(new != old, slot.entry, new);
+    pub fn set_changed(&self, cell: &AtomicU64, old: Entry, new: Entry) {
+        store_if(new != old, cell, new.raw(), &self.nowhere);
     }
 
     /// Changes an entry, as [`Bucket::set_entry`].
