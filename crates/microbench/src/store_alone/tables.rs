@@ -13,7 +13,7 @@ use glimmer_store::{
     memory::PagePolicy,
     mica_cache::Owner,
     mica_store,
-    table::{Table, TableFigures, TableReader, TableWriter},
+    table::{Table, TableFigures, TableReader},
 };
 
 use super::{
@@ -186,7 +186,6 @@ fn team<T: Table, X, const K: usize, const V: usize>(
             partitions,
             participant,
             figures: Vec::new(),
-            scratch: Vec::with_capacity(V),
         })
         .collect();
     let share = Share {
@@ -206,7 +205,6 @@ struct Ourselves<T: Table, const K: usize, const V: usize> {
     participant: Participant,
     /// Statistics of all partitions, kept by the first worker.
     figures: Vec<Box<dyn TableFigures>>,
-    scratch: Vec<u8>,
 }
 
 impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
@@ -218,7 +216,6 @@ impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
         }
         let hashed = &hashed[..batch.len()];
         let (mut found, mut wrong, mut reads) = (0, 0, 0);
-        let scratch = &mut self.scratch;
         let reading = T::Access::SHARED_READS.then(|| self.participant.begin());
         staged(
             &mut self.partitions,
@@ -229,7 +226,7 @@ impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
                 let number = operation.number();
                 if !operation.writes() {
                     reads += 1;
-                    match get::<T, K, V>(partitions, &reading, place, keyhash, number, scratch) {
+                    match get::<T, K, V>(partitions, &reading, place, keyhash, number) {
                         Some(value) => {
                             found += 1;
                             wrong += u64::from(!items::is_value(&value, number));
@@ -272,7 +269,7 @@ fn put<T: Table, const K: usize, const V: usize>(
     let owner = partitions
         .owner(place)
         .expect("lists hold only writes that a worker may do");
-    (owner.enter_at(keyhash, place.home, 0)).put(keyhash, &item, NOW);
+    owner.put_at((keyhash, place.home), &item, NOW, 0);
 }
 
 /// Reads the value as the engine does: concurrently with the writer if the access mode has readers,
@@ -284,11 +281,10 @@ fn get<T: Table, const K: usize, const V: usize>(
     place: Place<T::Home>,
     keyhash: Keyhash,
     number: u32,
-    scratch: &mut Vec<u8>,
 ) -> Option<[u8; V]> {
     let key = key::<K>(number);
     // A value of a different length is not one of our values, and counts as wrong.
-    let mut bytes = |item: &Item<'_>| copy::<V>(item, scratch).unwrap_or([0xFF; V]);
+    let mut bytes = |item: &Item<'_>| item.value().array().unwrap_or([0xFF; V]);
     if let (Some(reader), Some(batch)) = (partitions.reader(place), reading) {
         // The engine would pass a read that keeps meeting a writer to the owner; here it is
         // retried.
@@ -302,16 +298,6 @@ fn get<T: Table, const K: usize, const V: usize>(
         .owner(place)
         .expect("lists hold only reads that a worker may do");
     owner.read_at((keyhash, place.home), &key, NOW, 0, |item| bytes(item))
-}
-
-#[inline(always)]
-fn copy<const V: usize>(item: &Item<'_>, scratch: &mut Vec<u8>) -> Option<[u8; V]> {
-    if V <= 24 {
-        return item.value().short_bytes(&mut [0; 32])?.try_into().ok();
-    }
-    scratch.clear();
-    item.value().append_to(scratch);
-    scratch.as_slice().try_into().ok()
 }
 
 #[cfg(test)]

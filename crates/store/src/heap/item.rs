@@ -292,12 +292,33 @@ impl<'a> Item<'a> {
     pub(crate) fn of_key(place: Words<'a>, key: &[u8]) -> Option<Item<'a>> {
         debug_assert!((1..=KEY_BYTES_MAX).contains(&key.len()));
         let header = Header::read(place);
-        let item = match header.is_plain_with(key.len()) {
-            true => Item::plain_with(place, header, key.len())?,
-            false if header.key_len() == key.len() => Item::with(place, header)?,
-            false => return None,
-        };
+        if header.is_plain_with(key.len()) {
+            return Item::plain_with_key(place, header, key);
+        }
+        if header.key_len() != key.len() {
+            return None;
+        }
+        let item = Item::with(place, header)?;
         item.key_words_are(key).then_some(item)
+    }
+
+    /// [`of_key`](Self::of_key), if the item has nothing beside a key and a value of less than 256
+    /// bytes.
+    #[inline(always)]
+    pub(crate) fn plain_of_key(place: Words<'a>, key: &[u8]) -> Option<Item<'a>> {
+        let header = Header::read(place);
+        match header.is_plain_with(key.len()) {
+            true => Item::plain_with_key(place, header, key),
+            false => None,
+        }
+    }
+
+    /// [`of_key`](Self::of_key) for an item that [is plain](Header::is_plain_with) and has a key
+    /// of the same length. The key begins at word 1, which is said here once more for the compiler.
+    #[inline(always)]
+    fn plain_with_key(place: Words<'a>, header: Header, key: &[u8]) -> Option<Item<'a>> {
+        let item = Item::plain_with(place, header, key.len())?;
+        key_is_at(place, 1, key).then_some(item)
     }
 
     /// [`with`](Self::with) for an item that [is plain](Header::is_plain_with).
@@ -353,17 +374,7 @@ impl<'a> Item<'a> {
     /// Whether the item's key, which is as long, is this one.
     #[inline(always)]
     fn key_words_are(&self, key: &[u8]) -> bool {
-        let first = self.layout.key_at() / 8;
-        let (words, rest) = key.as_chunks::<8>();
-        let stored = self.place.range(first, words_of(key.len()));
-        let (whole, last) = stored.split_at(words.len());
-        let is_same = |(stored, word): (&AtomicU64, &[u8; 8])| {
-            stored.load(Relaxed) == u64::from_le_bytes(*word)
-        };
-        whole.iter().zip(words).all(is_same)
-            && last.first().is_none_or(|last| {
-                (last.load(Relaxed) ^ partial_word(rest)) << (64 - 8 * rest.len()) == 0
-            })
+        key_is_at(self.place, self.layout.key_at() / 8, key)
     }
 
     /// Copies the key into `buffer` and gives the filled part back.
@@ -461,6 +472,20 @@ impl<'a> Item<'a> {
     }
 }
 
+/// Whether the bytes from a word on are this key.
+#[inline(always)]
+fn key_is_at(place: Words<'_>, first: usize, key: &[u8]) -> bool {
+    let (words, rest) = key.as_chunks::<8>();
+    let stored = place.range(first, words_of(key.len()));
+    let (whole, last) = stored.split_at(words.len());
+    let is_same =
+        |(stored, word): (&AtomicU64, &[u8; 8])| stored.load(Relaxed) == u64::from_le_bytes(*word);
+    whole.iter().zip(words).all(is_same)
+        && last.first().is_none_or(|last| {
+            (last.load(Relaxed) ^ partial_word(rest)) << (64 - 8 * rest.len()) == 0
+        })
+}
+
 /// A value where it lies in a heap.
 #[derive(Clone, Copy)]
 pub struct Value<'a> {
@@ -535,6 +560,31 @@ impl<'a> Value<'a> {
         let count = words_of(skip + self.len);
         let words = self.place.range(self.first_byte / 8, count);
         (skip, &words[0], &words[1..])
+    }
+
+    /// A value of `N` bytes, a number of whole words that the compiler knows.
+    #[inline(always)]
+    pub fn array<const N: usize>(&self) -> Option<[u8; N]> {
+        const { assert!(N >= 8 && N.is_multiple_of(8), "whole words") };
+        if self.len != N {
+            return None;
+        }
+        let (first, skip) = (self.first_byte / 8, self.first_byte % 8);
+        let mut bytes = [0; N];
+        let (space, _) = bytes.as_chunks_mut::<8>();
+        if skip == 0 {
+            for (space, word) in space.iter_mut().zip(self.place.range(first, N / 8)) {
+                *space = word.load(Relaxed).to_le_bytes();
+            }
+        } else {
+            let words = self.place.range(first, N / 8 + 1);
+            for (space, pair) in space.iter_mut().zip(words.windows(2)) {
+                let low = pair[0].load(Relaxed) >> (8 * skip);
+                let high = pair[1].load(Relaxed) << (64 - 8 * skip);
+                *space = (low | high).to_le_bytes();
+            }
+        }
+        Some(bytes)
     }
 
     /// The value's bytes, if they are at most 24.

@@ -19,4 +19,6 @@ pub(crate) use item::Header;
 pub use item::{CAS_MAX, History, Item, Layout, Marks, Value};
 pub use offset::{Geometry, Offset};
 pub use write::{NewItem, Put};
-pub(crate) use write::{can_amend, write_amended, write_filler, write_item, write_over};
+pub(crate) use write::{
+    can_amend, write_amended, write_filler, write_item, write_over, write_value_over,
+};

@@ -131,7 +131,7 @@ impl Geometry {
     /// Whether two offsets are in one lap.
     #[inline(always)]
     pub fn is_same_lap(self, one: Offset, other: Offset) -> bool {
-        (one.0 ^ other.0) >> self.position_bits == 0
+        one.0 ^ other.0 <= self.position_mask
     }
 
     /// Whether an entry at `offset` has not yet been passed by the head. Only for offsets that were

@@ -1,12 +1,12 @@
 //! The writing side of every table, and a writer at work. A [`Design`] says what kind of table it
 //! is.
 
-use super::shared::{EntryIn, Heap, HomeIn, Index, Ledger, LockIn, Shared, SlotIn, State};
-use super::verbs::note_read;
-use super::{Found, Reader, Stored, Table, TableFigures, expired};
+use super::shared::{CellIn, EntryIn, Heap, HomeIn, Index, Ledger, LockIn, Shared, SlotIn, State};
+use super::verbs::{note_read, write_over};
+use super::{Found, Reader, Stored, Table, TableFigures, TableWriter, expired};
 use crate::access::{Access, Gate};
 use crate::batches::{Batches, Seat};
-use crate::heap::{ItemAtRest, Put};
+use crate::heap::{ItemAtRest, NewItem, Put};
 use crate::removals::{RemovalObserver, Tap};
 use glimmer_base::sync::Ordering::Release;
 use glimmer_base::sync::{Arc, fence, weakened};
@@ -38,6 +38,22 @@ pub trait Design: Sized + 'static {
         _now: Moment,
     ) {
     }
+
+    /// Whether the item of an entry may be written over where it lies by one of the same size.
+    fn may_write_over(
+        shared: &Shared<Self::Heap>,
+        state: &Self::State,
+        entry: EntryOf<Self>,
+    ) -> bool;
+
+    /// An item of this many words was written over by one of the same size: in the midst of the
+    /// change, the entry is to tell so.
+    fn written_over(
+        shared: &Shared<Self::Heap>,
+        state: &mut Self::State,
+        entry: (CellIn<'_, Self::Heap>, EntryOf<Self>),
+        words: usize,
+    );
 
     /// Takes back the memory of an item whose entry has just been cleared.
     fn free(_writer: &mut Writer<'_, Self>, _found: &Found<'_, Self::Heap>) {}
@@ -139,6 +155,13 @@ fn catch_up<'a, D: Design>(
     writer.state
 }
 
+/// Stores an item by a writer that has entered for its key.
+#[inline(never)]
+fn put_apart<D: Design>(mut writer: Writer<'_, D>, item: NewItem<'_>, now: Moment) -> Stored {
+    let (keyhash, _) = writer.lead;
+    writer.put(keyhash, &item, now)
+}
+
 impl<D: Design> Writer<'_, D> {
     #[inline(always)]
     pub(crate) fn ledger(&mut self) -> &mut Ledger {
@@ -219,6 +242,31 @@ impl<D: Design> Table for Owner<D> {
             note_read::<D>(shared, found.cell, found.entry);
         }
         Some(taken)
+    }
+
+    /// Most stores are of values of the same size as the old ones. Only the others need a
+    /// [`Writer`], which would lie in memory.
+    #[inline(always)]
+    fn put_at(
+        &mut self,
+        (keyhash, home): (Keyhash, Self::Home),
+        item: &NewItem<'_>,
+        now: Moment,
+        flushes: u64,
+    ) -> Stored {
+        let shared = &*self.shared;
+        let mut state = pass::<D>(shared, &mut self.gate, &self.seat, flushes);
+        let home = shared.index.home_again(home, keyhash);
+        if let Some(cas) = write_over::<D>(shared, &mut state, (keyhash, home), item) {
+            return Stored::Yes(cas);
+        }
+        let writer: Writer<'_, D> = Writer {
+            shared,
+            state,
+            seat: &self.seat,
+            lead: (keyhash, home),
+        };
+        put_apart::<D>(writer, *item, now)
     }
 
     fn reader(&self) -> Option<Self::Reader> {

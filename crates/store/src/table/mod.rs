@@ -27,7 +27,7 @@ pub use figures::{Ages, Counts};
 pub use handles::{Design, Owner, Parts, Writer};
 pub use read::{Found, Reader};
 pub use shared::{Chain, Fetched, Heap, Index, Ledger, Shared, State};
-pub(crate) use verbs::note_read;
+pub(crate) use verbs::{learn_size, note_read};
 
 /// The writing side of one partition. One thread at a time has it; where all may write, each has
 /// one of its own and writers exclude one another.
@@ -67,6 +67,15 @@ pub trait Table: Send + Sized + 'static {
         flushes: u64,
         take: impl FnOnce(&ItemAtRest<'_>) -> T,
     ) -> Option<T>;
+
+    /// [`enter_at`](Self::enter_at) for nothing but a [store](TableWriter::put).
+    fn put_at(
+        &mut self,
+        at: (Keyhash, Self::Home),
+        item: &NewItem<'_>,
+        now: Moment,
+        flushes: u64,
+    ) -> Stored;
 
     /// A handle for reading beside the writer, if the access mode allows that.
     fn reader(&self) -> Option<Self::Reader>;

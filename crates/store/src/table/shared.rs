@@ -112,8 +112,20 @@ pub trait Index: Send + Sync + 'static {
     /// What covers an entry of a key.
     fn lock(&self, home: Self::Home, slot: Self::Slot) -> Self::Lock;
 
-    /// Runs a change of entries or items that readers are to notice, if there are any (`shared`).
-    fn change<T>(&self, lock: Self::Lock, shared: bool, change: impl FnOnce() -> T) -> T;
+    /// Begins a change of entries or items that readers are to notice, if there are any (`shared`).
+    fn begin_change(&self, lock: Self::Lock, shared: bool);
+
+    /// Ends the change that was begun.
+    fn end_change(&self, lock: Self::Lock, shared: bool);
+
+    /// Runs a change.
+    #[inline(always)]
+    fn change<T>(&self, lock: Self::Lock, shared: bool, change: impl FnOnce() -> T) -> T {
+        self.begin_change(lock, shared);
+        let changed = change();
+        self.end_change(lock, shared);
+        changed
+    }
 
     /// Clears an entry, in the midst of a change.
     fn clear(&self, slot: Self::Slot);

@@ -87,7 +87,8 @@ impl<T: Table> Stage<T> {
             expiry,
             ..NewItem::new(&key, &value)
         };
-        let stored = self.enter(home, number).put(keyhash(number), &item, now);
+        let at = (keyhash(number), home);
+        let stored = self.owner.put_at(at, &item, now, self.flushes);
         match stored {
             Stored::Yes(_) => drop(self.model.insert(number, value)),
             Stored::OutOfMemory => return false,
@@ -119,10 +120,16 @@ impl<T: Table> Stage<T> {
     }
 
     fn read(&mut self, home: T::Home, number: u32) -> Option<Value> {
-        let (key, now) = (key(number), self.now);
+        let (key, now, at) = (key(number), self.now, (keyhash(number), home));
         let writer = self.enter(home, number);
         let found = writer.find(keyhash(number), &key, now);
-        found.as_ref().map(copy)
+        let found = found.as_ref().map(copy);
+        drop(writer);
+        let read = self
+            .owner
+            .read_at(at, &key, now, self.flushes, |item| copy(item));
+        assert_eq!(read, found, "key {number}");
+        found
     }
 
     /// A read beside the writer, where there are such reads.

@@ -208,7 +208,8 @@ impl<T: Table> Run<T> {
                     Err(_) => (self.owner.enter(self.flushes)).read(keyhash, key, now, take),
                 }
             }
-            _ => self.enter(n).read(keyhash, key, now, take),
+            _ if self.rng.random_bool(0.5) => self.enter(n).read(keyhash, key, now, take),
+            _ => (self.owner).read_at((keyhash, home), key, now, self.flushes, |item| take(item)),
         }
     }
 
@@ -242,7 +243,11 @@ impl<T: Table> Run<T> {
         if !self.rng.random_bool(0.2) {
             self.rng.fill(&mut value[..]);
         }
-        let cut = self.rng.random_range(0..=len);
+        // In one part, as most values are, or in two.
+        let cut = match self.rng.random_bool(0.5) {
+            true => len,
+            false => self.rng.random_range(0..=len),
+        };
         let flags = if self.rng.random_bool(0.3) {
             self.rng.random()
         } else {
@@ -266,7 +271,11 @@ impl<T: Table> Run<T> {
             history: History::NEW,
         };
         let now = self.now;
-        let stored = self.enter(n).put(*keyhash, &item, now);
+        let at = (*keyhash, self.home(n));
+        let stored = match self.rng.random_bool(0.5) {
+            true => self.enter(n).put(*keyhash, &item, now),
+            false => self.owner.put_at(at, &item, now, self.flushes),
+        };
         let cas = match stored {
             Stored::Yes(cas) => cas,
             Stored::OutOfMemory if self.load.loses_nothing => return,

@@ -158,12 +158,17 @@ impl Index for ChainedIndex {
     }
 
     #[inline(always)]
-    fn change<T>(&self, home: usize, shared: bool, change: impl FnOnce() -> T) -> T {
-        let main = shared.then(|| self.bucket(home));
-        main.inspect(|main| main.write_begin(true));
-        let changed = change();
-        main.inspect(|main| main.write_end(true));
-        changed
+    fn begin_change(&self, home: usize, shared: bool) {
+        if shared {
+            self.bucket(home).write_begin(true);
+        }
+    }
+
+    #[inline(always)]
+    fn end_change(&self, home: usize, shared: bool) {
+        if shared {
+            self.bucket(home).write_end(true);
+        }
     }
 
     #[inline(always)]

@@ -156,12 +156,17 @@ impl Index for CuckooIndex {
     }
 
     #[inline(always)]
-    fn change<T>(&self, line: usize, shared: bool, change: impl FnOnce() -> T) -> T {
-        let line = shared.then(|| line_at(&self.pool, line));
-        line.inspect(|line| line.write_begin(true));
-        let changed = change();
-        line.inspect(|line| line.write_end(true));
-        changed
+    fn begin_change(&self, line: usize, shared: bool) {
+        if shared {
+            line_at(&self.pool, line).write_begin(true);
+        }
+    }
+
+    #[inline(always)]
+    fn end_change(&self, line: usize, shared: bool) {
+        if shared {
+            line_at(&self.pool, line).write_end(true);
+        }
     }
 
     #[inline(always)]
