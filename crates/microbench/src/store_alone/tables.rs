@@ -215,7 +215,7 @@ impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
             *place = (items::keyhash::<K>(operation.number()), operation);
         }
         let hashed = &hashed[..batch.len()];
-        let (mut found, mut wrong, mut reads) = (0, 0, 0);
+        let (mut found, mut missed, mut wrong) = (0, 0, 0);
         let reading = T::Access::SHARED_READS.then(|| self.participant.begin());
         staged(
             &mut self.partitions,
@@ -224,22 +224,27 @@ impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
             |job| job.0,
             |partitions, _, place, &(keyhash, operation)| {
                 let number = operation.number();
-                if !operation.writes() {
-                    reads += 1;
-                    match get::<T, K, V>(partitions, &reading, place, keyhash, number) {
-                        Some(value) => {
-                            found += 1;
-                            wrong += u64::from(!items::is_value(&value, number));
-                            return;
+                if operation.writes() {
+                    put::<T, K, V>(partitions, place, keyhash, number, version);
+                    return;
+                }
+                match get::<T, K, V>(partitions, &reading, place, keyhash, number) {
+                    Some(value) => {
+                        found += 1;
+                        if !items::is_value(&value, number) {
+                            count(&mut wrong);
                         }
-                        None if !task.fill => return,
-                        None => {}
+                    }
+                    None => {
+                        count(&mut missed);
+                        if task.fill {
+                            refill::<T, K, V>(partitions, number, version);
+                        }
                     }
                 }
-                put::<T, K, V>(partitions, place, keyhash, number, version);
             },
         );
-        tally.reads += reads;
+        tally.reads += found + missed;
         tally.found += found;
         tally.wrong += wrong;
     }
@@ -248,6 +253,26 @@ impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
         let counts = self.figures.iter().map(|figures| figures.counts(0).items);
         Some(counts.sum())
     }
+}
+
+/// Counts what is rare.
+#[cold]
+#[inline(never)]
+fn count(number: &mut u64) {
+    *number += 1;
+}
+
+/// Stores an item that a read did not find.
+#[cold]
+#[inline(never)]
+fn refill<T: Table, const K: usize, const V: usize>(
+    partitions: &mut Partitions<T>,
+    number: u32,
+    version: u32,
+) {
+    let keyhash = items::keyhash::<K>(number);
+    let place = partitions.prefetch_bucket(keyhash, false);
+    put::<T, K, V>(partitions, place, keyhash, number, version);
 }
 
 #[inline(always)]

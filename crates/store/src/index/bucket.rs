@@ -51,11 +51,12 @@ pub const SPARE_ENTRIES: usize = SPARE_WORDS - 1;
 const VERSION: u64 = u32::MAX as u64;
 
 /// Numbers that the buckets of one index have at most: a spare bucket takes one of them, a main one
-/// two. A bucket keeps the number of another one, plus one, in half a word.
-pub const BUCKETS_MAX: usize = u32::MAX as usize;
+/// two. A bucket keeps the number of another one, plus one, in half a word. Three are left over, so
+/// that the number after the last main bucket's and its spare one's is below 2^32 as well.
+pub const BUCKETS_MAX: usize = u32::MAX as usize - 3;
 
 const _: () = assert!(
-    BUCKETS_MAX as u64 == VERSION,
+    BUCKETS_MAX as u64 <= VERSION,
     "the largest number, plus one, fits in the half of the head that the version leaves"
 );
 

@@ -85,6 +85,12 @@ impl Entry {
         Offset::from_raw((self.0 >> 4) & ((1 << Self::OFFSET_BITS) - 1))
     }
 
+    /// The offset with bits of the tag above it, which the arithmetic of a log drops.
+    #[inline(always)]
+    pub fn offset_and_more(self) -> Offset {
+        Offset::from_raw(self.0 >> 4)
+    }
+
     /// The log that the item lies in.
     #[inline(always)]
     pub fn log(self) -> LogId {

@@ -211,10 +211,11 @@ impl<A: Access> Writer<'_, A> {
             Some((found.slot, Some(old_words)))
         });
         let counters = &shared.common.counters;
-        index.change(home.bucket(), A::SHARED_READS, || {
+        let main = index.chain_of(home);
+        index.change(main, A::SHARED_READS, || {
             let slot = match old {
                 Some((slot, _)) => slot,
-                None => self.free_slot(home.bucket(), put.now),
+                None => self.free_slot(main, put.now),
             };
             index.set(slot, new);
         });

@@ -30,7 +30,7 @@ impl<A: Access> Writer<'_, A> {
             Some(found) => self.reclaim_expired(found, put.now),
             None => {}
         }
-        self.insert(home.bucket(), put)
+        self.insert(self.shared.index.chain_of(home), put)
     }
 
     #[inline(never)]

@@ -210,6 +210,6 @@ impl<A: Access> Writer<'_, A> {
         let is_its = |entry| shared.heap.is_live(entry) && Name::of(entry).at == at;
         let found = candidates.find(|&(_, entry)| is_its(entry));
         let (slot, _) = found.expect("an item in use has an entry");
-        (home.bucket(), slot)
+        (shared.index.chain_of(home), slot)
     }
 }

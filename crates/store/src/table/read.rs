@@ -177,18 +177,28 @@ impl<H: Heap> Shared<H> {
         keyhash: Keyhash,
         key: &[u8],
     ) -> Option<Found<'_, H>> {
-        let carried = self.index.carried(home, keyhash);
-        let found = carried.and_then(|(named, cell)| self.named_item(home, named, cell, key));
-        match found {
-            Some(found) => Some(found),
-            None => {
-                let (slot, entry) = self.search(home, keyhash, key)?;
-                self.named_item(home, (slot, entry), self.index.cell(slot), key)
-            }
+        if let Some(found) = self.carried_item(home, keyhash, key) {
+            return Some(found);
         }
+        let (slot, entry) = self.search(home, keyhash, key)?;
+        // A racing reader may meet an entry that was cleared after its tag was compared.
+        if !self.heap.is_live(entry) {
+            return None;
+        }
+        self.named_item(home, (slot, entry), self.index.cell(slot), key)
     }
 
-    /// The item that an entry names, if the entry is live and the item's key is this one.
+    /// The key's item, if the slot that the home carries names it.
+    #[inline(always)]
+    fn carried_item(&self, home: HomeIn<H>, keyhash: Keyhash, key: &[u8]) -> Option<Found<'_, H>> {
+        let (named, cell) = self.index.carried(home, keyhash)?;
+        if !self.heap.is_tagged_live(named.1) {
+            return None;
+        }
+        self.named_item(home, named, cell, key)
+    }
+
+    /// The item that a live entry names, if the item's key is this one.
     #[inline(always)]
     fn named_item<'a>(
         &'a self,
@@ -197,10 +207,6 @@ impl<H: Heap> Shared<H> {
         cell: CellIn<'a, H>,
         key: &[u8],
     ) -> Option<Found<'a, H>> {
-        // A racing reader may meet an entry that was cleared after its tag was compared.
-        if !self.heap.is_live(entry) {
-            return None;
-        }
         let item = Item::of_key(self.heap.words(entry), key)?;
         Some(Found {
             lock: self.index.lock(home, slot),

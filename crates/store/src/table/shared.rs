@@ -159,6 +159,9 @@ pub trait Heap: Send + Sync + Sized + 'static {
     /// Whether an entry names an item: it has one, and that was not evicted or flushed.
     fn is_live(&self, entry: EntryIn<Self>) -> bool;
 
+    /// [`is_live`](Self::is_live) for an entry that bears a key's tag, and so is not empty.
+    fn is_tagged_live(&self, entry: EntryIn<Self>) -> bool;
+
     /// Whether the item of an entry is still there after it was copied: a reader's last look.
     fn is_still_live(&self, entry: EntryIn<Self>) -> bool;
 
