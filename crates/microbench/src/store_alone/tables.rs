@@ -13,7 +13,7 @@ use glimmer_store::{
     memory::PagePolicy,
     mica_cache::Owner,
     mica_store,
-    table::{Table, TableFigures, TableReader},
+    table::{Busy, Table, TableFigures, TableReader},
 };
 
 use super::{
@@ -255,6 +255,25 @@ impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
     }
 }
 
+/// Reads again what a writer has kept from being read. The engine would pass such a read to the
+/// owner; here it is retried.
+#[cold]
+#[inline(never)]
+fn read_again<R: TableReader, const K: usize, const V: usize>(
+    reader: &R,
+    batch: &Batch<'_>,
+    keyhash: Keyhash,
+    number: u32,
+) -> Option<[u8; V]> {
+    let key = key::<K>(number);
+    let bytes = |item: &Item<'_>| item.value().array().unwrap_or([0xFF; V]);
+    loop {
+        if let Ok(read) = reader.read(batch, keyhash, &key, NOW, 0, bytes) {
+            return read;
+        }
+    }
+}
+
 /// Counts what is rare.
 #[cold]
 #[inline(never)]
@@ -309,15 +328,12 @@ fn get<T: Table, const K: usize, const V: usize>(
 ) -> Option<[u8; V]> {
     let key = key::<K>(number);
     // A value of a different length is not one of our values, and counts as wrong.
-    let mut bytes = |item: &Item<'_>| item.value().array().unwrap_or([0xFF; V]);
+    let bytes = |item: &Item<'_>| item.value().array().unwrap_or([0xFF; V]);
     if let (Some(reader), Some(batch)) = (partitions.reader(place), reading) {
-        // The engine would pass a read that keeps meeting a writer to the owner; here it is
-        // retried.
-        loop {
-            if let Ok(read) = reader.read_at(batch, place.home, keyhash, &key, NOW, 0, &mut bytes) {
-                return read;
-            }
-        }
+        return match reader.read_at(batch, place.home, keyhash, &key, NOW, 0, bytes) {
+            Ok(read) => read,
+            Err(Busy) => read_again::<T::Reader, K, V>(reader, batch, keyhash, number),
+        };
     }
     let owner = partitions
         .owner(place)

@@ -75,6 +75,14 @@ impl ChainedIndex {
     pub fn chain_of(&self, home: Home) -> usize {
         self.capacity - 1 - home.line()
     }
+
+    /// The home of a key after the index has changed its shape. Apart, so that no part of it is
+    /// reckoned before it is known to be wanted.
+    #[cold]
+    #[inline(never)]
+    fn home_elsewhere(&self, keyhash: Keyhash) -> Home {
+        self.home(keyhash)
+    }
 }
 
 impl Index for ChainedIndex {
@@ -97,7 +105,7 @@ impl Index for ChainedIndex {
     fn home_again(&self, home: Home, keyhash: Keyhash) -> Home {
         match home.shape == self.shape() {
             true => home,
-            false => self.home(keyhash),
+            false => self.home_elsewhere(keyhash),
         }
     }
 
