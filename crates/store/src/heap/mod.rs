@@ -5,6 +5,7 @@ mod at_rest;
 mod bytes;
 mod cas_sequence;
 mod circular_log;
+mod history;
 mod item;
 mod offset;
 pub mod segregated_fits;
@@ -15,8 +16,9 @@ mod write;
 pub use at_rest::ItemAtRest;
 pub use cas_sequence::CasSequence;
 pub use circular_log::CircularLog;
+pub use history::{CAS_MAX, History, Marks};
 pub(crate) use item::Header;
-pub use item::{CAS_MAX, History, Item, Layout, Marks, Value};
+pub use item::{Item, Layout, Value};
 pub use offset::{Geometry, Offset};
 pub use write::{NewItem, Put};
 pub(crate) use write::{

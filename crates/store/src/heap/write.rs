@@ -2,9 +2,9 @@
 //! stores, so that an optimistic reader may be looking.
 
 use super::bytes;
+use super::history::{CAS_MAX, EXTRA_BYTES, History};
 use super::item::{
-    CAS_MAX, EXPIRY, EXPIRY_BYTES, EXTRA, EXTRA_BYTES, FLAGS, FLAGS_BYTES, History, Item, Layout,
-    WIDE, partial_word, words_of,
+    EXPIRY, EXPIRY_BYTES, EXTRA, FLAGS, FLAGS_BYTES, Item, Layout, WIDE, partial_word, words_of,
 };
 use super::wide;
 use crate::memory::Words;

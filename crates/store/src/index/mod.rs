@@ -29,9 +29,9 @@ pub struct Slot {
     pub entry: usize,
 }
 
-/// Stores a word if that is `wanted`, without a branch: what is not wanted is stored where no thread
-/// looks, so that the line of a word that is left alone stays clean. One thread at a time may do
-/// this with one such place.
+/// Stores a word if that is `wanted`, without a branch: what is not wanted is stored where no
+/// thread looks, so that the line of a word that is left alone stays clean. One thread at a time
+/// may do this with one such place.
 #[inline(always)]
 fn store_if(wanted: bool, cell: &AtomicU64, word: u64, nowhere: &AtomicU64) {
     #[cfg(not(loom))]

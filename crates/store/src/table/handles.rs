@@ -2,11 +2,10 @@
 //! is.
 
 use super::shared::{CellIn, EntryIn, Heap, HomeIn, Index, Ledger, LockIn, Shared, SlotIn, State};
-use super::verbs::{note_read, write_over};
 use super::{Found, Reader, Stored, Table, TableFigures, TableWriter, expired};
 use crate::access::{Access, Gate};
 use crate::batches::{Batches, Seat};
-use crate::heap::{ItemAtRest, NewItem, Put};
+use crate::heap::{Item, ItemAtRest, NewItem, Put, write_value_over};
 use crate::removals::{RemovalObserver, Tap};
 use glimmer_base::sync::Ordering::Release;
 use glimmer_base::sync::{Arc, fence, weakened};
@@ -153,6 +152,55 @@ fn catch_up<'a, D: Design>(
     };
     D::flush(&mut writer, flushes);
     writer.state
+}
+
+/// Notes a read of the writer in the index entry.
+#[inline(always)]
+pub(crate) fn note_read<'a, D: Design>(
+    shared: &'a Shared<D::Heap>,
+    cell: CellIn<'a, D::Heap>,
+    entry: EntryOf<D>,
+) {
+    let (index, most) = (&shared.index, shared.heap.reads_counted());
+    if D::Access::SHARED_READS {
+        index.count_read(cell, entry, most);
+    } else {
+        index.count_read_alone(cell, entry, most);
+    }
+}
+
+/// Stores an item over the old one of its key if both take as much memory and neither has anything
+/// beside a key and a short value, as most stores are. Returns its CAS unique. Only the entry that
+/// the home carries is looked at. The gate has been passed.
+#[inline(always)]
+fn write_over<D: Design>(
+    shared: &Shared<D::Heap>,
+    state: &mut D::State,
+    (keyhash, home): (Keyhash, HomeIn<D::Heap>),
+    item: &NewItem<'_>,
+) -> Option<u64> {
+    let (index, heap) = (&shared.index, &shared.heap);
+    let ((slot, entry), cell) = index.carried(home, keyhash)?;
+    if !heap.is_tagged_live(entry) {
+        return None;
+    }
+    // An item that is plain has no expiry, and one of its size is within the limit.
+    let old = Item::plain_of_key(heap.words(entry), item.key)?;
+    if !item.replaces_plain(&old) || !D::may_write_over(shared, state, entry) {
+        return None;
+    }
+    let cas = match item.history.cas {
+        Some(cas) => cas,
+        None => state.ledger().cas.draw(),
+    };
+    let lock = index.lock(home, slot);
+    index.begin_change(lock, D::Access::SHARED_READS);
+    write_value_over(&old, item, cas);
+    D::written_over(shared, state, (cell, entry), old.words());
+    index.end_change(lock, D::Access::SHARED_READS);
+    shared.common.counters.stored.add(1);
+    shared.common.counters.in_place_updates.add(1);
+    Some(cas)
 }
 
 /// Stores an item by a writer that has entered for its key.

@@ -24,10 +24,11 @@ pub use common::Common;
 pub use config_error::ConfigError;
 pub(crate) use figures::Counters;
 pub use figures::{Ages, Counts};
+pub(crate) use handles::note_read;
 pub use handles::{Design, Owner, Parts, Writer};
 pub use read::{Found, Reader};
 pub use shared::{Chain, Fetched, Heap, Index, Ledger, Shared, State};
-pub(crate) use verbs::{learn_size, note_read};
+pub(crate) use verbs::learn_size;
 
 /// The writing side of one partition. One thread at a time has it; where all may write, each has
 /// one of its own and writers exclude one another.

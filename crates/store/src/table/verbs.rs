@@ -1,12 +1,11 @@
 //! What a writer does with an item, as far as it is the same in every table.
 
-use super::handles::{Design, EntryOf};
-use super::shared::{CellIn, Chain, Fetched, Heap, HomeIn, Index, Shared, State};
+use super::handles::{Design, note_read};
+use super::shared::{Chain, Fetched, Heap, Index};
 use super::{Absence, Common, Found, Ledger, Stored, TableWriter, Writer, expired};
 use crate::access::Access;
 use crate::heap::{
     CasSequence, History, Item, ItemAtRest, Marks, NewItem, Put, can_amend, write_amended,
-    write_value_over,
 };
 use glimmer_base::{Expiry, Keyhash, Moment};
 
@@ -135,55 +134,6 @@ pub(crate) fn learn_size(common: &Common, ledger: &mut Ledger, words: usize) {
     let usual = &mut ledger.usual_words_64;
     *usual = *usual - *usual / 64 + words as u64;
     common.expect_size(*usual / 64);
-}
-
-/// Notes a read of the writer in the index entry.
-#[inline(always)]
-pub(crate) fn note_read<'a, D: Design>(
-    shared: &'a Shared<D::Heap>,
-    cell: CellIn<'a, D::Heap>,
-    entry: EntryOf<D>,
-) {
-    let (index, most) = (&shared.index, shared.heap.reads_counted());
-    if D::Access::SHARED_READS {
-        index.count_read(cell, entry, most);
-    } else {
-        index.count_read_alone(cell, entry, most);
-    }
-}
-
-/// Stores an item over the old one of its key if both take as much memory and neither has anything
-/// beside a key and a short value, as most stores are. Returns its CAS unique. Only the entry that
-/// the home carries is looked at. The gate has been passed.
-#[inline(always)]
-pub(super) fn write_over<D: Design>(
-    shared: &Shared<D::Heap>,
-    state: &mut D::State,
-    (keyhash, home): (Keyhash, HomeIn<D::Heap>),
-    item: &NewItem<'_>,
-) -> Option<u64> {
-    let (index, heap) = (&shared.index, &shared.heap);
-    let ((slot, entry), cell) = index.carried(home, keyhash)?;
-    if !heap.is_tagged_live(entry) {
-        return None;
-    }
-    // An item that is plain has no expiry, and one of its size is within the limit.
-    let old = Item::plain_of_key(heap.words(entry), item.key)?;
-    if !item.replaces_plain(&old) || !D::may_write_over(shared, state, entry) {
-        return None;
-    }
-    let cas = match item.history.cas {
-        Some(cas) => cas,
-        None => state.ledger().cas.draw(),
-    };
-    let lock = index.lock(home, slot);
-    index.begin_change(lock, D::Access::SHARED_READS);
-    write_value_over(&old, item, cas);
-    D::written_over(shared, state, (cell, entry), old.words());
-    index.end_change(lock, D::Access::SHARED_READS);
-    shared.common.counters.stored.add(1);
-    shared.common.counters.in_place_updates.add(1);
-    Some(cas)
 }
 
 impl<'a, D: Design> Writer<'a, D> {
