@@ -1,14 +1,18 @@
 //! The handles through which one worker accesses the partitions.
 
 use glimmer_base::Keyhash;
+use glimmer_base::sync::Arc;
 use glimmer_dispatch::{AccessMode, Layout, PartitionMap};
 use glimmer_store::access::Access;
-use glimmer_store::table::{Table, TableFigures, TableReader};
+use glimmer_store::table::{Prefetcher, Table, TableFigures, TableReader};
 
 /// The handles of one worker: a writer where it may write, a reader where it may read concurrently
 /// with the writer.
 pub struct Partitions<T: Table> {
     handles: Vec<Handle<T>>,
+    /// Of the partitions that the worker may touch. Apart from the handles, which are far larger,
+    /// so that the stages find one by a shift.
+    prefetchers: Vec<Option<Arc<T::Prefetcher>>>,
     map: PartitionMap,
     worker: usize,
 }
@@ -16,6 +20,13 @@ pub struct Partitions<T: Table> {
 pub(crate) struct Handle<T: Table> {
     pub owner: Option<T>,
     pub reader: Option<T::Reader>,
+}
+
+impl<T: Table> Handle<T> {
+    fn prefetcher(&self) -> Option<Arc<T::Prefetcher>> {
+        let reader = || self.reader.as_ref().map(TableReader::prefetcher);
+        self.owner.as_ref().map(Table::prefetcher).or_else(reader)
+    }
 }
 
 /// Where a key belongs: its partition, and where its entry was in there not long ago. Only
@@ -31,6 +42,7 @@ pub struct Place<H> {
 impl<T: Table> Partitions<T> {
     pub(crate) fn new(handles: Vec<Handle<T>>, map: PartitionMap, worker: usize) -> Self {
         Partitions {
+            prefetchers: handles.iter().map(Handle::prefetcher).collect(),
             handles,
             map,
             worker,
@@ -104,28 +116,16 @@ impl<T: Table> Partitions<T> {
     /// and this worker may read it.
     #[inline(always)]
     pub fn prefetch_bucket(&self, keyhash: Keyhash, fetch: bool) -> Place<T::Home> {
-        let partition = keyhash.partition(self.handles.len());
-        let home = match &self.handles[partition] {
-            Handle {
-                owner: Some(owner), ..
-            } => {
-                let home = owner.home(keyhash);
+        let partition = keyhash.partition(self.prefetchers.len());
+        let home = match &self.prefetchers[partition] {
+            Some(prefetcher) => {
+                let home = prefetcher.home(keyhash);
                 if fetch {
-                    owner.prefetch_bucket(home);
+                    prefetcher.prefetch_bucket(home);
                 }
                 home
             }
-            Handle {
-                reader: Some(reader),
-                ..
-            } => {
-                let home = reader.home(keyhash);
-                if fetch {
-                    reader.prefetch_bucket(home);
-                }
-                home
-            }
-            _ => T::Home::default(),
+            None => T::Home::default(),
         };
         Place { partition, home }
     }
@@ -134,15 +134,8 @@ impl<T: Table> Partitions<T> {
     /// the key's tag was met.
     #[inline(always)]
     pub fn prefetch_item(&self, place: &mut Place<T::Home>) {
-        match &self.handles[place.partition] {
-            Handle {
-                owner: Some(owner), ..
-            } => owner.prefetch_item(&mut place.home),
-            Handle {
-                reader: Some(reader),
-                ..
-            } => reader.prefetch_item(&mut place.home),
-            _ => {}
+        if let Some(prefetcher) = &self.prefetchers[place.partition] {
+            prefetcher.prefetch_item(&mut place.home);
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Staged prefetching over a batch (MICA §4.3.2, "Multi-stage prefetching").
 //!
 //! A request touches two distant places in memory: its bucket and its item. Executed one after the
-//! other, each request would wait for both. The pipeline prefetches a request's bucket while it
-//! executes the request [`BUCKET_AHEAD`] places before it, and its item while it executes the one
-//! [`ITEM_AHEAD`] places before it, so that both are in the cache when the request is executed.
+//! other, each request would wait for both. The pipeline takes a batch in groups of [`GROUP`]. It
+//! prefetches the items of a group, then the buckets of the next group, and then executes the
+//! group. So both are in the cache when a request is executed. Each stage is a loop of its own,
+//! which keeps in registers what its steps have in common.
 //!
 //! These stages only prefetch. They hand on the key's partition, where its bucket was, and the slot
 //! in which its tag was met. An earlier request of the batch may have changed all but the first, so
@@ -15,10 +16,9 @@ use crate::partitions_of::Place;
 use glimmer_base::Keyhash;
 use glimmer_store::table::Table;
 
-/// How many requests ahead of execution a bucket is prefetched.
-pub const BUCKET_AHEAD: usize = 16;
-/// How many requests ahead of execution an item is prefetched.
-pub const ITEM_AHEAD: usize = 8;
+/// Requests that pass a stage together: enough to hide the way to memory, and so few that two
+/// groups fit into the nearest cache.
+pub const GROUP: usize = 16;
 
 /// The enabled stages: all of them, unless the effect of one is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,46 +71,29 @@ pub fn staged<T: Prefetch, J>(
     keyhash: impl Fn(&J) -> Keyhash,
     mut execute: impl FnMut(&mut T, usize, T::Place, &J),
 ) {
-    let mut places = [T::Place::default(); PLACES];
-    for at in 0..BUCKET_AHEAD.min(jobs.len()) {
-        fetch_bucket(table, jobs, stages, &keyhash, &mut places, at);
-    }
-    for at in 0..ITEM_AHEAD.min(jobs.len()) {
-        fetch_item(table, stages, &mut places, at);
-    }
-    for (at, job) in jobs.iter().enumerate() {
-        let ahead = at + BUCKET_AHEAD;
-        fetch_bucket(table, jobs, stages, &keyhash, &mut places, ahead);
-        if at + ITEM_AHEAD < jobs.len() {
-            fetch_item(table, stages, &mut places, at + ITEM_AHEAD);
+    let [now, next] = &mut [[T::Place::default(); GROUP]; 2];
+    let (mut now, mut next) = (now, next);
+    let mut groups = jobs.chunks(GROUP);
+    // The group whose buckets were fetched in the round before, and its first job's number.
+    let (mut group, mut first): (&[J], usize) = (&[], 0);
+    loop {
+        if stages.item {
+            for place in &mut now[..group.len()] {
+                table.item(place);
+            }
         }
-        execute(table, at, places[at % PLACES], job);
-    }
-}
-
-/// Places of the jobs that are in the pipeline: a power of two that is larger than
-/// [`BUCKET_AHEAD`], so that the place of the job that is executed is not overwritten before.
-const PLACES: usize = 2 * BUCKET_AHEAD;
-
-/// The first stage of a job, if there is one with this number.
-#[inline(always)]
-fn fetch_bucket<T: Prefetch, J>(
-    table: &T,
-    jobs: &[J],
-    stages: Stages,
-    keyhash: &impl Fn(&J) -> Keyhash,
-    places: &mut [T::Place; PLACES],
-    at: usize,
-) {
-    if let Some(job) = jobs.get(at) {
-        places[at % PLACES] = table.bucket(keyhash(job), stages.bucket);
-    }
-}
-
-/// The second stage of a job.
-#[inline(always)]
-fn fetch_item<T: Prefetch>(table: &T, stages: Stages, places: &mut [T::Place; PLACES], at: usize) {
-    if stages.item {
-        table.item(&mut places[at % PLACES]);
+        let following = groups.next().unwrap_or_default();
+        for (job, place) in following.iter().zip(next.iter_mut()) {
+            *place = table.bucket(keyhash(job), stages.bucket);
+        }
+        for (nth, (job, place)) in group.iter().zip(now.iter()).enumerate() {
+            execute(table, first + nth, *place, job);
+        }
+        if following.is_empty() {
+            return;
+        }
+        first += group.len();
+        group = following;
+        std::mem::swap(&mut now, &mut next);
     }
 }

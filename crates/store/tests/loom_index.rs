@@ -185,7 +185,7 @@ fn entries_are_found_while_their_spare_bucket_leaves_the_index() {
         index.grow(0, &mut spares, |_| true, true).unwrap();
         // The second main bucket is full, and the last spare one is in its chain. Another is free.
         let keyhash = Keyhash(1 << 47 | u64::from(STAYS));
-        let home = index.home(keyhash).bucket();
+        let home = index.chain_of(index.home(keyhash));
         assert_eq!(home, index.main(1), "the keyhash names the second bucket");
         let [free, _, last] = [(); 3].map(|()| spares.take(&index, home).unwrap());
         spares.give_back(&index, free);
@@ -254,7 +254,7 @@ fn marking_reader(
         if let Some(found) = found {
             let (slot, seen) = found.expect("the entry is never absent");
             assert!(seen.same_item(wanted));
-            index.count_read(slot, seen, 0);
+            index.count_read(index.cell(slot), seen, 0);
         }
     })
 }

@@ -15,7 +15,7 @@ use glimmer_store::heap::{History, Item, NewItem};
 use glimmer_store::index::cuckoo::{point, spread};
 use glimmer_store::memc3::{Memc3Config, Owner};
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::table::{Table, TableReader, TableWriter};
+use glimmer_store::table::{Prefetcher, Table, TableReader, TableWriter};
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 use std::sync::Arc;
@@ -315,9 +315,9 @@ fn a_place_from_before_a_split_is_not_believed() {
             put(&mut owner, 0, key(n), 1 + n as u8);
         }
         let moved = some_key(n, true);
-        let before = Table::home(&owner, hash(moved));
+        let before = owner.prefetcher().home(hash(moved));
         put(&mut owner, 0, key(n), 1 + n as u8);
-        assert_ne!(Table::home(&owner, hash(moved)), before);
+        assert_ne!(owner.prefetcher().home(hash(moved)), before);
         let mut writer = owner.enter_at(hash(moved), before, 0);
         let found = writer.read(hash(moved), &moved, NOW, seen);
         assert_whole(&found.expect("the item is in the new segment"));

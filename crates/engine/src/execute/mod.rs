@@ -509,8 +509,8 @@ impl Context<'_> {
         }
     }
 
-    /// The CAS unique that an item gets which is to get this one; none leaves it to the table. Asked
-    /// before the item is stored.
+    /// The CAS unique that an item gets which is to get this one; none leaves it to the table.
+    /// Asked before the item is stored.
     #[inline(always)]
     fn unique(&self, wanted: Option<u64>) -> Option<u64> {
         if wanted.is_some() {

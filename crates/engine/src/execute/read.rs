@@ -79,16 +79,20 @@ pub fn get<T: Table, O: ChangeObserver>(
         }
     }
     let owner = handle.owner.as_mut().ok_or(Status::AskOwner)?;
-    let mut writer = owner.enter_at(job.keyhash, home, context.flushes);
-    let (keyhash, now) = (job.keyhash, context.now);
+    let (keyhash, now, flushes) = (job.keyhash, context.now, context.flushes);
     let is_found_out_later = !T::Access::SHARED_WRITES && job.copy_max >= IN_PLACE_BYTES_MIN as u32;
     if job.copy_max != Job::ANY_SIZE && !is_found_out_later {
         // Before the read, which would count, and might have the table move the item.
+        let writer = owner.enter_at(keyhash, home, flushes);
         check_item(&writer, context, job)?;
     }
     let outlet = &mut *context.outlet;
-    let read = writer.read_at_rest(keyhash, request.key, now, |item| {
-        if !T::Access::SHARED_WRITES && item.value().len() >= IN_PLACE_BYTES_MIN {
+    let read = owner.read_at((keyhash, home), request.key, now, flushes, |item| {
+        if T::Access::SHARED_WRITES {
+            // Another worker may have stored a larger item since.
+            return look(item, job, now, out);
+        }
+        if item.value().len() >= IN_PLACE_BYTES_MIN {
             // By value: an item that is passed by reference is in memory for every read.
             return in_place::look((**item, item.value_bytes()), job, now, outlet, out);
         }
@@ -102,13 +106,15 @@ pub fn get<T: Table, O: ChangeObserver>(
         }
         Some(Look::Not(status)) => Err(status),
         Some(Look::ForWriter) => {
+            let mut writer = owner.enter_at(keyhash, home, flushes);
             let mutation = mutate::begin(tap, &writer, context, job);
             let kind = meta::get(&mut writer, context, job, out);
             mutation.end(&writer, context, job, kind);
             Ok(kind)
         }
         None => {
-            missed(context, writer.absence(job.keyhash, request.key));
+            let writer = owner.enter_at(keyhash, home, flushes);
+            missed(context, writer.absence(keyhash, request.key));
             request.emit::<NoItem>(Outcome::Miss, out);
             Ok(OutcomeKind::Miss)
         }

@@ -13,7 +13,7 @@ use glimmer_store::{
     memory::PagePolicy,
     mica_cache::Owner,
     mica_store,
-    table::{Table, TableFigures, TableReader, TableWriter},
+    table::{Busy, Table, TableFigures, TableReader},
 };
 
 use super::{
@@ -186,7 +186,6 @@ fn team<T: Table, X, const K: usize, const V: usize>(
             partitions,
             participant,
             figures: Vec::new(),
-            scratch: Vec::with_capacity(V),
         })
         .collect();
     let share = Share {
@@ -206,7 +205,6 @@ struct Ourselves<T: Table, const K: usize, const V: usize> {
     participant: Participant,
     /// Statistics of all partitions, kept by the first worker.
     figures: Vec<Box<dyn TableFigures>>,
-    scratch: Vec<u8>,
 }
 
 impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
@@ -217,8 +215,7 @@ impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
             *place = (items::keyhash::<K>(operation.number()), operation);
         }
         let hashed = &hashed[..batch.len()];
-        let (mut found, mut wrong, mut reads) = (0, 0, 0);
-        let scratch = &mut self.scratch;
+        let (mut found, mut missed, mut wrong) = (0, 0, 0);
         let reading = T::Access::SHARED_READS.then(|| self.participant.begin());
         staged(
             &mut self.partitions,
@@ -227,22 +224,27 @@ impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
             |job| job.0,
             |partitions, _, place, &(keyhash, operation)| {
                 let number = operation.number();
-                if !operation.writes() {
-                    reads += 1;
-                    match get::<T, K, V>(partitions, &reading, place, keyhash, number, scratch) {
-                        Some(value) => {
-                            found += 1;
-                            wrong += u64::from(!items::is_value(&value, number));
-                            return;
+                if operation.writes() {
+                    put::<T, K, V>(partitions, place, keyhash, number, version);
+                    return;
+                }
+                match get::<T, K, V>(partitions, &reading, place, keyhash, number) {
+                    Some(value) => {
+                        found += 1;
+                        if !items::is_value(&value, number) {
+                            count(&mut wrong);
                         }
-                        None if !task.fill => return,
-                        None => {}
+                    }
+                    None => {
+                        count(&mut missed);
+                        if task.fill {
+                            refill::<T, K, V>(partitions, number, version);
+                        }
                     }
                 }
-                put::<T, K, V>(partitions, place, keyhash, number, version);
             },
         );
-        tally.reads += reads;
+        tally.reads += found + missed;
         tally.found += found;
         tally.wrong += wrong;
     }
@@ -251,6 +253,45 @@ impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
         let counts = self.figures.iter().map(|figures| figures.counts(0).items);
         Some(counts.sum())
     }
+}
+
+/// Reads again what a writer has kept from being read. The engine would pass such a read to the
+/// owner; here it is retried.
+#[cold]
+#[inline(never)]
+fn read_again<R: TableReader, const K: usize, const V: usize>(
+    reader: &R,
+    batch: &Batch<'_>,
+    keyhash: Keyhash,
+    number: u32,
+) -> Option<[u8; V]> {
+    let key = key::<K>(number);
+    let bytes = |item: &Item<'_>| item.value().array().unwrap_or([0xFF; V]);
+    loop {
+        if let Ok(read) = reader.read(batch, keyhash, &key, NOW, 0, bytes) {
+            return read;
+        }
+    }
+}
+
+/// Counts what is rare.
+#[cold]
+#[inline(never)]
+fn count(number: &mut u64) {
+    *number += 1;
+}
+
+/// Stores an item that a read did not find.
+#[cold]
+#[inline(never)]
+fn refill<T: Table, const K: usize, const V: usize>(
+    partitions: &mut Partitions<T>,
+    number: u32,
+    version: u32,
+) {
+    let keyhash = items::keyhash::<K>(number);
+    let place = partitions.prefetch_bucket(keyhash, false);
+    put::<T, K, V>(partitions, place, keyhash, number, version);
 }
 
 #[inline(always)]
@@ -272,7 +313,7 @@ fn put<T: Table, const K: usize, const V: usize>(
     let owner = partitions
         .owner(place)
         .expect("lists hold only writes that a worker may do");
-    (owner.enter_at(keyhash, place.home, 0)).put(keyhash, &item, NOW);
+    owner.put_at((keyhash, place.home), &item, NOW, 0);
 }
 
 /// Reads the value as the engine does: concurrently with the writer if the access mode has readers,
@@ -284,34 +325,20 @@ fn get<T: Table, const K: usize, const V: usize>(
     place: Place<T::Home>,
     keyhash: Keyhash,
     number: u32,
-    scratch: &mut Vec<u8>,
 ) -> Option<[u8; V]> {
     let key = key::<K>(number);
     // A value of a different length is not one of our values, and counts as wrong.
-    let mut bytes = |item: &Item<'_>| copy::<V>(item, scratch).unwrap_or([0xFF; V]);
+    let bytes = |item: &Item<'_>| item.value().array().unwrap_or([0xFF; V]);
     if let (Some(reader), Some(batch)) = (partitions.reader(place), reading) {
-        // The engine would pass a read that keeps meeting a writer to the owner; here it is
-        // retried.
-        loop {
-            if let Ok(read) = reader.read_at(batch, place.home, keyhash, &key, NOW, 0, &mut bytes) {
-                return read;
-            }
-        }
+        return match reader.read_at(batch, place.home, keyhash, &key, NOW, 0, bytes) {
+            Ok(read) => read,
+            Err(Busy) => read_again::<T::Reader, K, V>(reader, batch, keyhash, number),
+        };
     }
     let owner = partitions
         .owner(place)
         .expect("lists hold only reads that a worker may do");
-    (owner.enter_at(keyhash, place.home, 0)).read(keyhash, &key, NOW, bytes)
-}
-
-#[inline(always)]
-fn copy<const V: usize>(item: &Item<'_>, scratch: &mut Vec<u8>) -> Option<[u8; V]> {
-    if V <= 24 {
-        return item.value().short_bytes(&mut [0; 32])?.try_into().ok();
-    }
-    scratch.clear();
-    item.value().append_to(scratch);
-    scratch.as_slice().try_into().ok()
+    owner.read_at((keyhash, place.home), &key, NOW, 0, |item| bytes(item))
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub struct CircularLog {
     /// On lines of its own: the writer changes it, and everything beside it is read by all.
     head: CachePadded<AtomicU64>,
     item_words_max: usize,
-    /// Where the last place begins.
+    /// Where the last place begins: [`PLACE_WORDS_MIN`] words before the end of the memory.
     last_place: usize,
     /// Words of a place, unless the memory ends before.
     place_words: usize,
@@ -40,14 +40,19 @@ pub struct CircularLog {
 impl CircularLog {
     /// A log at the beginning of `words`, for items of at most `item_words_max` words;
     /// `offset_bits` as in [`Geometry::new`]. How far the log goes is the writer's affair.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer than two words.
     pub fn new(
         words: ZeroedSlice<AtomicU64>,
         item_words_max: usize,
         offset_bits: u32,
     ) -> CircularLog {
+        assert!(words.len() >= PLACE_WORDS_MIN, "the memory holds no item");
         CircularLog {
             geometry: Geometry::new(words.len() as u64, offset_bits),
-            last_place: words.len().saturating_sub(PLACE_WORDS_MIN),
+            last_place: words.len() - PLACE_WORDS_MIN,
             place_words: item_words_max.max(PLACE_WORDS_MIN),
             words,
             head: CachePadded::new(AtomicU64::new(0)),
@@ -104,8 +109,13 @@ impl CircularLog {
     /// position will do: a racing reader may take one from memory that no longer is an entry.
     #[inline(always)]
     pub fn place(&self, at: usize) -> Words<'_> {
-        let rest = &self.words[at.min(self.last_place)..];
-        Words::of(&rest[..self.place_words.min(rest.len())])
+        let at = at.min(self.last_place);
+        // SAFETY: `last_place` is less than the length of the memory, and neither changes.
+        let rest = unsafe { self.words.get_unchecked(at..) };
+        let place = &rest[..self.place_words.min(rest.len())];
+        // SAFETY: from `last_place` on there are as many words, and `place_words` is no less.
+        unsafe { core::hint::assert_unchecked(place.len() >= PLACE_WORDS_MIN) };
+        Words::of(place)
     }
 
     /// Copies `count` words to a position of this log or another whose space is reserved for them.

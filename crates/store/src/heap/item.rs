@@ -25,6 +25,7 @@
 //! item's place, because lengths are read once and clamped, and what it makes of it is thrown away
 //! when validation fails.
 
+use super::history::{ACCESSED_BYTES, CAS_BITS, CAS_HIGH_BYTES, EXTRA_BYTES, History, Marks};
 use super::wide;
 use crate::memory::Words;
 use core::mem::MaybeUninit;
@@ -41,98 +42,7 @@ pub(super) const EXTRA: u64 = 1 << 7;
 pub(super) const RESERVED: u64 = 1 << 0;
 
 pub(super) const FLAGS_BYTES: usize = 4;
-const CAS_HIGH_BYTES: usize = 3;
-const ACCESSED_BYTES: usize = 4;
-pub(super) const EXTRA_BYTES: usize = CAS_HIGH_BYTES + ACCESSED_BYTES;
 pub(super) const EXPIRY_BYTES: usize = Expiry::BITS as usize / 8;
-
-/// Bits of the CAS unique that every item has room for.
-pub(super) const CAS_BITS: u32 = 40;
-/// Largest CAS unique that a table makes; the one after it is 1. A client may give an item any of
-/// 64 bits.
-pub const CAS_MAX: u64 = (1 << CAS_BITS) - 1;
-
-/// What the meta commands leave on an item: bits of its header.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Marks(u8);
-
-impl Marks {
-    /// Nothing.
-    pub const NONE: Marks = Marks(0);
-    /// The value is out of date; clients that read it are told so.
-    pub const STALE: Marks = Marks(1 << 3);
-    /// A client has been told that it is the one to compute the value again.
-    pub const WON: Marks = Marks(1 << 4);
-    /// The item has been read since it was stored.
-    pub const FETCHED: Marks = Marks(1 << 5);
-    /// The key came in base64 and is shown so.
-    pub const BINARY_KEY: Marks = Marks(1 << 6);
-
-    const ALL: u8 = Self::STALE.0 | Self::WON.0 | Self::FETCHED.0 | Self::BINARY_KEY.0;
-
-    /// Whether every mark of `other` is among these.
-    #[inline]
-    pub fn has(self, other: Marks) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// These marks and those of `other`.
-    #[inline]
-    pub fn with(self, other: Marks) -> Marks {
-        Marks(self.0 | other.0)
-    }
-
-    /// These marks but for those of `other`.
-    #[inline]
-    pub fn without(self, other: Marks) -> Marks {
-        Marks(self.0 & !other.0)
-    }
-
-    /// Those of these marks that are among `other`.
-    #[inline]
-    pub fn only(self, other: Marks) -> Marks {
-        Marks(self.0 & other.0)
-    }
-
-    pub(super) fn bits(self) -> u64 {
-        self.0.into()
-    }
-}
-
-/// What an item carries that neither its value nor its expiry says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct History {
-    /// The CAS unique; without one the table draws a new one.
-    pub cas: Option<u64>,
-    /// What the meta commands have left on it.
-    pub marks: Marks,
-    /// The second of the last access, counted from the server's epoch; zero to note none.
-    pub accessed_s: u32,
-}
-
-impl History {
-    /// An item that has just been stored.
-    pub const NEW: History = History {
-        cas: None,
-        marks: Marks::NONE,
-        accessed_s: 0,
-    };
-
-    /// Whether it needs the item's extra field.
-    #[inline(always)]
-    pub(super) fn is_extra(&self) -> bool {
-        self.accessed_s != 0 || self.cas.is_some_and(|cas| cas > CAS_MAX)
-    }
-
-    /// The extra field's bytes.
-    pub(super) fn extra(&self) -> [u8; EXTRA_BYTES] {
-        let high = self.cas.unwrap_or(0) >> CAS_BITS;
-        let word = high | u64::from(self.accessed_s) << (8 * CAS_HIGH_BYTES);
-        let mut bytes = [0; EXTRA_BYTES];
-        bytes.copy_from_slice(&word.to_le_bytes()[..EXTRA_BYTES]);
-        bytes
-    }
-}
 
 /// What decides an item's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -234,8 +144,22 @@ impl Header {
         if self.0 & WIDE != 0 {
             place.word(1).load(Relaxed) as u32 as usize
         } else {
-            (self.0 >> 16) as u8 as usize
+            self.short_value_len()
         }
+    }
+
+    /// The value's length in an item that is not wide.
+    #[inline(always)]
+    fn short_value_len(self) -> usize {
+        (self.0 >> 16) as u8 as usize
+    }
+
+    /// Whether this is an item with a key of this length and, beside it, a value of less than 256
+    /// bytes and nothing else: one comparison for most items.
+    #[inline(always)]
+    fn is_plain_with(self, key_len: usize) -> bool {
+        const KEY_LEN: u64 = 0xFF << 8;
+        self.0 & (KEY_LEN | WIDE | FLAGS | EXPIRY | EXTRA) == (key_len as u64) << 8
     }
 
     #[inline(always)]
@@ -285,11 +209,53 @@ impl<'a> Item<'a> {
     pub(crate) fn of_key(place: Words<'a>, key: &[u8]) -> Option<Item<'a>> {
         debug_assert!((1..=KEY_BYTES_MAX).contains(&key.len()));
         let header = Header::read(place);
+        if header.is_plain_with(key.len()) {
+            return Item::plain_with_key(place, header, key);
+        }
         if header.key_len() != key.len() {
             return None;
         }
         let item = Item::with(place, header)?;
         item.key_words_are(key).then_some(item)
+    }
+
+    /// [`of_key`](Self::of_key), if the item has nothing beside a key and a value of less than 256
+    /// bytes.
+    #[inline(always)]
+    pub(crate) fn plain_of_key(place: Words<'a>, key: &[u8]) -> Option<Item<'a>> {
+        let header = Header::read(place);
+        match header.is_plain_with(key.len()) {
+            true => Item::plain_with_key(place, header, key),
+            false => None,
+        }
+    }
+
+    /// [`of_key`](Self::of_key) for an item that [is plain](Header::is_plain_with) and has a key
+    /// of the same length. The key begins at word 1, which is said here once more for the compiler.
+    #[inline(always)]
+    fn plain_with_key(place: Words<'a>, header: Header, key: &[u8]) -> Option<Item<'a>> {
+        let item = Item::plain_with(place, header, key.len())?;
+        key_is_at(place, 1, key).then_some(item)
+    }
+
+    /// [`with`](Self::with) for an item that [is plain](Header::is_plain_with).
+    #[inline(always)]
+    fn plain_with(place: Words<'a>, header: Header, key_len: usize) -> Option<Item<'a>> {
+        let value_len = header.short_value_len();
+        let words = words_of(8 + key_len + value_len);
+        let layout = Layout {
+            key_len,
+            value_len,
+            flags: false,
+            expiry: false,
+            extra: false,
+        };
+        (words <= place.len()).then_some(Item {
+            place,
+            header,
+            layout,
+            words,
+        })
     }
 
     #[inline(always)]
@@ -325,17 +291,7 @@ impl<'a> Item<'a> {
     /// Whether the item's key, which is as long, is this one.
     #[inline(always)]
     fn key_words_are(&self, key: &[u8]) -> bool {
-        let first = self.layout.key_at() / 8;
-        let (words, rest) = key.as_chunks::<8>();
-        let stored = self.place.range(first, words_of(key.len()));
-        let (whole, last) = stored.split_at(words.len());
-        let is_same = |(stored, word): (&AtomicU64, &[u8; 8])| {
-            stored.load(Relaxed) == u64::from_le_bytes(*word)
-        };
-        whole.iter().zip(words).all(is_same)
-            && last.first().is_none_or(|last| {
-                (last.load(Relaxed) ^ partial_word(rest)) << (64 - 8 * rest.len()) == 0
-            })
+        key_is_at(self.place, self.layout.key_at() / 8, key)
     }
 
     /// Copies the key into `buffer` and gives the filled part back.
@@ -433,6 +389,20 @@ impl<'a> Item<'a> {
     }
 }
 
+/// Whether the bytes from a word on are this key.
+#[inline(always)]
+fn key_is_at(place: Words<'_>, first: usize, key: &[u8]) -> bool {
+    let (words, rest) = key.as_chunks::<8>();
+    let stored = place.range(first, words_of(key.len()));
+    let (whole, last) = stored.split_at(words.len());
+    let is_same =
+        |(stored, word): (&AtomicU64, &[u8; 8])| stored.load(Relaxed) == u64::from_le_bytes(*word);
+    whole.iter().zip(words).all(is_same)
+        && last.first().is_none_or(|last| {
+            (last.load(Relaxed) ^ partial_word(rest)) << (64 - 8 * rest.len()) == 0
+        })
+}
+
 /// A value where it lies in a heap.
 #[derive(Clone, Copy)]
 pub struct Value<'a> {
@@ -507,6 +477,31 @@ impl<'a> Value<'a> {
         let count = words_of(skip + self.len);
         let words = self.place.range(self.first_byte / 8, count);
         (skip, &words[0], &words[1..])
+    }
+
+    /// A value of `N` bytes, a number of whole words that the compiler knows.
+    #[inline(always)]
+    pub fn array<const N: usize>(&self) -> Option<[u8; N]> {
+        const { assert!(N >= 8 && N.is_multiple_of(8), "whole words") };
+        if self.len != N {
+            return None;
+        }
+        let (first, skip) = (self.first_byte / 8, self.first_byte % 8);
+        let mut bytes = [0; N];
+        let (space, _) = bytes.as_chunks_mut::<8>();
+        if skip == 0 {
+            for (space, word) in space.iter_mut().zip(self.place.range(first, N / 8)) {
+                *space = word.load(Relaxed).to_le_bytes();
+            }
+        } else {
+            let words = self.place.range(first, N / 8 + 1);
+            for (space, pair) in space.iter_mut().zip(words.windows(2)) {
+                let low = pair[0].load(Relaxed) >> (8 * skip);
+                let high = pair[1].load(Relaxed) << (64 - 8 * skip);
+                *space = (low | high).to_le_bytes();
+            }
+        }
+        Some(bytes)
     }
 
     /// The value's bytes, if they are at most 24.

@@ -131,14 +131,14 @@ impl Geometry {
     /// Whether two offsets are in one lap.
     #[inline(always)]
     pub fn is_same_lap(self, one: Offset, other: Offset) -> bool {
-        (one.0 ^ other.0) >> self.position_bits == 0
+        one.0 ^ other.0 <= self.position_mask
     }
 
     /// Whether an entry at `offset` has not yet been passed by the head. Only for offsets that were
     /// once live and are not older than [`laps`](Self::laps) - 1 laps.
     #[inline(always)]
     pub fn is_live(self, offset: Offset, head: Offset) -> bool {
-        (offset.0.wrapping_sub(head.0) & self.mask) >> self.position_bits == 0
+        offset.0.wrapping_sub(head.0) & self.mask <= self.position_mask
     }
 
     /// Words from `head` on to `offset`, which is live or the tail.

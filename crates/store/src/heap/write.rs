@@ -2,9 +2,10 @@
 //! stores, so that an optimistic reader may be looking.
 
 use super::bytes;
+use super::history::{CAS_MAX, EXTRA_BYTES, History};
 use super::item::{
-    CAS_MAX, EXPIRY, EXPIRY_BYTES, EXTRA, EXTRA_BYTES, FLAGS, FLAGS_BYTES, History, Item, Layout,
-    RESERVED, WIDE, partial_word, words_of,
+    EXPIRY, EXPIRY_BYTES, EXTRA, FLAGS, FLAGS_BYTES, Item, Layout, RESERVED, WIDE, partial_word,
+    words_of,
 };
 use super::wide;
 use crate::memory::Words;
@@ -61,11 +62,7 @@ impl<'a> Put<'a> {
         const ALL_BYTES: usize = FLAGS_BYTES + EXPIRY_BYTES + EXTRA_BYTES;
         const { assert!(ALL_BYTES.is_multiple_of(8)) }
         let bytes = item.value[0].len();
-        let is_plain = bytes < 256
-            && item.value[1].is_empty()
-            && item.flags == 0
-            && item.expiry == Expiry::NEVER
-            && !item.history.is_extra();
+        let is_plain = item.is_plain();
         let (words, words_with_all) = match is_plain {
             true => {
                 let words = words_of(8 + item.key.len() + bytes);
@@ -121,6 +118,24 @@ impl<'a> NewItem<'a> {
         }
     }
 
+    /// Whether the item is a header, a key and a value in one part of less than 256 bytes.
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        self.value[0].len() < 256
+            && self.value[1].is_empty()
+            && self.flags == 0
+            && self.expiry == Expiry::NEVER
+            && !self.history.is_extra()
+    }
+
+    /// Whether the item takes as many words as an old one of its key, both of them with nothing
+    /// beside a key and a short value: [`write_value_over`] then makes the one the other.
+    #[inline(always)]
+    pub(crate) fn replaces_plain(&self, old: &Item<'_>) -> bool {
+        let words = words_of(8 + self.key.len() + self.value[0].len());
+        self.is_plain() && old.words() == words
+    }
+
     fn layout_around(&self, kept: usize) -> Layout {
         let layout = self.layout();
         Layout {
@@ -171,6 +186,25 @@ pub(crate) fn write_over(place: Words<'_>, put: &Put<'_>, old: &Item<'_>) {
         None => write_item(place, put),
         Some(_) => write_around(place, put, *old),
     }
+}
+
+/// Writes an item over an old one that it [replaces](NewItem::replaces_plain). The key is there.
+#[inline(always)]
+pub(crate) fn write_value_over(old: &Item<'_>, item: &NewItem<'_>, cas: u64) {
+    debug_assert!(item.replaces_plain(old) && old.key_is(item.key));
+    let (place, layout) = (old.place, item.layout());
+    let header = header_of(layout, item.history.marks.bits(), cas);
+    place.word(0).store(header, Relaxed);
+    let (first, skip) = (layout.value_at() / 8, layout.value_at() % 8);
+    let mut sink = WordSink::new(place.range(first, old.words() - first));
+    if skip > 0 {
+        // The last bytes of the key are in the word in which the value begins.
+        let begun = sink.words.first().map_or(0, |word| word.load(Relaxed));
+        sink.partial = begun & ((1 << (8 * skip)) - 1);
+        sink.filled = skip;
+    }
+    sink.bytes(item.value[0]);
+    sink.finish();
 }
 
 /// Writes an item around the value of the old one.
@@ -482,8 +516,13 @@ mod tests {
                 let mut out = vec![9];
                 read.value().append_to(&mut out);
                 assert_eq!(out, [&[9], value].concat());
+                let value_of = |len| (value_len == len).then_some(value);
                 let short = read.value().short_bytes(&mut [0; 32]).map(<[u8]>::to_vec);
                 assert_eq!(short, (value_len <= 24).then(|| value.to_vec()));
+                let array = read.value().array::<16>();
+                assert_eq!(array.as_ref().map(<[u8; 16]>::as_slice), value_of(16));
+                let array = read.value().array::<8>();
+                assert_eq!(array.as_ref().map(<[u8; 8]>::as_slice), value_of(8));
 
                 let mut other = key.to_vec();
                 other[key_len - 1] ^= 1;

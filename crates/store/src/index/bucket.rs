@@ -51,11 +51,12 @@ pub const SPARE_ENTRIES: usize = SPARE_WORDS - 1;
 const VERSION: u64 = u32::MAX as u64;
 
 /// Numbers that the buckets of one index have at most: a spare bucket takes one of them, a main one
-/// two. A bucket keeps the number of another one, plus one, in half a word.
-pub const BUCKETS_MAX: usize = u32::MAX as usize;
+/// two. A bucket keeps the number of another one, plus one, in half a word. Three are left over, so
+/// that the number after the last main bucket's and its spare one's is below 2^32 as well.
+pub const BUCKETS_MAX: usize = u32::MAX as usize - 3;
 
 const _: () = assert!(
-    BUCKETS_MAX as u64 == VERSION,
+    BUCKETS_MAX as u64 <= VERSION,
     "the largest number, plus one, fits in the half of the head that the version leaves"
 );
 
@@ -146,14 +147,6 @@ impl Bucket {
     #[inline(always)]
     pub fn set_entry(&self, at: usize, entry: Entry) {
         self.entries[at].store(entry.raw(), Relaxed);
-    }
-
-    /// Changes an entry if that is `wanted`, as [`set_entry`](Bucket::set_entry). Where some
-    /// entries have been read and others not, no branch could be foreseen: what is not wanted is
-    /// stored where no thread looks.
-    #[inline(always)]
-    pub fn set_entry_if(&self, wanted: bool, at: usize, entry: Entry) {
-        super::store_if(wanted, &self.entries[at], entry.raw());
     }
 
     /// The first `count` entries, in order.

@@ -13,6 +13,8 @@
 //! dirties at most the bucket, at most three times. Zero is the empty entry: no tag is zero.
 
 use crate::heap::Offset;
+use glimmer_base::sync::AtomicU64;
+use glimmer_base::sync::Ordering::Relaxed;
 
 /// Which of a partition's logs an item lies in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +61,12 @@ impl Entry {
         Entry(raw)
     }
 
+    /// What lies in a bucket's cell now.
+    #[inline(always)]
+    pub fn in_cell(cell: &AtomicU64) -> Entry {
+        Entry(cell.load(Relaxed))
+    }
+
     /// Whether there is no item.
     #[inline(always)]
     pub fn is_empty(self) -> bool {
@@ -75,6 +83,12 @@ impl Entry {
     #[inline(always)]
     pub fn offset(self) -> Offset {
         Offset::from_raw((self.0 >> 4) & ((1 << Self::OFFSET_BITS) - 1))
+    }
+
+    /// The offset with bits of the tag above it, which the arithmetic of a log drops.
+    #[inline(always)]
+    pub fn offset_and_more(self) -> Offset {
+        Offset::from_raw(self.0 >> 4)
     }
 
     /// The log that the item lies in.

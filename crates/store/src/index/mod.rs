@@ -29,20 +29,17 @@ pub struct Slot {
     pub entry: usize,
 }
 
-/// Stores a word if that is `wanted`, without a branch. The line of a word that is left alone stays
-/// clean.
+/// Stores a word if that is `wanted`, without a branch: what is not wanted is stored where no
+/// thread looks, so that the line of a word that is left alone stays clean. One thread at a time
+/// may do this with one such place.
 #[inline(always)]
-fn store_if(wanted: bool, cell: &AtomicU64, word: u64) {
+fn store_if(wanted: bool, cell: &AtomicU64, word: u64, nowhere: &AtomicU64) {
     #[cfg(not(loom))]
-    {
-        let nowhere = AtomicU64::new(0);
-        // The compiler would replace a store without effect by a branch.
-        let nowhere = core::hint::black_box(&nowhere);
-        core::hint::select_unpredictable(wanted, cell, nowhere).store(word, Relaxed);
-    }
+    core::hint::select_unpredictable(wanted, cell, nowhere).store(word, Relaxed);
     // A model would have to follow one more atomic with every call.
     #[cfg(loom)]
     if wanted {
+        let _ = nowhere;
         cell.store(word, Relaxed);
     }
 }

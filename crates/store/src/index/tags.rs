@@ -50,9 +50,10 @@ fn plain(bucket: &Bucket, entries: usize, tag: u16) -> u32 {
     })
 }
 
-/// Takes the tags of two entries per load: shuffles the high halves of four entries into one
-/// vector, shifts the tags down, compares, and packs the sixteen outcomes (the first entry's place
-/// is taken by version and link, whose outcome is dropped) into a mask.
+/// Takes the tags of four entries with two loads: the second one shuffles the high halves of four
+/// entries into one vector. There the upper half of each lane is a tag. Only the upper halves of
+/// what is compared matter, as the sign of a lane survives both packings. The first entry's place
+/// is taken by version and link, whose outcome is dropped.
 ///
 /// The loads are made in assembly because the entries may be changing: to the language this is
 /// eight relaxed loads of two atomics each, which is what the processor does with an aligned
@@ -84,7 +85,8 @@ fn outcomes([low, high]: [__m128i; 2]) -> u32 {
     unsafe { (_mm_movemask_epi8(_mm_packs_epi16(low, high)) as u32) >> 1 }
 }
 
-/// Compares the tags of eight words, those of four aligned 16-byte parts of a bucket.
+/// Compares the tags of eight words, those of four aligned 16-byte parts of a bucket. Negative
+/// lanes stand for tags that are equal.
 #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
 #[inline(always)]
 fn eight<const A: usize, const B: usize, const C: usize, const D: usize>(
@@ -93,17 +95,19 @@ fn eight<const A: usize, const B: usize, const C: usize, const D: usize>(
 ) -> __m128i {
     let head = core::ptr::from_ref(bucket).cast::<__m128i>();
     #[inline(always)]
-    fn load<const PART: usize>(head: *const __m128i) -> __m128 {
-        const { assert!(PART < size_of::<Bucket>() / 16) };
-        let value: __m128;
+    fn high_halves<const LOW: usize, const HIGH: usize>(head: *const __m128i) -> __m128i {
+        const { assert!(LOW < size_of::<Bucket>() / 16 && HIGH < size_of::<Bucket>() / 16) };
+        let value: __m128i;
         // SAFETY: the parts are the eight aligned 16-byte ones of a bucket; the asm only reads it.
         // The distance is a part of the instruction, so that it takes no other.
         unsafe {
             core::arch::asm!(
-                "movaps {value}, [{head} + {distance}]",
+                "movaps {value}, [{head} + {low}]",
+                "shufps {value}, [{head} + {high}], 0xDD",
                 value = out(xmm_reg) value,
                 head = in(reg) head,
-                distance = const 16 * PART,
+                low = const 16 * LOW,
+                high = const 16 * HIGH,
                 options(pure, readonly, nostack, preserves_flags)
             );
         }
@@ -111,14 +115,10 @@ fn eight<const A: usize, const B: usize, const C: usize, const D: usize>(
     }
     // SAFETY: SSE2 is part of x86-64.
     unsafe {
-        let wanted = _mm_set1_epi32(i32::from(tag));
-        let four = |low: __m128, high: __m128| {
-            let high_halves = _mm_castps_si128(_mm_shuffle_ps::<0b11_01_11_01>(low, high));
-            _mm_cmpeq_epi32(_mm_srli_epi32::<16>(high_halves), wanted)
-        };
+        let wanted = _mm_set1_epi32(i32::from(tag) << 16);
         _mm_packs_epi32(
-            four(load::<A>(head), load::<B>(head)),
-            four(load::<C>(head), load::<D>(head)),
+            _mm_cmpeq_epi16(high_halves::<A, B>(head), wanted),
+            _mm_cmpeq_epi16(high_halves::<C, D>(head), wanted),
         )
     }
 }

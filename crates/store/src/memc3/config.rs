@@ -5,9 +5,11 @@ use crate::heap::slab::Slabs;
 use crate::index::cuckoo::{BUCKET_SLOTS, CuckooIndex, Directory, Slot, buckets_in};
 use crate::memory::{LINE_WORDS, PagePolicy, Pool};
 use crate::table::{Common, ConfigError, Ledger};
+use crossbeam_utils::CachePadded;
 use glimmer_base::Seed;
 use glimmer_base::counter::Counter;
 use glimmer_base::limits::KEY_BYTES_MAX;
+use glimmer_base::sync::AtomicU64;
 
 /// Sizes and choices for one table.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +100,7 @@ impl Memc3Config {
         let given = state.slabs.give_last_page();
         debug_assert_eq!(given, root);
         let index = CuckooIndex {
+            nowhere: CachePadded::new(AtomicU64::new(0)),
             directory: Directory::new(depth.min(Directory::DEPTH_MAX), root, page_words),
             pool: pool.clone(),
             pages: Counter::default(),

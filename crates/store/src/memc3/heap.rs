@@ -30,6 +30,11 @@ impl Heap for Chunks {
         true
     }
 
+    #[inline(always)]
+    fn is_tagged_live(&self, _slot: Slot) -> bool {
+        true
+    }
+
     /// The versions of lines cover the items that their slots name.
     #[inline(always)]
     fn is_still_live(&self, _slot: Slot) -> bool {

@@ -34,7 +34,7 @@ use crate::access::Access;
 use crate::batches::GracePeriod;
 use crate::heap::Put;
 use crate::heap::slab::Slabs;
-use crate::index::cuckoo::{Breadth, SlotAt, Step};
+use crate::index::cuckoo::{Breadth, Cell, Slot, SlotAt, Step};
 use crate::table::{self, ConfigError, Design, Ledger, Stored};
 use glimmer_base::Keyhash;
 use heap::Chunks;
@@ -116,6 +116,19 @@ impl<A: Access> Design for Memc3<A> {
     #[inline(always)]
     fn store(writer: &mut Writer<'_, A>, put: &Put<'_>) -> Option<Stored> {
         writer.put_as(put).then_some(Stored::Yes(put.cas))
+    }
+
+    /// An item lies in a chunk of its size's class.
+    #[inline(always)]
+    fn may_write_over(_shared: &Shared, _state: &State, _entry: Slot) -> bool {
+        true
+    }
+
+    /// A use of the item.
+    #[inline(always)]
+    fn written_over(shared: &Shared, state: &mut State, (cell, _): (Cell<'_>, Slot), words: usize) {
+        table::learn_size(&shared.common, &mut state.ledger, words);
+        cell.set_written_over(&shared.index.nowhere);
     }
 
     #[inline(always)]

@@ -49,11 +49,11 @@ impl<A: Access> Writer<'_, A> {
     /// Writes an item over the one that is there; a use of it.
     #[inline(always)]
     fn overwrite(&mut self, found: &Found<'_>, put: &Put<'_>) {
-        let (shared, slot) = (self.shared, found.slot);
+        let shared = self.shared;
         let old_words = found.item.words();
         shared.index.change(found.lock, A::SHARED_READS, || {
             write_over(found.item.place(), put, &found.item);
-            (shared.index.line(slot)).set_written_over(slot.bucket, slot.place);
+            found.cell.set_written_over(&shared.index.nowhere);
         });
         let counters = &shared.common.counters;
         counters.in_place_updates.add(1);

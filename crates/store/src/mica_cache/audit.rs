@@ -35,7 +35,11 @@ impl<A: Access> Writer<'_, A> {
                 let item = Item::read(log.place(at)).expect("a live entry names an item");
                 let keyhash = shared.common.keyhash(&item);
                 assert_eq!(entry.tag(), keyhash.tag());
-                assert_eq!(index.home(keyhash).bucket(), home, "in another's chain");
+                assert_eq!(
+                    index.chain_of(index.home(keyhash)),
+                    home,
+                    "in another's chain"
+                );
                 let place = (entry.log() as u8, entry.offset().raw());
                 assert!(named.insert(place), "item at {place:?} is named twice");
                 bytes += 8 * item.words() as u64;

@@ -43,12 +43,17 @@ impl Heap for Logs {
     /// The head has not come to a live item.
     #[inline(always)]
     fn is_live(&self, entry: Entry) -> bool {
-        !entry.is_empty() && self.log(entry.log()).is_live(entry.offset())
+        !entry.is_empty() && self.is_tagged_live(entry)
+    }
+
+    #[inline(always)]
+    fn is_tagged_live(&self, entry: Entry) -> bool {
+        self.log(entry.log()).is_live(entry.offset_and_more())
     }
 
     #[inline(always)]
     fn is_still_live(&self, entry: Entry) -> bool {
-        weakened("head_recheck") || self.log(entry.log()).is_live(entry.offset())
+        weakened("head_recheck") || self.log(entry.log()).is_live(entry.offset_and_more())
     }
 
     fn was_flushed(&self, entry: Entry) -> bool {
@@ -65,18 +70,23 @@ impl Heap for Logs {
     #[inline(always)]
     fn words(&self, entry: Entry) -> Words<'_> {
         let log = self.log(entry.log());
-        log.place(log.geometry().position(entry.offset()))
+        log.place(log.geometry().position(entry.offset_and_more()))
     }
 
     #[inline(always)]
     fn prefetch(&self, entry: Entry, word: usize) {
         let log = self.log(entry.log());
-        log.prefetch(log.geometry().position(entry.offset()) + word);
+        log.prefetch(log.geometry().position(entry.offset_and_more()) + word);
     }
 
     #[inline(always)]
     fn reads_counted(&self) -> u8 {
         self.rule.reads_counted
+    }
+
+    #[inline(always)]
+    fn moves_what_is_read(&self) -> bool {
+        self.rule.reinsertion_threshold.is_some()
     }
 
     fn ages(&self) -> Ages {

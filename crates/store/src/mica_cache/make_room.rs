@@ -240,17 +240,19 @@ impl<A: Access> Writer<'_, A> {
         // stays locked while the item is in neither place.
         let home = shared.index.home(keyhash);
         let is_shared = A::SHARED_READS && !weakened("keep_version");
-        let tail = shared.index.change(home.bucket(), is_shared, || {
-            if !weakened("kept_item_head") {
-                self.set_head(id, after);
-            }
-            let tail = self.tail(to);
-            let (at, to_at) = (from_log.geometry(), to_log.geometry().position(tail));
-            from_log.copy(at.position(head), words as usize, (to_log, to_at));
-            let moved = Entry::new(entry.tag(), to, tail, reads);
-            (shared.index).set(slot, moved.with_fetched(entry.is_fetched()));
-            tail
-        });
+        let tail = shared
+            .index
+            .change(shared.index.chain_of(home), is_shared, || {
+                if !weakened("kept_item_head") {
+                    self.set_head(id, after);
+                }
+                let tail = self.tail(to);
+                let (at, to_at) = (from_log.geometry(), to_log.geometry().position(tail));
+                from_log.copy(at.position(head), words as usize, (to_log, to_at));
+                let moved = Entry::new(entry.tag(), to, tail, reads);
+                (shared.index).set(slot, moved.with_fetched(entry.is_fetched()));
+                tail
+            });
         self.state.tails[to as usize] = self.geometry(to).advance(tail, words);
         if self.state.in_use == Some((id, head)) {
             self.state.in_use = Some((to, tail));
@@ -305,11 +307,12 @@ impl<A: Access> Writer<'_, A> {
             return;
         };
         let words = item.words();
+        let cell = shared.index.cell(slot);
         // The item itself may be next at the head when room is made; counted as read, it is kept
         // there, and there is nothing left to do here.
         shared
             .index
-            .count_read(slot, entry, shared.heap.rule.reads_counted);
+            .count_read(cell, entry, shared.heap.rule.reads_counted);
         let tail = self.claim(id, words as u64, now);
         let still_there = shared.index.get(slot).same_item(entry) && log.is_live(entry.offset());
         if still_there {
@@ -317,7 +320,8 @@ impl<A: Access> Writer<'_, A> {
             log.copy(at, words, (log, log.geometry().position(tail)));
             let moved = Entry::new(entry.tag(), id, tail, 0).with_fetched(true);
             let name = || shared.index.set(slot, moved);
-            (shared.index).change(shared.index.home(keyhash).bucket(), A::SHARED_READS, name);
+            let home = shared.index.chain_of(shared.index.home(keyhash));
+            (shared.index).change(home, A::SHARED_READS, name);
             self.state.tails[id as usize] = self.geometry(id).advance(tail, words as u64);
             shared.common.counters.reinsertions.add(1);
             work::moved(words);

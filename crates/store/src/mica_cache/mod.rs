@@ -30,8 +30,9 @@ use crate::heap::{Geometry, Offset, Put};
 use crate::index::chained::{Border, FreeList};
 use crate::index::{Entry, LogId, Slot};
 use crate::memory::Words;
-use crate::table::{self, ConfigError, Design, Draft, Ledger, Reservation, Step, Stored};
+use crate::table::{self, ConfigError, Design, Draft, Heap, Ledger, Reservation, Step, Stored};
 use calendar::Calendar;
+use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::{Keyhash, Moment};
 use logs::Logs;
@@ -145,15 +146,28 @@ impl<A: Access> Design for MicaCache<A> {
         shared.place_of(draft)
     }
 
-    #[inline(always)]
-    fn count_read(
+    fn count_read_or_move(
         writer: &mut Writer<'_, A>,
         keyhash: Keyhash,
-        slot: Slot,
-        entry: Entry,
+        named: (Slot, Entry),
         now: Moment,
     ) {
-        writer.count_read(keyhash, slot, entry, now);
+        writer.count_read_or_reinsert(keyhash, named, now);
+    }
+
+    #[inline(always)]
+    fn may_write_over(shared: &Shared, state: &State, entry: Entry) -> bool {
+        !shared.heap.moves_what_is_read() && !state.is_near_head(entry.log(), entry.offset())
+    }
+
+    #[inline(always)]
+    fn written_over(
+        shared: &Shared,
+        _state: &mut State,
+        (cell, entry): (&AtomicU64, Entry),
+        _words: usize,
+    ) {
+        shared.note_written_over::<A>(cell, entry);
     }
 
     fn stored_s(writer: &Writer<'_, A>, found: &Found<'_>) -> Option<u32> {

@@ -1,13 +1,14 @@
 //! Storing an item: in place if it fits the space first given to the old one, else at the tail of a
 //! log (MICA §4.3.1), and into the index.
 
-use super::{Found, Writer};
+use super::{Found, Shared, State, Writer};
 use crate::access::Access;
 use crate::heap::{Header, Offset, Put, write_filler, write_item, write_over};
 use crate::index::chained::Home;
 use crate::index::{Entry, LogId, Slot};
 use crate::table::{DRAFT_WORDS_MIN, Heap, Index};
 use crate::work;
+use glimmer_base::sync::AtomicU64;
 use glimmer_base::{Keyhash, Moment};
 
 #[cfg(all(test, not(loom)))]
@@ -16,6 +17,36 @@ mod tests;
 /// An item this near to being evicted, as a part of its log, is stored again instead of being
 /// updated in place.
 const NEAR_HEAD_PART: u64 = 16;
+
+impl State {
+    /// Whether an item is so near to being evicted that it is not to be updated in place: few words
+    /// may be appended before the tail comes to it.
+    #[inline(always)]
+    pub(super) fn is_near_head(&self, id: LogId, offset: Offset) -> bool {
+        let id = id as usize;
+        let (geometry, tail, limit) = (self.geometry[id], self.tails[id], self.limits[id]);
+        let lap = match geometry.is_same_lap(offset, tail) {
+            true => limit,
+            false => 0,
+        };
+        let tail_at = geometry.position(tail) as u64;
+        lap + (geometry.position(offset) as u64) < tail_at + limit / NEAR_HEAD_PART
+    }
+}
+
+impl Shared {
+    /// Changes the entry of an item that has been written over; readers may have counted since it
+    /// was found.
+    #[inline(always)]
+    pub(super) fn note_written_over<A: Access>(&self, cell: &AtomicU64, found: Entry) {
+        let entry = match A::SHARED_READS {
+            true => Entry::in_cell(cell),
+            false => found,
+        };
+        let over = entry.written_over(self.heap.rule.reads_counted);
+        self.index.set_changed(cell, entry, over);
+    }
+}
 
 impl<A: Access> Writer<'_, A> {
     /// Stores an item that is within the limit. Says whether it was stored: an item whose value was
@@ -87,7 +118,7 @@ impl<A: Access> Writer<'_, A> {
     fn extent_for_update(&self, found: &Found<'_>, words: u64) -> Option<u64> {
         let (id, offset) = (found.entry.log(), found.entry.offset());
         let limit = self.limit(id);
-        if self.words_left(id, offset) < limit / NEAR_HEAD_PART
+        if self.state.is_near_head(id, offset)
             || (self.shared.heap.rule).reinserts(|| self.distance_to_tail(id, offset), limit)
         {
             return None;
@@ -105,17 +136,6 @@ impl<A: Access> Writer<'_, A> {
     #[inline(never)]
     fn distance_to_tail(&self, id: LogId, offset: Offset) -> u64 {
         self.geometry(id).distance(offset, self.tail(id))
-    }
-
-    /// How many words may be appended before the tail comes to a live item.
-    #[inline(always)]
-    fn words_left(&self, id: LogId, offset: Offset) -> u64 {
-        let (geometry, tail) = (self.geometry(id), self.tail(id));
-        let lap = match geometry.is_same_lap(offset, tail) {
-            true => self.limit(id),
-            false => 0,
-        };
-        (lap + self.position(id, offset)).saturating_sub(self.position(id, tail))
     }
 
     /// Words of the filler after an item, in the lap of the item. Zero without a filler, or if the
@@ -146,13 +166,7 @@ impl<A: Access> Writer<'_, A> {
                 let behind = log.geometry().position(found.entry.offset()) + words as usize;
                 write_filler(log.place(behind), extent - words);
             }
-            // Readers may have counted since.
-            let entry = match A::SHARED_READS {
-                true => index.get(found.slot),
-                false => found.entry,
-            };
-            let over = entry.written_over(self.shared.heap.rule.reads_counted);
-            index.set_changed(found.slot, entry, over);
+            self.shared.note_written_over::<A>(found.cell, found.entry);
         });
         let counters = &self.shared.common.counters;
         counters.in_place_updates.add(1);
@@ -216,10 +230,11 @@ impl<A: Access> Writer<'_, A> {
             Some((found.slot, Some(old_words)))
         });
         let counters = &shared.common.counters;
-        index.change(home.bucket(), A::SHARED_READS, || {
+        let main = index.chain_of(home);
+        index.change(main, A::SHARED_READS, || {
             let slot = match old {
                 Some((slot, _)) => slot,
-                None => self.free_slot(home.bucket(), put.now),
+                None => self.free_slot(main, put.now),
             };
             index.set(slot, new);
         });

@@ -1,29 +1,28 @@
-//! What a read tells the eviction rule.
+//! What a read tells an eviction rule that moves what is read.
 
-use super::Writer;
+use super::{MicaCache, Writer};
 use crate::access::Access;
 use crate::index::{Entry, Slot};
+use crate::table::{Index, note_read};
 use glimmer_base::{Keyhash, Moment};
 
 impl<A: Access> Writer<'_, A> {
-    /// Lets the eviction rule know that the writer has read an item.
-    #[inline(always)]
-    pub(super) fn count_read(&mut self, keyhash: Keyhash, slot: Slot, entry: Entry, now: Moment) {
-        if self.shared.heap.rule.reinsertion_threshold.is_some() {
-            return self.count_read_or_reinsert(keyhash, slot, entry, now);
-        }
-        self.note_read(slot, entry);
-    }
-
+    /// Puts an item that the writer has read at the tail, or notes the read.
     #[cold]
     #[inline(never)]
-    fn count_read_or_reinsert(&mut self, keyhash: Keyhash, slot: Slot, entry: Entry, now: Moment) {
+    pub(super) fn count_read_or_reinsert(
+        &mut self,
+        keyhash: Keyhash,
+        (slot, entry): (Slot, Entry),
+        now: Moment,
+    ) {
         let id = entry.log();
         let distance = || self.geometry(id).distance(entry.offset(), self.tail(id));
         if self.shared.heap.rule.reinserts(distance, self.limit(id)) {
             self.reinsert(slot, entry, keyhash, now);
         } else {
-            self.note_read(slot, entry);
+            let cell = self.shared.index.cell(slot);
+            note_read::<MicaCache<A>>(self.shared, cell, entry);
         }
     }
 }

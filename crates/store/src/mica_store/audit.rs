@@ -41,7 +41,11 @@ impl<A: Access> Writer<'_, A> {
                 assert_eq!(name.expires, item.layout().expiry);
                 let keyhash = shared.common.keyhash(&item);
                 assert_eq!(entry.tag(), keyhash.tag());
-                assert_eq!(index.home(keyhash).bucket(), home, "in another's chain");
+                assert_eq!(
+                    index.chain_of(index.home(keyhash)),
+                    home,
+                    "in another's chain"
+                );
                 assert!(named.insert(name.at), "item at {} is named twice", name.at);
             }
         }

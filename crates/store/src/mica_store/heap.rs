@@ -36,7 +36,12 @@ impl Heap for Items {
     /// No flush has come over a live item.
     #[inline(always)]
     fn is_live(&self, entry: Entry) -> bool {
-        !entry.is_empty() && Name::of(entry).generation == self.generation()
+        !entry.is_empty() && self.is_tagged_live(entry)
+    }
+
+    #[inline(always)]
+    fn is_tagged_live(&self, entry: Entry) -> bool {
+        Name::of(entry).generation == self.generation()
     }
 
     #[inline(always)]

@@ -42,12 +42,13 @@ pub use config::StoreConfig;
 use crate::access::Access;
 use crate::heap::Put;
 use crate::heap::segregated_fits::SegregatedFits;
+use crate::index::Entry;
 use crate::index::chained::{Border, FreeList};
 use crate::memory::Words;
 use crate::table::{self, ConfigError, Design, Draft, Ledger, Reservation, Step, Stored};
 use glimmer_base::Expiry;
 use glimmer_base::sync::Ordering::{Relaxed, Release};
-use glimmer_base::sync::{fence, weakened};
+use glimmer_base::sync::{AtomicU64, fence, weakened};
 use heap::Items;
 use std::marker::PhantomData;
 
@@ -141,6 +142,24 @@ impl<A: Access> Design for MicaStore<A> {
 
     fn abandon(writer: &mut Writer<'_, A>, draft: &Draft) {
         writer.abandon(draft);
+    }
+
+    #[inline(always)]
+    fn may_write_over(_shared: &Shared, _state: &State, _entry: Entry) -> bool {
+        true
+    }
+
+    /// Whether the old item was fetched says nothing about the new one. All else that the entry
+    /// says of the item has not changed.
+    #[inline(always)]
+    fn written_over(
+        shared: &Shared,
+        _state: &mut State,
+        (cell, _): (&AtomicU64, Entry),
+        _words: usize,
+    ) {
+        let entry = Entry::in_cell(cell);
+        (shared.index).set_changed(cell, entry, entry.with_fetched(false));
     }
 
     #[inline(always)]

@@ -27,7 +27,7 @@ impl<A: Access> Writer<'_, A> {
         let home = self.home(put.keyhash);
         if A::SHARED_READS
             && put.words >= DRAFT_WORDS_MIN
-            && let Some(done) = self.try_put_large(home.bucket(), put)
+            && let Some(done) = self.try_put_large(self.shared.index.chain_of(home), put)
         {
             return done;
         }
@@ -36,7 +36,7 @@ impl<A: Access> Writer<'_, A> {
             Some(found) => self.reclaim_expired(found, put.now),
             None => {}
         }
-        self.insert(home.bucket(), put)
+        self.insert(self.shared.index.chain_of(home), put)
     }
 
     #[inline(never)]
@@ -82,8 +82,8 @@ impl<A: Access> Writer<'_, A> {
             shared.index.change(old.lock, A::SHARED_READS, || {
                 write_over(old.item.place(), put, &old.item);
                 // Whether the old item was fetched says nothing about the new one.
-                let entry = shared.index.get(old.slot);
-                (shared.index).set_changed(old.slot, entry, shared.entry(old_at, put));
+                let entry = Entry::in_cell(old.cell);
+                (shared.index).set_changed(old.cell, entry, shared.entry(old_at, put));
             });
             if words < old_words {
                 let fits = &mut self.state.fits;

@@ -1,6 +1,5 @@
 //! Sliding items to other places of the heap, so that free space comes together.
 
-use super::Found;
 use super::Writer;
 use super::name::Name;
 use crate::access::Access;
@@ -197,12 +196,7 @@ impl<A: Access> Writer<'_, A> {
     fn drop_expired(&mut self, at: usize, item: Item<'_>, now: Moment) {
         let (home, slot) = self.entry_of(at, &item);
         let entry = self.shared.index.get(slot);
-        let found = Found {
-            lock: home,
-            slot,
-            entry,
-            item,
-        };
+        let found = self.shared.found(home, (slot, entry), item);
         self.reclaim_expired(found, now);
         self.shorten_chain(home);
     }
@@ -216,6 +210,6 @@ impl<A: Access> Writer<'_, A> {
         let is_its = |entry| shared.heap.is_live(entry) && Name::of(entry).at == at;
         let found = candidates.find(|&(_, entry)| is_its(entry));
         let (slot, _) = found.expect("an item in use has an entry");
-        (home.bucket(), slot)
+        (shared.index.chain_of(home), slot)
     }
 }

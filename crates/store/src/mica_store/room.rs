@@ -80,7 +80,8 @@ impl<A: Access> Writer<'_, A> {
         effort: &mut Effort,
         now: Moment,
     ) -> bool {
-        let home = self.shared.index.home(keyhash).bucket();
+        let index = &self.shared.index;
+        let home = index.chain_of(index.home(keyhash));
         let freed = self.expire_chain(home, now);
         effort.spend(SCANNING + FREEING * freed as usize);
         self.shared.common.counters.expired_reclaimed.add(freed);

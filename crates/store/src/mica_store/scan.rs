@@ -104,13 +104,7 @@ impl<A: Access> Writer<'_, A> {
             let at = Name::of(entry).at;
             let item = Item::read(shared.space().place(at)).expect("an entry names an item");
             if expired(&item, now) {
-                let found = Found {
-                    lock: home,
-                    slot,
-                    entry,
-                    item,
-                };
-                self.remove_expired(found, now);
+                self.remove_expired(shared.found(home, (slot, entry), item), now);
                 freed += 1;
             } else {
                 self.state.scan.soonest.meet(item.expiry());

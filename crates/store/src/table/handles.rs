@@ -1,11 +1,14 @@
 //! The writing side of every table, and a writer at work. A [`Design`] says what kind of table it
 //! is.
 
-use super::shared::{EntryIn, Heap, HomeIn, Index, Ledger, LockIn, Shared, SlotIn, State};
-use super::{Draft, Found, Large, Reader, Reservation, Step, Stored, Table, TableFigures};
+use super::shared::{CellIn, EntryIn, Heap, HomeIn, Index, Ledger, LockIn, Shared, SlotIn, State};
+use super::{
+    Draft, Found, Large, Reader, Reservation, Step, Stored, Table, TableFigures, TableWriter,
+    expired,
+};
 use crate::access::{Access, Gate};
 use crate::batches::{Batches, Seat};
-use crate::heap::{Put, write_draft};
+use crate::heap::{Item, ItemAtRest, NewItem, Put, write_draft, write_value_over};
 use crate::memory::Words;
 use crate::removals::{RemovalObserver, Tap};
 use glimmer_base::sync::Ordering::Release;
@@ -44,17 +47,31 @@ pub trait Design: Sized + 'static {
     /// lost until eviction comes to it.
     fn abandon(_writer: &mut Writer<'_, Self>, _draft: &Draft) {}
 
-    /// Lets the eviction rule know that the writer has read an item.
-    #[inline(always)]
-    fn count_read(
-        writer: &mut Writer<'_, Self>,
+    /// Lets the eviction rule know that the writer has read an item, where the heap says that this
+    /// may [move](Heap::moves_what_is_read) it.
+    fn count_read_or_move(
+        _writer: &mut Writer<'_, Self>,
         _keyhash: Keyhash,
-        slot: SlotOf<Self>,
-        entry: EntryOf<Self>,
+        _named: (SlotOf<Self>, EntryOf<Self>),
         _now: Moment,
     ) {
-        writer.note_read(slot, entry);
     }
+
+    /// Whether the item of an entry may be written over where it lies by one of the same size.
+    fn may_write_over(
+        shared: &Shared<Self::Heap>,
+        state: &Self::State,
+        entry: EntryOf<Self>,
+    ) -> bool;
+
+    /// An item of this many words was written over by one of the same size: in the midst of the
+    /// change, the entry is to tell so.
+    fn written_over(
+        shared: &Shared<Self::Heap>,
+        state: &mut Self::State,
+        entry: (CellIn<'_, Self::Heap>, EntryOf<Self>),
+        words: usize,
+    );
 
     /// Takes back the memory of an item whose entry has just been cleared.
     fn free(_writer: &mut Writer<'_, Self>, _found: &Found<'_, Self::Heap>) {}
@@ -80,6 +97,8 @@ pub type LockOf<D> = LockIn<<D as Design>::Heap>;
 
 /// The gate to the state of a table's writer.
 type GateOf<D> = <<D as Design>::Access as Access>::Gate<<D as Design>::State>;
+/// That the gate has been passed.
+type GuardOf<'a, D> = <GateOf<D> as Gate<<D as Design>::State>>::Guard<'a>;
 
 /// The writing side of a table. Under EREW and CREW there is one. Under CRCW each core has one, and
 /// writers exclude one another.
@@ -92,7 +111,7 @@ pub struct Owner<D: Design> {
 /// A writer at work: the owner with its gate passed. Requests are executed on this.
 pub struct Writer<'a, D: Design> {
     pub(crate) shared: &'a Shared<D::Heap>,
-    pub(crate) state: <GateOf<D> as Gate<D::State>>::Guard<'a>,
+    pub(crate) state: GuardOf<'a, D>,
     pub(crate) seat: &'a Seat,
     /// The key that the writer has entered for, and where its entry could be not long ago.
     lead: (Keyhash, HomeIn<D::Heap>),
@@ -114,6 +133,100 @@ impl<D: Design> Owner<D> {
             seat: Seat::alone(),
         }
     }
+}
+
+/// Passes the gate of a table, at a time when `flushes` flushes were due.
+#[inline(always)]
+fn pass<'a, D: Design>(
+    shared: &'a Shared<D::Heap>,
+    gate: &'a mut GateOf<D>,
+    seat: &'a Seat,
+    flushes: u64,
+) -> GuardOf<'a, D> {
+    let guard = gate.enter();
+    if D::Access::SHARED_WRITES && !weakened("enter_release_fence") {
+        fence(Release);
+    }
+    // Another writer may know of more flushes. What it has stored since then stays.
+    match shared.common.flushes.get() < flushes {
+        true => catch_up::<D>(shared, guard, seat, flushes),
+        false => guard,
+    }
+}
+
+/// Carries out flushes, once the gate has been passed.
+#[cold]
+#[inline(never)]
+fn catch_up<'a, D: Design>(
+    shared: &'a Shared<D::Heap>,
+    state: GuardOf<'a, D>,
+    seat: &'a Seat,
+    flushes: u64,
+) -> GuardOf<'a, D> {
+    let mut writer = Writer {
+        shared,
+        state,
+        seat,
+        lead: (Keyhash(0), HomeIn::<D::Heap>::default()),
+    };
+    D::flush(&mut writer, flushes);
+    writer.state
+}
+
+/// Notes a read of the writer in the index entry.
+#[inline(always)]
+pub(crate) fn note_read<'a, D: Design>(
+    shared: &'a Shared<D::Heap>,
+    cell: CellIn<'a, D::Heap>,
+    entry: EntryOf<D>,
+) {
+    let (index, most) = (&shared.index, shared.heap.reads_counted());
+    if D::Access::SHARED_READS {
+        index.count_read(cell, entry, most);
+    } else {
+        index.count_read_alone(cell, entry, most);
+    }
+}
+
+/// Stores an item over the old one of its key if both take as much memory and neither has anything
+/// beside a key and a short value, as most stores are. Returns its CAS unique. Only the entry that
+/// the home carries is looked at. The gate has been passed.
+#[inline(always)]
+fn write_over<D: Design>(
+    shared: &Shared<D::Heap>,
+    state: &mut D::State,
+    (keyhash, home): (Keyhash, HomeIn<D::Heap>),
+    item: &NewItem<'_>,
+) -> Option<u64> {
+    let (index, heap) = (&shared.index, &shared.heap);
+    let ((slot, entry), cell) = index.carried(home, keyhash)?;
+    if !heap.is_tagged_live(entry) {
+        return None;
+    }
+    // An item that is plain has no expiry, and one of its size is within the limit.
+    let old = Item::plain_of_key(heap.words(entry), item.key)?;
+    if !item.replaces_plain(&old) || !D::may_write_over(shared, state, entry) {
+        return None;
+    }
+    let cas = match item.history.cas {
+        Some(cas) => cas,
+        None => state.ledger().cas.draw(),
+    };
+    let lock = index.lock(home, slot);
+    index.begin_change(lock, D::Access::SHARED_READS);
+    write_value_over(&old, item, cas);
+    D::written_over(shared, state, (cell, entry), old.words());
+    index.end_change(lock, D::Access::SHARED_READS);
+    shared.common.counters.stored.add(1);
+    shared.common.counters.in_place_updates.add(1);
+    Some(cas)
+}
+
+/// Stores an item by a writer that has entered for its key.
+#[inline(never)]
+fn put_apart<D: Design>(mut writer: Writer<'_, D>, item: NewItem<'_>, now: Moment) -> Stored {
+    let (keyhash, _) = writer.lead;
+    writer.put(keyhash, &item, now)
 }
 
 impl<D: Design> Writer<'_, D> {
@@ -138,6 +251,7 @@ impl<D: Design> Table for Owner<D> {
     type Writer<'a> = Writer<'a, D>;
     type Home = HomeIn<D::Heap>;
     type Reader = Reader<D::Heap>;
+    type Prefetcher = Shared<D::Heap>;
     type Parts = Parts<D::Heap, D::State>;
 
     /// # Memory that one writer gives up and another overwrites
@@ -155,21 +269,71 @@ impl<D: Design> Table for Owner<D> {
     /// that others have given up.
     #[inline(always)]
     fn enter_at(&mut self, keyhash: Keyhash, home: Self::Home, flushes: u64) -> Writer<'_, D> {
+        Writer {
+            shared: &self.shared,
+            state: pass::<D>(&self.shared, &mut self.gate, &self.seat, flushes),
+            seat: &self.seat,
+            lead: (keyhash, home),
+        }
+    }
+
+    /// Only a rule that moves what is read needs a [`Writer`], which would lie in memory.
+    #[inline(always)]
+    fn read_at<T>(
+        &mut self,
+        (keyhash, home): (Keyhash, Self::Home),
+        key: &[u8],
+        now: Moment,
+        flushes: u64,
+        take: impl FnOnce(&ItemAtRest<'_>) -> T,
+    ) -> Option<T> {
         let shared = &*self.shared;
-        let mut writer = Writer {
+        let state = pass::<D>(shared, &mut self.gate, &self.seat, flushes);
+        let home = shared.index.home_again(home, keyhash);
+        let found = shared.find(home, keyhash, key)?;
+        if expired(&found.item, now) {
+            return None;
+        }
+        // SAFETY: the gate lets one in at a time, and `state` shows that this one has passed it.
+        // Nothing is written before `take` has returned.
+        let taken = take(&unsafe { ItemAtRest::new(found.item) });
+        if shared.heap.moves_what_is_read() {
+            let mut writer = Writer {
+                shared,
+                state,
+                seat: &self.seat,
+                lead: (keyhash, home),
+            };
+            D::count_read_or_move(&mut writer, keyhash, (found.slot, found.entry), now);
+        } else {
+            note_read::<D>(shared, found.cell, found.entry);
+        }
+        Some(taken)
+    }
+
+    /// Most stores are of values of the same size as the old ones. Only the others need a
+    /// [`Writer`], which would lie in memory.
+    #[inline(always)]
+    fn put_at(
+        &mut self,
+        (keyhash, home): (Keyhash, Self::Home),
+        item: &NewItem<'_>,
+        now: Moment,
+        flushes: u64,
+    ) -> Stored {
+        let shared = &*self.shared;
+        let mut state = pass::<D>(shared, &mut self.gate, &self.seat, flushes);
+        let home = shared.index.home_again(home, keyhash);
+        if let Some(cas) = write_over::<D>(shared, &mut state, (keyhash, home), item) {
+            return Stored::Yes(cas);
+        }
+        let writer: Writer<'_, D> = Writer {
             shared,
-            state: self.gate.enter(),
+            state,
             seat: &self.seat,
             lead: (keyhash, home),
         };
-        if D::Access::SHARED_WRITES && !weakened("enter_release_fence") {
-            fence(Release);
-        }
-        // Another writer may know of more flushes. What it has stored since then stays.
-        if shared.common.flushes.get() < flushes {
-            D::flush(&mut writer, flushes);
-        }
-        writer
+        put_apart::<D>(writer, *item, now)
     }
 
     #[cold]
@@ -243,19 +407,8 @@ impl<D: Design> Table for Owner<D> {
         self.seat = Seat::new(batches, worker);
     }
 
-    #[inline(always)]
-    fn home(&self, keyhash: Keyhash) -> Self::Home {
-        self.shared.index.home(keyhash)
-    }
-
-    #[inline(always)]
-    fn prefetch_bucket(&self, home: Self::Home) {
-        self.shared.index.prefetch(home);
-    }
-
-    #[inline(always)]
-    fn prefetch_item(&self, home: &mut Self::Home) {
-        self.shared.prefetch_item(home);
+    fn prefetcher(&self) -> Arc<Self::Prefetcher> {
+        self.shared.clone()
     }
 
     fn figures(&self) -> Box<dyn TableFigures> {

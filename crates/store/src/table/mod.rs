@@ -27,9 +27,11 @@ pub(crate) use draft::{DRAFT_WORDS_MIN, Drafts, ROOM_WORDS_PER_HOLD};
 pub use draft::{Draft, Large, Reservation, Step};
 pub(crate) use figures::Counters;
 pub use figures::{Ages, Counts};
+pub(crate) use handles::note_read;
 pub use handles::{Design, Owner, Parts, Writer};
 pub use read::{Found, Reader};
 pub use shared::{Chain, Fetched, Heap, Index, Ledger, Shared, State};
+pub(crate) use verbs::learn_size;
 
 /// The writing side of one partition. One thread at a time has it; where all may write, each has
 /// one of its own and writers exclude one another.
@@ -43,7 +45,9 @@ pub trait Table: Send + Sized + 'static {
     /// Where a key's bucket was at a moment.
     type Home: Copy + Default;
     /// The reading side for other cores.
-    type Reader: TableReader<Home = Self::Home>;
+    type Reader: TableReader<Home = Self::Home, Prefetcher = Self::Prefetcher>;
+    /// What fetches buckets and items ahead of their requests.
+    type Prefetcher: Prefetcher<Home = Self::Home>;
     /// The table without its access mode. Tables that differ in nothing else have the same parts.
     type Parts: Send;
 
@@ -71,6 +75,25 @@ pub trait Table: Send + Sized + 'static {
         is_wanted: impl FnMut(&Self::Writer<'_>) -> bool,
     ) -> Option<Draft>;
 
+    /// [`enter_at`](Self::enter_at) for nothing but a [read](TableWriter::read_at_rest).
+    fn read_at<T>(
+        &mut self,
+        at: (Keyhash, Self::Home),
+        key: &[u8],
+        now: Moment,
+        flushes: u64,
+        take: impl FnOnce(&ItemAtRest<'_>) -> T,
+    ) -> Option<T>;
+
+    /// [`enter_at`](Self::enter_at) for nothing but a [store](TableWriter::put).
+    fn put_at(
+        &mut self,
+        at: (Keyhash, Self::Home),
+        item: &NewItem<'_>,
+        now: Moment,
+        flushes: u64,
+    ) -> Stored;
+
     /// A handle for reading beside the writer, if the access mode allows that.
     fn reader(&self) -> Option<Self::Reader>;
 
@@ -96,17 +119,8 @@ pub trait Table: Send + Sized + 'static {
     /// in these batches only.
     fn join(&mut self, batches: &Arc<Batches>, worker: usize);
 
-    /// Where the key's entry can be now. It may be elsewhere in the next moment: the home is good
-    /// for fetching, and for saying where to look first.
-    fn home(&self, keyhash: Keyhash) -> Self::Home;
-
-    /// Fetches a bucket without waiting for it (the pipeline's first stage).
-    fn prefetch_bucket(&self, home: Self::Home);
-
-    /// Fetches the first lines of the items that the key's tag names in its bucket, without waiting
-    /// for them (the pipeline's second stage). The home then carries the slot of the first of them:
-    /// see [`Index`].
-    fn prefetch_item(&self, home: &mut Self::Home);
+    /// What runs the stages before execution.
+    fn prefetcher(&self) -> Arc<Self::Prefetcher>;
 
     /// A way to the partition's figures, for any thread.
     fn figures(&self) -> Box<dyn TableFigures>;
@@ -236,6 +250,8 @@ pub struct Busy;
 pub trait TableReader: Clone + Send {
     /// See [`Table::Home`].
     type Home: Copy + Default;
+    /// See [`Table::Prefetcher`].
+    type Prefetcher: Prefetcher<Home = Self::Home>;
 
     /// Reads an item beside the writer, in a batch of those that the table [waits
     /// for](Table::join). `take` may run several times, each time on what may turn out to be
@@ -302,13 +318,26 @@ pub trait TableReader: Clone + Send {
     /// See [`TableWriter::absence`]. Beside a writer the answer may be wrong.
     fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence;
 
-    /// See [`Table::home`].
+    /// See [`Table::prefetcher`].
+    fn prefetcher(&self) -> Arc<Self::Prefetcher>;
+}
+
+/// Fetches what requests will need from memory, without reading it and without waiting for it. The
+/// same for all that may touch a partition.
+pub trait Prefetcher: Send + Sync {
+    /// See [`Table::Home`].
+    type Home: Copy + Default;
+
+    /// Where the key's entry can be now. It may be elsewhere in the next moment: the home is good
+    /// for fetching, and for saying where to look first.
     fn home(&self, keyhash: Keyhash) -> Self::Home;
 
-    /// See [`Table::prefetch_bucket`].
+    /// Fetches a bucket without waiting for it (the pipeline's first stage).
     fn prefetch_bucket(&self, home: Self::Home);
 
-    /// See [`Table::prefetch_item`].
+    /// Fetches the first lines of the items that the key's tag names in its bucket, without waiting
+    /// for them (the pipeline's second stage). The home then carries the slot of the first of them:
+    /// see [`Index`].
     fn prefetch_item(&self, home: &mut Self::Home);
 }
 

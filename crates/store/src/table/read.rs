@@ -1,6 +1,6 @@
 //! A read, from the keyhash to the item: by the writer, or optimistically beside it.
 
-use super::shared::{EntryIn, Heap, HomeIn, Index, LockIn, Named, Shared, SlotIn};
+use super::shared::{CellIn, EntryIn, Heap, HomeIn, Index, LockIn, Named, Shared, SlotIn};
 use super::{Absence, Busy, TableReader, expired};
 use crate::batches::{Batch, Seat};
 use crate::heap::Item;
@@ -14,6 +14,8 @@ pub struct Found<'a, H: Heap> {
     pub(crate) lock: LockIn<H>,
     /// Where the entry stands.
     pub(crate) slot: SlotIn<H>,
+    /// The memory of the entry.
+    pub(crate) cell: CellIn<'a, H>,
     /// The entry.
     pub(crate) entry: EntryIn<H>,
     /// The item itself.
@@ -29,7 +31,7 @@ impl<H: Heap> Clone for Found<'_, H> {
 impl<H: Heap> Copy for Found<'_, H> {}
 
 /// What a read took, and the entry under which it found the item.
-pub type Taken<T, H> = Option<(T, SlotIn<H>, EntryIn<H>)>;
+pub type Taken<'a, T, H> = Option<(T, CellIn<'a, H>, EntryIn<H>)>;
 
 /// The reading side of a table, for cores that do not own it.
 pub struct Reader<H: Heap> {
@@ -48,6 +50,7 @@ impl<H: Heap> Clone for Reader<H> {
 
 impl<H: Heap> TableReader for Reader<H> {
     type Home = HomeIn<H>;
+    type Prefetcher = Shared<H>;
 
     #[inline(always)]
     fn read_at<T>(
@@ -61,9 +64,9 @@ impl<H: Heap> TableReader for Reader<H> {
         take: impl FnMut(&Item<'_>) -> T,
     ) -> Result<Option<T>, Busy> {
         let found = self.beside_writers(batch, home, keyhash, key, (now, flushes), take)?;
-        Ok(found.map(|(taken, slot, entry)| {
+        Ok(found.map(|(taken, cell, entry)| {
             let most = self.shared.heap.reads_counted();
-            self.shared.index.count_read(slot, entry, most);
+            self.shared.index.count_read(cell, entry, most);
             taken
         }))
     }
@@ -86,19 +89,8 @@ impl<H: Heap> TableReader for Reader<H> {
         self.shared.absence(keyhash, key)
     }
 
-    #[inline(always)]
-    fn home(&self, keyhash: Keyhash) -> HomeIn<H> {
-        self.shared.index.home(keyhash)
-    }
-
-    #[inline(always)]
-    fn prefetch_bucket(&self, home: HomeIn<H>) {
-        self.shared.index.prefetch(home);
-    }
-
-    #[inline(always)]
-    fn prefetch_item(&self, home: &mut HomeIn<H>) {
-        self.shared.prefetch_item(home);
+    fn prefetcher(&self) -> Arc<Shared<H>> {
+        self.shared.clone()
     }
 }
 
@@ -113,7 +105,7 @@ impl<H: Heap> Reader<H> {
         key: &[u8],
         (now, flushes): (Moment, u64),
         mut take: impl FnMut(&Item<'_>) -> T,
-    ) -> Result<Taken<T, H>, Busy> {
+    ) -> Result<Taken<'_, T, H>, Busy> {
         let shared = &*self.shared;
         debug_assert!(self.seat.knows(batch));
         optimistically(|bytes_copied| {
@@ -151,7 +143,7 @@ impl<H: Heap> Shared<H> {
         now: Moment,
         flushes: u64,
         take: impl FnOnce(&Item<'_>) -> T,
-    ) -> Option<Taken<T, H>> {
+    ) -> Option<Taken<'_, T, H>> {
         let read = |home| self.take(home, keyhash, key, now, take);
         let taken = self.index.try_read(home, keyhash, read)?;
         let is_still_live = match &taken {
@@ -171,9 +163,9 @@ impl<H: Heap> Shared<H> {
         key: &[u8],
         now: Moment,
         take: impl FnOnce(&Item<'_>) -> T,
-    ) -> Taken<T, H> {
+    ) -> Taken<'_, T, H> {
         let found = self.find(home, keyhash, key)?;
-        (!expired(&found.item, now)).then(|| (take(&found.item), found.slot, found.entry))
+        (!expired(&found.item, now)).then(|| (take(&found.item), found.cell, found.entry))
     }
 
     /// Finds the key's item, expired or not. Safe to run while a writer works; what it finds is
@@ -185,43 +177,71 @@ impl<H: Heap> Shared<H> {
         keyhash: Keyhash,
         key: &[u8],
     ) -> Option<Found<'_, H>> {
-        let carried = self.index.carried(home, keyhash);
-        let (slot, entry, item) = match carried.and_then(|named| self.named_item(named, key)) {
-            Some(found) => found,
-            None => {
-                let named = self.search(home, keyhash, key)?;
-                self.named_item(named, key)?
-            }
-        };
+        if let Some(found) = self.carried_item(home, keyhash, key) {
+            return Some(found);
+        }
+        let (slot, entry) = self.search(home, keyhash, key)?;
+        // A racing reader may meet an entry that was cleared after its tag was compared.
+        if !self.heap.is_live(entry) {
+            return None;
+        }
+        self.named_item(home, (slot, entry), self.index.cell(slot), key)
+    }
+
+    /// The key's item, if the slot that the home carries names it.
+    #[inline(always)]
+    fn carried_item(&self, home: HomeIn<H>, keyhash: Keyhash, key: &[u8]) -> Option<Found<'_, H>> {
+        let (named, cell) = self.index.carried(home, keyhash)?;
+        if !self.heap.is_tagged_live(named.1) {
+            return None;
+        }
+        self.named_item(home, named, cell, key)
+    }
+
+    /// The item that a live entry names, if the item's key is this one.
+    #[inline(always)]
+    fn named_item<'a>(
+        &'a self,
+        home: HomeIn<H>,
+        (slot, entry): Named<H::Index>,
+        cell: CellIn<'a, H>,
+        key: &[u8],
+    ) -> Option<Found<'a, H>> {
+        let item = Item::of_key(self.heap.words(entry), key)?;
         Some(Found {
             lock: self.index.lock(home, slot),
             slot,
+            cell,
             entry,
             item,
         })
     }
 
-    /// The item that an entry names, if the entry is live and the item's key is this one.
-    #[inline(always)]
-    fn named_item(
-        &self,
-        (slot, entry): Named<H::Index>,
-        key: &[u8],
-    ) -> Option<(SlotIn<H>, EntryIn<H>, Item<'_>)> {
-        // A racing reader may meet an entry that was cleared after its tag was compared.
-        if !self.heap.is_live(entry) {
-            return None;
-        }
-        let item = Item::of_key(self.heap.words(entry), key)?;
-        Some((slot, entry, item))
-    }
-
     /// Looks through all entries that bear the key's tag. Apart, because most requests find the
-    /// item by the slot that their home carries.
+    /// item by the slot that their home carries. It says no more than which entry it is, so that
+    /// what is known of the item is in registers, however it was found.
     #[inline(never)]
     fn search(&self, home: HomeIn<H>, keyhash: Keyhash, key: &[u8]) -> Option<Named<H::Index>> {
         let mut candidates = self.index.candidates(home, keyhash);
-        candidates.find(|&named| self.named_item(named, key).is_some())
+        candidates.find(|&(_, entry)| {
+            self.heap.is_live(entry) && Item::of_key(self.heap.words(entry), key).is_some()
+        })
+    }
+
+    /// An item that the writer has come upon, with where its entry stands.
+    pub(crate) fn found<'a>(
+        &'a self,
+        lock: LockIn<H>,
+        (slot, entry): Named<H::Index>,
+        item: Item<'a>,
+    ) -> Found<'a, H> {
+        Found {
+            lock,
+            slot,
+            cell: self.index.cell(slot),
+            entry,
+            item,
+        }
     }
 
     /// Why a read has just found nothing. Only what bears the key's tag is looked at, so that a

@@ -1,6 +1,6 @@
 //! What every core may see of a table: an index over a heap.
 
-use super::{Ages, Common, Counts, Draft, TableFigures};
+use super::{Ages, Common, Counts, Draft, Prefetcher, TableFigures};
 use crate::heap::{CasSequence, Item};
 use crate::memory::Words;
 use glimmer_base::Keyhash;
@@ -70,6 +70,11 @@ pub trait Index: Send + Sync + 'static {
     type Lock: Copy;
     /// Where an entry stands.
     type Slot: Copy;
+    /// An entry's memory: what a slot stands for, worked out once for all who look at the entry or
+    /// change it.
+    type Cell<'a>: Copy
+    where
+        Self: 'a;
     /// An entry, which names an item.
     type Entry: Fetched;
 
@@ -87,8 +92,11 @@ pub trait Index: Send + Sync + 'static {
     /// carries the slot of the first of them.
     fn seek(&self, home: &mut Self::Home, meet: impl FnMut(Self::Entry));
 
-    /// The entry in the slot that a home carries, if it bears the key's tag.
-    fn carried(&self, home: Self::Home, keyhash: Keyhash) -> Option<Named<Self>>;
+    /// The entry in the slot that a home carries, with its memory, if it bears the key's tag.
+    fn carried(&self, home: Self::Home, keyhash: Keyhash) -> Option<(Named<Self>, Self::Cell<'_>)>;
+
+    /// The memory of a slot's entry.
+    fn cell(&self, slot: Self::Slot) -> Self::Cell<'_>;
 
     /// One optimistic try to read something in a key's home, given where that was not long ago:
     /// none if the entries there, or where they are, have changed meanwhile; then `read` may have
@@ -106,18 +114,30 @@ pub trait Index: Send + Sync + 'static {
     /// What covers an entry of a key.
     fn lock(&self, home: Self::Home, slot: Self::Slot) -> Self::Lock;
 
-    /// Runs a change of entries or items that readers are to notice, if there are any (`shared`).
-    fn change<T>(&self, lock: Self::Lock, shared: bool, change: impl FnOnce() -> T) -> T;
+    /// Begins a change of entries or items that readers are to notice, if there are any (`shared`).
+    fn begin_change(&self, lock: Self::Lock, shared: bool);
+
+    /// Ends the change that was begun.
+    fn end_change(&self, lock: Self::Lock, shared: bool);
+
+    /// Runs a change.
+    #[inline(always)]
+    fn change<T>(&self, lock: Self::Lock, shared: bool, change: impl FnOnce() -> T) -> T {
+        self.begin_change(lock, shared);
+        let changed = change();
+        self.end_change(lock, shared);
+        changed
+    }
 
     /// Clears an entry, in the midst of a change.
     fn clear(&self, slot: Self::Slot);
 
     /// Notes a read in an entry and counts up to `most`, unless the entry has changed. Any thread
     /// may do this in the batch in which it has found the entry.
-    fn count_read(&self, slot: Self::Slot, entry: Self::Entry, most: u8);
+    fn count_read(&self, cell: Self::Cell<'_>, entry: Self::Entry, most: u8);
 
     /// The same for a writer beside which no other thread reads.
-    fn count_read_alone(&self, slot: Self::Slot, entry: Self::Entry, most: u8);
+    fn count_read_alone(&self, cell: Self::Cell<'_>, entry: Self::Entry, most: u8);
 
     /// The chain with this number, if there is one.
     fn walk(&self, number: usize) -> Option<Chain<Self::Lock, impl Iterator<Item = Named<Self>>>>;
@@ -141,6 +161,9 @@ pub trait Heap: Send + Sync + Sized + 'static {
     /// Whether an entry names an item: it has one, and that was not evicted or flushed.
     fn is_live(&self, entry: EntryIn<Self>) -> bool;
 
+    /// [`is_live`](Self::is_live) for an entry that bears a key's tag, and so is not empty.
+    fn is_tagged_live(&self, entry: EntryIn<Self>) -> bool;
+
     /// Whether the item of an entry is still there after it was copied: a reader's last look.
     fn is_still_live(&self, entry: EntryIn<Self>) -> bool;
 
@@ -161,6 +184,12 @@ pub trait Heap: Send + Sync + Sized + 'static {
         0
     }
 
+    /// Whether a read by the writer may put the item elsewhere.
+    #[inline(always)]
+    fn moves_what_is_read(&self) -> bool {
+        false
+    }
+
     /// See [`TableFigures::ages`].
     fn ages(&self) -> Ages {
         Ages::default()
@@ -179,6 +208,8 @@ pub type HomeIn<H> = <<H as Heap>::Index as Index>::Home;
 pub type LockIn<H> = <<H as Heap>::Index as Index>::Lock;
 /// Where an entry of the index over a heap stands.
 pub type SlotIn<H> = <<H as Heap>::Index as Index>::Slot;
+/// The memory of an entry of the index over a heap.
+pub type CellIn<'a, H> = <<H as Heap>::Index as Index>::Cell<'a>;
 /// An entry of the index over a heap.
 pub type EntryIn<H> = <<H as Heap>::Index as Index>::Entry;
 
@@ -199,10 +230,23 @@ impl<H: Heap> Shared<H> {
         let heap = &self.heap;
         heap.is_live(entry).then(|| Item::read(heap.words(entry)))?
     }
+}
 
-    /// See [`Table::prefetch_item`](super::Table::prefetch_item).
+impl<H: Heap> Prefetcher for Shared<H> {
+    type Home = HomeIn<H>;
+
     #[inline(always)]
-    pub(crate) fn prefetch_item(&self, home: &mut HomeIn<H>) {
+    fn home(&self, keyhash: Keyhash) -> HomeIn<H> {
+        self.index.home(keyhash)
+    }
+
+    #[inline(always)]
+    fn prefetch_bucket(&self, home: HomeIn<H>) {
+        self.index.prefetch(home);
+    }
+
+    #[inline(always)]
+    fn prefetch_item(&self, home: &mut HomeIn<H>) {
         self.index.seek(home, |entry| {
             (self.common).prefetch(|word| self.heap.prefetch(entry, word));
         });

@@ -1,8 +1,8 @@
 //! What a writer does with an item, as far as it is the same in every table.
 
-use super::handles::{Design, EntryOf, SlotOf};
+use super::handles::{Design, note_read};
 use super::shared::{Chain, Fetched, Heap, Index};
-use super::{Absence, Draft, Found, Stored, TableWriter, Writer, expired};
+use super::{Absence, Common, Draft, Found, Ledger, Stored, TableWriter, Writer, expired};
 use crate::access::Access;
 use crate::heap::{
     CasSequence, History, Item, ItemAtRest, Marks, NewItem, Put, can_amend, write_amended,
@@ -35,12 +35,11 @@ impl<D: Design> TableWriter for Writer<'_, D> {
         now: Moment,
         take: impl FnOnce(&ItemAtRest<'_>) -> T,
     ) -> Option<T> {
-        let home = self.home(keyhash);
+        let found = self.lookup(keyhash, key, now)?;
         // SAFETY: the writer has passed the gate, which lets one in at a time. It is borrowed here,
         // and nothing is written before `take` has returned.
-        let take = |item: &Item<'_>| take(&unsafe { ItemAtRest::new(*item) });
-        let (taken, slot, entry) = self.shared.take(home, keyhash, key, now, take)?;
-        D::count_read(self, keyhash, slot, entry, now);
+        let taken = take(&unsafe { ItemAtRest::new(found.item) });
+        self.count_read(keyhash, found, now);
         Some(taken)
     }
 
@@ -113,13 +112,7 @@ impl<D: Design> TableWriter for Writer<'_, D> {
             if let Some(item) = shared.item(entry)
                 && expired(&item, now)
             {
-                let found = Found {
-                    lock,
-                    slot,
-                    entry,
-                    item,
-                };
-                self.remove_expired(found, now);
+                self.remove_expired(shared.found(lock, (slot, entry), item), now);
                 removed += 1;
             }
         }
@@ -143,6 +136,14 @@ impl<D: Design> TableWriter for Writer<'_, D> {
     }
 }
 
+/// See [`Writer::learn_size`].
+#[inline(always)]
+pub(crate) fn learn_size(common: &Common, ledger: &mut Ledger, words: usize) {
+    let usual = &mut ledger.usual_words_64;
+    *usual = *usual - *usual / 64 + words as u64;
+    common.expect_size(*usual / 64);
+}
+
 impl<'a, D: Design> Writer<'a, D> {
     /// Finds the key's item, unless it has expired.
     #[inline(always)]
@@ -157,14 +158,12 @@ impl<'a, D: Design> Writer<'a, D> {
         (!expired(&found.item, now)).then_some(found)
     }
 
-    /// Notes a read of the writer in the index entry.
+    /// Lets the eviction rule know that the writer has read an item.
     #[inline(always)]
-    pub(crate) fn note_read(&self, slot: SlotOf<D>, entry: EntryOf<D>) {
-        let (index, most) = (&self.shared.index, self.shared.heap.reads_counted());
-        if D::Access::SHARED_READS {
-            index.count_read(slot, entry, most);
-        } else {
-            index.count_read_alone(slot, entry, most);
+    fn count_read(&mut self, keyhash: Keyhash, found: Found<'a, D::Heap>, now: Moment) {
+        match self.shared.heap.moves_what_is_read() {
+            true => D::count_read_or_move(self, keyhash, (found.slot, found.entry), now),
+            false => note_read::<D>(self.shared, found.cell, found.entry),
         }
     }
 
@@ -183,10 +182,8 @@ impl<'a, D: Design> Writer<'a, D> {
     /// Follows the usual size of items, by which the pipeline knows how much of one to fetch.
     #[inline(always)]
     pub(crate) fn learn_size(&mut self, words: usize) {
-        let usual = &mut self.ledger().usual_words_64;
-        *usual = *usual - *usual / 64 + words as u64;
-        let usual = *usual / 64;
-        self.shared.common.expect_size(usual);
+        let shared = self.shared;
+        learn_size(&shared.common, self.ledger(), words);
     }
 
     /// Changes what an item carries beside its value: its expiry, and its history if there is a new
@@ -203,9 +200,7 @@ impl<'a, D: Design> Writer<'a, D> {
         let Some(found) = self.lookup(keyhash, key, now) else {
             return false;
         };
-        let Found {
-            slot, entry, item, ..
-        } = found;
+        let Found { entry, item, .. } = found;
         let is_touch = history.is_none();
         let history = history.unwrap_or_else(|| item.history());
         let cas = history.cas.or(Some(item.cas()));
@@ -215,7 +210,7 @@ impl<'a, D: Design> Writer<'a, D> {
             (self.shared.index).change(found.lock, D::Access::SHARED_READS, amend);
             D::amended(self, expiry);
             if is_touch {
-                D::count_read(self, keyhash, slot, entry, now);
+                self.count_read(keyhash, found, now);
             }
             return true;
         }

@@ -5,7 +5,7 @@ use crate::oracle::SEED;
 use glimmer_base::{Expiry, Keyhash, Moment};
 use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::heap::{Item, NewItem};
-use glimmer_store::table::{Busy, Counts, Stored, Table, TableReader, TableWriter};
+use glimmer_store::table::{Busy, Counts, Prefetcher, Stored, Table, TableReader, TableWriter};
 use std::collections::HashMap;
 
 /// How long an item that expires lasts.
@@ -69,9 +69,10 @@ impl<T: Table> Stage<T> {
 
     /// The stages before execution: where the key's entry is now.
     fn home(&self, number: u32) -> T::Home {
-        let mut home = self.owner.home(keyhash(number));
-        self.owner.prefetch_bucket(home);
-        self.owner.prefetch_item(&mut home);
+        let prefetcher = self.owner.prefetcher();
+        let mut home = prefetcher.home(keyhash(number));
+        prefetcher.prefetch_bucket(home);
+        prefetcher.prefetch_item(&mut home);
         home
     }
 
@@ -86,7 +87,8 @@ impl<T: Table> Stage<T> {
             expiry,
             ..NewItem::new(&key, &value)
         };
-        let stored = self.enter(home, number).put(keyhash(number), &item, now);
+        let at = (keyhash(number), home);
+        let stored = self.owner.put_at(at, &item, now, self.flushes);
         match stored {
             Stored::Yes(_) => drop(self.model.insert(number, value)),
             Stored::OutOfMemory => return false,
@@ -118,10 +120,16 @@ impl<T: Table> Stage<T> {
     }
 
     fn read(&mut self, home: T::Home, number: u32) -> Option<Value> {
-        let (key, now) = (key(number), self.now);
+        let (key, now, at) = (key(number), self.now, (keyhash(number), home));
         let writer = self.enter(home, number);
         let found = writer.find(keyhash(number), &key, now);
-        found.as_ref().map(copy)
+        let found = found.as_ref().map(copy);
+        drop(writer);
+        let read = self
+            .owner
+            .read_at(at, &key, now, self.flushes, |item| copy(item));
+        assert_eq!(read, found, "key {number}");
+        found
     }
 
     /// A read beside the writer, where there are such reads.

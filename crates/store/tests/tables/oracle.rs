@@ -11,7 +11,7 @@ use glimmer_store::access::Access;
 use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::table::{Counts, Draft, Large, Stored};
-use glimmer_store::table::{Table, TableReader, TableWriter};
+use glimmer_store::table::{Prefetcher, Table, TableReader, TableWriter};
 use rand::rngs::{OsRng, SmallRng};
 use rand::{Rng, SeedableRng, TryRngCore};
 use std::collections::HashMap;
@@ -168,9 +168,10 @@ impl<T: Table> Run<T> {
     /// The stages of the pipeline before execution.
     fn prefetch(&mut self, n: u32) {
         let keyhash = self.keys[n as usize].keyhash;
-        let mut home = self.owner.home(keyhash);
-        self.owner.prefetch_bucket(home);
-        self.owner.prefetch_item(&mut home);
+        let prefetcher = self.owner.prefetcher();
+        let mut home = prefetcher.home(keyhash);
+        prefetcher.prefetch_bucket(home);
+        prefetcher.prefetch_item(&mut home);
         self.carried.insert(n, home);
     }
 
@@ -212,7 +213,8 @@ impl<T: Table> Run<T> {
                     Err(_) => (self.owner.enter(self.flushes)).read(keyhash, key, now, take),
                 }
             }
-            _ => self.enter(n).read(keyhash, key, now, take),
+            _ if self.rng.random_bool(0.5) => self.enter(n).read(keyhash, key, now, take),
+            _ => (self.owner).read_at((keyhash, home), key, now, self.flushes, |item| take(item)),
         }
     }
 
@@ -246,7 +248,7 @@ impl<T: Table> Run<T> {
         if !self.rng.random_bool(0.2) {
             self.rng.fill(&mut value[..]);
         }
-        // Only a value in one part can be drafted.
+        // In one part, as most values are and drafted ones have to be, or in two.
         let drafts = self.rng.random_bool(0.5);
         let cut = match drafts {
             true => len,
@@ -276,11 +278,17 @@ impl<T: Table> Run<T> {
         };
         let draft = if drafts { self.draft(n, &value) } else { None };
         let now = self.now;
-        let mut writer = self.enter(n);
-        writer.bring(draft);
-        let stored = writer.put(*keyhash, &item, now);
-        writer.bring(None);
-        drop(writer);
+        let at = (*keyhash, self.home(n));
+        let stored = match draft.is_some() || self.rng.random_bool(0.5) {
+            true => {
+                let mut writer = self.enter(n);
+                writer.bring(draft);
+                let stored = writer.put(*keyhash, &item, now);
+                writer.bring(None);
+                stored
+            }
+            false => self.owner.put_at(at, &item, now, self.flushes),
+        };
         let cas = match stored {
             Stored::Yes(cas) => cas,
             Stored::OutOfMemory if self.load.loses_nothing => return,

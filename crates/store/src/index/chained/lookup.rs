@@ -5,6 +5,7 @@ use crate::index::tags::Matches;
 use crate::index::{BUCKET_ENTRIES, Bucket, CHAIN_BUCKETS_MAX, Entry, Slot};
 use crate::table::{Chain, Fetched, Index};
 use glimmer_base::Keyhash;
+use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::Relaxed;
 
 impl Fetched for Entry {
@@ -19,12 +20,13 @@ impl Fetched for Entry {
 /// ```text
 ///  63          32 31    16 15             0
 /// +--------------+--------+----------------+
-/// | main bucket  |  tag   | place, or none |
+/// |     line     |  tag   | place, or none |
 /// +--------------+--------+----------------+
 /// ```
 ///
-/// The second word is one number, so that a home stays in registers. The place is that of the main
-/// bucket's entry that is looked at first, if it is one.
+/// The second word is one number, so that a home stays in registers. The line is the one of the
+/// memory on which the main bucket begins. The place is that of the main bucket's entry that is
+/// looked at first, if it is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Home {
     /// The shape in which this is the key's chain. The default is no index's.
@@ -39,14 +41,13 @@ const PLACE: u64 = u16::MAX as u64;
 
 impl Home {
     #[inline(always)]
-    fn new(shape: Shape, bucket: usize, tag: u16) -> Home {
-        let at = (bucket as u64) << 32 | u64::from(tag) << 16 | NOWHERE;
+    fn new(shape: Shape, line: usize, tag: u16) -> Home {
+        let at = (line as u64) << 32 | u64::from(tag) << 16 | NOWHERE;
         Home { shape, at }
     }
 
-    /// The number of the main bucket.
     #[inline(always)]
-    pub fn bucket(self) -> usize {
+    fn line(self) -> usize {
         (self.at >> 32) as usize
     }
 
@@ -68,17 +69,35 @@ impl Default for Home {
     }
 }
 
+impl ChainedIndex {
+    /// The number of a home's main bucket.
+    #[inline(always)]
+    pub fn chain_of(&self, home: Home) -> usize {
+        self.capacity - 1 - home.line()
+    }
+
+    /// The home of a key after the index has changed its shape. Apart, so that no part of it is
+    /// reckoned before it is known to be wanted.
+    #[cold]
+    #[inline(never)]
+    fn home_elsewhere(&self, keyhash: Keyhash) -> Home {
+        self.home(keyhash)
+    }
+}
+
 impl Index for ChainedIndex {
     type Home = Home;
     /// The number of a main bucket: its version covers its chain.
     type Lock = usize;
     type Slot = Slot;
+    type Cell<'a> = &'a AtomicU64;
     type Entry = Entry;
 
     #[inline(always)]
     fn home(&self, keyhash: Keyhash) -> Home {
         let shape = self.shape();
-        Home::new(shape, self.home_in(shape, keyhash), keyhash.tag())
+        let line = self.capacity - 1 - self.home_in(shape, keyhash);
+        Home::new(shape, line, keyhash.tag())
     }
 
     /// The main bucket follows from the shape and the keyhash, the tag from the keyhash alone.
@@ -86,23 +105,23 @@ impl Index for ChainedIndex {
     fn home_again(&self, home: Home, keyhash: Keyhash) -> Home {
         match home.shape == self.shape() {
             true => home,
-            false => self.home(keyhash),
+            false => self.home_elsewhere(keyhash),
         }
     }
 
     #[inline(always)]
     fn prefetch(&self, home: Home) {
-        self.prefetch_bucket(home.bucket());
+        self.prefetch_bucket_on(home.line());
     }
 
     /// Without an entry in the main bucket the item may be in a spare one, which is fetched
     /// instead.
     #[inline(always)]
     fn seek(&self, home: &mut Home, mut meet: impl FnMut(Entry)) {
-        let bucket = self.bucket(home.bucket());
+        let bucket = self.bucket_on(home.line());
         let mut places = bucket.tagged(home.tag());
         let Some(first) = places.next() else {
-            if let Some(spare) = self.behind(home.bucket()) {
+            if let Some(spare) = self.behind(self.chain_of(*home)) {
                 self.prefetch_spare(spare);
             }
             return;
@@ -113,19 +132,26 @@ impl Index for ChainedIndex {
     }
 
     #[inline(always)]
-    fn carried(&self, home: Home, _keyhash: Keyhash) -> Option<(Slot, Entry)> {
+    fn carried(&self, home: Home, _keyhash: Keyhash) -> Option<((Slot, Entry), &AtomicU64)> {
+        let place = home.place()?;
+        let cell = self.bucket_on(home.line()).cell(place);
+        let entry = Entry::in_cell(cell);
         let slot = Slot {
-            bucket: home.bucket(),
-            entry: home.place()?,
+            bucket: self.chain_of(home),
+            entry: place,
         };
-        let entry = self.get(slot);
-        (entry.tag() == home.tag()).then_some((slot, entry))
+        (entry.tag() == home.tag()).then_some(((slot, entry), cell))
+    }
+
+    #[inline(always)]
+    fn cell(&self, slot: Slot) -> &AtomicU64 {
+        self.bucket(slot.bucket).cell(slot.entry)
     }
 
     #[inline(always)]
     fn try_read<T>(&self, home: Home, keyhash: Keyhash, read: impl FnOnce(Home) -> T) -> Option<T> {
         let home = self.home_again(home, keyhash);
-        let bucket = self.bucket(home.bucket());
+        let bucket = self.bucket_on(home.line());
         let version = bucket.read_begin()?;
         let taken = read(home);
         (bucket.read_unchanged(version) && self.shape_is(home.shape)).then_some(taken)
@@ -133,11 +159,11 @@ impl Index for ChainedIndex {
 
     #[inline(always)]
     fn candidates(&self, home: Home, _keyhash: Keyhash) -> impl Iterator<Item = (Slot, Entry)> {
-        let (bucket, tag) = (self.bucket(home.bucket()), home.tag());
+        let (bucket, tag) = (self.bucket_on(home.line()), home.tag());
         Candidates {
             index: self,
             tag,
-            number: home.bucket(),
+            number: self.chain_of(home),
             bucket,
             matches: bucket.tagged(tag),
             buckets_left: CHAIN_BUCKETS_MAX - 1,
@@ -146,16 +172,21 @@ impl Index for ChainedIndex {
 
     #[inline(always)]
     fn lock(&self, home: Home, _slot: Slot) -> usize {
-        home.bucket()
+        self.chain_of(home)
     }
 
     #[inline(always)]
-    fn change<T>(&self, home: usize, shared: bool, change: impl FnOnce() -> T) -> T {
-        let main = shared.then(|| self.bucket(home));
-        main.inspect(|main| main.write_begin(true));
-        let changed = change();
-        main.inspect(|main| main.write_end(true));
-        changed
+    fn begin_change(&self, home: usize, shared: bool) {
+        if shared {
+            self.bucket(home).write_begin(true);
+        }
+    }
+
+    #[inline(always)]
+    fn end_change(&self, home: usize, shared: bool) {
+        if shared {
+            self.bucket(home).write_end(true);
+        }
     }
 
     #[inline(always)]
@@ -167,17 +198,16 @@ impl Index for ChainedIndex {
     /// index by now, its memory is withheld until the batch is over (see
     /// [`Border`](super::Border)).
     #[inline(always)]
-    fn count_read(&self, slot: Slot, seen: Entry, most: u8) {
+    fn count_read(&self, cell: &AtomicU64, seen: Entry, most: u8) {
         let read = seen.read_again(most);
         if read != seen {
-            let cell = self.bucket(slot.bucket).cell(slot.entry);
             let _ = cell.compare_exchange(seen.raw(), read.raw(), Relaxed, Relaxed);
         }
     }
 
     #[inline(always)]
-    fn count_read_alone(&self, slot: Slot, seen: Entry, most: u8) {
-        self.set_changed(slot, seen, seen.read_again(most));
+    fn count_read_alone(&self, cell: &AtomicU64, seen: Entry, most: u8) {
+        self.set_changed(cell, seen, seen.read_again(most));
     }
 
     fn walk(&self, number: usize) -> Option<Chain<usize, impl Iterator<Item = (Slot, Entry)>>> {

@@ -41,7 +41,8 @@ pub use lookup::Home;
 pub use spares::FreeList;
 
 use super::{
-    BUCKET_ENTRIES, BUCKETS_MAX, Bucket, CHAIN_BUCKETS_MAX, Entry, SPARE_ENTRIES, SPARE_WORDS, Slot,
+    BUCKET_ENTRIES, BUCKETS_MAX, Bucket, CHAIN_BUCKETS_MAX, Entry, SPARE_ENTRIES, SPARE_WORDS,
+    Slot, store_if,
 };
 use crate::memory::ZeroedSlice;
 use crate::table::Index;
@@ -99,9 +100,11 @@ pub struct ChainedIndex {
     capacity: usize,
     /// Main buckets at the start, and for ever the fewest.
     roots: usize,
-    /// Spare buckets to a main one, in 2^32nds.
-    spare_share: u64,
+    /// Lines to a main bucket, its own and those of spare ones, in 2^32nds.
+    lines_per_main: u64,
     shape: CachePadded<AtomicU64>,
+    /// What is not to be stored is stored here.
+    nowhere: CachePadded<AtomicU64>,
 }
 
 impl ChainedIndex {
@@ -121,11 +124,14 @@ impl ChainedIndex {
             capacity: (memory.len() / SPARE_WORDS).saturating_sub(1),
             memory,
             roots,
-            spare_share: ((spares.min(mains) as u64) << 32).div_ceil(mains as u64),
+            lines_per_main: (2 << 32) + ((spares.min(mains) as u64) << 32).div_ceil(mains as u64),
             shape: CachePadded::new(AtomicU64::new(roots as u64)),
+            nowhere: CachePadded::new(AtomicU64::new(0)),
         };
         assert!(index.lines() <= BUCKETS_MAX);
-        assert!(roots >= 1 && index.number_of(roots) <= index.lines());
+        // Whatever number was asked for; those of buckets that fit are as `number_of` has them.
+        let wanted = (roots as u128 * u128::from(index.lines_per_main)) >> 32;
+        assert!(roots >= 1 && wanted <= index.lines() as u128);
         assert!(index.memory.as_ptr().cast::<Bucket>().is_aligned());
         index
     }
@@ -184,7 +190,7 @@ impl ChainedIndex {
     /// How many lines come before a main bucket; it is the main bucket's own number.
     #[inline(always)]
     fn number_of(&self, main: usize) -> usize {
-        2 * main + ((main as u64 * self.spare_share) >> 32) as usize
+        ((main as u64 * self.lines_per_main) >> 32) as usize
     }
 
     /// The spare bucket that comes with a main one, if one does.
@@ -238,7 +244,14 @@ impl ChainedIndex {
     #[inline(always)]
     pub fn bucket(&self, number: usize) -> &Bucket {
         assert!(number < self.capacity);
-        let at = (self.capacity - 1 - number) * SPARE_WORDS;
+        self.bucket_on(self.capacity - 1 - number)
+    }
+
+    /// The bucket that begins on a line of the memory.
+    #[inline(always)]
+    fn bucket_on(&self, line: usize) -> &Bucket {
+        assert!(line < self.capacity);
+        let at = line * SPARE_WORDS;
         // SAFETY: the memory has `capacity + 1` lines, so two lines begin at this one. `new` has
         // seen that the memory is aligned, and a line's words are as many as the alignment has.
         unsafe {
@@ -324,12 +337,12 @@ impl ChainedIndex {
         self.bucket(slot.bucket).entry(slot.entry)
     }
 
-    /// Changes the entry in a slot from `old`, if the new one differs, under the same rule as
-    /// [`set`](Self::set).
+    /// Changes the entry in a cell from `old`, if the new one differs, under the same rule as
+    /// [`set`](Self::set). Where some entries have been read and others not, no branch could be
+    /// foreseen.
     #[inline(always)]
-    pub fn set_changed(&self, slot: Slot, old: Entry, new: Entry) {
-        self.bucket(slot.bucket)
-            .set_entry_if(new != old, slot.entry, new);
+    pub fn set_changed(&self, cell: &AtomicU64, old: Entry, new: Entry) {
+        store_if(new != old, cell, new.raw(), &self.nowhere);
     }
 
     /// Changes an entry, as [`Bucket::set_entry`].
@@ -338,10 +351,10 @@ impl ChainedIndex {
         self.bucket(slot.bucket).set_entry(slot.entry, entry);
     }
 
-    /// Fetches a main bucket, both lines, without waiting for it.
+    /// Fetches the main bucket that begins on a line, both its lines, without waiting for it.
     #[inline(always)]
-    pub fn prefetch_bucket(&self, number: usize) {
-        let at = (self.capacity - 1 - number) * SPARE_WORDS;
+    fn prefetch_bucket_on(&self, line: usize) {
+        let at = line * SPARE_WORDS;
         self.memory.prefetch(at);
         self.memory.prefetch(at + SPARE_WORDS);
     }

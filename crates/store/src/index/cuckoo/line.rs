@@ -50,7 +50,7 @@
 //! everything acknowledged before the read began is seen.
 //!
 //! Noting a read in a slot, with its bits for CLOCK and FETCHED, is no change. Any thread may do it
-//! with [`mark_read`](Line::mark_read) at any time in the batch in which it has found the slot, and
+//! with [`mark_read`](Cell::mark_read) at any time in the batch in which it has found the slot, and
 //! the writer may lose such bits when it stores a word. A line that leaves the index is not written
 //! by others before that batch is over: see [`batches`](crate::batches).
 
@@ -124,7 +124,7 @@ fn shift(half: usize) -> usize {
     32 * (half & 1)
 }
 
-impl Line<'_> {
+impl<'a> Line<'a> {
     #[inline(always)]
     fn load(self, word: usize, half: usize) -> u32 {
         (self.0[word].load(Relaxed) >> shift(half)) as u32
@@ -174,40 +174,12 @@ impl Line<'_> {
         }
     }
 
-    /// Notes in a slot that its item was written over: used, but not fetched since. For the writer.
+    /// The memory of a slot.
     #[inline(always)]
-    pub fn set_written_over(self, bucket: usize, place: usize) {
-        self.mark(bucket, place, Slot::RECENT, Slot::FETCHED);
-    }
-
-    /// Notes a read in a slot, as [`mark_read`](Line::mark_read) does, for a writer beside which no
-    /// other thread reads.
-    #[inline(always)]
-    pub fn set_read(self, bucket: usize, place: usize) {
-        self.mark(bucket, place, Slot::READ, 0);
-    }
-
-    /// Sets bits of a slot and clears others, without a branch on what they were.
-    #[inline(always)]
-    fn mark(self, bucket: usize, place: usize, set: u32, cleared: u32) {
-        let cell = &self.0[2 + 2 * bucket + place / 2];
-        let old = cell.load(Relaxed);
-        let new = (old & !(u64::from(cleared) << shift(place))) | u64::from(set) << shift(place);
-        store_if(new != old, cell, new);
-    }
-
-    /// Notes a read in a slot, if it is still the one that was seen. Any thread may do this
-    /// at any time.
-    #[inline(always)]
-    pub fn mark_read(self, bucket: usize, place: usize, seen: Slot) {
-        if seen.0 & Slot::READ == Slot::READ {
-            return;
-        }
-        let cell = &self.0[2 + 2 * bucket + place / 2];
-        let old = cell.load(Relaxed);
-        if (old >> shift(place)) as u32 == seen.0 {
-            let new = old | u64::from(Slot::READ) << shift(place);
-            let _ = cell.compare_exchange(old, new, Relaxed, Relaxed);
+    pub fn cell(self, bucket: usize, place: usize) -> Cell<'a> {
+        Cell {
+            word: &self.0[2 + 2 * bucket + place / 2],
+            shift: shift(place) as u32,
         }
     }
 
@@ -259,6 +231,57 @@ impl Line<'_> {
     #[inline(always)]
     pub fn read_unchanged(self, version: u32) -> bool {
         self.version(Relaxed) == version
+    }
+}
+
+/// The memory of one slot: half of a word.
+#[derive(Clone, Copy)]
+pub struct Cell<'a> {
+    word: &'a AtomicU64,
+    shift: u32,
+}
+
+impl Cell<'_> {
+    /// The slot.
+    #[inline(always)]
+    pub fn slot(self) -> Slot {
+        Slot((self.word.load(Relaxed) >> self.shift) as u32)
+    }
+
+    /// Notes that the item was written over: used, but not fetched since. For the writer, as are
+    /// all that take a place for what is not to be stored.
+    #[inline(always)]
+    pub fn set_written_over(self, nowhere: &AtomicU64) {
+        self.mark(Slot::RECENT, Slot::FETCHED, nowhere);
+    }
+
+    /// Notes a read, as [`mark_read`](Cell::mark_read) does, for a writer beside which no other
+    /// thread reads.
+    #[inline(always)]
+    pub fn set_read(self, nowhere: &AtomicU64) {
+        self.mark(Slot::READ, 0, nowhere);
+    }
+
+    /// Sets bits of the slot and clears others, without a branch on what they were.
+    #[inline(always)]
+    fn mark(self, set: u32, cleared: u32, nowhere: &AtomicU64) {
+        let old = self.word.load(Relaxed);
+        let new = (old & !(u64::from(cleared) << self.shift)) | u64::from(set) << self.shift;
+        store_if(new != old, self.word, new, nowhere);
+    }
+
+    /// Notes a read, if the slot is still the one that was seen. Any thread may do this at any
+    /// time.
+    #[inline(always)]
+    pub fn mark_read(self, seen: Slot) {
+        if seen.0 & Slot::READ == Slot::READ {
+            return;
+        }
+        let old = self.word.load(Relaxed);
+        if (old >> self.shift) as u32 == seen.0 {
+            let new = old | u64::from(Slot::READ) << self.shift;
+            let _ = self.word.compare_exchange(old, new, Relaxed, Relaxed);
+        }
     }
 }
 
@@ -328,19 +351,19 @@ mod tests {
     #[test]
     fn marking_sets_the_bits_of_the_slot_that_was_seen_and_no_other() {
         let words: [AtomicU64; LINE_WORDS] = Default::default();
-        let line = Line(&words);
+        let (line, nowhere) = (Line(&words), AtomicU64::new(0));
         line.set(1, 2, 9, Slot::new(77));
-        line.mark_read(1, 2, Slot::new(78));
+        line.cell(1, 2).mark_read(Slot::new(78));
         assert!(!line.slot(1, 2).is_recent());
-        line.mark_read(1, 2, Slot::new(77));
+        line.cell(1, 2).mark_read(Slot::new(77));
         assert!(line.slot(1, 2).is_recent() && !line.slot(1, 3).is_recent());
         assert!(line.slot(1, 2).is_fetched() && !line.slot(1, 3).is_fetched());
         assert_eq!(line.slot(1, 2).offset(), 77);
         line.set_recent(1, 2, false);
         assert!(line.slot(1, 2).is_fetched());
-        line.set_written_over(1, 2);
+        line.cell(1, 2).set_written_over(&nowhere);
         assert_eq!(line.slot(1, 2), Slot::new(77).with_recent(true));
-        line.set_read(1, 2);
+        line.cell(1, 2).set_read(&nowhere);
         assert!(line.slot(1, 2).is_fetched());
         assert_eq!(line.slot(1, 2).offset(), 77);
     }

@@ -4,13 +4,16 @@
 //! stands for all of them, so a walk goes on after its last. A segment that is split while a walk
 //! is under way gives items to prefixes that come later, and no item is left out.
 
-use super::{BUCKET_SLOTS, Directory, Home, LINE_BUCKETS, Line, Segment, Slot, SlotAt, line_at};
+use super::{
+    BUCKET_SLOTS, Cell, Directory, Home, LINE_BUCKETS, Line, Segment, Slot, SlotAt, line_at,
+};
 use crate::memory::Pool;
 use crate::table::{Chain, Fetched, Index};
+use crossbeam_utils::CachePadded;
 use glimmer_base::Keyhash;
 use glimmer_base::counter::Counter;
 use glimmer_base::sync::Ordering::Acquire;
-use glimmer_base::sync::{fence, weakened};
+use glimmer_base::sync::{AtomicU64, fence, weakened};
 
 /// An index of segments, at the end of a pool that has items at its beginning.
 pub struct CuckooIndex {
@@ -18,6 +21,8 @@ pub struct CuckooIndex {
     pub(crate) directory: Directory,
     /// Pages of the pool that are the index's.
     pub(crate) pages: Counter,
+    /// What is not to be stored is stored here.
+    pub(crate) nowhere: CachePadded<AtomicU64>,
 }
 
 impl CuckooIndex {
@@ -74,6 +79,7 @@ impl Index for CuckooIndex {
     /// The first word of a line.
     type Lock = usize;
     type Slot = SlotAt;
+    type Cell<'a> = Cell<'a>;
     type Entry = Slot;
 
     #[inline(always)]
@@ -108,12 +114,18 @@ impl Index for CuckooIndex {
     }
 
     #[inline(always)]
-    fn carried(&self, home: Home, _keyhash: Keyhash) -> Option<(SlotAt, Slot)> {
+    fn carried(&self, home: Home, _keyhash: Keyhash) -> Option<((SlotAt, Slot), Cell<'_>)> {
         let nth = usize::from(home.place.checked_sub(1)?);
         let at = self.segment(&home).nth_slot(home.buckets, nth);
         let line = self.line(at);
         let bears_tag = line.tag(at.bucket, at.place) == home.tag();
-        bears_tag.then(|| (at, line.slot(at.bucket, at.place)))
+        let cell = line.cell(at.bucket, at.place);
+        bears_tag.then(|| ((at, cell.slot()), cell))
+    }
+
+    #[inline(always)]
+    fn cell(&self, at: SlotAt) -> Cell<'_> {
+        self.line(at).cell(at.bucket, at.place)
     }
 
     #[inline(always)]
@@ -144,12 +156,17 @@ impl Index for CuckooIndex {
     }
 
     #[inline(always)]
-    fn change<T>(&self, line: usize, shared: bool, change: impl FnOnce() -> T) -> T {
-        let line = shared.then(|| line_at(&self.pool, line));
-        line.inspect(|line| line.write_begin(true));
-        let changed = change();
-        line.inspect(|line| line.write_end(true));
-        changed
+    fn begin_change(&self, line: usize, shared: bool) {
+        if shared {
+            line_at(&self.pool, line).write_begin(true);
+        }
+    }
+
+    #[inline(always)]
+    fn end_change(&self, line: usize, shared: bool) {
+        if shared {
+            line_at(&self.pool, line).write_end(true);
+        }
     }
 
     #[inline(always)]
@@ -158,13 +175,13 @@ impl Index for CuckooIndex {
     }
 
     #[inline(always)]
-    fn count_read(&self, at: SlotAt, slot: Slot, _most: u8) {
-        self.line(at).mark_read(at.bucket, at.place, slot);
+    fn count_read(&self, cell: Cell<'_>, slot: Slot, _most: u8) {
+        cell.mark_read(slot);
     }
 
     #[inline(always)]
-    fn count_read_alone(&self, at: SlotAt, _slot: Slot, _most: u8) {
-        self.line(at).set_read(at.bucket, at.place);
+    fn count_read_alone(&self, cell: Cell<'_>, _slot: Slot, _most: u8) {
+        cell.set_read(&self.nowhere);
     }
 
     fn walk(&self, number: usize) -> Option<Chain<usize, impl Iterator<Item = (SlotAt, Slot)>>> {

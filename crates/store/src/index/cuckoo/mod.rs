@@ -24,7 +24,7 @@ mod lookup;
 pub mod search;
 mod segment;
 
-pub use line::{BUCKET_SLOTS, LINE_BUCKETS, Line, Slot};
+pub use line::{BUCKET_SLOTS, Cell, LINE_BUCKETS, Line, Slot};
 pub use lookup::CuckooIndex;
 pub(crate) use lookup::places;
 pub use search::{Breadth, Search, Step, Walks};
