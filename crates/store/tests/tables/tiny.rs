@@ -14,7 +14,7 @@ use glimmer_store::table::Table;
 use glimmer_store::{memc3, mica_cache, mica_store};
 
 const LOAD: Load = Load {
-    keys: if cfg!(miri) { 16 } else { 400 },
+    keys: if cfg!(miri) { 16 } else { 600 },
     steps: if cfg!(miri) { 30 } else { 20_000 },
     flushes: if cfg!(miri) { 0.0 } else { 1.0 },
     ..Load::of(0, 80)
