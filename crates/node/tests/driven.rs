@@ -234,7 +234,11 @@ fn large_requests_and_large_replies_end_a_burst() {
     worker.rest();
     worker.turn();
     // No reply crosses the limit.
-    assert_eq!(batches() - before, CLIENTS.div_ceil(at_a_time), "in one turn");
+    assert_eq!(
+        batches() - before,
+        CLIENTS.div_ceil(at_a_time),
+        "in one turn"
+    );
     for stream in &mut streams {
         let reply = send(&mut node, stream, b"");
         assert!(reply.len() > VALUE_BYTES && reply.ends_with(b"END\r\n"));
