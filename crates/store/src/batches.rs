@@ -2,7 +2,7 @@
 //! finished the batch that it was in*.
 //!
 //! An optimistic reader notes a read in the index after it has validated what it copied
-//! ([`Index::count_read`], [`Line::mark_read`]). By then the memory of that index entry may
+//! ([`Index::count_read`], [`Cell::mark_read`]). By then the memory of that index entry may
 //! have left the index: a bucket was merged into another one, or a flush has given up a segment. If
 //! items lay there already, the reader would change an item. So an index gives such memory away
 //! only after a *grace period*, as in read-copy-update (McKenney and Slingwine 1998). The cost is
@@ -34,7 +34,7 @@
 //! discard the copy if a version, the head of a log or the number of flushes has changed.
 //!
 //! [`Index::count_read`]: crate::table::Index::count_read
-//! [`Line::mark_read`]: crate::index::cuckoo::Line::mark_read
+//! [`Cell::mark_read`]: crate::index::cuckoo::Cell::mark_read
 
 use crossbeam_utils::CachePadded;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};

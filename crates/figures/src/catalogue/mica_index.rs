@@ -50,7 +50,7 @@ fn fill(mains: usize, spare_percent: usize, seed: Seed) -> Result<Filled> {
             Offset::from_raw(items as u64),
             0,
         );
-        let main = index.home(keyhash).bucket();
+        let main = index.chain_of(index.home(keyhash));
         match index.slots(main).find(|(_, entry)| entry.is_empty()) {
             Some((slot, _)) => {
                 in_mains += usize::from(slot.bucket == main);

@@ -33,7 +33,7 @@ pub trait Design: Sized + 'static {
     fn store(writer: &mut Writer<'_, Self>, put: &Put<'_>) -> Option<Stored>;
 
     /// Takes one step towards a place for a large value. If the place is reserved, its draft is
-    /// among the [`Drafts`](super::Drafts).
+    /// among the table's drafts.
     fn reserve(_writer: &mut Writer<'_, Self>, _reservation: &mut Reservation<'_>) -> Step {
         Step::Never
     }
@@ -82,7 +82,7 @@ pub trait Design: Sized + 'static {
     /// An item was given this expiry in its place.
     fn amended(_writer: &mut Writer<'_, Self>, _expiry: Expiry) {}
 
-    /// See [`TableWriter::stored_s`](super::TableWriter::stored_s).
+    /// See [`TableWriter::stored_s`].
     fn stored_s(_writer: &Writer<'_, Self>, _found: &Found<'_, Self::Heap>) -> Option<u32> {
         None
     }
