@@ -161,6 +161,8 @@ impl Streams {
         if connection.sends_slices {
             let unsent_bytes = connection.unsent_bytes();
             self.send_and_settle(key, core);
+            // If that was the last slice, a watcher is sent what has come meanwhile.
+            self.feed_watcher(key, core);
             return Joined::Slice(unsent_bytes.min(core.slice_bytes()));
         }
         if connection.has_continuation() {
