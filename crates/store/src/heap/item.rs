@@ -55,7 +55,8 @@ pub struct Layout {
     pub flags: bool,
     /// Whether there is an expiry.
     pub expiry: bool,
-    /// Whether there is a CAS unique above [`CAS_MAX`](super::CAS_MAX) or a time of the last access.
+    /// Whether there is a CAS unique above [`CAS_MAX`](super::CAS_MAX), or a time of the last
+    /// access.
     pub extra: bool,
 }
 
