@@ -10,10 +10,10 @@ use glimmer_measure::report::Table;
 use glimmer_microbench::segcache_kept::{self, Kept};
 use serde::Serialize;
 
-/// Length of a key in bytes, about the median of Twitter's clusters (Yang et al., OSDI'20, §4.3).
+/// Length of a key in bytes.
 const KEY_BYTES: usize = 20;
-/// Lengths of values in bytes. The middle two are near the median and the mean over Twitter's
-/// clusters; the outer two are those of its clusters of counters and of its larger objects.
+/// Lengths of values in bytes, from small to large among those of Twitter's clusters (Yang et al.,
+/// OSDI'20).
 const VALUE_BYTES: [u32; 4] = [10, 50, 230, 1_000];
 /// Items are stored for this many times the memory.
 const OVERFILL: f64 = 1.3;
