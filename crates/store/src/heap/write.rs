@@ -227,20 +227,7 @@ fn write_around(place: Words<'_>, put: &Put<'_>, old: Item<'_>) {
     bytes::store(place, layout.key_at(), item.key);
     bytes::store(place, first, before);
     bytes::store(place, kept_at + kept, after);
-    if layout.flags {
-        bytes::store(place, layout.flags_at(), &item.flags.to_le_bytes());
-    }
-    if layout.expiry {
-        let expiry = item.expiry.ms().to_le_bytes();
-        bytes::store(place, layout.expiry_at(), &expiry[..EXPIRY_BYTES]);
-    }
-    if layout.extra {
-        let history = History {
-            cas: Some(put.cas),
-            ..item.history
-        };
-        bytes::store(place, layout.extra_at(), &history.extra());
-    }
+    write_fields_behind(place, layout, item, put.cas);
 }
 
 /// [`write_item`] for whatever fields the item has.
@@ -332,6 +319,13 @@ pub(crate) fn draft_layout(key: &[u8], value: &[u8]) -> Layout {
 /// Makes an item of what [`write_draft`] has written for it.
 pub(crate) fn write_drafted(place: Words<'_>, put: &Put<'_>) {
     let (item, layout) = (put.item, put.item.layout());
+    write_fields_behind(place, layout, item, put.cas);
+    let header = header_of(layout, item.history.marks.bits(), put.cas);
+    place.word(0).store(header, Release);
+}
+
+/// Writes the fields that follow the value.
+fn write_fields_behind(place: Words<'_>, layout: Layout, item: &NewItem<'_>, cas: u64) {
     if layout.flags {
         bytes::store(place, layout.flags_at(), &item.flags.to_le_bytes());
     }
@@ -341,13 +335,11 @@ pub(crate) fn write_drafted(place: Words<'_>, put: &Put<'_>) {
     }
     if layout.extra {
         let history = History {
-            cas: Some(put.cas),
+            cas: Some(cas),
             ..item.history
         };
         bytes::store(place, layout.extra_at(), &history.extra());
     }
-    let header = header_of(layout, item.history.marks.bits(), put.cas);
-    place.word(0).store(header, Release);
 }
 
 /// Marks `words` words at the beginning of a place as reserved: a filler that no item may grow
