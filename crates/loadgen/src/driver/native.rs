@@ -2,7 +2,6 @@
 //! would get.
 
 use std::{
-    mem,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     os::fd::{AsFd, BorrowedFd},
     time::{Duration, Instant},
@@ -176,12 +175,12 @@ impl Link for Native {
 
     fn ask(&mut self, ask: &Ask, tag: u64) {
         let group = (ask.keys.len() > 1).then(|| self.groups.begin(ask.keys.len() as u32));
-        // A local vector's length stays in a register. Read from memory right after it was written,
-        // together with the pointer, it would cost more than the rest of the key.
-        let mut key_bytes = mem::take(&mut self.key);
         for &key in &ask.keys {
-            key_bytes.clear();
-            key.write(&mut key_bytes);
+            self.key.clear();
+            key.write(&mut self.key);
+            // The length of the vector was stored a moment ago. A load of it together with the
+            // pointer would wait for that store.
+            let key_bytes = &self.key[..key.len()];
             let what = match ask.verb {
                 Verb::Get => What::Get,
                 Verb::Delete => What::Change(Change::Delete),
@@ -198,7 +197,7 @@ impl Link for Native {
                 }
             };
             let request = Request {
-                key: &key_bytes,
+                key: key_bytes,
                 what,
                 shows_cas: false,
             };
@@ -217,7 +216,6 @@ impl Link for Native {
                 .ask(&request, pending, self.now_us)
                 .unwrap_or_else(|(failure, _)| panic!("{failure:?}"));
         }
-        self.key = key_bytes;
     }
 
     fn send(&mut self) -> Result<()> {
