@@ -94,7 +94,7 @@ def test_the_owner_of_a_key_executes_every_request_for_it(ours, access):
 def test_the_policy_changes_while_the_server_runs(ours):
     with Server("-t", 2, "-I", "2m") as server:
         with server.wire() as wire:
-            assert server.stats("dispatch")["policy"] == "keyhash"
+            assert server.stats("dispatch")["policy"] == "size-aware", "the default"
             wire.exchange(b"dispatch size-aware:4096\r\n", b"OK\r\n")
             shown = server.stats("dispatch")
             assert (shown["policy"], shown["large_from_bytes"]) == ("size-aware", "4096")
@@ -120,7 +120,7 @@ def test_a_policy_that_the_access_mode_excludes_is_refused(ours):
         wire.exchange(
             b"dispatch size-aware\r\n",
             b"CLIENT_ERROR dispatch: size-aware hands large requests to any worker: change the access mode too "
-            b"(dispatch size-aware crcw), or say dispatch keyhash\r\n",
+            b"(dispatch size-aware crcw), or say dispatch keyhash erew\r\n",
         )
         assert server.stats("dispatch")["policy"] == "keyhash"
     refused = subprocess.run(
@@ -222,11 +222,12 @@ def test_replies_stay_in_order_while_policies_and_access_modes_change(ours, tabl
 
 
 def test_a_switch_is_refused_with_what_to_do(ours):
-    with Server("-t", 2, "--dispatch", "size-aware") as server, server.wire() as wire:
+    """Also under the default policy, which needs crcw."""
+    with Server("-t", 2) as server, server.wire() as wire:
         wire.exchange(
             b"dispatch erew\r\n",
             b"CLIENT_ERROR dispatch: size-aware hands large requests to any worker: change the access mode too "
-            b"(dispatch size-aware crcw), or say dispatch keyhash\r\n",
+            b"(dispatch size-aware crcw), or say dispatch keyhash erew\r\n",
         )
         wire.exchange(b"dispatch keyhash nosuch\r\n", b"CLIENT_ERROR dispatch: an access mode is one of erew, crew, crcw\r\n")
         assert server.stats("dispatch")["access"] == "crcw"

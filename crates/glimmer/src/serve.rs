@@ -141,7 +141,10 @@ impl Arguments {
             large_cores: self.large_cores,
             large_min: self.large_min,
         };
-        let dispatch = glimmer_dispatch::named(&self.dispatch, &dispatch_settings)
+        let workers = self.threads.unwrap_or_else(cores);
+        let default = glimmer_dispatch::default_for(self.access, workers);
+        let dispatch = self.dispatch.as_deref().unwrap_or(default.name());
+        let dispatch = glimmer_dispatch::named(dispatch, &dispatch_settings)
             .map_err(|expected| Refused::usage(format!("--dispatch: {expected}")))?;
         let mut config = Config {
             tcp: tcp.addresses,
@@ -179,7 +182,7 @@ impl Arguments {
             prefix_delimiter: self.prefix_delimiter.unwrap_or(PREFIX_DELIMITER_DEFAULT),
             detail: self.prefix_delimiter.is_some(),
             memory_bytes: self.memory_limit,
-            workers: self.threads.unwrap_or_else(cores),
+            workers,
             connections_max: self.conn_limit,
             item_bytes_max: self.max_item_size.unwrap_or(limits::ITEM_BYTES_DEFAULT),
             item_bytes_hint: self.item_size_hint,

@@ -71,7 +71,7 @@ fn it_shows_the_plan_and_puts_another_policy_in_force() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("socket");
     let server = Server::start(&socket, "crcw");
-    assert!(shown(&socket, &[]).contains(&"policy keyhash".to_owned()));
+    assert!(shown(&socket, &[]).contains(&"policy size-aware".to_owned()));
     let lines = shown(&socket, &["size-aware:4096"]);
     for line in [
         "policy size-aware",

@@ -5,7 +5,7 @@
 
 pub use size_aware::Controller;
 
-use crate::{Policy, Settings};
+use crate::{AccessMode, Policy, Settings};
 use std::sync::Arc;
 
 /// Declares the modules of the policies, and the list of them.
@@ -16,7 +16,7 @@ macro_rules! policies {
             pub use $module::$policy;
         )+
 
-        /// Every policy, with its default settings. The first is the default.
+        /// Every policy, with its default settings. The first works with every access mode.
         pub const POLICIES: &[&dyn Policy] = &[$(policies!(@value $policy $($default)?)),+];
     };
     (@value $policy:ident) => {
@@ -56,6 +56,16 @@ pub fn named(text: &str, settings: &Settings) -> Result<Arc<dyn Policy>, String>
     })
 }
 
+/// The policy of a server whose operator names none: size-aware where there is another worker that
+/// can execute any request, so that large requests do not hold small ones up.
+pub fn default_for(access: AccessMode, workers: usize) -> &'static dyn Policy {
+    const PREFERRED: SizeAware = SizeAware::DEFAULT;
+    match PREFERRED.check(access) {
+        Ok(()) if workers > 1 => &PREFERRED,
+        _ => &ByKeyhash,
+    }
+}
+
 /// The names of all policies with what may follow them, separated by commas.
 pub fn names() -> String {
     let mut names = Vec::new();
@@ -66,4 +76,23 @@ pub fn names() -> String {
         });
     }
     names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_policy_works_with_every_access_mode_and_number_of_workers() {
+        for &access in AccessMode::ALL {
+            for workers in 1..=4 {
+                let policy = default_for(access, workers);
+                assert_eq!(policy.check(access), Ok(()));
+                assert_eq!(policy.check_workers(workers), Ok(()));
+                let is_shared = access == AccessMode::Crcw && workers > 1;
+                let expected = if is_shared { "size-aware" } else { "keyhash" };
+                assert_eq!(policy.name(), expected, "{access:?}, {workers} workers");
+            }
+        }
+    }
 }

@@ -425,13 +425,12 @@ pub struct Arguments {
     #[arg(
         long,
         value_name = "POLICY",
-        default_value = POLICIES[0].name(),
         value_parser = values::policy,
         help_heading = WORKERS,
         help = dispatch_help(),
         long_help = dispatch_long_help(),
     )]
-    pub(super) dispatch: String,
+    pub(super) dispatch: Option<String>,
 
     /// Percentage of requests that --dispatch size-aware treats as small
     ///
@@ -590,7 +589,10 @@ fn seconds() -> clap::builder::RangedU64ValueParser {
 /// The short help of `--dispatch`.
 fn dispatch_help() -> String {
     let names = glimmer_dispatch::names();
-    format!("Which worker executes a request: {names}")
+    format!(
+        "Which worker executes a request: {names} [default: size-aware with two threads or more \
+         and --access crcw, otherwise keyhash]"
+    )
 }
 
 /// The long help of `--dispatch`: a sentence per policy.

@@ -99,7 +99,8 @@ fn check(policy: &dyn Policy, access: AccessMode, shared: &Shared) -> Result<(),
         let reason = reason.split(';').next().unwrap_or_default();
         let name = policy.name();
         return Err(format!(
-            "{reason}: change the access mode too (dispatch {name} crcw), or say dispatch keyhash"
+            "{reason}: change the access mode too (dispatch {name} crcw), or say \
+             dispatch keyhash {access}"
         ));
     }
     policy.check_workers(shared.workers())?;
