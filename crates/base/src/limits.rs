@@ -169,6 +169,16 @@ pub const TURN_LARGE_BYTES_MAX: usize = 1 << 20;
 /// the clients of this one can go on meanwhile.
 pub const BURST_LARGE_BYTES_MAX: usize = 256 << 10;
 
+/// Bytes of replies, or of large values that are stored, that a burst may be expected to have. One
+/// connection is always served. The replies of a burst leave before the next burst is received, so
+/// the first clients go on while others are served.
+pub const BURST_EXPECTED_BYTES_MAX: usize = 32 << 10;
+
+/// Idle turns in a row before a worker that has served connections with large replies or large
+/// values sleeps again. A client reads a large reply in less time than this, and a worker that wakes
+/// up for its next request needs longer: both would sleep in turns.
+pub const LARGE_IDLE_TURNS_MAX: u32 = 32;
+
 /// Bytes of large values that a worker copies, sends or receives at a time while it serves small
 /// requests as well. It looks for small requests after each such slice.
 pub const SLICE_BYTES: usize = 64 << 10;
@@ -436,6 +446,11 @@ const _: () = assert!(
 const _: () = assert!(
     LARGE_REPLY_BYTES <= BURST_LARGE_BYTES_MAX && BURST_LARGE_BYTES_MAX <= TURN_LARGE_BYTES_MAX,
     "a turn has a burst with large replies, and a burst has one of them"
+);
+const _: () = assert!(
+    LARGE_REPLY_BYTES <= BURST_EXPECTED_BYTES_MAX
+        && BURST_EXPECTED_BYTES_MAX <= BURST_LARGE_BYTES_MAX,
+    "connections with small replies share a burst"
 );
 const _: () = assert!(
     LARGE_REPLY_BYTES <= SLICE_BYTES && SLICE_BYTES <= BURST_LARGE_BYTES_MAX,

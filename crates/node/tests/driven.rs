@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use glimmer_base::Moment;
 use glimmer_base::limits::{
-    BUFFER_BYTES_KEPT_MAX, BUFFERS_KEPT_PART, BURST_LARGE_BYTES_MAX, DISPATCH_EPOCH_MS,
-    EPOCH_REQUESTS_MIN, LARGE_BUFFER_IDLE_MS,
+    BUFFER_BYTES_KEPT_MAX, BUFFERS_KEPT_PART, BURST_EXPECTED_BYTES_MAX, DISPATCH_EPOCH_MS,
+    EPOCH_REQUESTS_MIN, LARGE_BUFFER_IDLE_MS, LARGE_IDLE_TURNS_MAX, LARGE_REPLY_BYTES,
 };
 use glimmer_dispatch::{Settings, SizeAware};
-use glimmer_node::{Clock, Devices, DrivenNode, NodeConfig, Rest};
+use glimmer_node::{Clock, Devices, DrivenNode, DrivenWorker, NodeConfig, Rest};
 use glimmer_proto::Accepts;
 use glimmer_transport::stream::{ByteStream, LocalListener, LocalStream, StreamFaults};
 use glimmer_transport::{Received, Sent};
@@ -193,56 +193,85 @@ fn large_buffers_are_kept_while_they_are_used() {
 /// before, and a turn has several such bursts.
 #[test]
 fn large_requests_and_large_replies_end_a_burst() {
-    const VALUE_BYTES: usize = 100 << 10;
     const CLIENTS: usize = 8;
-    let mut config = config();
-    config.buffer_bytes = 16 << 20;
-    let (mut node, listener) = workers(1, config);
-    let figures = node.figures();
-    let batches = || figures.tallies()[0].batches as usize;
+    for value_bytes in [10 << 10, 100 << 10] {
+        let mut config = config();
+        config.buffer_bytes = 16 << 20;
+        let (mut node, listener) = workers(1, config);
+        let figures = node.figures();
+        let batches = || figures.tallies()[0].batches as usize;
 
-    let value = "v".repeat(VALUE_BYTES);
-    let set = format!("set key 0 0 {VALUE_BYTES}\r\n{value}\r\n");
-    let clients = 0..CLIENTS as u64;
-    let calm = StreamFaults::default();
+        let value = "v".repeat(value_bytes);
+        let set = format!("set key 0 0 {value_bytes}\r\n{value}\r\n");
+        let clients = 0..CLIENTS as u64;
+        let calm = StreamFaults::default();
+        let from = SocketAddr::from(([10, 0, 0, 2], 1));
+        let connect = |seed| listener.connect(from, calm, seed);
+        let mut streams: Vec<_> = clients.map(connect).collect();
+        let (most, last) = set.as_bytes().split_at(set.len() - 1);
+        for stream in &mut streams {
+            assert_eq!(send(&mut node, stream, most), b"");
+        }
+        let before = batches();
+        for stream in &mut streams {
+            assert_eq!(stream.send(last), Sent::All);
+        }
+        for stream in &mut streams {
+            assert_eq!(send(&mut node, stream, b""), b"STORED\r\n");
+        }
+        // Values of which one is large are stored one at a time; their lengths are known.
+        let is_large = value_bytes > BURST_EXPECTED_BYTES_MAX;
+        let bursts = if is_large { CLIENTS } else { 1 };
+        assert_eq!(batches() - before, bursts, "{value_bytes} bytes stored");
+
+        for stream in &mut streams {
+            send(&mut node, stream, b"get key\r\n");
+        }
+        let before = batches();
+        for stream in &mut streams {
+            assert_eq!(stream.send(b"get key\r\n"), Sent::All);
+        }
+        let worker = &mut node.workers[0];
+        worker.rest();
+        worker.turn();
+        // No reply but the first crosses the limit.
+        let at_a_time = (BURST_EXPECTED_BYTES_MAX / value_bytes).max(1);
+        let bursts = CLIENTS.div_ceil(at_a_time);
+        assert_eq!(
+            batches() - before,
+            bursts,
+            "{value_bytes} bytes, in one turn"
+        );
+        for stream in &mut streams {
+            let reply = send(&mut node, stream, b"");
+            assert!(reply.len() > value_bytes && reply.ends_with(b"END\r\n"));
+        }
+    }
+}
+
+#[test]
+fn a_worker_looks_for_the_next_large_request_before_it_sleeps() {
+    let (mut node, listener) = workers(1, config());
     let from = SocketAddr::from(([10, 0, 0, 2], 1));
-    let connect = |seed| listener.connect(from, calm, seed);
-    let mut streams: Vec<_> = clients.map(connect).collect();
-    let (most, last) = set.as_bytes().split_at(set.len() - 1);
-    for stream in &mut streams {
-        assert_eq!(send(&mut node, stream, most), b"");
-    }
-    let before = batches();
-    for stream in &mut streams {
-        assert_eq!(stream.send(last), Sent::All);
-    }
-    for stream in &mut streams {
-        assert_eq!(send(&mut node, stream, b""), b"STORED\r\n");
-    }
-    // No value crosses the limit: their lengths are known.
-    let at_a_time = BURST_LARGE_BYTES_MAX / VALUE_BYTES;
-    assert_eq!(batches() - before, CLIENTS.div_ceil(at_a_time));
-
-    for stream in &mut streams {
-        send(&mut node, stream, b"get key\r\n");
-    }
-    let before = batches();
-    for stream in &mut streams {
-        assert_eq!(stream.send(b"get key\r\n"), Sent::All);
-    }
-    let worker = &mut node.workers[0];
-    worker.rest();
-    worker.turn();
-    // No reply crosses the limit.
-    assert_eq!(
-        batches() - before,
-        CLIENTS.div_ceil(at_a_time),
-        "in one turn"
-    );
-    for stream in &mut streams {
-        let reply = send(&mut node, stream, b"");
-        assert!(reply.len() > VALUE_BYTES && reply.ends_with(b"END\r\n"));
-    }
+    let mut stream = listener.connect(from, StreamFaults::default(), 1);
+    let value = "v".repeat(LARGE_REPLY_BYTES);
+    let set = format!("set key 0 0 {LARGE_REPLY_BYTES}\r\n{value}\r\n");
+    send(&mut node, &mut stream, set.as_bytes());
+    // The length of a reply is known from the one before.
+    let mut idle_turns_after = |request: &[u8]| {
+        for _ in 0..2 {
+            send(&mut node, &mut stream, request);
+        }
+        stream.send(request);
+        let worker = &mut node.workers[0];
+        worker.rest();
+        worker.turn();
+        let is_busy = |worker: &mut DrivenWorker| worker.rest() == Rest::Busy;
+        std::iter::from_fn(|| is_busy(worker).then(|| worker.turn())).count()
+    };
+    let idle_turns = LARGE_IDLE_TURNS_MAX as usize;
+    assert_eq!(idle_turns_after(b"get key\r\n"), idle_turns);
+    assert_eq!(idle_turns_after(b"get none\r\n"), 0);
 }
 
 /// Values of this many bytes are large before the first epoch.

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use glimmer_base::Moment;
-use glimmer_base::limits::NATIVE_IDLE_TURNS_MAX;
+use glimmer_base::limits::{LARGE_IDLE_TURNS_MAX, NATIVE_IDLE_TURNS_MAX};
 use glimmer_base::sync::park;
 use glimmer_dispatch::Plan;
 use glimmer_engine::Engine;
@@ -281,7 +281,9 @@ impl Worker {
             let awaits = |datagram, slot| packets.awaits(datagram, slot);
             self.streams.relieve(awaits, core, port);
         }
-        self.streams.serve_ready(core, port);
+        if self.streams.serve_ready(core, port) {
+            self.idle_turns_left = self.idle_turns_left.max(LARGE_IDLE_TURNS_MAX);
+        }
         if !core.is_alone {
             self.ship();
         }
