@@ -172,12 +172,19 @@ pub const BURST_LARGE_BYTES_MAX: usize = 256 << 10;
 /// Bytes of replies, or of large values that are stored, that a burst may be expected to have. One
 /// connection is always served. The replies of a burst leave before the next burst is received, so
 /// the first clients go on while others are served.
-pub const BURST_EXPECTED_BYTES_MAX: usize = 32 << 10;
+pub const BURST_EXPECTED_BYTES_MAX: usize = 16 << 10;
 
-/// Idle turns in a row before a worker that has served connections with large replies or large
-/// values sleeps again. A client reads a large reply in less time than this, and a worker that wakes
-/// up for its next request needs longer: both would sleep in turns.
-pub const LARGE_IDLE_TURNS_MAX: u32 = 32;
+/// Bytes that a burst has for each connection, on average, when a worker may wait for the next
+/// requests without sleeping.
+pub const AWAKE_BYTES_MIN: usize = 8 << 10;
+
+/// Idle turns in a row before such a worker sleeps again, if it has been woken soon after such
+/// requests: a client reads a large reply in less time than a wake-up takes, and otherwise client
+/// and worker would sleep in turns.
+pub const AWAKE_IDLE_TURNS_MAX: u32 = 32;
+
+/// Nanoseconds, the wake-up included, after which a worker has been woken soon.
+pub const SHORT_SLEEP_NS: u64 = 100_000;
 
 /// Bytes of large values that a worker copies, sends or receives at a time while it serves small
 /// requests as well. It looks for small requests after each such slice.

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use glimmer_base::Moment;
 use glimmer_base::limits::{
-    BUFFER_BYTES_KEPT_MAX, BUFFERS_KEPT_PART, BURST_EXPECTED_BYTES_MAX, DISPATCH_EPOCH_MS,
-    EPOCH_REQUESTS_MIN, LARGE_BUFFER_IDLE_MS, LARGE_IDLE_TURNS_MAX, LARGE_REPLY_BYTES,
+    AWAKE_BYTES_MIN, AWAKE_IDLE_TURNS_MAX, BUFFER_BYTES_KEPT_MAX, BUFFERS_KEPT_PART,
+    BURST_EXPECTED_BYTES_MAX, DISPATCH_EPOCH_MS, EPOCH_REQUESTS_MIN, LARGE_BUFFER_IDLE_MS,
+    SHORT_SLEEP_NS,
 };
 use glimmer_dispatch::{Settings, SizeAware};
 use glimmer_node::{Clock, Devices, DrivenNode, DrivenWorker, NodeConfig, Rest};
@@ -250,28 +251,44 @@ fn large_requests_and_large_replies_end_a_burst() {
 }
 
 #[test]
-fn a_worker_looks_for_the_next_large_request_before_it_sleeps() {
-    let (mut node, listener) = workers(1, config());
+fn a_worker_that_is_woken_soon_after_large_requests_sleeps_later() {
+    let clock = Arc::new(TestClock::default());
+    let mut config = config();
+    config.clock = clock.clone();
+    let (mut node, listener) = workers(1, config);
     let from = SocketAddr::from(([10, 0, 0, 2], 1));
     let mut stream = listener.connect(from, StreamFaults::default(), 1);
-    let value = "v".repeat(LARGE_REPLY_BYTES);
-    let set = format!("set key 0 0 {LARGE_REPLY_BYTES}\r\n{value}\r\n");
+    let value = "v".repeat(AWAKE_BYTES_MIN);
+    let set = format!("set key 0 0 {AWAKE_BYTES_MIN}\r\n{value}\r\n");
     send(&mut node, &mut stream, set.as_bytes());
-    // The length of a reply is known from the one before.
-    let mut idle_turns_after = |request: &[u8]| {
-        for _ in 0..2 {
-            send(&mut node, &mut stream, request);
-        }
-        stream.send(request);
+    // Wakes the worker after a time. Returns how many idle turns it takes after the request.
+    let mut idle_turns_after = |request: &[u8], slept_ms| {
         let worker = &mut node.workers[0];
-        worker.rest();
+        assert!(matches!(worker.rest(), Rest::Asleep(_)));
+        clock.0.fetch_add(slept_ms, Ordering::Relaxed);
+        stream.send(request);
         worker.turn();
+        stream.receive(&mut Vec::with_capacity(2 * AWAKE_BYTES_MIN));
         let is_busy = |worker: &mut DrivenWorker| worker.rest() == Rest::Busy;
         std::iter::from_fn(|| is_busy(worker).then(|| worker.turn())).count()
     };
-    let idle_turns = LARGE_IDLE_TURNS_MAX as usize;
-    assert_eq!(idle_turns_after(b"get key\r\n"), idle_turns);
-    assert_eq!(idle_turns_after(b"get none\r\n"), 0);
+    let (large, idle_turns) = (b"get key\r\n", AWAKE_IDLE_TURNS_MAX as usize);
+    let long_ms = SHORT_SLEEP_NS.div_ceil(1_000_000) + 1;
+    assert_eq!(idle_turns_after(large, long_ms), 0);
+    assert_eq!(idle_turns_after(large, long_ms), 0, "after a long sleep");
+    assert_eq!(
+        idle_turns_after(large, 0),
+        idle_turns,
+        "after a short sleep"
+    );
+    assert_eq!(idle_turns_after(large, 0), idle_turns);
+    assert_eq!(idle_turns_after(b"get none\r\n", 0), 0);
+    assert_eq!(
+        idle_turns_after(large, 0),
+        idle_turns,
+        "small requests change nothing"
+    );
+    assert_eq!(idle_turns_after(large, long_ms), 0);
 }
 
 /// Values of this many bytes are large before the first epoch.

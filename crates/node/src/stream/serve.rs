@@ -1,8 +1,8 @@
 //! Serving connections: receive, run the burst, and put back what became of it.
 
 use glimmer_base::limits::{
-    BUFFER_BYTES, BURST_CONNECTIONS_MAX, BURST_EXPECTED_BYTES_MAX, BURST_LARGE_BYTES_MAX,
-    LARGE_REPLY_BYTES, TURN_LARGE_BYTES_MAX, TURN_REPLY_BYTES_MAX,
+    AWAKE_BYTES_MIN, BUFFER_BYTES, BURST_CONNECTIONS_MAX, BURST_EXPECTED_BYTES_MAX,
+    BURST_LARGE_BYTES_MAX, LARGE_REPLY_BYTES, TURN_LARGE_BYTES_MAX, TURN_REPLY_BYTES_MAX,
 };
 use glimmer_transport::Readiness;
 use slotmap::KeyData;
@@ -52,20 +52,21 @@ impl Streams {
 
     /// Serves the connections that are ready: those with small requests until each has had its turn
     /// or the turn's share of replies is made, then those with large ones until they have had their
-    /// share of the turn. Beside small requests that share is one slice. Returns whether there were
-    /// any with large ones.
+    /// share of the turn. Beside small requests that share is one slice. Returns whether a burst
+    /// had [`AWAKE_BYTES_MIN`] for each of its connections.
     pub fn serve_ready(&mut self, core: &mut Core, port: &mut Port) -> bool {
         let has_queues = core.plan.has_queues();
         if has_queues {
             self.share_ready(core);
         }
         let (mut left, mut reply_bytes) = (self.ready.len(Lane::Small), 0);
+        let mut is_large = false;
         while left > 0 && reply_bytes < TURN_REPLY_BYTES_MAX {
             let served = self.serve_burst(Lane::Small, core, port);
             left = left.saturating_sub(served.connections.max(1));
             reply_bytes += served.bytes;
+            is_large |= served.is_large();
         }
-        let has_large = self.ready.len(Lane::Large) > 0;
         let mut large_bytes = TURN_LARGE_BYTES_MAX.min(core.slice_bytes());
         for nth in 0..self.ready.len(Lane::Large) {
             let Some(key) = self.ready.first(Lane::Large) else {
@@ -76,11 +77,12 @@ impl Streams {
             }
             let served = self.serve_burst(Lane::Large, core, port);
             large_bytes = large_bytes.saturating_sub(served.bytes);
+            is_large |= served.is_large();
         }
         if has_queues {
             self.serve_shared(core, port);
         }
-        has_large
+        is_large
     }
 
     /// Serves the connections of a lane that have been ready for longest: receives from those that
@@ -424,6 +426,13 @@ pub(super) struct Served {
     pub connections: usize,
     /// Bytes of replies, or of slices if these are more.
     pub bytes: usize,
+}
+
+impl Served {
+    #[inline]
+    fn is_large(&self) -> bool {
+        self.bytes >= AWAKE_BYTES_MIN * self.connections.max(1)
+    }
 }
 
 /// What became of a connection that was to join a burst.
