@@ -169,6 +169,23 @@ pub const TURN_LARGE_BYTES_MAX: usize = 1 << 20;
 /// the clients of this one can go on meanwhile.
 pub const BURST_LARGE_BYTES_MAX: usize = 256 << 10;
 
+/// Bytes of replies, or of large values that are stored, that a burst may be expected to have. One
+/// connection is always served. The replies of a burst leave before the next burst is received, so
+/// the first clients go on while others are served.
+pub const BURST_EXPECTED_BYTES_MAX: usize = 16 << 10;
+
+/// Bytes that a burst has for each connection, on average, when a worker may wait for the next
+/// requests without sleeping.
+pub const AWAKE_BYTES_MIN: usize = 8 << 10;
+
+/// Idle turns in a row before such a worker sleeps again, if it has been woken soon after such
+/// requests: a client reads a large reply in less time than a wake-up takes, and otherwise client
+/// and worker would sleep in turns.
+pub const AWAKE_IDLE_TURNS_MAX: u32 = 32;
+
+/// Nanoseconds, the wake-up included, after which a worker has been woken soon.
+pub const SHORT_SLEEP_NS: u64 = 100_000;
+
 /// Bytes of large values that a worker copies, sends or receives at a time while it serves small
 /// requests as well. It looks for small requests after each such slice.
 pub const SLICE_BYTES: usize = 64 << 10;
@@ -436,6 +453,11 @@ const _: () = assert!(
 const _: () = assert!(
     LARGE_REPLY_BYTES <= BURST_LARGE_BYTES_MAX && BURST_LARGE_BYTES_MAX <= TURN_LARGE_BYTES_MAX,
     "a turn has a burst with large replies, and a burst has one of them"
+);
+const _: () = assert!(
+    LARGE_REPLY_BYTES <= BURST_EXPECTED_BYTES_MAX
+        && BURST_EXPECTED_BYTES_MAX <= BURST_LARGE_BYTES_MAX,
+    "connections with small replies share a burst"
 );
 const _: () = assert!(
     LARGE_REPLY_BYTES <= SLICE_BYTES && SLICE_BYTES <= BURST_LARGE_BYTES_MAX,

@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use glimmer_base::Moment;
 use glimmer_base::limits::{
-    BUFFER_BYTES_KEPT_MAX, BUFFERS_KEPT_PART, BURST_LARGE_BYTES_MAX, DISPATCH_EPOCH_MS,
-    EPOCH_REQUESTS_MIN, LARGE_BUFFER_IDLE_MS,
+    AWAKE_BYTES_MIN, AWAKE_IDLE_TURNS_MAX, BUFFER_BYTES_KEPT_MAX, BUFFERS_KEPT_PART,
+    BURST_EXPECTED_BYTES_MAX, DISPATCH_EPOCH_MS, EPOCH_REQUESTS_MIN, LARGE_BUFFER_IDLE_MS,
+    SHORT_SLEEP_NS,
 };
 use glimmer_dispatch::{Settings, SizeAware};
-use glimmer_node::{Clock, Devices, DrivenNode, NodeConfig, Rest};
+use glimmer_node::{Clock, Devices, DrivenNode, DrivenWorker, NodeConfig, Rest};
 use glimmer_proto::Accepts;
 use glimmer_transport::stream::{ByteStream, LocalListener, LocalStream, StreamFaults};
 use glimmer_transport::{Received, Sent};
@@ -193,56 +194,101 @@ fn large_buffers_are_kept_while_they_are_used() {
 /// before, and a turn has several such bursts.
 #[test]
 fn large_requests_and_large_replies_end_a_burst() {
-    const VALUE_BYTES: usize = 100 << 10;
     const CLIENTS: usize = 8;
+    for value_bytes in [10 << 10, 100 << 10] {
+        let mut config = config();
+        config.buffer_bytes = 16 << 20;
+        let (mut node, listener) = workers(1, config);
+        let figures = node.figures();
+        let batches = || figures.tallies()[0].batches as usize;
+
+        let value = "v".repeat(value_bytes);
+        let set = format!("set key 0 0 {value_bytes}\r\n{value}\r\n");
+        let clients = 0..CLIENTS as u64;
+        let calm = StreamFaults::default();
+        let from = SocketAddr::from(([10, 0, 0, 2], 1));
+        let connect = |seed| listener.connect(from, calm, seed);
+        let mut streams: Vec<_> = clients.map(connect).collect();
+        let (most, last) = set.as_bytes().split_at(set.len() - 1);
+        for stream in &mut streams {
+            assert_eq!(send(&mut node, stream, most), b"");
+        }
+        let before = batches();
+        for stream in &mut streams {
+            assert_eq!(stream.send(last), Sent::All);
+        }
+        for stream in &mut streams {
+            assert_eq!(send(&mut node, stream, b""), b"STORED\r\n");
+        }
+        // Values of which one is large are stored one at a time; their lengths are known.
+        let is_large = value_bytes > BURST_EXPECTED_BYTES_MAX;
+        let bursts = if is_large { CLIENTS } else { 1 };
+        assert_eq!(batches() - before, bursts, "{value_bytes} bytes stored");
+
+        for stream in &mut streams {
+            send(&mut node, stream, b"get key\r\n");
+        }
+        let before = batches();
+        for stream in &mut streams {
+            assert_eq!(stream.send(b"get key\r\n"), Sent::All);
+        }
+        let worker = &mut node.workers[0];
+        worker.rest();
+        worker.turn();
+        // No reply but the first crosses the limit.
+        let at_a_time = (BURST_EXPECTED_BYTES_MAX / value_bytes).max(1);
+        let bursts = CLIENTS.div_ceil(at_a_time);
+        assert_eq!(
+            batches() - before,
+            bursts,
+            "{value_bytes} bytes, in one turn"
+        );
+        for stream in &mut streams {
+            let reply = send(&mut node, stream, b"");
+            assert!(reply.len() > value_bytes && reply.ends_with(b"END\r\n"));
+        }
+    }
+}
+
+#[test]
+fn a_worker_that_is_woken_soon_after_large_requests_sleeps_later() {
+    let clock = Arc::new(TestClock::default());
     let mut config = config();
-    config.buffer_bytes = 16 << 20;
+    config.clock = clock.clone();
     let (mut node, listener) = workers(1, config);
-    let figures = node.figures();
-    let batches = || figures.tallies()[0].batches as usize;
-
-    let value = "v".repeat(VALUE_BYTES);
-    let set = format!("set key 0 0 {VALUE_BYTES}\r\n{value}\r\n");
-    let clients = 0..CLIENTS as u64;
-    let calm = StreamFaults::default();
     let from = SocketAddr::from(([10, 0, 0, 2], 1));
-    let connect = |seed| listener.connect(from, calm, seed);
-    let mut streams: Vec<_> = clients.map(connect).collect();
-    let (most, last) = set.as_bytes().split_at(set.len() - 1);
-    for stream in &mut streams {
-        assert_eq!(send(&mut node, stream, most), b"");
-    }
-    let before = batches();
-    for stream in &mut streams {
-        assert_eq!(stream.send(last), Sent::All);
-    }
-    for stream in &mut streams {
-        assert_eq!(send(&mut node, stream, b""), b"STORED\r\n");
-    }
-    // No value crosses the limit: their lengths are known.
-    let at_a_time = BURST_LARGE_BYTES_MAX / VALUE_BYTES;
-    assert_eq!(batches() - before, CLIENTS.div_ceil(at_a_time));
-
-    for stream in &mut streams {
-        send(&mut node, stream, b"get key\r\n");
-    }
-    let before = batches();
-    for stream in &mut streams {
-        assert_eq!(stream.send(b"get key\r\n"), Sent::All);
-    }
-    let worker = &mut node.workers[0];
-    worker.rest();
-    worker.turn();
-    // No reply crosses the limit.
+    let mut stream = listener.connect(from, StreamFaults::default(), 1);
+    let value = "v".repeat(AWAKE_BYTES_MIN);
+    let set = format!("set key 0 0 {AWAKE_BYTES_MIN}\r\n{value}\r\n");
+    send(&mut node, &mut stream, set.as_bytes());
+    // Wakes the worker after a time. Returns how many idle turns it takes after the request.
+    let mut idle_turns_after = |request: &[u8], slept_ms| {
+        let worker = &mut node.workers[0];
+        assert!(matches!(worker.rest(), Rest::Asleep(_)));
+        clock.0.fetch_add(slept_ms, Ordering::Relaxed);
+        stream.send(request);
+        worker.turn();
+        stream.receive(&mut Vec::with_capacity(2 * AWAKE_BYTES_MIN));
+        let is_busy = |worker: &mut DrivenWorker| worker.rest() == Rest::Busy;
+        std::iter::from_fn(|| is_busy(worker).then(|| worker.turn())).count()
+    };
+    let (large, idle_turns) = (b"get key\r\n", AWAKE_IDLE_TURNS_MAX as usize);
+    let long_ms = SHORT_SLEEP_NS.div_ceil(1_000_000) + 1;
+    assert_eq!(idle_turns_after(large, long_ms), 0);
+    assert_eq!(idle_turns_after(large, long_ms), 0, "after a long sleep");
     assert_eq!(
-        batches() - before,
-        CLIENTS.div_ceil(at_a_time),
-        "in one turn"
+        idle_turns_after(large, 0),
+        idle_turns,
+        "after a short sleep"
     );
-    for stream in &mut streams {
-        let reply = send(&mut node, stream, b"");
-        assert!(reply.len() > VALUE_BYTES && reply.ends_with(b"END\r\n"));
-    }
+    assert_eq!(idle_turns_after(large, 0), idle_turns);
+    assert_eq!(idle_turns_after(b"get none\r\n", 0), 0);
+    assert_eq!(
+        idle_turns_after(large, 0),
+        idle_turns,
+        "small requests change nothing"
+    );
+    assert_eq!(idle_turns_after(large, long_ms), 0);
 }
 
 /// Values of this many bytes are large before the first epoch.

@@ -1,8 +1,8 @@
 //! Serving connections: receive, run the burst, and put back what became of it.
 
 use glimmer_base::limits::{
-    BUFFER_BYTES, BURST_CONNECTIONS_MAX, BURST_LARGE_BYTES_MAX, LARGE_REPLY_BYTES,
-    TURN_LARGE_BYTES_MAX, TURN_REPLY_BYTES_MAX,
+    AWAKE_BYTES_MIN, BUFFER_BYTES, BURST_CONNECTIONS_MAX, BURST_EXPECTED_BYTES_MAX,
+    BURST_LARGE_BYTES_MAX, LARGE_REPLY_BYTES, TURN_LARGE_BYTES_MAX, TURN_REPLY_BYTES_MAX,
 };
 use glimmer_transport::Readiness;
 use slotmap::KeyData;
@@ -52,18 +52,20 @@ impl Streams {
 
     /// Serves the connections that are ready: those with small requests until each has had its turn
     /// or the turn's share of replies is made, then those with large ones until they have had their
-    /// share of the turn. Beside small requests that share is one slice.
-    pub fn serve_ready(&mut self, core: &mut Core, port: &mut Port) {
+    /// share of the turn. Beside small requests that share is one slice. Returns whether a burst
+    /// had [`AWAKE_BYTES_MIN`] for each of its connections.
+    pub fn serve_ready(&mut self, core: &mut Core, port: &mut Port) -> bool {
         let has_queues = core.plan.has_queues();
         if has_queues {
             self.share_ready(core);
         }
-        let mut reply_bytes = 0;
-        for _ in 0..(self.ready.len(Lane::Small)).div_ceil(BURST_CONNECTIONS_MAX) {
-            reply_bytes += self.serve_burst(Lane::Small, core, port);
-            if reply_bytes >= TURN_REPLY_BYTES_MAX {
-                break;
-            }
+        let (mut left, mut reply_bytes) = (self.ready.len(Lane::Small), 0);
+        let mut is_large = false;
+        while left > 0 && reply_bytes < TURN_REPLY_BYTES_MAX {
+            let served = self.serve_burst(Lane::Small, core, port);
+            left = left.saturating_sub(served.connections.max(1));
+            reply_bytes += served.bytes;
+            is_large |= served.is_large();
         }
         let mut large_bytes = TURN_LARGE_BYTES_MAX.min(core.slice_bytes());
         for nth in 0..self.ready.len(Lane::Large) {
@@ -73,38 +75,37 @@ impl Streams {
             if nth > 0 && self.guess_of(key, Lane::Large, core) > large_bytes {
                 break;
             }
-            let bytes = self.serve_burst(Lane::Large, core, port);
-            large_bytes = large_bytes.saturating_sub(bytes);
+            let served = self.serve_burst(Lane::Large, core, port);
+            large_bytes = large_bytes.saturating_sub(served.bytes);
+            is_large |= served.is_large();
         }
         if has_queues {
             self.serve_shared(core, port);
         }
+        is_large
     }
 
     /// Serves the connections of a lane that have been ready for longest: receives from those that
-    /// have nothing complete, executes what is complete, and sends once per connection. Returns the
-    /// bytes of replies, or of slices if these are more.
-    pub(super) fn serve_burst(&mut self, lane: Lane, core: &mut Core, port: &mut Port) -> usize {
+    /// have nothing complete, executes what is complete, and sends once per connection.
+    pub(super) fn serve_burst(&mut self, lane: Lane, core: &mut Core, port: &mut Port) -> Served {
         let bytes_max = match lane {
             Lane::Small => BURST_LARGE_BYTES_MAX,
             Lane::Large => BURST_LARGE_BYTES_MAX.min(core.slice_bytes()),
         };
-        let mut free = match lane {
-            Lane::Small => core.memory.bytes_free(),
-            Lane::Large => core.memory.bytes_free().min(bytes_max),
-        };
-        let (mut input_bytes, mut slice_bytes) = (0, 0);
+        let mut free = (core.memory.bytes_free()).min(bytes_max.min(BURST_EXPECTED_BYTES_MAX));
+        let (mut connections, mut input_bytes, mut slice_bytes) = (0, 0, 0);
         for _ in 0..BURST_CONNECTIONS_MAX {
             let Some(key) = self.ready.first(lane) else {
                 break;
             };
-            // What cannot be executed in this burst is better left with the kernel.
+            // What is not executed in this burst is better left with the kernel.
             let guess = self.guess_of(key, lane, core);
             if guess > free && (!self.burst.members.is_empty() || slice_bytes > 0) {
                 break;
             }
             free = free.saturating_sub(guess);
             self.ready.remove_first(lane);
+            connections += 1;
             match self.join_burst(key, core) {
                 Joined::Input(bytes) => input_bytes += bytes,
                 Joined::Slice(bytes) => slice_bytes += bytes,
@@ -113,13 +114,13 @@ impl Streams {
                 break;
             }
         }
-        let connections = &self.connections;
+        let members = &self.connections;
         let rx_of = |asker| match asker {
-            Asker::Connection(key) => &connections[key].rx[..],
+            Asker::Connection(key) => &members[key].rx[..],
             Asker::Datagram(_) => &[],
         };
         let stream_of = |asker| match asker {
-            Asker::Connection(key) => Some(&*connections[key].stream),
+            Asker::Connection(key) => Some(&*members[key].stream),
             Asker::Datagram(_) => None,
         };
         let reply_bytes = self.burst.run_batches(rx_of, stream_of, core, port);
@@ -130,7 +131,10 @@ impl Streams {
         self.burst.outs.clear();
         core.end_burst();
         self.bound_held(core);
-        reply_bytes.max(slice_bytes)
+        Served {
+            connections,
+            bytes: reply_bytes.max(slice_bytes),
+        }
     }
 
     /// Bytes that a connection is guessed to be sent in a burst: one reply at least, and as much as
@@ -413,6 +417,21 @@ impl Streams {
             }
         }
         true
+    }
+}
+
+/// What a burst came to.
+pub(super) struct Served {
+    /// Connections that had their turn.
+    pub connections: usize,
+    /// Bytes of replies, or of slices if these are more.
+    pub bytes: usize,
+}
+
+impl Served {
+    #[inline]
+    fn is_large(&self) -> bool {
+        self.bytes >= AWAKE_BYTES_MIN * self.connections.max(1)
     }
 }
 

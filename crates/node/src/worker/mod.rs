@@ -9,12 +9,14 @@
 //! | `sources` | what the worker waits for beside its connections |
 //! | `forwarded` | what comes in from other workers |
 //! | `wait` | how long the worker may sleep |
+//! | `naps` | whether sleeping is worth its while |
 //! | `access` | its part in a change of the access mode |
 //! | `drain` | how a worker leaves |
 
 mod access;
 mod drain;
 mod forwarded;
+mod naps;
 mod sources;
 mod wait;
 
@@ -48,6 +50,7 @@ pub use wait::Rest;
 
 use access::Stage;
 use drain::Drain;
+use naps::Naps;
 use sources::{Source, SourceList};
 
 const TICK: Duration = Duration::from_secs(1);
@@ -71,6 +74,7 @@ pub(crate) struct Worker {
     stage: Stage,
     /// Turns that may find nothing to do before the worker sleeps.
     idle_turns_left: u32,
+    naps: Naps,
     /// When timers were last looked at, in milliseconds since the epoch.
     ticked_ms: u64,
 }
@@ -116,6 +120,7 @@ impl Worker {
             is_resting: false,
             stage: Stage::Serving,
             idle_turns_left: 0,
+            naps: Naps::default(),
             ticked_ms: now.ms,
             core: Core {
                 me,
@@ -281,7 +286,10 @@ impl Worker {
             let awaits = |datagram, slot| packets.awaits(datagram, slot);
             self.streams.relieve(awaits, core, port);
         }
-        self.streams.serve_ready(core, port);
+        if self.streams.serve_ready(core, port) {
+            let idle_turns = self.naps.note_large();
+            self.idle_turns_left = self.idle_turns_left.max(idle_turns);
+        }
         if !core.is_alone {
             self.ship();
         }

@@ -42,7 +42,10 @@ impl Worker {
         let doorbell = self.core.shared.doorbells[self.core.me].clone();
         self.is_resting = true;
         match doorbell.may_sleep(|| self.has_mail()) {
-            true => Rest::Asleep(self.timer()),
+            true => {
+                self.naps.begin(&*self.core.shared.config.clock);
+                Rest::Asleep(self.timer())
+            }
             false => Rest::Busy,
         }
     }
@@ -52,6 +55,7 @@ impl Worker {
         self.poller.wait(timeout).expect("the poller is sound");
         if std::mem::take(&mut self.is_resting) {
             self.core.shared.doorbells[self.core.me].awake();
+            self.naps.end(&*self.core.shared.config.clock);
         }
     }
 
