@@ -89,8 +89,14 @@ pub trait Index: Send + Sync + 'static {
     fn prefetch(&self, home: Self::Home);
 
     /// Shows `meet` the entries whose items are to be fetched for the key of a home. The home then
-    /// carries the slot of the first of them.
-    fn seek(&self, home: &mut Self::Home, meet: impl FnMut(Self::Entry));
+    /// carries the slot of the first of them. If there are none, the entry may be in another part
+    /// of the home, which is now fetched: says whether [`seek_behind`](Self::seek_behind) is to be
+    /// called when that has come.
+    fn seek(&self, home: &mut Self::Home, meet: impl FnMut(Self::Entry)) -> bool;
+
+    /// Shows `meet` the entries with the key's tag in the part of a home that [`seek`](Self::seek)
+    /// has fetched.
+    fn seek_behind(&self, _home: Self::Home, _meet: impl FnMut(Self::Entry)) {}
 
     /// The entry in the slot that a home carries, with its memory, if it bears the key's tag.
     fn carried(&self, home: Self::Home, keyhash: Keyhash) -> Option<(Named<Self>, Self::Cell<'_>)>;
@@ -230,6 +236,12 @@ impl<H: Heap> Shared<H> {
         let heap = &self.heap;
         heap.is_live(entry).then(|| Item::read(heap.words(entry)))?
     }
+
+    /// Fetches the first lines of an entry's item without waiting for them.
+    #[inline(always)]
+    fn prefetch_of(&self, entry: EntryIn<H>) {
+        (self.common).prefetch(|word| self.heap.prefetch(entry, word));
+    }
 }
 
 impl<H: Heap> Prefetcher for Shared<H> {
@@ -246,10 +258,14 @@ impl<H: Heap> Prefetcher for Shared<H> {
     }
 
     #[inline(always)]
-    fn prefetch_item(&self, home: &mut HomeIn<H>) {
-        self.index.seek(home, |entry| {
-            (self.common).prefetch(|word| self.heap.prefetch(entry, word));
-        });
+    fn prefetch_item(&self, home: &mut HomeIn<H>) -> bool {
+        self.index.seek(home, |entry| self.prefetch_of(entry))
+    }
+
+    #[inline(always)]
+    fn prefetch_item_behind(&self, home: HomeIn<H>) {
+        self.index
+            .seek_behind(home, |entry| self.prefetch_of(entry));
     }
 }
 

@@ -72,7 +72,9 @@ impl<T: Table> Stage<T> {
         let prefetcher = self.owner.prefetcher();
         let mut home = prefetcher.home(keyhash(number));
         prefetcher.prefetch_bucket(home);
-        prefetcher.prefetch_item(&mut home);
+        if prefetcher.prefetch_item(&mut home) {
+            prefetcher.prefetch_item_behind(home);
+        }
         home
     }
 

@@ -117,18 +117,29 @@ impl Index for ChainedIndex {
     /// Without an entry in the main bucket the item may be in a spare one, which is fetched
     /// instead.
     #[inline(always)]
-    fn seek(&self, home: &mut Home, mut meet: impl FnMut(Entry)) {
+    fn seek(&self, home: &mut Home, mut meet: impl FnMut(Entry)) -> bool {
         let bucket = self.bucket_on(home.line());
         let mut places = bucket.tagged(home.tag());
         let Some(first) = places.next() else {
-            if let Some(spare) = self.behind(self.chain_of(*home)) {
+            let spare = self.behind(self.chain_of(*home));
+            if let Some(spare) = spare {
                 self.prefetch_spare(spare);
             }
-            return;
+            return spare.is_some();
         };
         home.at = home.at & !PLACE | first as u64;
         meet(bucket.entry(first));
         places.for_each(|place| meet(bucket.entry(place)));
+        false
+    }
+
+    /// Few chains have more than one spare bucket.
+    #[inline(always)]
+    fn seek_behind(&self, home: Home, mut meet: impl FnMut(Entry)) {
+        if let Some(spare) = self.behind(self.chain_of(home)) {
+            let bucket = self.bucket(spare);
+            (bucket.tagged_spare(home.tag())).for_each(|place| meet(bucket.entry(place)));
+        }
     }
 
     #[inline(always)]
@@ -259,5 +270,53 @@ impl Iterator for Candidates<'_> {
             self.bucket = self.index.bucket(behind);
             self.matches = self.bucket.tagged_spare(self.tag);
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::heap::Offset;
+    use crate::index::LogId;
+    use crate::index::chained::{BUCKET_WORDS, FreeList};
+    use crate::memory::{PagePolicy, ZeroedSlice};
+
+    /// The second stage meets what is in the main bucket, and the third what is in the spare one
+    /// behind it; neither meets another key's entry.
+    #[test]
+    fn the_stages_meet_the_entry_wherever_it_stands() {
+        let memory = ZeroedSlice::new(16 * BUCKET_WORDS, PagePolicy::Small, None).unwrap();
+        let index = ChainedIndex::new(memory, 1, (1, 1));
+        let entry = |tag| Entry::new(tag, LogId::Main, Offset::from_raw(tag.into()), 0);
+        // The tag stands in the low bits of a keyhash.
+        let keyhash = |tag: u16| Keyhash(tag.into());
+        let met = |tag| {
+            let (mut home, mut met, mut behind) = (index.home(keyhash(tag)), vec![], vec![]);
+            if index.seek(&mut home, |entry| met.push(entry)) {
+                index.seek_behind(home, |entry| behind.push(entry));
+            }
+            (met, behind)
+        };
+        let chain = index.main(0);
+        let mut tags = 1..;
+        for (slot, _) in index.slots(chain).collect::<Vec<_>>() {
+            index.set(slot, entry(tags.next().unwrap()));
+        }
+        assert_eq!(met(1), (vec![entry(1)], vec![]));
+        assert_eq!(met(999), (vec![], vec![]), "there is no spare bucket");
+
+        let spare = FreeList::default().take(&index, chain).unwrap();
+        index.bucket(chain).set_next(Some(spare));
+        let behind: Vec<u16> = tags.take(ChainedIndex::entries_of(chain, spare)).collect();
+        for (at, &tag) in behind.iter().enumerate() {
+            index.bucket(spare).set_entry(at, entry(tag));
+        }
+        for tag in 1..behind[0] {
+            assert_eq!(met(tag), (vec![entry(tag)], vec![]));
+        }
+        for tag in behind {
+            assert_eq!(met(tag), (vec![], vec![entry(tag)]));
+        }
+        assert_eq!(met(999), (vec![], vec![]));
     }
 }
