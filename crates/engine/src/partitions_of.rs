@@ -143,9 +143,9 @@ impl<T: Table> Partitions<T> {
     /// The third stage of the pipeline: fetches the item if its entry is not where the second has
     /// looked.
     #[inline(always)]
-    pub fn prefetch_item_behind(&self, place: Place<T::Home>) {
+    pub fn prefetch_item_behind(&self, place: &mut Place<T::Home>) {
         if let Some(prefetcher) = &self.prefetchers[place.partition] {
-            prefetcher.prefetch_item_behind(place.home);
+            prefetcher.prefetch_item_behind(&mut place.home);
         }
     }
 }

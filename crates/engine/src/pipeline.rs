@@ -57,7 +57,7 @@ pub trait Prefetch {
     /// is behind the bucket, which is prefetched then.
     fn item(&self, place: &mut Self::Place) -> bool;
     /// Prefetches the key's item, after what is behind its bucket.
-    fn item_behind(&self, place: Self::Place);
+    fn item_behind(&self, place: &mut Self::Place);
 }
 
 impl<T: Table> Prefetch for Partitions<T> {
@@ -74,7 +74,7 @@ impl<T: Table> Prefetch for Partitions<T> {
     }
 
     #[inline(always)]
-    fn item_behind(&self, place: Self::Place) {
+    fn item_behind(&self, place: &mut Self::Place) {
         self.prefetch_item_behind(place);
     }
 }
@@ -98,12 +98,14 @@ pub fn staged<T: Prefetch, J>(
     let mut behind: Subset = 0;
     loop {
         while behind != 0 {
-            table.item_behind(executed[behind.trailing_zeros() as usize % GROUP]);
+            table.item_behind(&mut executed[behind.trailing_zeros() as usize % GROUP]);
             behind &= behind - 1;
         }
         if stages.item {
             for (nth, place) in met[..next.len()].iter_mut().enumerate() {
-                behind |= Subset::from(table.item(place)) << nth;
+                if table.item(place) {
+                    behind |= 1 << nth;
+                }
             }
         }
         let following = groups.next().unwrap_or_default();
@@ -170,7 +172,7 @@ mod tests {
             lies_behind(way.number)
         }
 
-        fn item_behind(&self, way: Way) {
+        fn item_behind(&self, way: &mut Way) {
             assert!(way.has_item && lies_behind(way.number));
             // What is behind the bucket has had the time of a round to come.
             assert_eq!(self.executed.get(), group_of(way.number) * GROUP);

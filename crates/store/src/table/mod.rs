@@ -341,8 +341,8 @@ pub trait Prefetcher: Send + Sync {
     /// says so.
     fn prefetch_item(&self, home: &mut Self::Home) -> bool;
 
-    /// The same for the bucket behind it (the pipeline's third stage). The home carries no slot.
-    fn prefetch_item_behind(&self, home: Self::Home);
+    /// The same for the bucket behind it (the pipeline's third stage).
+    fn prefetch_item_behind(&self, home: &mut Self::Home);
 }
 
 /// Reads a partition's figures, from any thread.

@@ -25,8 +25,8 @@ impl Fetched for Entry {
 /// ```
 ///
 /// The second word is one number, so that a home stays in registers. The line is the one of the
-/// memory on which the main bucket begins. The place is that of the main bucket's entry that is
-/// looked at first, if it is one.
+/// memory on which the main bucket begins. The place is that of the entry that is looked at first:
+/// one of the main bucket's, or, counted from [`BEHIND`] on, one of the bucket's behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Home {
     /// The shape in which this is the key's chain. The default is no index's.
@@ -36,6 +36,8 @@ pub struct Home {
 
 /// No place of a bucket.
 const NOWHERE: u64 = BUCKET_ENTRIES as u64;
+/// The first place of the bucket behind the main one.
+const BEHIND: u64 = NOWHERE + 1;
 /// The part of a home's second word that is the place.
 const PLACE: u64 = u16::MAX as u64;
 
@@ -57,9 +59,13 @@ impl Home {
     }
 
     #[inline(always)]
-    fn place(self) -> Option<usize> {
-        let place = self.at & PLACE;
-        (place < NOWHERE).then_some(place as usize)
+    fn place(self) -> u64 {
+        self.at & PLACE
+    }
+
+    #[inline(always)]
+    fn set_place(&mut self, place: u64) {
+        self.at = self.at & !PLACE | place;
     }
 }
 
@@ -127,7 +133,7 @@ impl Index for ChainedIndex {
             }
             return spare.is_some();
         };
-        home.at = home.at & !PLACE | first as u64;
+        home.set_place(first as u64);
         meet(bucket.entry(first));
         places.for_each(|place| meet(bucket.entry(place)));
         false
@@ -135,21 +141,35 @@ impl Index for ChainedIndex {
 
     /// Few chains have more than one spare bucket.
     #[inline(always)]
-    fn seek_behind(&self, home: Home, mut meet: impl FnMut(Entry)) {
-        if let Some(spare) = self.behind(self.chain_of(home)) {
-            let bucket = self.bucket(spare);
-            (bucket.tagged_spare(home.tag())).for_each(|place| meet(bucket.entry(place)));
+    fn seek_behind(&self, home: &mut Home, mut meet: impl FnMut(Entry)) {
+        let Some(spare) = self.behind(self.chain_of(*home)) else {
+            return;
+        };
+        let bucket = self.bucket(spare);
+        let mut places = bucket.tagged_spare(home.tag());
+        if let Some(first) = places.next() {
+            home.set_place(BEHIND + first as u64);
+            meet(bucket.entry(first));
+            places.for_each(|place| meet(bucket.entry(place)));
         }
     }
 
+    /// Which bucket is behind the main one may have changed since the home was made.
     #[inline(always)]
     fn carried(&self, home: Home, _keyhash: Keyhash) -> Option<((Slot, Entry), &AtomicU64)> {
-        let place = home.place()?;
-        let cell = self.bucket_on(home.line()).cell(place);
+        let (main, place) = (self.chain_of(home), home.place());
+        let (number, bucket, place) = if place < NOWHERE {
+            (main, self.bucket_on(home.line()), place)
+        } else {
+            let place = place.checked_sub(BEHIND)?;
+            let spare = self.behind(main)?;
+            (spare, self.bucket(spare), place)
+        };
+        let cell = bucket.cell(place as usize);
         let entry = Entry::in_cell(cell);
         let slot = Slot {
-            bucket: self.chain_of(home),
-            entry: place,
+            bucket: number,
+            entry: place as usize,
         };
         (entry.tag() == home.tag()).then_some(((slot, entry), cell))
     }
@@ -293,7 +313,7 @@ mod tests {
         let met = |tag| {
             let (mut home, mut met, mut behind) = (index.home(keyhash(tag)), vec![], vec![]);
             if index.seek(&mut home, |entry| met.push(entry)) {
-                index.seek_behind(home, |entry| behind.push(entry));
+                index.seek_behind(&mut home, |entry| behind.push(entry));
             }
             (met, behind)
         };
