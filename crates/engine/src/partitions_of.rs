@@ -131,11 +131,21 @@ impl<T: Table> Partitions<T> {
     }
 
     /// The second stage of the pipeline: fetches the item. The home then carries the slot in which
-    /// the key's tag was met.
+    /// the key's tag was met. Says whether the third stage has something to do.
     #[inline(always)]
-    pub fn prefetch_item(&self, place: &mut Place<T::Home>) {
+    pub fn prefetch_item(&self, place: &mut Place<T::Home>) -> bool {
+        match &self.prefetchers[place.partition] {
+            Some(prefetcher) => prefetcher.prefetch_item(&mut place.home),
+            None => false,
+        }
+    }
+
+    /// The third stage of the pipeline: fetches the item if its entry is not where the second has
+    /// looked.
+    #[inline(always)]
+    pub fn prefetch_item_behind(&self, place: &mut Place<T::Home>) {
         if let Some(prefetcher) = &self.prefetchers[place.partition] {
-            prefetcher.prefetch_item(&mut place.home);
+            prefetcher.prefetch_item_behind(&mut place.home);
         }
     }
 }

@@ -1,10 +1,16 @@
 //! Staged prefetching over a batch (MICA §4.3.2, "Multi-stage prefetching").
 //!
 //! A request touches two distant places in memory: its bucket and its item. Executed one after the
-//! other, each request would wait for both. The pipeline takes a batch in groups of [`GROUP`]. It
-//! prefetches the items of a group, then the buckets of the next group, and then executes the
-//! group. So both are in the cache when a request is executed. Each stage is a loop of its own,
-//! which keeps in registers what its steps have in common.
+//! other, each request would wait for both. The pipeline takes a batch in groups of [`GROUP`], of
+//! which three are under way. In each round it prefetches the items of one group, prefetches the
+//! buckets of the next, and executes the one before. So bucket and item are in the cache when a
+//! request is executed. Each stage is a loop of its own, which keeps in registers what its steps
+//! have in common.
+//!
+//! One request in some eleven has its entry not in its bucket but in the spare bucket behind it,
+//! which the second stage prefetches instead of the item. For these requests there is a third
+//! stage, a round later, which prefetches the item. Without it they would wait for memory, and all
+//! requests together would take an eighth more time.
 //!
 //! These stages only prefetch. They hand on the key's partition, where its bucket was, and the slot
 //! in which its tag was met. An earlier request of the batch may have changed all but the first, so
@@ -16,9 +22,13 @@ use crate::partitions_of::Place;
 use glimmer_base::Keyhash;
 use glimmer_store::table::Table;
 
-/// Requests that pass a stage together: enough to hide the way to memory, and so few that two
+/// Requests that pass a stage together: enough to hide the way to memory, and so few that three
 /// groups fit into the nearest cache.
 pub const GROUP: usize = 16;
+
+/// Some of a group's requests, by their place in it.
+type Subset = u16;
+const _: () = assert!(GROUP <= Subset::BITS as usize);
 
 /// The enabled stages: all of them, unless the effect of one is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +53,11 @@ pub trait Prefetch {
     type Place: Copy + Default;
     /// Finds the key's bucket, and prefetches it if `fetch` is set.
     fn bucket(&self, keyhash: Keyhash, fetch: bool) -> Self::Place;
-    /// Prefetches the key's item, after its bucket.
-    fn item(&self, place: &mut Self::Place);
+    /// Prefetches the key's item, after its bucket. Says whether the item may be known only to what
+    /// is behind the bucket, which is prefetched then.
+    fn item(&self, place: &mut Self::Place) -> bool;
+    /// Prefetches the key's item, after what is behind its bucket.
+    fn item_behind(&self, place: &mut Self::Place);
 }
 
 impl<T: Table> Prefetch for Partitions<T> {
@@ -56,8 +69,13 @@ impl<T: Table> Prefetch for Partitions<T> {
     }
 
     #[inline(always)]
-    fn item(&self, place: &mut Self::Place) {
-        self.prefetch_item(place);
+    fn item(&self, place: &mut Self::Place) -> bool {
+        self.prefetch_item(place)
+    }
+
+    #[inline(always)]
+    fn item_behind(&self, place: &mut Self::Place) {
+        self.prefetch_item_behind(place);
     }
 }
 
@@ -71,29 +89,120 @@ pub fn staged<T: Prefetch, J>(
     keyhash: impl Fn(&J) -> Keyhash,
     mut execute: impl FnMut(&mut T, usize, T::Place, &J),
 ) {
-    let [now, next] = &mut [[T::Place::default(); GROUP]; 2];
-    let (mut now, mut next) = (now, next);
+    let [executed, met, fetched] = &mut [[T::Place::default(); GROUP]; 3];
+    let (mut executed, mut met, mut fetched) = (executed, met, fetched);
     let mut groups = jobs.chunks(GROUP);
-    // The group whose buckets were fetched in the round before, and its first job's number.
-    let (mut group, mut first): (&[J], usize) = (&[], 0);
+    // The group to execute and its first job's number, and the group whose items come next.
+    let (mut group, mut first, mut next): (&[J], usize, &[J]) = (&[], 0, &[]);
+    // Of the group to execute, those whose items are yet to be found.
+    let mut behind: Subset = 0;
     loop {
+        while behind != 0 {
+            table.item_behind(&mut executed[behind.trailing_zeros() as usize % GROUP]);
+            behind &= behind - 1;
+        }
         if stages.item {
-            for place in &mut now[..group.len()] {
-                table.item(place);
+            for (nth, place) in met[..next.len()].iter_mut().enumerate() {
+                if table.item(place) {
+                    behind |= 1 << nth;
+                }
             }
         }
         let following = groups.next().unwrap_or_default();
-        for (job, place) in following.iter().zip(next.iter_mut()) {
+        for (job, place) in following.iter().zip(fetched.iter_mut()) {
             *place = table.bucket(keyhash(job), stages.bucket);
         }
-        for (nth, (job, place)) in group.iter().zip(now.iter()).enumerate() {
+        for (nth, (job, place)) in group.iter().zip(executed.iter()).enumerate() {
             execute(table, first + nth, *place, job);
         }
-        if following.is_empty() {
+        if next.is_empty() && following.is_empty() {
             return;
         }
         first += group.len();
-        group = following;
-        std::mem::swap(&mut now, &mut next);
+        (group, next) = (next, following);
+        (executed, met, fetched) = (met, fetched, executed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{Rng, SeedableRng, rngs::SmallRng};
+    use std::cell::{Cell, RefCell};
+
+    /// Notes which stages requests pass. The keyhash of a request is its number.
+    #[derive(Default)]
+    struct Noted {
+        executed: Cell<usize>,
+        /// Those that have passed the third stage.
+        behind: RefCell<Vec<usize>>,
+    }
+
+    #[derive(Clone, Copy, Default)]
+    struct Way {
+        number: usize,
+        has_bucket: bool,
+        has_item: bool,
+    }
+
+    fn group_of(number: usize) -> usize {
+        number / GROUP
+    }
+
+    fn lies_behind(number: usize) -> bool {
+        number.is_multiple_of(3)
+    }
+
+    impl Prefetch for Noted {
+        type Place = Way;
+
+        fn bucket(&self, keyhash: Keyhash, fetch: bool) -> Way {
+            Way {
+                number: keyhash.0 as usize,
+                has_bucket: fetch,
+                has_item: false,
+            }
+        }
+
+        fn item(&self, way: &mut Way) -> bool {
+            assert!(way.has_bucket && !way.has_item);
+            let round_before = group_of(way.number).saturating_sub(1);
+            assert_eq!(self.executed.get(), round_before * GROUP);
+            way.has_item = true;
+            lies_behind(way.number)
+        }
+
+        fn item_behind(&self, way: &mut Way) {
+            assert!(way.has_item && lies_behind(way.number));
+            // What is behind the bucket has had the time of a round to come.
+            assert_eq!(self.executed.get(), group_of(way.number) * GROUP);
+            self.behind.borrow_mut().push(way.number);
+        }
+    }
+
+    #[test]
+    fn requests_pass_all_stages_in_order() {
+        let seed = rand::random();
+        println!("seed {seed}");
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let counts = (0..=3 * GROUP + 1).chain((0..20).map(|_| rng.random_range(0..200)));
+        for count in counts {
+            let jobs: Vec<usize> = (0..count).collect();
+            let mut noted = Noted::default();
+            staged(
+                &mut noted,
+                &jobs,
+                Stages::ALL,
+                |&job| Keyhash(job as u64),
+                |noted, nth, way, &job| {
+                    assert_eq!([nth, way.number, noted.executed.get()], [job; 3]);
+                    assert!(way.has_item);
+                    noted.executed.set(job + 1);
+                },
+            );
+            assert_eq!(noted.executed.get(), count);
+            let behind: Vec<usize> = (0..count).filter(|&job| lies_behind(job)).collect();
+            assert_eq!(noted.behind.take(), behind);
+        }
     }
 }

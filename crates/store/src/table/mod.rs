@@ -337,8 +337,12 @@ pub trait Prefetcher: Send + Sync {
 
     /// Fetches the first lines of the items that the key's tag names in its bucket, without waiting
     /// for them (the pipeline's second stage). The home then carries the slot of the first of them:
-    /// see [`Index`].
-    fn prefetch_item(&self, home: &mut Self::Home);
+    /// see [`Index`]. If there are none, this fetches the bucket behind it, if there is one, and
+    /// says so.
+    fn prefetch_item(&self, home: &mut Self::Home) -> bool;
+
+    /// The same for the bucket behind it (the pipeline's third stage).
+    fn prefetch_item_behind(&self, home: &mut Self::Home);
 }
 
 /// Reads a partition's figures, from any thread.

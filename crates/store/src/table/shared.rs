@@ -47,13 +47,16 @@ pub type Named<I> = (<I as Index>::Slot, <I as Index>::Entry);
 ///
 /// # The slot that is carried
 ///
-/// The pipeline's second stage meets the key's entry some time before the request is executed, and
-/// a home carries the slot in which it stood ([`seek`](Self::seek)). Nothing about a carried slot
-/// is believed. It only says where a search looks first:
+/// The pipeline's second or third stage meets the key's entry some time before the request is
+/// executed, and a home carries the slot in which it stood ([`seek`](Self::seek),
+/// [`seek_behind`](Self::seek_behind)). Nothing about a carried slot is believed. It only says
+/// where a search looks first:
 ///
 /// - [`home_again`](Self::home_again) keeps the slot only if the home is still the key's. What a
 ///   home consists of follows from the keyhash and from one word (a shape, a page), which is loaded
 ///   and compared. So the home is the one that [`home`](Self::home) would give.
+/// - A slot that is not in the home's main bucket is found again by the link that leads there now,
+///   as a search finds it.
 /// - The entry is loaded again from the slot, its tag is compared ([`carried`](Self::carried)), the
 ///   heap is asked whether it is live, and the item's key is compared. Those are the steps by which
 ///   a search accepts an entry. A key has one live entry at most, so a search would accept the same
@@ -89,8 +92,14 @@ pub trait Index: Send + Sync + 'static {
     fn prefetch(&self, home: Self::Home);
 
     /// Shows `meet` the entries whose items are to be fetched for the key of a home. The home then
-    /// carries the slot of the first of them.
-    fn seek(&self, home: &mut Self::Home, meet: impl FnMut(Self::Entry));
+    /// carries the slot of the first of them. If there are none, the entry may be in another part
+    /// of the home, which is now fetched: says whether [`seek_behind`](Self::seek_behind) is to be
+    /// called when that has come.
+    fn seek(&self, home: &mut Self::Home, meet: impl FnMut(Self::Entry)) -> bool;
+
+    /// Shows `meet` the entries with the key's tag in the part of a home that [`seek`](Self::seek)
+    /// has fetched. The home then carries the slot of the first of them.
+    fn seek_behind(&self, _home: &mut Self::Home, _meet: impl FnMut(Self::Entry)) {}
 
     /// The entry in the slot that a home carries, with its memory, if it bears the key's tag.
     fn carried(&self, home: Self::Home, keyhash: Keyhash) -> Option<(Named<Self>, Self::Cell<'_>)>;
@@ -230,6 +239,12 @@ impl<H: Heap> Shared<H> {
         let heap = &self.heap;
         heap.is_live(entry).then(|| Item::read(heap.words(entry)))?
     }
+
+    /// Fetches the first lines of an entry's item without waiting for them.
+    #[inline(always)]
+    fn prefetch_of(&self, entry: EntryIn<H>) {
+        (self.common).prefetch(|word| self.heap.prefetch(entry, word));
+    }
 }
 
 impl<H: Heap> Prefetcher for Shared<H> {
@@ -246,10 +261,14 @@ impl<H: Heap> Prefetcher for Shared<H> {
     }
 
     #[inline(always)]
-    fn prefetch_item(&self, home: &mut HomeIn<H>) {
-        self.index.seek(home, |entry| {
-            (self.common).prefetch(|word| self.heap.prefetch(entry, word));
-        });
+    fn prefetch_item(&self, home: &mut HomeIn<H>) -> bool {
+        self.index.seek(home, |entry| self.prefetch_of(entry))
+    }
+
+    #[inline(always)]
+    fn prefetch_item_behind(&self, home: &mut HomeIn<H>) {
+        self.index
+            .seek_behind(home, |entry| self.prefetch_of(entry));
     }
 }
 

@@ -305,7 +305,8 @@ fn a_busy_key<A: Access>() {
 
 fn carried_and_replaced<A: Access>() {
     each_rule(THRESHOLD, |rule| {
-        carried::replaced(owner::<A>(sizes(64 << 10, 1, 1), 100, rule));
+        carried::replaced(owner::<A>(sizes(64 << 10, 1, 1), 100, rule), 0);
+        carried::replaced(owner::<A>(sizes(64 << 10, 1, 1), 100, rule), 15);
     });
 }
 

@@ -12,6 +12,8 @@ use std::collections::HashMap;
 const LIFETIME_MS: u64 = 1_000;
 /// Keys that share a tag and, in a table of few buckets, now and then a slot.
 const TWINS: usize = 12;
+/// Where the numbers of other keys begin.
+const OTHERS: u32 = 1 << 30;
 
 type Value = Vec<u8>;
 
@@ -72,7 +74,9 @@ impl<T: Table> Stage<T> {
         let prefetcher = self.owner.prefetcher();
         let mut home = prefetcher.home(keyhash(number));
         prefetcher.prefetch_bucket(home);
-        prefetcher.prefetch_item(&mut home);
+        if prefetcher.prefetch_item(&mut home) {
+            prefetcher.prefetch_item_behind(&mut home);
+        }
         home
     }
 
@@ -154,10 +158,14 @@ impl<T: Table> Stage<T> {
 }
 
 /// The entry is replaced by a later one of the same key, by none, and by those of other keys with
-/// the same tag.
-pub fn replaced<T: Table>(table: T) {
+/// the same tag. `others` keys come before it, so that it is behind a bucket that they fill.
+pub fn replaced<T: Table>(table: T, others: u32) {
     let mut stage = Stage::new(table);
     let mine = 1;
+    // What an empty entry names is then a value of this key that is there no more.
+    stage.put(nowhere::<T>(), mine, value(mine, 9, 8));
+    stage.remove(mine);
+    stage.fill(OTHERS..OTHERS + others, 8);
     let tag = keyhash(mine).tag();
     let twins: Vec<u32> = (2..)
         .filter(|&number| keyhash(number).tag() == tag)
@@ -182,9 +190,9 @@ pub fn replaced<T: Table>(table: T) {
         stage.put(home, mine, own.clone());
         stage.check(home, mine, Some(&own));
         stage.check(nowhere::<T>(), twin, Some(&other));
-        // The next twin finds an empty table.
+        // The next twin finds no other one.
         stage.remove(twin);
-        assert_eq!(stage.counts().items, 1);
+        assert_eq!(stage.counts().items, 1 + u64::from(others));
     }
 }
 

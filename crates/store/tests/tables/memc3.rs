@@ -85,7 +85,7 @@ fn a_busy_key<A: Access>() {
 }
 
 fn carried_and_replaced<A: Access>() {
-    carried::replaced(table::<A>(64 << 10, 128, 100));
+    carried::replaced(table::<A>(64 << 10, 128, 100), 0);
 }
 
 fn carried_and_expired<A: Access>() {

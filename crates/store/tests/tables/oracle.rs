@@ -171,7 +171,9 @@ impl<T: Table> Run<T> {
         let prefetcher = self.owner.prefetcher();
         let mut home = prefetcher.home(keyhash);
         prefetcher.prefetch_bucket(home);
-        prefetcher.prefetch_item(&mut home);
+        if prefetcher.prefetch_item(&mut home) {
+            prefetcher.prefetch_item_behind(&mut home);
+        }
         self.carried.insert(n, home);
     }
 

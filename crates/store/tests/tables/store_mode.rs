@@ -121,7 +121,8 @@ fn a_busy_key<A: Access>() {
 }
 
 fn carried_and_replaced<A: Access>() {
-    carried::replaced(table::<A>(64 << 10, 1, 100));
+    carried::replaced(table::<A>(64 << 10, 1, 100), 0);
+    carried::replaced(table::<A>(64 << 10, 1, 100), 15);
 }
 
 fn carried_and_expired<A: Access>() {

@@ -25,8 +25,8 @@ impl Fetched for Entry {
 /// ```
 ///
 /// The second word is one number, so that a home stays in registers. The line is the one of the
-/// memory on which the main bucket begins. The place is that of the main bucket's entry that is
-/// looked at first, if it is one.
+/// memory on which the main bucket begins. The place is that of the entry that is looked at first:
+/// one of the main bucket's, or, counted from [`BEHIND`] on, one of the bucket's behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Home {
     /// The shape in which this is the key's chain. The default is no index's.
@@ -36,6 +36,8 @@ pub struct Home {
 
 /// No place of a bucket.
 const NOWHERE: u64 = BUCKET_ENTRIES as u64;
+/// The first place of the bucket behind the main one.
+const BEHIND: u64 = NOWHERE + 1;
 /// The part of a home's second word that is the place.
 const PLACE: u64 = u16::MAX as u64;
 
@@ -57,9 +59,13 @@ impl Home {
     }
 
     #[inline(always)]
-    fn place(self) -> Option<usize> {
-        let place = self.at & PLACE;
-        (place < NOWHERE).then_some(place as usize)
+    fn place(self) -> u64 {
+        self.at & PLACE
+    }
+
+    #[inline(always)]
+    fn set_place(&mut self, place: u64) {
+        self.at = self.at & !PLACE | place;
     }
 }
 
@@ -117,28 +123,53 @@ impl Index for ChainedIndex {
     /// Without an entry in the main bucket the item may be in a spare one, which is fetched
     /// instead.
     #[inline(always)]
-    fn seek(&self, home: &mut Home, mut meet: impl FnMut(Entry)) {
+    fn seek(&self, home: &mut Home, mut meet: impl FnMut(Entry)) -> bool {
         let bucket = self.bucket_on(home.line());
         let mut places = bucket.tagged(home.tag());
         let Some(first) = places.next() else {
-            if let Some(spare) = self.behind(self.chain_of(*home)) {
+            let spare = self.behind(self.chain_of(*home));
+            if let Some(spare) = spare {
                 self.prefetch_spare(spare);
             }
-            return;
+            return spare.is_some();
         };
-        home.at = home.at & !PLACE | first as u64;
+        home.set_place(first as u64);
         meet(bucket.entry(first));
         places.for_each(|place| meet(bucket.entry(place)));
+        false
     }
 
+    /// Few chains have more than one spare bucket.
+    #[inline(always)]
+    fn seek_behind(&self, home: &mut Home, mut meet: impl FnMut(Entry)) {
+        let Some(spare) = self.behind(self.chain_of(*home)) else {
+            return;
+        };
+        let bucket = self.bucket(spare);
+        let mut places = bucket.tagged_spare(home.tag());
+        if let Some(first) = places.next() {
+            home.set_place(BEHIND + first as u64);
+            meet(bucket.entry(first));
+            places.for_each(|place| meet(bucket.entry(place)));
+        }
+    }
+
+    /// Which bucket is behind the main one may have changed since the home was made.
     #[inline(always)]
     fn carried(&self, home: Home, _keyhash: Keyhash) -> Option<((Slot, Entry), &AtomicU64)> {
-        let place = home.place()?;
-        let cell = self.bucket_on(home.line()).cell(place);
+        let (main, place) = (self.chain_of(home), home.place());
+        let (number, bucket, place) = if place < NOWHERE {
+            (main, self.bucket_on(home.line()), place)
+        } else {
+            let place = place.checked_sub(BEHIND)?;
+            let spare = self.behind(main)?;
+            (spare, self.bucket(spare), place)
+        };
+        let cell = bucket.cell(place as usize);
         let entry = Entry::in_cell(cell);
         let slot = Slot {
-            bucket: self.chain_of(home),
-            entry: place,
+            bucket: number,
+            entry: place as usize,
         };
         (entry.tag() == home.tag()).then_some(((slot, entry), cell))
     }
@@ -259,5 +290,53 @@ impl Iterator for Candidates<'_> {
             self.bucket = self.index.bucket(behind);
             self.matches = self.bucket.tagged_spare(self.tag);
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::heap::Offset;
+    use crate::index::LogId;
+    use crate::index::chained::{BUCKET_WORDS, FreeList};
+    use crate::memory::{PagePolicy, ZeroedSlice};
+
+    /// The second stage meets what is in the main bucket, and the third what is in the spare one
+    /// behind it; neither meets another key's entry.
+    #[test]
+    fn the_stages_meet_the_entry_wherever_it_stands() {
+        let memory = ZeroedSlice::new(16 * BUCKET_WORDS, PagePolicy::Small, None).unwrap();
+        let index = ChainedIndex::new(memory, 1, (1, 1));
+        let entry = |tag| Entry::new(tag, LogId::Main, Offset::from_raw(tag.into()), 0);
+        // The tag stands in the low bits of a keyhash.
+        let keyhash = |tag: u16| Keyhash(tag.into());
+        let met = |tag| {
+            let (mut home, mut met, mut behind) = (index.home(keyhash(tag)), vec![], vec![]);
+            if index.seek(&mut home, |entry| met.push(entry)) {
+                index.seek_behind(&mut home, |entry| behind.push(entry));
+            }
+            (met, behind)
+        };
+        let chain = index.main(0);
+        let mut tags = 1..;
+        for (slot, _) in index.slots(chain).collect::<Vec<_>>() {
+            index.set(slot, entry(tags.next().unwrap()));
+        }
+        assert_eq!(met(1), (vec![entry(1)], vec![]));
+        assert_eq!(met(999), (vec![], vec![]), "there is no spare bucket");
+
+        let spare = FreeList::default().take(&index, chain).unwrap();
+        index.bucket(chain).set_next(Some(spare));
+        let behind: Vec<u16> = tags.take(ChainedIndex::entries_of(chain, spare)).collect();
+        for (at, &tag) in behind.iter().enumerate() {
+            index.bucket(spare).set_entry(at, entry(tag));
+        }
+        for tag in 1..behind[0] {
+            assert_eq!(met(tag), (vec![entry(tag)], vec![]));
+        }
+        for tag in behind {
+            assert_eq!(met(tag), (vec![], vec![entry(tag)]));
+        }
+        assert_eq!(met(999), (vec![], vec![]));
     }
 }

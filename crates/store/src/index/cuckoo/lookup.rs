@@ -107,10 +107,11 @@ impl Index for CuckooIndex {
     }
 
     #[inline(always)]
-    fn seek(&self, home: &mut Home, mut meet: impl FnMut(Slot)) {
+    fn seek(&self, home: &mut Home, mut meet: impl FnMut(Slot)) -> bool {
         let mut candidates = self.segment(home).candidates(home.buckets, home.tag());
         home.place = candidates.place().into();
         candidates.by_ref().for_each(|(_, slot)| meet(slot));
+        false
     }
 
     #[inline(always)]
