@@ -20,7 +20,12 @@
 //! | `quarantine` | which keys are changed too often |
 //! | `controller` | makes a policy's observations and carries its decisions out; credit for hits |
 //! | `device` | the paper's seven operations as a trait (§VI-A) |
+//! | `bodies/` | devices in software: the paper's circuit (§IV-A), and ours |
+//! | `pearson`, `allocator` | the circuit's hash, and its memory for values |
+//! | `conformance/` | what every body is held to |
 
+pub mod bodies;
+pub mod conformance;
 pub mod device;
 pub mod fuzzing;
 pub mod layout;
@@ -28,6 +33,7 @@ pub mod policies;
 pub mod sums;
 pub mod twin;
 
+mod allocator;
 mod controller;
 mod deadline;
 mod directory;
@@ -37,6 +43,7 @@ mod hot_keys;
 mod lookup;
 mod memory;
 mod pause;
+mod pearson;
 mod policy;
 mod popularity;
 mod quarantine;
@@ -44,6 +51,7 @@ mod request;
 mod sampler;
 mod sketch;
 
+pub use allocator::Allocator;
 pub use controller::{Changed, Controller, Credit};
 pub use deadline::{Clocks, deadline_ns};
 pub use directory::Directory;
@@ -53,6 +61,7 @@ pub use hot_keys::HotKey;
 pub use lookup::{Hit, Reader};
 pub use memory::{Mapped, Memory};
 pub use pause::Pause;
+pub use pearson::{TABLES, pearson};
 pub use policy::{AfterChange, Decision, Incumbent, Offer, Policy};
 pub use popularity::{Popularity, SampledRead};
 pub use request::{Form, Reply, Request};
