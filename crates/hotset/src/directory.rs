@@ -37,6 +37,8 @@ use glimmer_base::sync::Ordering::{AcqRel, Acquire, Relaxed};
 
 /// Buckets to a slot.
 const BUCKETS_PER_SLOT: usize = 4;
+/// Fewest buckets: 64 KiB.
+const BUCKETS_MIN: usize = if cfg!(loom) { 4 } else { 1 << 12 };
 const PRESENT: u32 = 1 << 31;
 const TAG_BITS: u32 = 15;
 const SLOT_BITS: u32 = 16;
@@ -60,7 +62,7 @@ impl Directory {
     /// If there are more than [`HOT_SLOTS_MAX`].
     pub fn new(slots: usize) -> Directory {
         assert!(slots <= HOT_SLOTS_MAX);
-        let buckets = slots * BUCKETS_PER_SLOT;
+        let buckets = (slots * BUCKETS_PER_SLOT).max(BUCKETS_MIN);
         let zero = || AtomicU64::new(0);
         Directory((0..buckets).map(|_| Bucket([zero(), zero()])).collect())
     }

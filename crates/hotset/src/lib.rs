@@ -1,7 +1,7 @@
-//! Floor 1: the hot-key accelerator without I/O: a small cache of the hottest items, in front of the
-//! server. It answers reads before the server sees them, and the server fills it and keeps it exact.
+//! Floor 1: the hot-key accelerator without I/O, a small cache of the hottest items in front of the
+//! server. It answers reads before the server sees them. The server fills it and keeps it exact.
 //! The idea and the operations are those of "Hardware Acceleration of Key-Value Stores" (Mao et
-//! al.); coherence, which the paper leaves open, is ours. `docs/accelerator.md` explains both.
+//! al.). The paper leaves coherence open; it is ours. `docs/accelerator.md` explains both.
 //!
 //! | file | idea |
 //! | --- | --- |

@@ -1,8 +1,8 @@
 //! The requests that an accelerator answers, and their replies.
 //!
-//! Any doubt is a request for the server: the text has to be exactly `get K\r\n` or `gets K\r\n`, and
-//! a binary request has to be exactly as long as its key, with every field zero that a GET has no
-//! use for.
+//! Any doubt is a request for the server. A text has to be exactly `get K\r\n` or `gets K\r\n`. A
+//! binary request has to be exactly as long as its key, with every field zero that a GET has no use
+//! for.
 
 use crate::layout::{Peek, Piece, Tally, dimensions::KEY_MAX};
 use crate::lookup::Reader;
