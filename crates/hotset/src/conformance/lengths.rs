@@ -64,7 +64,8 @@ fn values_do_not_overlap(make: Make<'_>) {
             found += 1;
         }
     }
-    assert!(found > 50, "{found}");
+    let slots = loader.device().capabilities().slots;
+    assert!(found > slots / 4, "{found} of {slots}");
 }
 
 /// A boxed body as a device.

@@ -16,7 +16,7 @@ mod oracle;
 
 use crate::bodies::Body;
 
-/// Makes a body whose slots are all empty.
+/// Makes a body whose slots are all empty. All that it makes place keys alike.
 pub type Make<'a> = &'a mut dyn FnMut() -> Box<dyn Body>;
 
 /// Tries everything. `seed` decides the random operations, which are as many as `steps`.

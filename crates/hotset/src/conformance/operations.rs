@@ -5,7 +5,7 @@ use crate::bodies::Body;
 use crate::device::{COUNT_MAX, DeviceError, Mode};
 
 pub(super) fn all(make: Make<'_>) {
-    let rules: [fn(&mut dyn Body); 9] = [
+    let rules: [fn(&mut dyn Body, &Keys); 9] = [
         an_empty_slot_is_taken_the_primary_one_first,
         a_key_keeps_its_slot,
         the_lower_count_gives_way,
@@ -16,18 +16,37 @@ pub(super) fn all(make: Make<'_>) {
         a_deleted_key_is_gone,
         modes_and_wrong_arguments,
     ];
+    let keys = Keys::of(&*make());
     for rule in rules {
         let mut body = make();
         body.switch_mode(Mode::Write);
-        rule(&mut *body);
+        rule(&mut *body, &keys);
     }
 }
 
-/// Two places that differ, and keys that have exactly these.
-fn rivals(body: &dyn Body, count: usize) -> ([usize; 2], Vec<Vec<u8>>) {
-    let first = keys(body, 1, |[primary, secondary]| primary != secondary);
-    let places = body.places(&first[0]);
-    (places, keys(body, count, |theirs| theirs == places))
+/// Keys whose places are known. It takes a while to find them.
+struct Keys {
+    /// Two places that differ, and keys that have exactly these.
+    places: [usize; 2],
+    rivals: Vec<Vec<u8>>,
+    /// A place that is both the primary and the secondary one of two keys.
+    twin_place: usize,
+    twins: Vec<Vec<u8>>,
+}
+
+impl Keys {
+    fn of(body: &dyn Body) -> Keys {
+        let first = keys(body, 1, |[primary, secondary]| primary != secondary);
+        let places = body.places(&first[0]);
+        let first = keys(body, 1, |[primary, secondary]| primary == secondary);
+        let twin_places = body.places(&first[0]);
+        Keys {
+            places,
+            rivals: keys(body, 5, |theirs| theirs == places),
+            twin_place: twin_places[0],
+            twins: keys(body, 2, |theirs| theirs == twin_places),
+        }
+    }
 }
 
 /// Writes a value into a slot, which nothing else has.
@@ -44,8 +63,8 @@ fn look_up(body: &mut dyn Body, key: &[u8]) -> Option<Vec<u8>> {
     value
 }
 
-fn an_empty_slot_is_taken_the_primary_one_first(body: &mut dyn Body) {
-    let ([primary, secondary], keys) = rivals(body, 3);
+fn an_empty_slot_is_taken_the_primary_one_first(body: &mut dyn Body, known: &Keys) {
+    let ([primary, secondary], keys) = (known.places, &known.rivals);
     assert_eq!(body.reserve(&keys[0], 1), Ok(Some(primary)));
     // Empty comes before light, whatever the weight.
     assert_eq!(body.reserve(&keys[1], COUNT_MAX), Ok(Some(secondary)));
@@ -53,8 +72,8 @@ fn an_empty_slot_is_taken_the_primary_one_first(body: &mut dyn Body) {
     assert_eq!(body.reserve(&keys[2], 0), Ok(Some(primary)));
 }
 
-fn a_key_keeps_its_slot(body: &mut dyn Body) {
-    let ([primary, secondary], keys) = rivals(body, 2);
+fn a_key_keeps_its_slot(body: &mut dyn Body, known: &Keys) {
+    let ([primary, secondary], keys) = (known.places, &known.rivals);
     body.reserve(&keys[0], 1).unwrap();
     body.reserve(&keys[1], 1).unwrap();
     assert_eq!(body.reserve(&keys[0], 0), Ok(Some(primary)));
@@ -65,8 +84,8 @@ fn a_key_keeps_its_slot(body: &mut dyn Body) {
     assert_eq!(body.delete(&keys[1]), Ok(None));
 }
 
-fn the_lower_count_gives_way(body: &mut dyn Body) {
-    let ([primary, secondary], keys) = rivals(body, 5);
+fn the_lower_count_gives_way(body: &mut dyn Body, known: &Keys) {
+    let ([primary, secondary], keys) = (known.places, &known.rivals);
     body.reserve(&keys[0], 20).unwrap();
     body.reserve(&keys[1], 10).unwrap();
     assert_eq!(
@@ -81,26 +100,24 @@ fn the_lower_count_gives_way(body: &mut dyn Body) {
     assert_eq!(body.delete(&keys[0]), Ok(Some(primary)));
 }
 
-fn equal_counts_give_the_primary_slot_away(body: &mut dyn Body) {
-    let ([primary, _], keys) = rivals(body, 3);
+fn equal_counts_give_the_primary_slot_away(body: &mut dyn Body, known: &Keys) {
+    let ([primary, _], keys) = (known.places, &known.rivals);
     body.reserve(&keys[0], 10).unwrap();
     body.reserve(&keys[1], 10).unwrap();
     assert_eq!(body.reserve(&keys[2], 11), Ok(Some(primary)));
 }
 
-fn equal_choices_leave_one_slot(body: &mut dyn Body) {
-    let first = keys(body, 1, |[primary, secondary]| primary == secondary);
-    let places = body.places(&first[0]);
-    let keys = keys(body, 2, |theirs| theirs == places);
-    assert_eq!(body.reserve(&keys[0], 5), Ok(Some(places[0])));
+fn equal_choices_leave_one_slot(body: &mut dyn Body, known: &Keys) {
+    let (place, keys) = (known.twin_place, &known.twins);
+    assert_eq!(body.reserve(&keys[0], 5), Ok(Some(place)));
     assert_eq!(body.reserve(&keys[1], 5), Ok(None));
-    assert_eq!(body.reserve(&keys[1], 6), Ok(Some(places[0])));
+    assert_eq!(body.reserve(&keys[1], 6), Ok(Some(place)));
     assert_eq!(body.delete(&keys[0]), Ok(None));
-    assert_eq!(body.delete(&keys[1]), Ok(Some(places[0])));
+    assert_eq!(body.delete(&keys[1]), Ok(Some(place)));
 }
 
-fn counts_stay_at_their_bound(body: &mut dyn Body) {
-    let ([primary, secondary], keys) = rivals(body, 3);
+fn counts_stay_at_their_bound(body: &mut dyn Body, known: &Keys) {
+    let ([primary, secondary], keys) = (known.places, &known.rivals);
     body.reserve(&keys[0], 0).unwrap();
     body.reserve(&keys[1], COUNT_MAX).unwrap();
     write(body, primary, b"value");
@@ -116,8 +133,8 @@ fn counts_stay_at_their_bound(body: &mut dyn Body) {
     assert_eq!(body.reserve(&keys[2], COUNT_MAX), Ok(None));
 }
 
-fn reset_sets_all_counts_to_zero(body: &mut dyn Body) {
-    let ([primary, secondary], keys) = rivals(body, 4);
+fn reset_sets_all_counts_to_zero(body: &mut dyn Body, known: &Keys) {
+    let ([primary, secondary], keys) = (known.places, &known.rivals);
     body.reserve(&keys[0], COUNT_MAX).unwrap();
     body.reserve(&keys[1], 7).unwrap();
     body.reset_counts().unwrap();
@@ -132,8 +149,8 @@ fn reset_sets_all_counts_to_zero(body: &mut dyn Body) {
     assert_eq!(body.reserve(&keys[3], 1), Ok(Some(secondary)));
 }
 
-fn a_deleted_key_is_gone(body: &mut dyn Body) {
-    let ([primary, _], keys) = rivals(body, 2);
+fn a_deleted_key_is_gone(body: &mut dyn Body, known: &Keys) {
+    let ([primary, _], keys) = (known.places, &known.rivals);
     assert_eq!(body.delete(&keys[0]), Ok(None));
     body.reserve(&keys[0], 1).unwrap();
     assert_eq!(look_up(body, &keys[0]), None, "no value has been written");
@@ -150,8 +167,8 @@ fn a_deleted_key_is_gone(body: &mut dyn Body) {
     assert_eq!(body.delete(&keys[0]), Ok(None));
 }
 
-fn modes_and_wrong_arguments(body: &mut dyn Body) {
-    let ([primary, _], keys) = rivals(body, 1);
+fn modes_and_wrong_arguments(body: &mut dyn Body, known: &Keys) {
+    let ([primary, _], keys) = (known.places, &known.rivals);
     let capabilities = body.capabilities();
     let long = vec![b'k'; capabilities.key_bytes_max + 1];
     for wrong in [&b""[..], &long] {
