@@ -14,6 +14,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("glimmer-notation", 0),
     ("glimmer-cli", 1),
     ("glimmer-dispatch", 1),
+    ("glimmer-hotset", 1),
     ("glimmer-proto", 1),
     ("glimmer-store", 1),
     ("glimmer-transport", 1),

@@ -481,3 +481,20 @@ pub const EPOCH_REQUESTS_MIN: u64 = 1000;
 /// Requests for values of fewer bytes are never handed over for their size, unless the operator
 /// sets another limit.
 pub const LARGE_BYTES_MIN: u32 = 2 << 10;
+
+/// Slots of the hot-key accelerator, unless the operator sets another number. A key that finds none
+/// stays with the server.
+pub const HOT_SLOTS_DEFAULT: usize = 1 << 10;
+
+/// Fewest and most slots of the hot-key accelerator. The shadow directory has 16 bits for a slot.
+pub const HOT_SLOTS_MIN: usize = 1 << 8;
+/// See [`HOT_SLOTS_MIN`].
+pub const HOT_SLOTS_MAX: usize = 1 << 16;
+
+/// Longest value in bytes that a slot of the accelerator holds. An item with a longer value stays
+/// with the server.
+pub const HOT_VALUE_BYTES_MAX: usize = 1400;
+
+/// Longest datagram in bytes, with memcached's 8-byte header, that the accelerator sends. The server
+/// answers a request whose reply is longer, in several datagrams.
+pub const HOT_DATAGRAM_BYTES_MAX: usize = 1400;
