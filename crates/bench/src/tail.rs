@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context, anyhow, bail};
 use glimmer_comparisons::{
     servers::Kind as Server,
-    tail::{self, Options, Report},
+    tail::{self, LargePace, Options, OurProtocol, Report},
 };
 use glimmer_figures::{
     Columns, Data, Kind, Machine, Needs, Point, Spec,
@@ -30,7 +30,8 @@ use glimmer_cli::vocabulary::{self, above_zero, connections, memory_mib, repetit
 /// `p99 over alone` is what the large ones add.
 ///
 /// Large requests have connections of their own, because requests behind a large
-/// one on the same connection have to wait for it with any server.
+/// one on the same connection have to wait for it with any server. They are a share
+/// of all requests, or come as fast as they are answered (--large-pace saturating).
 ///
 /// The client needs a core that the server does not use. Where -t takes all
 /// cores, the report says so; compare only rows of the same table then. Rows whose
@@ -44,6 +45,10 @@ use glimmer_cli::vocabulary::{self, above_zero, connections, memory_mib, repetit
 ///
 ///   glimmer bench tail --dispatch keyhash --peers none --workload minos:0.125%
 ///
+///   glimmer bench tail --rate 5k --large-pace saturating
+///
+///   glimmer bench tail --protocol native --peers none
+///
 ///   glimmer bench tail --rate 5k,10k,20k,40k --picture tail.png --json tail.json
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -51,6 +56,9 @@ pub struct Arguments {
     /// Dispatch policies of this server, or `none` [default: all that its access mode permits]
     #[arg(long, value_name = "POLICY", value_delimiter = ',')]
     dispatch: Vec<String>,
+    /// Protocols of this server's clients
+    #[arg(long, value_delimiter = ',', default_value = "memcached")]
+    protocol: Vec<Protocol>,
     /// Servers to compare with; those that are not installed are left out
     #[arg(long, value_delimiter = ',', default_value = "memcached,redis")]
     peers: Vec<Peer>,
@@ -63,7 +71,7 @@ pub struct Arguments {
         value_parser = notation::within::<u16>(notation::count, 1..=64),
     )]
     threads: Vec<u16>,
-    /// Requests per second, of all sizes together
+    /// Requests per second, of all sizes together unless large ones have a pace of their own
     #[arg(
         long,
         short,
@@ -98,6 +106,9 @@ pub struct Arguments {
         value_parser = clap::value_parser!(u16).range(0..=64),
     )]
     large_threads: u16,
+    /// When large requests are sent
+    #[arg(long, default_value = "due", value_name = "PACE")]
+    large_pace: Pace,
     /// A latency ends when the client read the reply, and not when its kernel received it
     #[arg(long)]
     no_kernel_timestamps: bool,
@@ -119,6 +130,25 @@ pub struct Arguments {
     /// Also write all measurements to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+}
+
+/// A protocol of our server.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Protocol {
+    /// memcached's text protocol over TCP
+    Memcached,
+    /// The native protocol over UDP
+    Native,
+}
+
+/// When large requests are sent.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Pace {
+    /// When they are due: they are a share of the requests per second
+    Due,
+    /// As fast as they are answered, one in flight on each connection; the requests per second are
+    /// small ones
+    Saturating,
 }
 
 /// The name of a picture, which says how it is drawn.
@@ -166,6 +196,18 @@ impl Arguments {
         let workload = Workload::preset(&self.workload, Some(self.keys));
         Ok(Options {
             policies,
+            protocols: self
+                .protocol
+                .iter()
+                .map(|protocol| match protocol {
+                    Protocol::Memcached => OurProtocol::Memcached,
+                    Protocol::Native => OurProtocol::Native,
+                })
+                .collect(),
+            large_pace: match self.large_pace {
+                Pace::Due => LargePace::Due,
+                Pace::Saturating => LargePace::Saturating,
+            },
             peers: self
                 .peers
                 .iter()

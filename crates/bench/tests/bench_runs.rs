@@ -1,43 +1,8 @@
 //! The benchmarks run as their help says, at a small scale.
 
-#[path = "../../../tests/support/server_program.rs"]
-mod server_program;
+mod program;
 
-use std::process::Command;
-
-use server_program::server_beside;
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_glimmer-bench");
-
-/// The program, with the server beside it.
-fn program() -> Command {
-    server_beside(PROGRAM);
-    Command::new(PROGRAM)
-}
-
-/// The priority of this session of processes, if the kernel groups them.
-fn priority() -> Option<String> {
-    std::fs::read_to_string("/proc/self/autogroup").ok()
-}
-
-fn bench(arguments: &[&str]) -> String {
-    told(arguments).0
-}
-
-/// Its output, and its progress messages.
-fn told(arguments: &[&str]) -> (String, String) {
-    let before = priority();
-    let output = program()
-        .arg("--keep-priority")
-        .args(arguments)
-        .output()
-        .unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {errors}");
-    assert_eq!(priority(), before, "{arguments:?} changed the priority");
-    let errors = errors.into_owned();
-    (String::from_utf8(output.stdout).unwrap(), errors)
-}
+use program::{bench, program, server, told};
 
 /// The error message of a benchmark if no other server is installed.
 fn without_peers(arguments: &[&str]) -> String {
@@ -247,7 +212,7 @@ impl Serving {
     fn start(arguments: &[&str]) -> Serving {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("socket");
-        let server = Command::new(server_beside(PROGRAM))
+        let server = server()
             .args(["serve", "-s", socket.to_str().unwrap()])
             .args(arguments)
             .stdout(std::process::Stdio::null())
@@ -584,7 +549,7 @@ fn serving_tcp(arguments: &[&str]) -> (Serving, String) {
     let port = listener.local_addr().unwrap().port();
     drop(listener);
     let directory = tempfile::tempdir().unwrap();
-    let server = Command::new(server_beside(PROGRAM))
+    let server = server()
         .args([
             "serve",
             "-l",
@@ -654,81 +619,4 @@ fn latencies_end_at_the_kernels_timestamps_if_asked_for() {
         !output.status.success() && error.contains("no receive timestamps of Unix sockets"),
         "{error}"
     );
-}
-
-/// Each of our policies appears by itself, at two rates, with and without large requests.
-#[test]
-fn tail_shows_small_requests_beside_large_ones() {
-    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        println!("SKIPPED: a server and its client want a core each");
-        return;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let file = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
-    let (json, picture) = (file("tail.json"), file("tail.png"));
-    let small = "tail --peers none --threads 1,2 --rate 1k,2k --keys 3200 --seconds 0.2 \
-                 --repeat 1 --memory-limit 64 --workload minos:10%:20k";
-    let files = ["--json", &json, "--picture", &picture];
-    let words: Vec<&str> = small.split_whitespace().chain(files).collect();
-    let (table, progress) = told(&words);
-    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
-    let rows = report["rows"].as_array().unwrap();
-    let policies = glimmer_comparisons::tail::policies();
-    assert!(
-        policies.iter().any(|name| name == "keyhash"),
-        "{policies:?}"
-    );
-    for policy in &policies {
-        for load in ["alone", "beside large"] {
-            let row = format!("| glimmer {policy}, {load} ");
-            assert_eq!(table.matches(&row).count(), 4, "{row}: {table}");
-        }
-        let ours: Vec<_> = rows
-            .iter()
-            .filter(|row| row["server"] == format!("glimmer {policy}"))
-            .collect();
-        assert_eq!(ours.len(), 8, "{policy}");
-        for row in ours {
-            let sample = &row["samples"][0];
-            // A machine that does something else may give the client no time at all.
-            if sample["saturated"] == true {
-                assert!(table.contains("SATURATED"), "{table}");
-                continue;
-            }
-            // The client may also have lost most of the time of the measurement.
-            assert!(sample["small"]["count"].as_u64() > Some(10), "{row}");
-            assert_eq!(sample["large"].is_null(), row["load"] == "alone", "{row}");
-            assert_eq!(sample["misses"], 0, "{row}");
-        }
-    }
-    assert!(
-        table.contains("The client runs on core 1, of its own."),
-        "{table}"
-    );
-    assert!(table.starts_with("Machine: "), "{table}");
-    assert!(progress.contains("this takes about"), "{progress}");
-    assert!(std::fs::read(&picture).unwrap().starts_with(b"\x89PNG"));
-}
-
-#[test]
-fn tail_takes_only_what_it_can_measure() {
-    for (arguments, hint) in [
-        ("--dispatch nonsense", "keyhash"),
-        ("--workload small", "use etc or minos"),
-        ("--picture tail.gif", ".svg or .png"),
-        ("--dispatch none --peers none", "no server to measure"),
-        ("--large-connections 1 --large-threads 2", "divided among 2"),
-    ] {
-        let words = ["tail"].into_iter().chain(arguments.split(' '));
-        let output = program()
-            .arg("--keep-priority")
-            .args(words)
-            .output()
-            .unwrap();
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert!(
-            !output.status.success() && error.contains(hint),
-            "{arguments}: {error}"
-        );
-    }
 }

@@ -3,7 +3,7 @@
 
 use std::{
     fmt,
-    net::{Ipv4Addr, SocketAddr, UdpSocket},
+    net::{Ipv4Addr, SocketAddr},
     time::Duration,
 };
 
@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::{
     echo::{self, EchoMode},
-    servers::{CONNECTIONS_MAX, Kind, Launch, Server},
+    servers::{CONNECTIONS_MAX, Kind, Launch, Server, free_ports},
 };
 use glimmer_loadgen::{
     driver::{Address, Dialect, Target},
@@ -118,7 +118,8 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     let cores = machine::cores();
     let core = |wanted: usize| wanted.min(cores - 1);
     let (server_core, client_core) = (core(SERVER_CORE), core(CLIENT_CORE));
-    let native_port = free_port()?;
+    // Each worker has a native port.
+    let native_port = free_ports(options.threads as u16)?;
     let preset = Workload::preset(&options.workload, Some(options.keys));
     let preset = preset.map_err(|error| anyhow::anyhow!(error))?;
     let memory_mib = options.memory_mib.unwrap_or_else(|| enough_mib(&preset));
@@ -269,12 +270,6 @@ fn enough_mib(workload: &Workload) -> usize {
     let item_bytes = workload.key_bytes + workload.sizes.max() as usize + ITEM_BYTES;
     let items_mib = (workload.keys as usize * item_bytes) >> 20;
     MEMORY_MIB.max(items_mib + items_mib / 2)
-}
-
-/// A free UDP port.
-pub fn free_port() -> Result<u16> {
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).context("a UDP port")?;
-    Ok(socket.local_addr()?.port())
 }
 
 impl Row {

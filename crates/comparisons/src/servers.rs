@@ -7,7 +7,7 @@ use std::{
     ffi::OsStr,
     fs::File,
     io::{Read, Seek},
-    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket},
     os::unix::process::CommandExt,
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicU16, Ordering},
@@ -32,7 +32,7 @@ use glimmer_measure::machine;
 pub use workers::Worker;
 
 /// Ports of the measured servers.
-const PORTS: std::ops::Range<u16> = 21300..21400;
+const PORTS: std::ops::Range<u16> = 21300..21900;
 const START_MAX: Duration = Duration::from_secs(20);
 const STOP_MAX: Duration = Duration::from_secs(5);
 /// What servers are started with, unless a measurement needs more connections.
@@ -227,20 +227,28 @@ impl Launch {
     }
 }
 
-/// A free port. No port is returned twice before all have been used, so that servers started at the
-/// same time do not collide.
+/// A free port.
 fn free_port() -> Result<u16> {
+    free_ports(1)
+}
+
+/// The first of this many ports in a row that are free for TCP and UDP. No port is returned twice
+/// before all have been used, so that servers started at the same time do not collide.
+pub fn free_ports(count: u16) -> Result<u16> {
     static HANDED_OUT: AtomicU16 = AtomicU16::new(0);
-    let next = |_| {
-        let turn =
-            (std::process::id() as u16).wrapping_add(HANDED_OUT.fetch_add(1, Ordering::Relaxed));
-        PORTS.start + turn % PORTS.len() as u16
+    let firsts = PORTS.len() as u16 + 1 - count;
+    let is_free = |port| {
+        let address = (Ipv4Addr::LOCALHOST, port);
+        TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok()
     };
-    let free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    let next = |_| {
+        let turn = HANDED_OUT.fetch_add(count, Ordering::Relaxed);
+        PORTS.start + (std::process::id() as u16).wrapping_add(turn) % firsts
+    };
     PORTS
         .map(next)
-        .find(free)
-        .with_context(|| format!("no port is free in {PORTS:?}"))
+        .find(|first| (*first..first + count).all(is_free))
+        .with_context(|| format!("no {count} ports in a row are free in {PORTS:?}"))
 }
 
 impl Server {

@@ -3,10 +3,7 @@
 use std::{fmt, net::Ipv4Addr, time::Duration};
 
 use anyhow::{Result, bail, ensure};
-use glimmer_comparisons::{
-    native,
-    servers::{CONNECTIONS_MAX, Kind, Launch, Server, Worker},
-};
+use glimmer_comparisons::servers::{CONNECTIONS_MAX, Kind, Launch, Server, Worker, free_ports};
 use glimmer_loadgen::{
     driver::{Address, Dialect, Target},
     load::{self, Outcome, Pass, Plan},
@@ -105,7 +102,9 @@ impl System {
 
     /// Starts the server on the first cores, one per thread, and stores the keys.
     pub fn start(&self, run: &Run<'_>, items: Items) -> Result<Running> {
-        let native_port = self.is_native.then(native::free_port).transpose()?;
+        // Each worker has a native port.
+        let ports = self.threads as u16;
+        let native_port = self.is_native.then(|| free_ports(ports)).transpose()?;
         let mut arguments = self.arguments.clone();
         arguments.extend(native_port.map(|port| format!("--native-port={port}")));
         let server = Launch {

@@ -4,10 +4,11 @@
 mod report;
 mod subject;
 
-use std::time::Duration;
+use std::{thread, time::Duration};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use glimmer_loadgen::{
+    driver::Target,
     load::{Arrivals, Group, Idle, LargeApart, Latency, Outcome, Pace, Plan, Requests, WarmUp},
     workload::{Law, Workload},
 };
@@ -15,7 +16,7 @@ use glimmer_measure::{machine, noise, progress::Progress};
 use glimmer_notation::{microseconds, per_second};
 use serde::Serialize;
 
-use crate::servers::Kind;
+use crate::servers::{Kind, Server};
 use subject::Subject;
 pub use subject::policies;
 
@@ -23,12 +24,17 @@ pub use report::{Report, Row, Sample};
 
 /// Length of the warm-up before every measurement.
 const WARM_UP: Duration = Duration::from_millis(250);
+/// By how much large requests that come as fast as they are answered outlast the small ones on
+/// either side.
+const OVERLAP: Duration = Duration::from_millis(100);
 
 /// What to compare, and for how long.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Our dispatch policies, by name.
     pub policies: Vec<String>,
+    /// The protocols that the clients of our server speak.
+    pub protocols: Vec<OurProtocol>,
     /// Other servers. One that is not installed is left out, and the report says so.
     pub peers: Vec<Kind>,
     /// Numbers of server threads. Redis has one, and takes part only there.
@@ -41,6 +47,8 @@ pub struct Options {
     pub connections: usize,
     /// Connections, and perhaps threads, of the large requests.
     pub large: LargeApart,
+    /// When the large requests are sent.
+    pub large_pace: LargePace,
     /// Whether a latency ends when the kernel received the reply.
     pub kernel_timestamps: bool,
     /// Length of one measurement.
@@ -51,6 +59,26 @@ pub struct Options {
     pub memory_mib: usize,
     /// More arguments for our server.
     pub glimmer_arguments: Vec<String>,
+}
+
+/// A protocol of our server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OurProtocol {
+    /// memcached's text protocol over TCP.
+    Memcached,
+    /// The native protocol over UDP.
+    Native,
+}
+
+/// When large requests are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LargePace {
+    /// When they are due: they are a share of all requests.
+    Due,
+    /// As fast as they are answered, one in flight on each connection. All requests at the rate are
+    /// small ones.
+    Saturating,
 }
 
 /// Whether large requests are sent.
@@ -76,8 +104,8 @@ impl Load {
     }
 }
 
-/// The workload with no requests for large items, and otherwise the same.
-fn without_large(workload: &Workload) -> Result<Workload> {
+/// The workload with this share of requests for large items, and otherwise the same.
+fn with_large_share(workload: &Workload, large_share: f64) -> Result<Workload> {
     let Law::Trimodal {
         exponent,
         large_keys,
@@ -89,7 +117,7 @@ fn without_large(workload: &Workload) -> Result<Workload> {
     let law = Law::Trimodal {
         exponent,
         large_keys,
-        large_share: 0.0,
+        large_share,
     };
     Ok(Workload {
         law,
@@ -107,28 +135,70 @@ fn client_core(threads: usize) -> (usize, bool) {
 }
 
 impl Options {
+    /// The requests that arrive at the rate.
     fn plan(&self, load: Load, threads: usize, rate: f64, seed: u64) -> Result<Plan> {
-        let workload = match load {
-            Load::Alone => without_large(&self.workload)?,
-            Load::BesideLarge => self.workload.clone(),
+        let workload = match (load, self.large_pace) {
+            (Load::BesideLarge, LargePace::Due) => self.workload.clone(),
+            (Load::Alone, _) | (Load::BesideLarge, LargePace::Saturating) => {
+                with_large_share(&self.workload, 0.0)?
+            }
         };
         let (core, is_own) = client_core(threads);
+        let spins = is_own && self.large_pace == LargePace::Due;
         let pace = Pace::Open {
             arrivals: Arrivals::Poisson(rate),
             burst: 1,
-            idle: if is_own { Idle::Spin } else { Idle::Sleep },
+            idle: if spins { Idle::Spin } else { Idle::Sleep },
         };
         // Threads for large requests take the cores after the client's, where there are any.
         let last = (core + self.large.threads).min(machine::cores() - 1);
         Ok(Plan {
             connections: self.connections,
-            large: Some(self.large),
+            large: (self.large_pace == LargePace::Due).then_some(self.large),
             kernel_timestamps: self.kernel_timestamps,
             cores: (core..=last).collect(),
             warm_up: WarmUp::Fixed(WARM_UP),
             measured: Some(self.measured),
             seed,
             ..Plan::new(Requests::Drawn(workload), pace)
+        })
+    }
+
+    /// Large requests that come as fast as they are answered, while those of `small` are measured.
+    fn saturating(&self, small: &Plan) -> Result<Plan> {
+        let threads = self.large.threads.max(1);
+        let workload = with_large_share(&self.workload, 1.0)?;
+        let closed = Pace::Closed { in_flight: 1 };
+        // With threads of their own, they leave the first core to the small requests if they can.
+        let own = if self.large.threads > 0 { 1 } else { 0 };
+        let own = own.min(small.cores.len() - 1);
+        Ok(Plan {
+            threads,
+            connections: self.large.connections,
+            cores: small.cores[own..].to_vec(),
+            measured: Some(self.measured + OVERLAP),
+            seed: !small.seed,
+            ..Plan::new(Requests::Drawn(workload), closed)
+        })
+    }
+
+    /// Measures one server once.
+    fn measure(&self, server: &Server, target: &Target, load: Load, plan: &Plan) -> Result<Sample> {
+        if (load, self.large_pace) != (Load::BesideLarge, LargePace::Saturating) {
+            return Ok(Sample::of(&server.drive_at(target, plan)?));
+        }
+        let large = Plan {
+            warm_up: WarmUp::Fixed(WARM_UP.saturating_sub(OVERLAP)),
+            ..self.saturating(plan)?
+        };
+        thread::scope(|scope| {
+            let large = scope.spawn(|| server.drive_at(target, &large));
+            let small = server.drive_at(target, plan);
+            let large = large
+                .join()
+                .map_err(|_| anyhow!("a client thread failed"))?;
+            let large = large.context("the large requests")?;
+            Ok(Sample::of(&small?).beside(&large))
         })
     }
 
@@ -148,12 +218,16 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
     for load in Load::ALL {
         let plan = options.plan(load, 1, options.rates[0], 0)?;
         plan.check().map_err(anyhow::Error::msg)?;
+        if options.large_pace == LargePace::Saturating {
+            let large = options.saturating(&plan)?;
+            large.check().map_err(anyhow::Error::msg)?;
+        }
     }
     let monitor = noise::Monitor::begin()?;
     let mut notes = Vec::new();
     let mut versions = Vec::new();
     let mut rows = Vec::new();
-    let subjects = subject::all(options, &mut versions, &mut notes);
+    let subjects = subject::all(options, &mut versions, &mut notes)?;
     let mut running = Vec::new();
     for subject in subjects {
         progress.say(&format!(
@@ -181,7 +255,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
             for load in Load::ALL {
                 for (subject, server) in &running {
                     let plan = options.plan(load, subject.threads, rate, repetition as u64)?;
-                    let sample = Sample::of(&server.drive(&plan)?);
+                    let target = subject.target(server);
+                    let sample = options.measure(server, &target, load, &plan)?;
                     let p99 = microseconds(sample.small.p99_us);
                     let at = format!("{} of {}", repetition + 1, options.repeat);
                     progress.step(&format!(
@@ -200,6 +275,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
         workload: options.workload.clone(),
         connections: options.connections,
         large: options.large,
+        large_pace: options.large_pace,
         seconds: options.measured.as_secs_f64(),
         repeat: options.repeat,
         cores: machine::cores(),
@@ -236,14 +312,29 @@ fn add(rows: &mut Vec<Row>, subject: &Subject, (rate, load): (f64, Load), sample
 impl Sample {
     fn of(outcome: &Outcome) -> Sample {
         let large = outcome.sizes.of(&[Group::Large]);
+        let large_per_s = large.len() as f64 / outcome.seconds;
         let small = [Group::NoValue, Group::Tiny, Group::Small];
         Sample {
             small: Latency::of(&outcome.sizes.of(&small)),
             large: (!large.is_empty()).then(|| Latency::of(&large)),
+            large_per_s,
             client_late_p99_us: Latency::of(&outcome.lateness).p99_us,
             server_cores: outcome.server_cpu_s / outcome.seconds,
             misses: outcome.tally.misses,
+            lost: outcome.tally.lost,
             saturated: outcome.saturated,
+        }
+    }
+
+    /// The same with large requests that another plan sent meanwhile.
+    fn beside(self, outcome: &Outcome) -> Sample {
+        let other = Sample::of(outcome);
+        Sample {
+            large: other.large,
+            large_per_s: other.large_per_s,
+            misses: self.misses + other.misses,
+            lost: self.lost + other.lost,
+            ..self
         }
     }
 }
@@ -264,7 +355,7 @@ mod tests {
     #[test]
     fn large_requests_are_left_out_and_nothing_else_changes() {
         let beside = Workload::preset("minos:0.75%:1m", Some(16_000)).unwrap();
-        let alone = without_large(&beside).unwrap();
+        let alone = with_large_share(&beside, 0.0).unwrap();
         assert!(matches!(
             alone.law,
             Law::Trimodal {
@@ -274,6 +365,6 @@ mod tests {
             }
         ));
         assert_eq!((&alone.sizes, alone.keys), (&beside.sizes, beside.keys));
-        assert!(without_large(&Workload::default()).is_err());
+        assert!(with_large_share(&Workload::default(), 0.0).is_err());
     }
 }

@@ -10,7 +10,7 @@ use glimmer_measure::{noise::Noise, report::Table, stats::Spread};
 use glimmer_notation::per_second;
 use serde::Serialize;
 
-use super::Load;
+use super::{LargePace, Load};
 
 /// Repetitions whose p99 spread more widely than this, relative to their median, are marked.
 const SPREAD_MAX: f64 = 0.5;
@@ -22,12 +22,16 @@ pub struct Sample {
     pub small: Latency,
     /// Latencies of the large requests, if any were sent.
     pub large: Option<Latency>,
+    /// Large requests that were answered, per second.
+    pub large_per_s: f64,
     /// How late the client sent its requests: the 99th percentile in microseconds.
     pub client_late_p99_us: f64,
     /// CPU time of the server in seconds per second.
     pub server_cores: f64,
     /// Reads that found nothing.
     pub misses: u64,
+    /// Requests over UDP that were never answered.
+    pub lost: u64,
     /// Whether the server could not keep up.
     pub saturated: bool,
 }
@@ -77,6 +81,10 @@ impl Row {
         if p99.width() > SPREAD_MAX {
             remarks.push("NOISY".to_owned());
         }
+        let lost: u64 = self.samples.iter().map(|sample| sample.lost).sum();
+        if lost > 0 {
+            remarks.push(format!("LOST {lost}"));
+        }
         let late = Spread::of(&self.each(|sample| sample.client_late_p99_us)).median;
         if late > p99.median / 2.0 {
             remarks.push(format!("CLIENT LATE by {late:.0} µs"));
@@ -96,6 +104,8 @@ pub struct Report {
     pub connections: usize,
     /// Connections and threads of the large requests.
     pub large: LargeApart,
+    /// When the large requests were sent.
+    pub large_pace: LargePace,
     /// Length of one measurement in seconds.
     pub seconds: f64,
     /// Repetitions.
@@ -138,6 +148,7 @@ impl Report {
             "p99.9 µs".to_owned(),
             "p99 over alone".to_owned(),
             "p99 of large, µs".to_owned(),
+            "large per s".to_owned(),
             "server cores".to_owned(),
             "remarks".to_owned(),
         ]);
@@ -147,6 +158,7 @@ impl Report {
             let ratio = ratio.map(|alone| Spread::of_ratios(&row.p99_us(), &alone.p99_us()));
             let large = row.samples.iter().map(|sample| Some(sample.large?.p99_us));
             let large: Option<Vec<f64>> = large.collect();
+            let large_per_s = large.is_some().then(|| text(|sample| sample.large_per_s));
             table.row([
                 format!("{}, {}", row.server, row.load.name()),
                 text(|sample| sample.small.p50_us),
@@ -154,6 +166,7 @@ impl Report {
                 text(|sample| sample.small.p999_us),
                 ratio.map_or(String::new(), |ratio| ratio.text(1)),
                 large.map_or(String::new(), |large| Spread::of(&large).text(0)),
+                large_per_s.unwrap_or_default(),
                 format!(
                     "{:.2}",
                     Spread::of(&row.each(|sample| sample.server_cores)).median
@@ -188,17 +201,26 @@ impl fmt::Display for Report {
             _ => 0.0,
         };
         writeln!(out, "Servers: {}.", self.versions.join("; "))?;
+        let (max, connections) = (self.workload.sizes.max(), self.large.connections);
+        let large = match self.large_pace {
+            LargePace::Due => format!(
+                "{share}% of the requests are for values of 1500 to {max} bytes, on {connections} \
+                 connections of their own; the others have {}",
+                self.connections
+            ),
+            LargePace::Saturating => format!(
+                "{connections} further connections ask for values of 1500 to {max} bytes as fast \
+                 as they are answered; the others are {}",
+                self.connections
+            ),
+        };
         writeln!(
             out,
-            "{} keys, {:.0}% reads. Beside large: {share}% of the requests are for values of 1500 \
-             to {} bytes, on {} connections of their own; the others have {}. Poisson arrivals; \
-             latency counts from the time a request was due. Median (min..max) of {} repetitions \
-             of {} s, all servers in turn.",
+            "{} keys, {:.0}% reads. Beside large: {large}. Poisson arrivals; latency counts from \
+             the time a request was due. Median (min..max) of {} repetitions of {} s, all servers \
+             in turn.",
             self.workload.keys,
             self.workload.mix.get * 100.0,
-            self.workload.sizes.max(),
-            self.large.connections,
-            self.connections,
             self.repeat,
             self.seconds,
         )?;

@@ -1,14 +1,20 @@
 //! The servers that are compared.
 
-use std::fmt;
+use std::{
+    fmt,
+    net::{Ipv4Addr, SocketAddr},
+};
 
 use anyhow::{Context, Result, ensure};
 use glimmer_dispatch::{AccessMode, POLICIES};
-use glimmer_loadgen::load::{self, Pass};
+use glimmer_loadgen::{
+    driver::{Address, Dialect, Target},
+    load::{self, Pass},
+};
 use glimmer_measure::machine;
 
-use super::{Options, client_core};
-use crate::servers::{CONNECTIONS_MAX, Kind, Launch, Server};
+use super::{Options, OurProtocol, client_core};
+use crate::servers::{CONNECTIONS_MAX, Kind, Launch, Server, free_ports};
 
 /// A server with its number of threads.
 pub struct Subject {
@@ -18,6 +24,8 @@ pub struct Subject {
     /// Server threads.
     pub threads: usize,
     arguments: Vec<String>,
+    /// The first of the ports where native clients find our server, if they drive it.
+    native_port: Option<u16>,
 }
 
 impl fmt::Display for Subject {
@@ -35,7 +43,11 @@ pub fn policies() -> Vec<String> {
 }
 
 /// All servers that can take part, with their versions. The others are noted.
-pub fn all(options: &Options, versions: &mut Vec<String>, notes: &mut Vec<String>) -> Vec<Subject> {
+pub fn all(
+    options: &Options,
+    versions: &mut Vec<String>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Subject>> {
     let mut subjects = Vec::new();
     let kinds = (!options.policies.is_empty()).then_some(Kind::Glimmer);
     let kinds = kinds.into_iter().chain(options.peers.iter().copied());
@@ -51,28 +63,55 @@ pub fn all(options: &Options, versions: &mut Vec<String>, notes: &mut Vec<String
     }
     for &threads in &options.threads {
         for &kind in &here {
-            let subject = |name: String, arguments| Subject {
+            let subject = |name: String, arguments, native_port| Subject {
                 name,
                 kind,
                 threads,
                 arguments,
+                native_port,
             };
             match kind {
-                Kind::Glimmer => subjects.extend(options.policies.iter().map(|policy| {
-                    let flags = ["--dispatch".to_owned(), policy.clone()];
-                    let more = options.glimmer_arguments.iter().cloned();
-                    let name = format!("glimmer {policy}");
-                    subject(name, flags.into_iter().chain(more).collect())
-                })),
+                Kind::Glimmer => {
+                    for (policy, protocol) in options.ours() {
+                        let native = protocol == OurProtocol::Native;
+                        // Each worker has a native port.
+                        let ports = threads as u16;
+                        let port = native.then(|| free_ports(ports)).transpose()?;
+                        let mut flags = vec!["--dispatch".to_owned(), policy.clone()];
+                        flags.extend(port.map(|port| format!("--native-port={port}")));
+                        flags.extend(options.glimmer_arguments.iter().cloned());
+                        let over = if native { ", native" } else { "" };
+                        subjects.push(subject(format!("glimmer {policy}{over}"), flags, port));
+                    }
+                }
                 Kind::Redis | Kind::Valkey if threads > 1 => {}
-                _ => subjects.push(subject(kind.name().to_owned(), Vec::new())),
+                _ => subjects.push(subject(kind.name().to_owned(), Vec::new(), None)),
             }
         }
     }
-    subjects
+    Ok(subjects)
+}
+
+impl Options {
+    /// Each policy of our server with each protocol.
+    fn ours(&self) -> impl Iterator<Item = (&String, OurProtocol)> {
+        let protocols = self.protocols.iter().copied();
+        protocols.flat_map(|protocol| self.policies.iter().map(move |policy| (policy, protocol)))
+    }
 }
 
 impl Subject {
+    /// The server as the clients of this measurement see it.
+    pub fn target(&self, server: &Server) -> Target {
+        self.native_port.map_or_else(
+            || server.target(),
+            |port| Target {
+                address: Address::Udp(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+                dialect: Dialect::Native,
+            },
+        )
+    }
+
     /// Starts the server and stores all keys.
     pub fn start(&self, options: &Options) -> Result<Server> {
         let launch = Launch {

@@ -1,0 +1,116 @@
+//! `glimmer bench tail` runs as its help says, at a small scale.
+
+mod program;
+
+use program::{program, told};
+
+/// Each of our policies appears by itself, at two rates, with and without large requests.
+#[test]
+fn tail_shows_small_requests_beside_large_ones() {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        println!("SKIPPED: a server and its client want a core each");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (json, picture) = (file("tail.json"), file("tail.png"));
+    let small = "tail --peers none --threads 1,2 --rate 1k,2k --keys 3200 --seconds 0.2 \
+                 --repeat 1 --memory-limit 64 --workload minos:10%:20k";
+    let files = ["--json", &json, "--picture", &picture];
+    let words: Vec<&str> = small.split_whitespace().chain(files).collect();
+    let (table, progress) = told(&words);
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let rows = report["rows"].as_array().unwrap();
+    let policies = glimmer_comparisons::tail::policies();
+    assert!(
+        policies.iter().any(|name| name == "keyhash"),
+        "{policies:?}"
+    );
+    for policy in &policies {
+        for load in ["alone", "beside large"] {
+            let row = format!("| glimmer {policy}, {load} ");
+            assert_eq!(table.matches(&row).count(), 4, "{row}: {table}");
+        }
+        let ours: Vec<_> = rows
+            .iter()
+            .filter(|row| row["server"] == format!("glimmer {policy}"))
+            .collect();
+        assert_eq!(ours.len(), 8, "{policy}");
+        for row in ours {
+            let sample = &row["samples"][0];
+            // A machine that does something else may give the client no time at all.
+            if sample["saturated"] == true {
+                assert!(table.contains("SATURATED"), "{table}");
+                continue;
+            }
+            // The client may also have lost most of the time of the measurement.
+            assert!(sample["small"]["count"].as_u64() > Some(10), "{row}");
+            assert_eq!(sample["large"].is_null(), row["load"] == "alone", "{row}");
+            assert_eq!(sample["misses"], 0, "{row}");
+        }
+    }
+    assert!(
+        table.contains("The client runs on core 1, of its own."),
+        "{table}"
+    );
+    assert!(table.starts_with("Machine: "), "{table}");
+    assert!(progress.contains("this takes about"), "{progress}");
+    assert!(std::fs::read(&picture).unwrap().starts_with(b"\x89PNG"));
+}
+
+#[test]
+fn tail_takes_only_what_it_can_measure() {
+    for (arguments, hint) in [
+        ("--dispatch nonsense", "keyhash"),
+        ("--workload small", "use etc or minos"),
+        ("--picture tail.gif", ".svg or .png"),
+        ("--dispatch none --peers none", "no server to measure"),
+        ("--large-connections 1 --large-threads 2", "divided among 2"),
+    ] {
+        let words = ["tail"].into_iter().chain(arguments.split(' '));
+        let output = program()
+            .arg("--keep-priority")
+            .args(words)
+            .output()
+            .unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            !output.status.success() && error.contains(hint),
+            "{arguments}: {error}"
+        );
+    }
+}
+
+/// Native clients reach the ports of all workers, and large requests need no rate.
+#[test]
+fn tail_drives_native_clients_beside_large_requests_without_a_rate() {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        println!("SKIPPED: a server and its client want a core each");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (json, picture) = (file("tail.json"), file("tail.svg"));
+    let small = "tail --peers none --protocol native,memcached --dispatch keyhash,size-aware \
+                 --threads 2 --rate 1k --large-pace saturating --keys 3200 --seconds 0.2 \
+                 --repeat 1 --memory-limit 64 --workload minos:10%:20k";
+    let files = ["--json", &json, "--picture", &picture];
+    let words: Vec<&str> = small.split_whitespace().chain(files).collect();
+    let (table, _) = told(&words);
+    assert!(table.contains("as fast as they are answered"), "{table}");
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let rows = report["rows"].as_array().unwrap();
+    for policy in ["keyhash", "size-aware"] {
+        for protocol in [", native", ""] {
+            let server = format!("glimmer {policy}{protocol}");
+            let ours: Vec<_> = rows.iter().filter(|row| row["server"] == server).collect();
+            assert_eq!(ours.len(), 2, "{server}: {table}");
+            for row in ours {
+                let sample = &row["samples"][0];
+                assert_eq!(sample["misses"], 0, "{row}");
+                let large_per_s = sample["large_per_s"].as_f64().unwrap();
+                assert_eq!(large_per_s > 0.0, row["load"] == "beside-large", "{row}");
+            }
+        }
+    }
+}
