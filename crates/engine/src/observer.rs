@@ -20,17 +20,25 @@ use glimmer_store::removals::{Removal, RemovalObserver};
 pub trait ChangeObserver: RemovalObserver {
     /// Whether requests are reported. If not, reports cost nothing. If so, a closed
     /// [`Tap`](glimmer_store::removals::Tap) costs one load and one predictable branch per change,
-    /// and as much per batch.
+    /// and as much per batch. Reads are reported only if the tap says so.
     const SEES_REQUESTS: bool;
 
     /// What the observer keeps from before a change until after it.
     type Before;
+
+    /// A batch is about to begin. What is returned is handed to [`before`](Self::before) with
+    /// every change. It is asked for before the batch loads the number of flushes that are due, so
+    /// that the observer can tell whether a flush came between.
+    fn epoch(&self) -> u64 {
+        0
+    }
 
     /// A request that may change the key's item is about to be executed. `find` looks up the key's
     /// current item.
     fn before<'i>(
         &self,
         now: Moment,
+        epoch: u64,
         job: &Job<'_>,
         find: impl FnOnce() -> Option<Item<'i>>,
     ) -> Self::Before;
@@ -51,12 +59,13 @@ pub trait ChangeObserver: RemovalObserver {
     /// `md I` does), that is reported as a change as well.
     fn read(&self, _job: &Job<'_>, _value_bytes: Option<usize>) {}
 
-    /// A flush is about to be scheduled for `at_ms`, in milliseconds since the epoch.
-    fn before_flush(&self, _now: Moment, _at_ms: u64) {}
-
-    /// The flush is scheduled: once it is due, no request that begins afterwards sees an older
-    /// item.
-    fn after_flush(&self, _now: Moment, _at_ms: u64) {}
+    /// A flush is scheduled, or one that was scheduled comes due, by the call of `flush`. Once it
+    /// is due, no request that begins afterwards sees an older item. `flush` returns when the flush
+    /// that is pending afterwards comes due, in milliseconds since the epoch. Several threads may
+    /// call this at once.
+    fn flush(&self, flush: impl FnOnce() -> Option<u64>) {
+        flush();
+    }
 }
 
 /// No observer.
@@ -74,7 +83,7 @@ impl ChangeObserver for Unobserved {
 
     type Before = ();
 
-    fn before<'i>(&self, _: Moment, _: &Job<'_>, _: impl FnOnce() -> Option<Item<'i>>) {}
+    fn before<'i>(&self, _: Moment, _: u64, _: &Job<'_>, _: impl FnOnce() -> Option<Item<'i>>) {}
 
     fn after<'i>(
         &self,

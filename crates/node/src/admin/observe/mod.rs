@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use glimmer_base::limits::WATCHERS_MAX;
 use glimmer_base::sync::{AtomicBool, Ordering, lock};
-use glimmer_engine::{ChangeObserver, Tap};
+use glimmer_engine::{ChangeObserver, Tap, Told};
 
 use crate::clock::Clock;
 use crate::forward::bell::EventBell;
@@ -113,7 +113,10 @@ impl Observers {
         let detail = if has_detail { interest::DETAIL } else { 0 };
         let interests = (feeds.iter()).fold(detail, |sum, feed| sum | feed.interests());
         self.watch().interests.store(interests, Ordering::Relaxed);
-        self.0.open(interests & interest::ITEMS != 0);
+        self.0.tell(match interests & interest::ITEMS != 0 {
+            true => Told::All,
+            false => Told::Nothing,
+        });
     }
 
     /// Whether keys are counted by prefix.

@@ -148,6 +148,7 @@ impl ChangeObserver for Watch {
     fn before<'i>(
         &self,
         _now: Moment,
+        _epoch: u64,
         _job: &Job<'_>,
         find: impl FnOnce() -> Option<Item<'i>>,
     ) -> Option<usize> {
