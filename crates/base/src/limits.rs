@@ -495,6 +495,29 @@ pub const HOT_SLOTS_MAX: usize = 1 << 16;
 /// with the server.
 pub const HOT_VALUE_BYTES_MAX: usize = 1400;
 
-/// Longest datagram in bytes, with memcached's 8-byte header, that the accelerator sends. The server
-/// answers a request whose reply is longer, in several datagrams.
+/// Longest datagram in bytes, with memcached's 8-byte header, that the accelerator sends. The
+/// server answers a request whose reply is longer, in several datagrams.
 pub const HOT_DATAGRAM_BYTES_MAX: usize = 1400;
+
+/// Cells of the sketch of key popularity: this many to a slot of the accelerator, two bytes each.
+/// Keys that share all their cells are taken for one.
+pub const SKETCH_CELLS_PER_SLOT: usize = 128;
+
+/// Sampled reads to a slot of the accelerator after which all counts of the sketch are halved.
+pub const SKETCH_READS_PER_SLOT: u64 = 128;
+
+/// Keys that the sampler keeps by name, for `stats hotkeys`. The least popular one is replaced.
+pub const HOT_KEYS_MAX: usize = 256;
+
+/// Keys that may wait to be offered to the accelerator. Further ones are forgotten; their next
+/// sampled reads bring them again.
+pub const HOT_OFFERS_MAX: usize = 128;
+
+/// Keys whose quarantine is remembered. Another key may replace one of them.
+pub const HOT_QUARANTINES_MAX: usize = 1 << 10;
+
+/// Milliseconds of a key's first quarantine, and of its longest one. Each is twice as long as the
+/// one before.
+pub const HOT_QUARANTINE_MS_MIN: u64 = 250;
+/// See [`HOT_QUARANTINE_MS_MIN`].
+pub const HOT_QUARANTINE_MS_MAX: u64 = 10_000;

@@ -12,8 +12,8 @@
 //!
 //! The tag is 15 bits of the keyhash. Where it matches, the slot's own keyhash decides. An entry
 //! stays in its place from its insertion to its removal. If entries moved, a writer could look at
-//! the new place before and at the old place after the move, find nothing, and leave a stale item in
-//! the accelerator for ever. A key whose bucket is full is refused; with four buckets to a slot,
+//! the new place before and at the old place after the move, find nothing, and leave a stale item
+//! in the accelerator for ever. A key whose bucket is full is refused; with four buckets to a slot,
 //! that is one of seven thousand keys when all slots are taken.
 //!
 //! # Order
@@ -24,10 +24,10 @@
 //! Anybody may take a slot away from its key, to give it to another one. He first begins a write of
 //! the slot, then removes the entry with release, then stores the new keyhash with release
 //! ([`Writing::set_owner`](crate::layout::Writing::set_owner)). A holder of the old key's gate who
-//! finds that the entry has gone, or that the slot has another keyhash, has loaded one of these with
-//! acquire. So the beginning of that write, which ended the old item's hits, happened before all
-//! that he does next. In particular it happened before he acknowledges a change of the old key's
-//! item.
+//! finds that the entry has gone, or that the slot has another keyhash, has loaded one of these
+//! with acquire. So the beginning of that write, which ended the old item's hits, happened before
+//! all that he does next. In particular it happened before he acknowledges a change of the old
+//! key's item.
 
 use crate::layout::Slot;
 use glimmer_base::Keyhash;

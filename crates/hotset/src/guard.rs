@@ -12,13 +12,13 @@
 //! 6. leave the gate, and acknowledge.
 //!
 //! Dead before the change: otherwise one client would see the new value in the store, and another
-//! one afterwards the old value in the accelerator. Live before the acknowledgement is not needed; a
-//! slot that stays dead costs hits and nothing else.
+//! one afterwards the old value in the accelerator. Live before the acknowledgement is not needed;
+//! a slot that stays dead costs hits and nothing else.
 //!
 //! A fill is the same without a change: epoch, flushes, gate, look the item up,
-//! [`fill`](Guard::fill). Under the gate, no change of the item can fall between the look-up and the
-//! fill. With the epoch loaded first, an item that a flush removes is filled under an epoch that the
-//! flush ends: see [`flush`](Guard::flush).
+//! [`fill`](Guard::fill). Under the gate, no change of the item can fall between the look-up and
+//! the fill. With the epoch loaded first, an item that a flush removes is filled under an epoch
+//! that the flush ends: see [`flush`](Guard::flush).
 //!
 //! An item that is evicted is retracted before its place in the store is given up, also under the
 //! gate ([`evict`](Guard::evict)). Otherwise a client would be told of a miss, and another one
@@ -57,6 +57,11 @@ impl Token {
     /// The slot.
     pub fn slot(&self) -> usize {
         self.slot
+    }
+
+    /// The hash of the key.
+    pub fn keyhash(&self) -> Keyhash {
+        self.keyhash
     }
 }
 
@@ -151,11 +156,9 @@ impl Guard {
         true
     }
 
-    /// Brings an item into a slot: its own, or else an empty one of its two, the primary one first,
-    /// or else the one of lower weight, if that is below the weight of the item (the paper's rule,
-    /// §IV-A2). `standing` is the weight of the key in a slot. Under the gate of the key's
-    /// partition, where the item was looked up after the epoch and the number of due flushes were
-    /// loaded.
+    /// Brings an item into a slot: the one that its key has, or else the one that
+    /// [`reserve`](Guard::reserve) gives it. Under the gate of the key's partition, where the item
+    /// was looked up after the epoch and the number of due flushes were loaded.
     pub fn fill(
         &self,
         epoch: Epoch,
@@ -167,24 +170,52 @@ impl Guard {
         if let Err(refused) = item.check() {
             return Filled::Unfit(refused);
         }
-        if let Some(token) = self.retract(keyhash) {
-            return self.refill(token, epoch, item);
+        let token = match self.retract(keyhash) {
+            Some(token) => Ok(token),
+            None => self.reserve(keyhash, item.key, weight, standing),
+        };
+        match token {
+            Ok(token) => self.refill(token, epoch, item),
+            Err(refused) => refused,
         }
-        let Some((slot, state)) = self.place(item.key, weight, standing) else {
-            return Filled::Outweighed;
-        };
-        let Some(writing) = self.memory.slots()[slot].begin(state) else {
-            return Filled::Busy;
-        };
+    }
+
+    /// Gives a slot to a key that has none: an empty one of its two, the primary one first, or else
+    /// the one of lower weight, if that is below the weight of the key (§IV-A2). `standing` is the
+    /// weight of the key in a slot. The slot is dead until it is refilled. Under the gate of the
+    /// key's partition.
+    ///
+    /// # Errors
+    ///
+    /// Why the key gets none.
+    pub fn reserve(
+        &self,
+        keyhash: Keyhash,
+        key: &[u8],
+        weight: u32,
+        standing: impl Fn(usize) -> u32,
+    ) -> Result<Token, Filled> {
+        let place = self.place(key, weight, standing);
+        let (slot, state) = place.ok_or(Filled::Outweighed)?;
+        let writing = self.memory.slots()[slot].begin(state).ok_or(Filled::Busy)?;
         if let Some(former) = writing.owner() {
             self.directory.remove(former, slot);
         }
         writing.set_owner(keyhash);
         if !self.directory.insert(keyhash, slot) {
             writing.clear_owner();
-            return Filled::NoEntry;
+            return Err(Filled::NoEntry);
         }
-        publish(writing, slot, epoch, item)
+        Ok(Token {
+            slot,
+            state: writing.abandon(),
+            keyhash,
+        })
+    }
+
+    /// Whether a key of this weight would get a slot now.
+    pub fn would_place(&self, key: &[u8], weight: u32, standing: impl Fn(usize) -> u32) -> bool {
+        self.place(key, weight, standing).is_some()
     }
 
     /// The slot for a key that has none, with its state.

@@ -33,8 +33,8 @@ impl Reader {
         Reader { memory, row }
     }
 
-    /// Finds a key's item at this time of CLOCK_MONOTONIC in nanoseconds. A key that is not answered
-    /// is tallied.
+    /// Finds a key's item at this time of CLOCK_MONOTONIC in nanoseconds. A key that is not
+    /// answered is tallied.
     ///
     /// # Errors
     ///

@@ -2,8 +2,8 @@
 //! sums of its pieces, so that whoever sends it does not read the value once more.
 //!
 //! A sum is that of 16-bit words in the byte order of the machine, with the carries added back, so
-//! it is below 2^16. RFC 1071 (§2 (B)) shows that the order does not matter as long as the result is
-//! stored in the same order. A piece of odd length counts as if a zero byte followed it.
+//! it is below 2^16. RFC 1071 (§2 (B)) shows that the order does not matter as long as the result
+//! is stored in the same order. A piece of odd length counts as if a zero byte followed it.
 
 /// The sum of a piece that begins at an even offset.
 #[inline]

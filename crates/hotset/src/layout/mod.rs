@@ -1,9 +1,9 @@
 //! The memory that the accelerator and the server share.
 //!
 //! A body of the accelerator outside this process, such as a program in the kernel, maps the same
-//! bytes. So the types here are `repr(C)`, consist of 64-bit words, and are valid when all bytes are
-//! zero. Fields that are smaller than a word lie in its bytes in the order in which a C structure
-//! has them.
+//! bytes. So the types here are `repr(C)`, consist of 64-bit words, and are valid when all bytes
+//! are zero. Fields that are smaller than a word lie in its bytes in the order in which a C
+//! structure has them.
 //!
 //! | file | idea |
 //! | --- | --- |

@@ -8,18 +8,20 @@
 //!
 //! A *write*:
 //!
-//! 1. replaces the state that it knows by that of the next generation, being written, by a compare
-//!    and exchange with acquire ([`begin`](Slot::begin)). One writer at a time succeeds, and it sees
-//!    what the last one wrote;
+//! 1. replaces the state that it knows by that of the next generation, being written, by a
+//!    compare and exchange with acquire ([`begin`](Slot::begin)). One writer at a time succeeds, and
+//!    it sees what the last one wrote;
 //! 2. runs a release fence, and changes the other words with relaxed stores;
 //! 3. clears `writing` with release ([`Writing::publish`]).
 //!
 //! A *reader*:
 //!
-//! 1. loads the state with acquire ([`Peek::at`](super::Peek::at)); if it may not be read, that is a miss;
+//! 1. loads the state with acquire ([`Peek::at`](super::Peek::at)); if it may not be read, that
+//!    is a miss;
 //! 2. copies what it needs with relaxed loads;
-//! 3. runs an acquire fence and loads the state again ([`Peek::is_unchanged`](super::Peek::is_unchanged)). If it is the same,
-//!    the hit takes place here. Otherwise what was copied is thrown away.
+//! 3. runs an acquire fence and loads the state again
+//!    ([`Peek::is_unchanged`](super::Peek::is_unchanged)). If it is the same, the hit takes place
+//!    here. Otherwise what was copied is thrown away.
 //!
 //! *Not torn:* if a load of the reader's step 2 saw a store of a writer's step 2, the two fences
 //! synchronise, so the reader's last load sees the writer's generation or a later one, which it had
@@ -38,7 +40,7 @@ use super::dimensions::{
 use super::rendered::{HotItem, Rendered};
 use glimmer_base::Keyhash;
 use glimmer_base::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use glimmer_base::sync::{AtomicU64, fence, weakened};
+use glimmer_base::sync::{AtomicU64, Ordering, fence, weakened};
 
 /// The length of the key while the slot belongs to one that has not been written: no key has it.
 const NO_KEY: u8 = u8::MAX;
@@ -245,14 +247,25 @@ impl Writing<'_> {
         copy_in(&slot.body, &rendered.body[..body_bytes.next_multiple_of(8)]);
     }
 
+    /// Ends the write with a slot that is dead, and returns its state.
+    pub fn abandon(self) -> State {
+        let before = self.end(!(State::WRITING | State::LIVE), Release);
+        State::from_raw(before & !(State::WRITING | State::LIVE))
+    }
+
     /// Makes the slot live, unless it has been retracted since the write began.
     #[inline]
     pub fn publish(self) -> State {
         let weak = weakened("slot_publish_release");
         let order = if weak { Relaxed } else { Release };
-        let before = self.0.state.fetch_and(!State::WRITING, order);
-        std::mem::forget(self);
+        let before = self.end(!State::WRITING, order);
         State::from_raw(before & !State::WRITING)
+    }
+
+    fn end(self, kept: u64, order: Ordering) -> u64 {
+        let before = self.0.state.fetch_and(kept, order);
+        std::mem::forget(self);
+        before
     }
 }
 
