@@ -37,6 +37,8 @@ use glimmer_base::sync::Ordering::{AcqRel, Acquire, Relaxed};
 
 /// Buckets to a slot.
 const BUCKETS_PER_SLOT: usize = 4;
+/// Bytes of it to a slot.
+pub const BYTES_PER_SLOT: usize = BUCKETS_PER_SLOT * size_of::<Bucket>();
 const PRESENT: u32 = 1 << 31;
 const TAG_BITS: u32 = 15;
 const SLOT_BITS: u32 = 16;
