@@ -231,7 +231,8 @@ pub trait Engine: Any + Send {
     }
 
     /// Others have answered this many reads of a key. The item is read once more, so that the
-    /// eviction rule learns of it; that read is not counted. This worker may write the partition.
+    /// eviction rule learns of it; that read is not counted. An empty key is that of no item. This
+    /// worker may write the partition.
     fn credit(&mut self, _now: Moment, _keyhash: Keyhash, _key: &[u8], _hits: u64) {}
 
     /// A way to this worker's share of the figures, from any thread: what its own requests did, and

@@ -10,7 +10,7 @@
 //!
 //! Reads are reported too, but without the gate, which most reads do not take.
 
-use crate::job::Job;
+use crate::job::{Done, Job};
 use glimmer_base::Moment;
 use glimmer_proto::outcome::OutcomeKind;
 use glimmer_store::heap::Item;
@@ -58,6 +58,13 @@ pub trait ChangeObserver: RemovalObserver {
     /// many bytes; `None` if there was no item. If the read changed the item (the first `mg` after
     /// `md I` does), that is reported as a change as well.
     fn read(&self, _job: &Job<'_>, _value_bytes: Option<usize>) {}
+
+    /// A request of some has been executed, whichever they are. Returns how many requests of this
+    /// worker further the next one is of which the observer is told here. This does not depend on
+    /// the tap.
+    fn sample(&self, _now: Moment, _job: &Job<'_>, _done: &Done) -> u32 {
+        u32::MAX
+    }
 
     /// A flush is scheduled, or one that was scheduled comes due, by the call of `flush`. Once it
     /// is due, no request that begins afterwards sees an older item. `flush` returns when the flush

@@ -61,6 +61,8 @@ pub struct Executor<T: Table, O: ChangeObserver = Unobserved> {
     uniques: Uniques,
     given: Arc<GivenUniques>,
     tap: Arc<Tap<O>>,
+    /// Requests until the observer is told of one as a sample.
+    sample_in: u32,
 }
 
 /// Whether items have CAS uniques.
@@ -113,11 +115,33 @@ impl<T: Table, O: ChangeObserver> Executor<T, O> {
             uniques,
             given,
             tap,
+            sample_in: 1,
         }
     }
 }
 
 impl<T: Table, O: ChangeObserver> Executor<T, O> {
+    /// Tells the observer of a request of the batch, if one is to be sampled.
+    #[inline(always)]
+    fn sample(&mut self, now: Moment, jobs: &[Job<'_>], done: &[Done]) {
+        let requests = jobs.len() as u32;
+        match self.sample_in > requests {
+            true => self.sample_in -= requests,
+            false if O::SEES_REQUESTS && requests > 0 => self.take_sample(now, jobs, done),
+            false => {}
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_sample(&mut self, now: Moment, jobs: &[Job<'_>], done: &[Done]) {
+        let at = self.sample_in as usize - 1;
+        let next = self.tap.observer().sample(now, &jobs[at], &done[at]);
+        let rest = (jobs.len() - 1 - at) as u32;
+        // A batch is sampled once.
+        self.sample_in = next.saturating_sub(rest).max(1);
+    }
+
     /// The number of flushes that are due.
     fn due(&self, now: Moment) -> u64 {
         self.epoch_and_flushes(now).1
@@ -163,6 +187,7 @@ impl<T: Table, O: ChangeObserver> Executor<T, O> {
             uniques: rest.uniques,
             given: rest.given,
             tap: rest.tap,
+            sample_in: 1,
         }
     }
 }
@@ -211,14 +236,15 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
         // Which buffers have come to a halt, and why.
         let mut halted: [Option<Status>; BATCH_MAX] = [None; BATCH_MAX];
         if is_told && self.tap.tells_reads() {
-            for (job, done) in jobs.iter().zip(done) {
+            for (job, done) in jobs.iter().zip(&mut *done) {
                 let (out, halt) = (&mut outs[job.out as usize], &mut halted[job.out as usize]);
                 *done = unless_halted(halt, out, |out| {
                     execute_seen(&mut self.partitions, &self.tap, &mut context, job, out)
                 });
                 done.read_bytes = std::mem::take(&mut context.read_bytes);
             }
-            return;
+            drop(context);
+            return self.sample(now, jobs, done);
         }
         staged(
             &mut self.partitions,
@@ -246,6 +272,8 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
                 done[at].read_bytes = std::mem::take(&mut context.read_bytes);
             },
         );
+        drop(context);
+        self.sample(now, jobs, done);
     }
 
     fn read_slice(
@@ -327,7 +355,7 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
         self.tally.get_hits.add(hits);
         let flushes = self.due(now);
         let place = self.partitions.prefetch_bucket(keyhash, false);
-        if let Some(owner) = self.partitions.owner(place) {
+        if let Some(owner) = self.partitions.owner(place).filter(|_| !key.is_empty()) {
             let mut writer = owner.enter_at(keyhash, place.home, flushes);
             writer.read(keyhash, key, now, |_| ());
         }

@@ -38,6 +38,7 @@ use crate::config::NodeConfig;
 use crate::core::Core;
 use crate::dispatch::counting::Counting;
 use crate::forward::port::Port;
+use crate::hot::Tender;
 use crate::packet::Packets;
 use crate::packet::native::NativeServer;
 use crate::shared::Shared;
@@ -109,7 +110,7 @@ impl Worker {
             sources: list,
             acceptor: Acceptor::new(listeners),
             streams: Streams::new(travels),
-            packets: Packets::new(me, packets, native),
+            packets: Packets::new(me, packets, native, shared.observers().accelerator()),
             port,
             crawler: Crawler::default(),
             drain: Drain::default(),
@@ -140,6 +141,10 @@ impl Worker {
                 },
                 plan,
                 plan_version,
+                tender: {
+                    let accelerator = shared.observers().accelerator().cloned();
+                    accelerator.map(|it| Box::new(Tender::new(it, me)))
+                },
                 engine,
                 admin,
                 shared,
@@ -310,6 +315,9 @@ impl Worker {
             self.streams.close_idle(core);
         }
         self.crawler.go_on(core);
+        if let Some(tender) = &mut core.tender {
+            tender.tend(core.now, &mut *core.engine, core.shared.observers());
+        }
         if self.streams.withheld_until_ms().is_some() {
             self.streams.send_withheld(core.now.ms, core);
         }
