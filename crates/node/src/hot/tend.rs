@@ -10,7 +10,7 @@ use glimmer_hotset::{Credit, Offer};
 
 use super::Popular;
 use super::accelerator::Accelerator;
-use crate::admin::observe::Observers;
+use crate::shared::Shared;
 
 /// See the module's text.
 pub(crate) struct Tender {
@@ -35,19 +35,20 @@ impl Tender {
 
     /// Does what is due at the end of a turn.
     #[cold]
-    pub fn tend(&mut self, now: Moment, engine: &mut dyn Engine, observers: &Observers) {
+    pub fn tend(&mut self, now: Moment, engine: &mut dyn Engine, shared: &Shared) {
         self.accelerator.take_wanted(self.me, &mut self.offers);
-        self.bring_in(now, engine);
+        self.bring_in(now, engine, shared);
         if now.ms.saturating_sub(self.harvested_ms) >= HOT_HARVEST_MS {
             self.harvested_ms = now.ms;
             if self.accelerator.has_uncredited() {
-                self.harvest(now, engine, observers.popular());
+                self.harvest(now, engine, shared.observers().popular());
             }
         }
     }
 
-    /// Brings in the keys of `offers`, or leaves them for the owners of their partitions.
-    pub fn bring_in(&mut self, now: Moment, engine: &mut dyn Engine) {
+    /// Brings in the keys of `offers`, or leaves them for the owners of their partitions, who may
+    /// have nothing else to do.
+    pub fn bring_in(&mut self, now: Moment, engine: &mut dyn Engine, shared: &Shared) {
         for offer in self.offers.drain(..) {
             let fill = &mut |epoch, item: Option<glimmer_engine::Item<'_>>| {
                 self.accelerator.fill(&offer, epoch, item.as_ref());
@@ -55,6 +56,7 @@ impl Tender {
             if !engine.look(now, offer.keyhash, &offer.key, fill) {
                 let owner = engine.layout().map.owner(offer.keyhash);
                 self.accelerator.leave(owner, offer);
+                shared.doorbells[owner].wake();
             }
         }
     }

@@ -137,7 +137,7 @@ impl Memcached {
             } = &mut **tender;
             accelerator.sampled(accelerated.samples(), core.now, offers);
             accelerated.clear_samples();
-            tender.bring_in(core.now, &mut *core.engine);
+            tender.bring_in(core.now, &mut *core.engine, &core.shared);
         }
     }
 

@@ -316,7 +316,7 @@ impl Worker {
         }
         self.crawler.go_on(core);
         if let Some(tender) = &mut core.tender {
-            tender.tend(core.now, &mut *core.engine, core.shared.observers());
+            tender.tend(core.now, &mut *core.engine, &core.shared);
         }
         if self.streams.withheld_until_ms().is_some() {
             self.streams.send_withheld(core.now.ms, core);
