@@ -188,8 +188,8 @@ impl Rig<'_> {
         let mut random = Random(seed);
         let mut text = Text::connect(self.server);
         let first = self.server.figure("stats native", "port:127.0.0.1:0");
-        let mut native = Client::connect(&format!("127.0.0.1:{first}")).unwrap();
-        let mut next = vec![1u64; KEYS];
+        let mut native = Client::connect(format!("127.0.0.1:{first}")).unwrap();
+        let mut next = [1u64; KEYS];
         let mut due = 0;
         while !self.is_over.load(SeqCst) {
             if self.reads.load(SeqCst) < due {
