@@ -178,6 +178,9 @@ impl Link for Native {
         for &key in &ask.keys {
             self.key.clear();
             key.write(&mut self.key);
+            // The length of the vector was stored a moment ago. A load of it together with the
+            // pointer would wait for that store.
+            let key_bytes = &self.key[..key.len()];
             let what = match ask.verb {
                 Verb::Get => What::Get,
                 Verb::Delete => What::Change(Change::Delete),
@@ -194,7 +197,7 @@ impl Link for Native {
                 }
             };
             let request = Request {
-                key: &self.key,
+                key: key_bytes,
                 what,
                 shows_cas: false,
             };
@@ -263,10 +266,7 @@ impl Link for Native {
                     session.receive(datagram, *now_us, &mut |pending, answer| match understand(
                         &pending, answer,
                     ) {
-                        Ok(meaning) => on_step(Reply {
-                            arrived_ns,
-                            ..step(groups, &pending, meaning)
-                        }),
+                        Ok(meaning) => on_step(step(groups, &pending, meaning, arrived_ns)),
                         Err(error) => wrong = Some(error),
                     });
                 }
@@ -289,7 +289,7 @@ impl Link for Native {
         self.tick();
         let groups = &mut self.groups;
         (self.session).expire(self.now_us, &mut |pending, _| {
-            on_step(step(groups, &pending, Meaning::Lost));
+            on_step(step(groups, &pending, Meaning::Lost, 0));
         });
     }
 
@@ -304,7 +304,9 @@ impl Link for Native {
     }
 }
 
-fn step(groups: &mut Groups, pending: &Pending, meaning: Meaning) -> Reply {
+/// The step that a reply is. Inlined, so that it is not copied.
+#[inline(always)]
+fn step(groups: &mut Groups, pending: &Pending, meaning: Meaning, arrived_ns: u64) -> Reply {
     let Pending {
         key,
         verb,
@@ -327,7 +329,7 @@ fn step(groups: &mut Groups, pending: &Pending, meaning: Meaning) -> Reply {
             (Verb::Delete, _) => 0,
             _ => value_bytes,
         },
-        arrived_ns: 0,
+        arrived_ns,
         ttl_s,
     }
 }

@@ -249,13 +249,15 @@ impl Decoder {
         let mut entries = 0;
         while entries < opened.header.count {
             entries += 1;
-            let Some((record, bytes)) = Record::read(rest) else {
+            // Not copied: wide loads of what was just stored in parts would wait for the stores.
+            let read = Record::read(rest);
+            let Some((record, bytes)) = &read else {
                 batch.entries.push(Entry::Settled(Status::Malformed));
                 break;
             };
-            rest = &rest[bytes..];
+            rest = &rest[*bytes..];
             let judging = &mut tools.judging;
-            let Err(wait) = (tools.admission).judge(sender, &record, batch, jobs, judging) else {
+            let Err(wait) = (tools.admission).judge(sender, record, batch, jobs, judging) else {
                 continue;
             };
             if let Wait::Elsewhere(worker) = wait {
@@ -263,7 +265,7 @@ impl Decoder {
                 if entries == 1 && admission.hand_over(worker, segment, dispatch) {
                     return None;
                 }
-                admission.refuse(sender, &record, batch, judging);
+                admission.refuse(sender, record, batch, judging);
                 continue;
             }
             if batch.contexts.is_empty() {
