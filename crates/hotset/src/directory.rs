@@ -37,8 +37,18 @@ use glimmer_base::sync::Ordering::{AcqRel, Acquire, Relaxed};
 
 /// Buckets to a slot.
 const BUCKETS_PER_SLOT: usize = 4;
-/// Bytes of it to a slot.
-pub const BYTES_PER_SLOT: usize = BUCKETS_PER_SLOT * size_of::<Bucket>();
+/// Fewest buckets: 64 KiB.
+const BUCKETS_MIN: usize = if cfg!(loom) { 4 } else { 1 << 12 };
+/// Bytes of the directory of this number of slots.
+pub const fn bytes(slots: usize) -> usize {
+    let buckets = slots * BUCKETS_PER_SLOT;
+    let buckets = if buckets < BUCKETS_MIN {
+        BUCKETS_MIN
+    } else {
+        buckets
+    };
+    buckets * size_of::<Bucket>()
+}
 const PRESENT: u32 = 1 << 31;
 const TAG_BITS: u32 = 15;
 const SLOT_BITS: u32 = 16;
@@ -62,7 +72,7 @@ impl Directory {
     /// If there are more than [`HOT_SLOTS_MAX`].
     pub fn new(slots: usize) -> Directory {
         assert!(slots <= HOT_SLOTS_MAX);
-        let buckets = slots * BUCKETS_PER_SLOT;
+        let buckets = (slots * BUCKETS_PER_SLOT).max(BUCKETS_MIN);
         let zero = || AtomicU64::new(0);
         Directory((0..buckets).map(|_| Bucket([zero(), zero()])).collect())
     }

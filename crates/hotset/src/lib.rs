@@ -1,6 +1,7 @@
-//! Floor 1: the hot-key accelerator without I/O: a small cache of the hottest items, in front of
-//! the server. It answers reads before the server sees them, and the server fills it and keeps it
-//! exact. The idea is that of "Hardware Acceleration of Key-Value Stores" (Mao et al.).
+//! Floor 1: the hot-key accelerator without I/O, a small cache of the hottest items in front of the
+//! server. It answers reads before the server sees them. The server fills it and keeps it exact.
+//! The idea and the operations are those of "Hardware Acceleration of Key-Value Stores" (Mao et
+//! al.). The paper leaves coherence open; it is ours. `docs/accelerator.md` explains both.
 //!
 //! | file | idea |
 //! | --- | --- |
@@ -9,16 +10,32 @@
 //! | `hash` | the two slots of a key |
 //! | `sums` | a checksum put together from those of pieces |
 //! | `lookup` | how a reader finds an item and knows that it was valid |
+//! | `request` | which requests are answered, and their replies: the software model |
+//! | `twin/` | the packet program's twin (§IV-B): frame in, frame out |
 //! | `directory` | keyhash → slot, for whoever changes items |
 //! | `guard` | the one door for changes, fills, evictions, flushes and pauses |
-//! | `pause` | why nothing is answered for a while |
+//! | `deadline`, `pause` | until when an item is answered, and why nothing is for a while |
+//! | `policy`, `policies/` | which keys are in the accelerator (§VI-B) |
+//! | `sampler`, `sketch`, `hot_keys`, `popularity` | how often keys are read |
+//! | `quarantine` | which keys are changed too often |
+//! | `controller` | makes a policy's observations and carries its decisions out; credit for hits |
+//! | `device` | the paper's seven operations as a trait (§VI-A) |
+//! | `bodies/` | devices in software: the paper's circuit (§IV-A), and ours |
+//! | `pearson`, `allocator` | the circuit's hash, and its memory for values |
+//! | `conformance/` | what every body is held to |
 
+pub mod bodies;
+pub mod conformance;
 pub mod device;
+pub mod fuzzing;
 pub mod layout;
 pub mod policies;
 pub mod sums;
+pub mod twin;
 
+mod allocator;
 mod controller;
+mod deadline;
 mod directory;
 mod guard;
 mod hash;
@@ -26,13 +43,17 @@ mod hot_keys;
 mod lookup;
 mod memory;
 mod pause;
+mod pearson;
 mod policy;
 mod popularity;
 mod quarantine;
+mod request;
 mod sampler;
 mod sketch;
 
+pub use allocator::Allocator;
 pub use controller::{Changed, Controller, Credit};
+pub use deadline::{Clocks, deadline_ns};
 pub use directory::Directory;
 pub use guard::{Epoch, Filled, Guard, Token};
 pub use hash::{hash, places};
@@ -40,8 +61,10 @@ pub use hot_keys::HotKey;
 pub use lookup::{Hit, Reader};
 pub use memory::{Mapped, Memory};
 pub use pause::Pause;
+pub use pearson::{TABLES, pearson};
 pub use policy::{AfterChange, Decision, Incumbent, Offer, Policy};
 pub use popularity::{Popularity, SampledRead};
+pub use request::{Form, Reply, Request};
 pub use sampler::Sampler;
 pub use sketch::Sketch;
 
@@ -50,9 +73,7 @@ pub use sketch::Sketch;
 pub const fn bytes(slots: usize, readers: usize) -> usize {
     const POLICY_BYTES_PER_SLOT: usize =
         2 * glimmer_base::limits::SKETCH_CELLS_PER_SLOT + 2 * size_of::<u64>() + 16;
-    let slot_bytes = layout::dimensions::SLOT_BYTES
-        + readers * size_of::<u64>()
-        + directory::BYTES_PER_SLOT
-        + POLICY_BYTES_PER_SLOT;
-    slots * slot_bytes + readers * layout::TALLIES * size_of::<u64>()
+    let slot_bytes =
+        layout::dimensions::SLOT_BYTES + readers * size_of::<u64>() + POLICY_BYTES_PER_SLOT;
+    slots * slot_bytes + directory::bytes(slots) + readers * layout::TALLIES * size_of::<u64>()
 }

@@ -107,6 +107,11 @@ impl Control {
         self.seed.load(Relaxed)
     }
 
+    /// Changes the longest datagram of a reply, in bytes.
+    pub fn set_datagram_bytes_max(&self, bytes: usize) {
+        self.datagram_bytes_max.store(bytes as u64, Relaxed);
+    }
+
     /// Makes every recheck fail, or no longer. Then all requests go to the server, intact.
     pub fn fail_rechecks(&self, fail: bool) {
         self.fail_rechecks.store(fail.into(), Relaxed);

@@ -8,9 +8,9 @@
 //!
 //! A *write*:
 //!
-//! 1. replaces the state that it knows by that of the next generation, being written, by a
-//!    compare and exchange with acquire ([`begin`](Slot::begin)). One writer at a time succeeds, and
-//!    it sees what the last one wrote;
+//! 1. replaces the state that it knows by that of the next generation, being written, by a compare
+//!    and exchange with acquire ([`begin`](Slot::begin)). One writer at a time succeeds, and it
+//!    sees what the last one wrote;
 //! 2. runs a release fence, and changes the other words with relaxed stores;
 //! 3. clears `writing` with release ([`Writing::publish`]).
 //!
