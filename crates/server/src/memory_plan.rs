@@ -570,6 +570,7 @@ mod tests {
                     access,
                     item_bytes_max,
                     item_bytes_hint: hint.min(item_bytes_max),
+                    accelerator_bytes: 0,
                 },
             )
     }
