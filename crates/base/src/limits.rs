@@ -531,6 +531,12 @@ pub const SKETCH_READS_PER_SLOT: u64 = 128;
 /// Keys that the sampler keeps by name, for `stats hotkeys`. The least popular one is replaced.
 pub const HOT_KEYS_MAX: usize = 256;
 
+/// One request of this many is sampled for the server's hottest keys.
+pub const POPULAR_SAMPLE_EVERY: u32 = 256;
+
+/// Milliseconds between two times that a worker takes credit for what the accelerator has answered.
+pub const HOT_HARVEST_MS: u64 = 250;
+
 /// Keys that may wait to be offered to the accelerator. Further ones are forgotten; their next
 /// sampled reads bring them again.
 pub const HOT_OFFERS_MAX: usize = 128;

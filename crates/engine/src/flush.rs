@@ -41,8 +41,9 @@ pub struct FlushClock {
 }
 
 impl FlushClock {
-    /// Schedules a flush; it takes effect at once if the time is not in the future.
-    pub fn set(&self, now: Moment, at_ms: u64) {
+    /// Schedules a flush; it takes effect at once if the time is not in the future. Returns when
+    /// the flush that is pending then is due.
+    pub fn set(&self, now: Moment, at_ms: u64) -> Option<u64> {
         let changing = lock(&self.changing);
         // A flush that has come due, but that no worker has counted yet, still happens.
         self.record(now);
@@ -54,25 +55,43 @@ impl FlushClock {
         } else {
             self.pending_ms.store(at_ms, Release);
         }
+        let pending_ms = self.pending();
         drop(changing);
+        pending_ms
     }
 
     /// The number of flushes that are due.
     #[inline]
     pub fn due(&self, now: Moment) -> u64 {
+        self.due_around(now, |come_due| {
+            come_due();
+        })
+    }
+
+    /// [`due`](Self::due). If a flush is to be counted, that is done by `around`, which calls what
+    /// it is given once and learns when the next flush is due.
+    #[inline]
+    pub fn due_around(&self, now: Moment, around: impl FnOnce(&dyn Fn() -> Option<u64>)) -> u64 {
         let weak = weakened("flush_acquire_load");
         let pending_ms = self.pending_ms.load(if weak { Relaxed } else { Acquire });
         if is_due(pending_ms, now) {
-            self.come_due(now);
+            around(&|| self.come_due(now));
         }
         self.done.load(Relaxed)
     }
 
     #[cold]
-    fn come_due(&self, now: Moment) {
+    fn come_due(&self, now: Moment) -> Option<u64> {
         let changing = lock(&self.changing);
         self.record(now);
+        let pending_ms = self.pending();
         drop(changing);
+        pending_ms
+    }
+
+    /// When the pending flush is due. The caller holds the lock.
+    fn pending(&self) -> Option<u64> {
+        Some(self.pending_ms.load(Relaxed)).filter(|&at_ms| at_ms != 0)
     }
 
     /// Counts the pending flush if it is due. The caller holds the lock.

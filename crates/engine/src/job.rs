@@ -4,6 +4,7 @@ use glimmer_base::{Expiry, Keyhash, Moment};
 use glimmer_dispatch::Layout;
 use glimmer_proto::Request;
 use glimmer_proto::outcome::OutcomeKind;
+use glimmer_store::heap::Item;
 pub use glimmer_store::memory::PageReport;
 pub use glimmer_store::table::{Ages, Counts};
 use std::any::Any;
@@ -215,6 +216,24 @@ pub trait Engine: Any + Send {
     /// on, of the partitions in its scope. Returns how many items there were; none when the walk
     /// has come to its end.
     fn expire(&mut self, now: Moment, cursor: &mut ListCursor, chains: usize) -> Option<u64>;
+
+    /// Shows `visit` the key's item, while the gate of its partition is held, with the observer's
+    /// [`epoch`](crate::ChangeObserver::epoch) from before. It counts as no read. Returns false
+    /// without a call of `visit` if this worker may not write the partition.
+    fn look(
+        &mut self,
+        _now: Moment,
+        _keyhash: Keyhash,
+        _key: &[u8],
+        _visit: &mut dyn FnMut(u64, Option<Item<'_>>),
+    ) -> bool {
+        false
+    }
+
+    /// Others have answered this many reads of a key. The item is read once more, so that the
+    /// eviction rule learns of it; that read is not counted. An empty key is that of no item. This
+    /// worker may write the partition.
+    fn credit(&mut self, _now: Moment, _keyhash: Keyhash, _key: &[u8], _hits: u64) {}
 
     /// A way to this worker's share of the figures, from any thread: what its own requests did, and
     /// the state of the partitions that it owns. Summed over the workers they are the server's.

@@ -32,7 +32,7 @@ pub use build::{Spread, build, build_observed, partitions};
 pub use execute::Uniques;
 pub use flush::FlushClock;
 pub use glimmer_store::heap::Item;
-pub use glimmer_store::removals::{Reason, Removal, RemovalObserver, Tap};
+pub use glimmer_store::removals::{Reason, Removal, RemovalObserver, Tap, Told};
 pub use job::{
     Counts, Done, Engine, Figures, Job, ListCursor, ListScope, Listed, PageReport, Status,
     TableStats, Tally,

@@ -10,7 +10,7 @@
 //!
 //! Reads are reported too, but without the gate, which most reads do not take.
 
-use crate::job::Job;
+use crate::job::{Done, Job};
 use glimmer_base::Moment;
 use glimmer_proto::outcome::OutcomeKind;
 use glimmer_store::heap::Item;
@@ -20,17 +20,25 @@ use glimmer_store::removals::{Removal, RemovalObserver};
 pub trait ChangeObserver: RemovalObserver {
     /// Whether requests are reported. If not, reports cost nothing. If so, a closed
     /// [`Tap`](glimmer_store::removals::Tap) costs one load and one predictable branch per change,
-    /// and as much per batch.
+    /// and as much per batch. Reads are reported only if the tap says so.
     const SEES_REQUESTS: bool;
 
     /// What the observer keeps from before a change until after it.
     type Before;
+
+    /// A batch is about to begin. What is returned is handed to [`before`](Self::before) with
+    /// every change. It is asked for before the batch loads the number of flushes that are due, so
+    /// that the observer can tell whether a flush came between.
+    fn epoch(&self) -> u64 {
+        0
+    }
 
     /// A request that may change the key's item is about to be executed. `find` looks up the key's
     /// current item.
     fn before<'i>(
         &self,
         now: Moment,
+        epoch: u64,
         job: &Job<'_>,
         find: impl FnOnce() -> Option<Item<'i>>,
     ) -> Self::Before;
@@ -51,12 +59,20 @@ pub trait ChangeObserver: RemovalObserver {
     /// `md I` does), that is reported as a change as well.
     fn read(&self, _job: &Job<'_>, _value_bytes: Option<usize>) {}
 
-    /// A flush is about to be scheduled for `at_ms`, in milliseconds since the epoch.
-    fn before_flush(&self, _now: Moment, _at_ms: u64) {}
+    /// A request of some has been executed, whichever they are. Returns how many requests of this
+    /// worker further the next one is of which the observer is told here. This does not depend on
+    /// the tap.
+    fn sample(&self, _now: Moment, _job: &Job<'_>, _done: &Done) -> u32 {
+        u32::MAX
+    }
 
-    /// The flush is scheduled: once it is due, no request that begins afterwards sees an older
-    /// item.
-    fn after_flush(&self, _now: Moment, _at_ms: u64) {}
+    /// A flush is scheduled, or one that was scheduled comes due, by the call of `flush`. Once it
+    /// is due, no request that begins afterwards sees an older item. `flush` returns when the flush
+    /// that is pending afterwards comes due, in milliseconds since the epoch. Several threads may
+    /// call this at once.
+    fn flush(&self, flush: impl FnOnce() -> Option<u64>) {
+        flush();
+    }
 }
 
 /// No observer.
@@ -74,7 +90,7 @@ impl ChangeObserver for Unobserved {
 
     type Before = ();
 
-    fn before<'i>(&self, _: Moment, _: &Job<'_>, _: impl FnOnce() -> Option<Item<'i>>) {}
+    fn before<'i>(&self, _: Moment, _: u64, _: &Job<'_>, _: impl FnOnce() -> Option<Item<'i>>) {}
 
     fn after<'i>(
         &self,

@@ -4,7 +4,7 @@
 
 use glimmer_base::{Keyhash, Moment, Seed};
 use glimmer_engine::{
-    ChangeObserver, Done, Engine, Job, Reason, Removal, RemovalObserver, Spread, Status, Tap,
+    ChangeObserver, Done, Engine, Job, Reason, Removal, RemovalObserver, Spread, Status, Tap, Told,
     Uniques, build_observed,
 };
 use glimmer_proto::binary::opcode;
@@ -28,8 +28,9 @@ enum Event {
     After(Keyhash, Vec<u8>, OutcomeKind, bool),
     /// Key, and bytes of the value.
     Read(Vec<u8>, Option<usize>),
-    BeforeFlush(u64),
-    AfterFlush(u64),
+    BeforeFlush,
+    /// When the next flush is due.
+    AfterFlush(Option<u64>),
     Flushed(u64),
 }
 
@@ -68,6 +69,7 @@ impl ChangeObserver for Observer {
     fn before<'i>(
         &self,
         _now: Moment,
+        _epoch: u64,
         job: &Job<'_>,
         find: impl FnOnce() -> Option<Item<'i>>,
     ) -> bool {
@@ -112,12 +114,10 @@ impl ChangeObserver for Observer {
         self.note(Event::Read(job.request.key.to_vec(), value_bytes));
     }
 
-    fn before_flush(&self, _now: Moment, at_ms: u64) {
-        self.note(Event::BeforeFlush(at_ms));
-    }
-
-    fn after_flush(&self, _now: Moment, at_ms: u64) {
-        self.note(Event::AfterFlush(at_ms));
+    fn flush(&self, flush: impl FnOnce() -> Option<u64>) {
+        self.note(Event::BeforeFlush);
+        let pending_ms = flush();
+        self.note(Event::AfterFlush(pending_ms));
     }
 }
 
@@ -147,7 +147,7 @@ impl Server {
             ..PartitionConfig::default()
         };
         let tap = Arc::new(Tap::new(Observer::default()));
-        tap.open(true);
+        tap.tell(Told::All);
         let mut engines = build_observed(&spread, Uniques::Kept, &tap, |_| {
             Owner::<A>::new(&config, S3_FIFO)
         })
@@ -454,7 +454,7 @@ fn flushes() {
         );
         server.engine.flush(server.now, 0);
         let seen = server.tap.observer().take();
-        assert_eq!(seen, [Event::BeforeFlush(0), Event::AfterFlush(0)]);
+        assert_eq!(seen, [Event::BeforeFlush, Event::AfterFlush(None)]);
         server.say(b"delete k\r\n");
         let seen = server.tap.observer().take();
         assert_eq!((seen.len(), &seen[0]), (3, &Event::Flushed(1)));
@@ -479,7 +479,7 @@ fn reads() {
 #[test]
 fn a_closed_tap() {
     for mut server in servers() {
-        server.tap.open(false);
+        server.tap.tell(Told::Nothing);
         server.check(b"k", "set k 0 0 1\r\n1\r\n", None);
         server.engine.flush(server.now, 0);
         server.say(b"get k\r\ndelete k\r\n");

@@ -160,6 +160,8 @@ impl Arguments {
             native_single_port: self.native_single_port,
             native_checks_reads: self.native_check_keyhash,
             native_direction: self.native_direction,
+            accelerate: self.accelerate,
+            accelerate_slots: self.accelerate_slots,
             busy_poll: self.busy_poll,
             unix: self.unix_socket.map(|path| UnixSocket {
                 path,

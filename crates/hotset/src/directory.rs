@@ -39,6 +39,16 @@ use glimmer_base::sync::Ordering::{AcqRel, Acquire, Relaxed};
 const BUCKETS_PER_SLOT: usize = 4;
 /// Fewest buckets: 64 KiB.
 const BUCKETS_MIN: usize = if cfg!(loom) { 4 } else { 1 << 12 };
+/// Bytes of the directory of this number of slots.
+pub const fn bytes(slots: usize) -> usize {
+    let buckets = slots * BUCKETS_PER_SLOT;
+    let buckets = if buckets < BUCKETS_MIN {
+        BUCKETS_MIN
+    } else {
+        buckets
+    };
+    buckets * size_of::<Bucket>()
+}
 const PRESENT: u32 = 1 << 31;
 const TAG_BITS: u32 = 15;
 const SLOT_BITS: u32 = 16;

@@ -45,6 +45,20 @@ pub struct Guard {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch(u64);
 
+impl Epoch {
+    /// An epoch from its number.
+    #[inline(always)]
+    pub fn from_raw(raw: u64) -> Epoch {
+        Epoch(raw)
+    }
+
+    /// The number.
+    #[inline(always)]
+    pub fn raw(self) -> u64 {
+        self.0
+    }
+}
+
 /// The right to refill a slot that was retracted.
 #[derive(Clone, Copy, Debug)]
 pub struct Token {

@@ -67,3 +67,13 @@ pub use popularity::{Popularity, SampledRead};
 pub use request::{Form, Reply, Request};
 pub use sampler::Sampler;
 pub use sketch::Sketch;
+
+/// Bytes of memory of an accelerator with this many slots and readers: slots, counts, the shadow
+/// directory, and what a policy knows of keys.
+pub const fn bytes(slots: usize, readers: usize) -> usize {
+    const POLICY_BYTES_PER_SLOT: usize =
+        2 * glimmer_base::limits::SKETCH_CELLS_PER_SLOT + 2 * size_of::<u64>() + 16;
+    let slot_bytes =
+        layout::dimensions::SLOT_BYTES + readers * size_of::<u64>() + POLICY_BYTES_PER_SLOT;
+    slots * slot_bytes + directory::bytes(slots) + readers * layout::TALLIES * size_of::<u64>()
+}

@@ -34,8 +34,9 @@ impl Sampler {
         true
     }
 
-    /// From 1 to 2 `every` - 1, each as likely as any other: `every` on average.
-    fn distance(&mut self) -> u32 {
+    /// How many reads further the next sampled one is: from 1 to 2 `every` - 1, each as likely as
+    /// any other: `every` on average.
+    pub fn distance(&mut self) -> u32 {
         // Marsaglia's xorshift.
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;

@@ -12,6 +12,7 @@ use crate::admin::handler::AdminHandler;
 use crate::admin::stats::Tally;
 use crate::budget::memory::Memory;
 use crate::dispatch::counting::Counting;
+use crate::hot::Tender;
 use crate::shared::Shared;
 
 /// What every part of a worker works with: the time of the turn, the engine, memory, counters, and
@@ -32,6 +33,8 @@ pub(crate) struct Core {
     pub plan: Arc<Plan>,
     /// Its version among the published ones.
     pub plan_version: u64,
+    /// The worker's part in the accelerator, if there is one.
+    pub tender: Option<Box<Tender>>,
     /// What is counted about executed requests.
     pub counting: Counting,
     pub memory: Memory,

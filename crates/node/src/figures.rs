@@ -3,11 +3,13 @@
 use std::os::fd::RawFd;
 use std::sync::{Arc, Weak};
 
+use glimmer_base::Moment;
 use glimmer_base::sync::Ordering;
 
 use crate::admin::observe::WatchFigures;
 use crate::admin::stats::Tally;
 use crate::dispatch::plans::DispatchView;
+use crate::hot::{Accelerator, HotKey};
 use crate::shared::Shared;
 use crate::stream::registry::SocketView;
 
@@ -74,6 +76,20 @@ impl NodeFigures {
     pub fn dispatch(&self) -> Option<DispatchView> {
         let shared = self.0.upgrade()?;
         Some(shared.plans.view())
+    }
+
+    /// The accelerator, if there is one.
+    pub fn accelerator(&self) -> Option<Arc<Accelerator>> {
+        let shared = self.0.upgrade()?;
+        shared.observers().accelerator().cloned()
+    }
+
+    /// The server's hottest keys, the hottest first, by sampled reads.
+    pub fn hot_keys(&self, now: Moment) -> Vec<HotKey> {
+        let shared = self.0.upgrade();
+        shared.map_or_else(Vec::new, |shared| {
+            shared.observers().popular().hot_keys(now.ms)
+        })
     }
 
     /// Each worker's counters as of its last turn; empty when the node is gone.

@@ -10,6 +10,7 @@
 //! | [`forward`] | rings between workers, the batches in them, and how a sleeping worker is woken |
 //! | [`dispatch`] | how the workers come by the plan that they go by |
 //! | `admin` | commands without a key, listings, `watch`, statistics, login |
+//! | `hot` | hot keys, and the accelerator that answers reads of them |
 //! | `budget` | buffers, and who gives memory up when it is short |
 //! | `bind`, `crew`, `node` | addresses, then workers, then threads and their handle |
 //! | `devices`, `driven` | workers without sockets and threads, for a simulator |
@@ -40,6 +41,8 @@ mod driven;
 #[cfg(not(loom))]
 mod figures;
 #[cfg(not(loom))]
+mod hot;
+#[cfg(not(loom))]
 mod node;
 #[cfg(not(loom))]
 mod packet;
@@ -64,6 +67,7 @@ pub use {
     dispatch::service_times::{ServiceTimes, Times},
     driven::{DrivenNode, DrivenWorker},
     figures::NodeFigures,
+    hot::{Accelerator, AcceleratorFigures, HotKey, Passed},
     node::Node,
     packet::native,
     stream::registry::SocketView,

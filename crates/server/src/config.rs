@@ -77,6 +77,10 @@ pub struct Config {
     pub prefix_delimiter: u8,
     /// Whether `stats detail` starts enabled.
     pub detail: bool,
+    /// What answers reads of hot keys before the server sees them (`--accelerate`).
+    pub accelerate: Accelerate,
+    /// How many hot keys that is for (`--accelerate-slots`).
+    pub accelerate_slots: usize,
     /// Limit in bytes for everything that grows with data and connections (`-m`).
     pub memory_bytes: usize,
     /// Worker threads (`-t`).
@@ -188,6 +192,13 @@ pub enum ConfigError {
     /// `-R` out of range.
     #[error("-R 0 would serve no client: allow at least 1 request per turn")]
     NoRequests,
+    /// `--accelerate-slots` out of range.
+    #[error(
+        "--accelerate-slots {0} is out of range: {min} to {max}",
+        min = limits::HOT_SLOTS_MIN,
+        max = limits::HOT_SLOTS_MAX
+    )]
+    AccelerateSlots(usize),
     /// `--native-port` leaves fewer ports than there are workers.
     #[error(
         "--native-port {port} leaves too few ports for {workers} workers, which need one each: \
@@ -235,6 +246,8 @@ impl Default for Config {
             sasl: false,
             prefix_delimiter: PREFIX_DELIMITER_DEFAULT,
             detail: false,
+            accelerate: Accelerate::Off,
+            accelerate_slots: limits::HOT_SLOTS_DEFAULT,
             memory_bytes: MEMORY_MIB_DEFAULT << 20,
             workers: 2,
             connections_max: CONNECTIONS_DEFAULT,
@@ -306,6 +319,9 @@ impl Config {
                 workers: self.workers,
             });
         }
+        if !(limits::HOT_SLOTS_MIN..=limits::HOT_SLOTS_MAX).contains(&self.accelerate_slots) {
+            return Err(ConfigError::AccelerateSlots(self.accelerate_slots));
+        }
         if !(0.0..=1.0).contains(&self.lru_threshold) {
             return Err(ConfigError::LruThreshold(self.lru_threshold));
         }
@@ -346,6 +362,8 @@ impl Config {
             Some("-Y excludes UDP; leave -U out or give -U 0")
         } else if self.auth_file.is_some() && !self.native.is_empty() {
             Some("-Y excludes native clients, who cannot authenticate; leave --native-port out")
+        } else if self.accelerate != Accelerate::Off && !has_udp {
+            Some("--accelerate model answers memcached's UDP protocol: give its port with -U")
         } else if self.native_single_port && self.native.is_empty() {
             Some("--native-single-port needs a port: give one with --native-port")
         } else if self.native_single_port && !self.executes_anywhere() {
@@ -371,6 +389,15 @@ pub enum Mode {
     Cache,
     /// Stores are refused. Items disappear only when they are deleted or expire.
     Store,
+}
+
+/// What answers reads of hot keys before the server sees them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accelerate {
+    /// Nothing.
+    Off,
+    /// Slots in the server's own memory, in which the worker looks that has received the datagram.
+    Model,
 }
 
 /// Who directs native requests to the workers that own their keys (MICA §4.2.2).
@@ -435,6 +462,7 @@ macro_rules! named {
 }
 
 named!(Mode { Cache = "cache", Store = "store" });
+named!(Accelerate { Off = "off", Model = "model" });
 named!(Direction { Client = "client", Server = "server" });
 named!(TableKind { Mica = "mica", Memc3 = "memc3" });
 named!(HugepagePolicy {

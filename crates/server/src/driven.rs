@@ -43,12 +43,12 @@ impl DrivenServer {
         config.check()?;
         let plan = MemoryPlan::make(Needs::of(config))?;
         let seed = Seed(random());
-        let surroundings = Surroundings {
+        let mut surroundings = Surroundings {
             seed,
             clock,
             random,
         };
-        let store = build(config, &plan, &surroundings)?;
+        let store = build(config, &plan, &mut surroundings)?;
         let tables = store.engines.iter().map(|engine| engine.figures());
         let tables = tables.collect();
         let node = node_config(config, &plan, &store, surroundings);

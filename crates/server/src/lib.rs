@@ -25,7 +25,8 @@ mod stats;
 
 pub use auth::AuthError;
 pub use config::{
-    AccessMode, Config, ConfigError, Direction, HugepagePolicy, Mode, TableKind, UnixSocket,
+    Accelerate, AccessMode, Config, ConfigError, Direction, HugepagePolicy, Mode, TableKind,
+    UnixSocket,
 };
 pub use driven::DrivenServer;
 pub use glimmer_node::Permits;

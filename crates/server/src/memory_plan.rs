@@ -89,6 +89,8 @@ pub struct Needs {
     /// Bytes of the buffers of all workers, instead of 1/64 of `-m`. At least the buffers that the
     /// largest item needs, and at most 1/3 of `-m`.
     pub buffer_bytes: Option<usize>,
+    /// Bytes of the hot-key accelerator.
+    pub accelerator_bytes: usize,
 }
 
 /// The size of every part.
@@ -108,6 +110,8 @@ pub struct MemoryPlan {
     /// Bytes of each worker's buffers for received data, replies, and requests forwarded to other
     /// workers.
     pub buffer_bytes_per_worker: usize,
+    /// Bytes of the hot-key accelerator.
+    pub accelerator_bytes: usize,
 }
 
 /// The initial sizes of a partition in cache mode. See [`MemoryPlan::first_sizes`].
@@ -194,7 +198,8 @@ impl MemoryPlan {
         let buffer_bytes_per_worker =
             buffer_bytes_min(item_bytes_max).max(wanted_bytes / needs.workers);
         let buffer_bytes = buffer_bytes_per_worker * needs.workers;
-        let store_bytes = needs.memory_bytes - buffer_bytes_counted(needs, buffer_bytes);
+        let store_bytes = (needs.memory_bytes - buffer_bytes_counted(needs, buffer_bytes))
+            .checked_sub(needs.accelerator_bytes)?;
         if store_bytes < STORE_BYTES_MIN {
             return None;
         }
@@ -209,6 +214,7 @@ impl MemoryPlan {
                 spare_buckets: 0,
                 item_bytes_max: item_bytes_max.min(log_bytes / LARGEST_ITEMS_IN_ONLY_LOG),
                 buffer_bytes_per_worker,
+                accelerator_bytes: needs.accelerator_bytes,
             });
         }
         let partitions = partitions(needs, item_bytes_max, log_share(store_bytes, needs));
@@ -230,6 +236,7 @@ impl MemoryPlan {
             spare_buckets,
             item_bytes_max: item_bytes_max.min(items_bytes / LARGEST_ITEMS_IN_ONLY_LOG),
             buffer_bytes_per_worker,
+            accelerator_bytes: needs.accelerator_bytes,
         })
     }
 
@@ -246,7 +253,9 @@ impl MemoryPlan {
     /// The total: at most `-m`, plus up to 8 MiB of buffers if buffers would otherwise take more
     /// than 1/16 of `-m`.
     pub fn total_bytes(&self, workers: usize) -> usize {
-        self.partitions * self.partition_bytes() + workers * self.buffer_bytes_per_worker
+        self.partitions * self.partition_bytes()
+            + workers * self.buffer_bytes_per_worker
+            + self.accelerator_bytes
     }
 
     /// The bytes of one partition, in total.
@@ -368,6 +377,7 @@ mod tests {
             item_bytes_max: limits::ITEM_BYTES_DEFAULT,
             item_bytes_hint: crate::config::ITEM_BYTES_HINT_DEFAULT,
             buffer_bytes: None,
+            accelerator_bytes: 0,
         }
     }
 
@@ -560,6 +570,7 @@ mod tests {
                     access,
                     item_bytes_max,
                     item_bytes_hint: hint.min(item_bytes_max),
+                    accelerator_bytes: 0,
                 },
             )
     }

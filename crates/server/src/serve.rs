@@ -1,7 +1,7 @@
 //! Starts a server from a configuration, and stops it.
 
 use crate::auth::{AuthError, AuthFile};
-use crate::config::{Config, ConfigError, Direction, HugepagePolicy, Mode};
+use crate::config::{Accelerate, Config, ConfigError, Direction, HugepagePolicy, Mode};
 use crate::log::Log;
 use crate::memory_plan::{MemoryPlan, Needs, PlanError};
 use crate::process::{self, PidFile, ProcessError};
@@ -11,7 +11,9 @@ use glimmer_base::Seed;
 use glimmer_dispatch::{Layout, PartitionMap};
 use glimmer_engine::Engine;
 use glimmer_node::native::{NativeConfig, Rules, TokenKey};
-use glimmer_node::{Address, Bound, Clock, Node, NodeConfig, Observers, PassedOver, SystemClock};
+use glimmer_node::{
+    Accelerator, Address, Bound, Clock, Node, NodeConfig, Observers, PassedOver, SystemClock,
+};
 use glimmer_proto::Limits;
 use glimmer_proto::native::directory;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
@@ -105,12 +107,12 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     // Slow steps, and steps that may fail for lack of memory, come first: clients start to connect
     // when the first address is bound. By then the process has given up root for good.
     let seed = Seed(random());
-    let surroundings = Surroundings {
+    let mut surroundings = Surroundings {
         seed,
         clock: Arc::new(SystemClock::start()),
         random: &mut random,
     };
-    let store = build(&config, &plan, &surroundings)?;
+    let store = build(&config, &plan, &mut surroundings)?;
     let node = node_config(&config, &plan, &store, surroundings);
     let bound = Bound::bind(node, config.workers)?;
     if config.unix.is_none() {
@@ -169,7 +171,7 @@ pub(crate) struct Surroundings<'a> {
 pub(crate) fn build(
     config: &Config,
     plan: &MemoryPlan,
-    surroundings: &Surroundings<'_>,
+    surroundings: &mut Surroundings<'_>,
 ) -> Result<Store, ServeError> {
     let cores = if config.pin {
         cores::for_workers(config.workers)?
@@ -178,7 +180,12 @@ pub(crate) fn build(
     };
     let numa_nodes = cores::numa_nodes(&cores);
     let clock = surroundings.clock.clone();
-    let observers = Observers::new(clock, config.prefix_delimiter, config.detail);
+    let accelerator = (config.accelerate == Accelerate::Model).then(|| {
+        let (slots, seed) = (config.accelerate_slots, (surroundings.random)());
+        Arc::new(Accelerator::model(slots, config.workers, seed, clock.now()))
+    });
+    let (delimiter, detail) = (config.prefix_delimiter, config.detail);
+    let observers = Observers::with_accelerator(clock, delimiter, detail, accelerator);
     let engines = assembly::engines(config, plan, surroundings.seed, numa_nodes, &observers)
         .map_err(|error| match config.hugepages {
             HugepagePolicy::Hugetlb => ServeError::Hugetlb(error),
@@ -303,6 +310,10 @@ impl Needs {
             item_bytes_max: config.item_bytes_max,
             item_bytes_hint: config.item_bytes_hint,
             buffer_bytes: config.buffer_bytes,
+            accelerator_bytes: match config.accelerate {
+                Accelerate::Off => 0,
+                Accelerate::Model => Accelerator::bytes(config.accelerate_slots, config.workers),
+            },
         }
     }
 }

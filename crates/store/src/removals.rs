@@ -7,7 +7,7 @@
 
 use crate::heap::Item;
 use glimmer_base::limits::KEY_BYTES_MAX;
-use glimmer_base::sync::AtomicBool;
+use glimmer_base::sync::AtomicU32;
 use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::{Keyhash, Moment, Seed};
 use std::sync::Arc;
@@ -54,10 +54,22 @@ pub trait RemovalObserver: Send + Sync + 'static {
     fn flushed(&self, items: u64);
 }
 
-/// An observer, and whether it looks now.
+/// What an observer is told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
+pub enum Told {
+    /// Nothing: the tap is closed.
+    Nothing,
+    /// Changes of items, and flushes.
+    Changes,
+    /// These, and reads.
+    All,
+}
+
+/// An observer, and what it is told of now.
 #[derive(Debug, Default)]
 pub struct Tap<O: ?Sized> {
-    is_open: AtomicBool,
+    told: AtomicU32,
     observer: O,
 }
 
@@ -65,22 +77,29 @@ impl<O> Tap<O> {
     /// A tap that is closed.
     pub fn new(observer: O) -> Tap<O> {
         Tap {
-            is_open: AtomicBool::new(false),
+            told: AtomicU32::new(Told::Nothing as u32),
             observer,
         }
     }
 }
 
 impl<O: ?Sized> Tap<O> {
-    /// Opens or closes the tap. A report that has begun may still arrive at the observer.
-    pub fn open(&self, is_open: bool) {
-        self.is_open.store(is_open, Relaxed);
+    /// Says what the observer is told of from now on. A report that has begun may still arrive at
+    /// it.
+    pub fn tell(&self, told: Told) {
+        self.told.store(told as u32, Relaxed);
     }
 
-    /// Whether the observer looks now.
+    /// Whether the observer is told of anything now.
     #[inline(always)]
     pub fn is_open(&self) -> bool {
-        self.is_open.load(Relaxed)
+        self.told.load(Relaxed) != Told::Nothing as u32
+    }
+
+    /// Whether the observer is told of reads now.
+    #[inline(always)]
+    pub fn tells_reads(&self) -> bool {
+        self.told.load(Relaxed) == Told::All as u32
     }
 
     /// The observer.

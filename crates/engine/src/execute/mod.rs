@@ -38,15 +38,15 @@ use crate::tally::LiveTally;
 use crate::{PageReport, Partitions, TableStats};
 use count::{Calculation, First};
 use glimmer_base::Expiry;
-use glimmer_base::Moment;
 use glimmer_base::limits::{BATCH_MAX, REPLY_BYTES_HIGH};
+use glimmer_base::{Keyhash, Moment};
 use glimmer_dispatch::Layout;
 use glimmer_proto::meta::{Command, base64};
 use glimmer_proto::outcome::OutcomeKind;
 use glimmer_proto::{Outcome, Refusal, Request, StoreMode, Verb};
 use glimmer_store::access::Access;
 use glimmer_store::batches::{Batch, Participant};
-use glimmer_store::heap::History;
+use glimmer_store::heap::{History, Item};
 use glimmer_store::removals::Tap;
 use glimmer_store::table::{Draft, Table, TableFigures, TableWriter};
 use std::sync::Arc;
@@ -61,6 +61,8 @@ pub struct Executor<T: Table, O: ChangeObserver = Unobserved> {
     uniques: Uniques,
     given: Arc<GivenUniques>,
     tap: Arc<Tap<O>>,
+    /// Requests until the observer is told of one as a sample.
+    sample_in: u32,
 }
 
 /// Whether items have CAS uniques.
@@ -77,6 +79,8 @@ struct Context<'a> {
     /// What reads beside writers are a part of, where there are any.
     batch: Option<Batch<'a>>,
     now: Moment,
+    /// What the observer returned before the next field was loaded.
+    epoch: u64,
     /// Flushes that are due.
     flushes: u64,
     tally: &'a LiveTally,
@@ -111,11 +115,53 @@ impl<T: Table, O: ChangeObserver> Executor<T, O> {
             uniques,
             given,
             tap,
+            sample_in: 1,
         }
     }
 }
 
 impl<T: Table, O: ChangeObserver> Executor<T, O> {
+    /// Tells the observer of a request of the batch, if one is to be sampled.
+    #[inline(always)]
+    fn sample(&mut self, now: Moment, jobs: &[Job<'_>], done: &[Done]) {
+        let requests = jobs.len() as u32;
+        match self.sample_in > requests {
+            true => self.sample_in -= requests,
+            false if O::SEES_REQUESTS && requests > 0 => self.take_sample(now, jobs, done),
+            false => {}
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_sample(&mut self, now: Moment, jobs: &[Job<'_>], done: &[Done]) {
+        let at = self.sample_in as usize - 1;
+        let next = self.tap.observer().sample(now, &jobs[at], &done[at]);
+        let rest = (jobs.len() - 1 - at) as u32;
+        // A batch is sampled once.
+        self.sample_in = next.saturating_sub(rest).max(1);
+    }
+
+    /// The number of flushes that are due.
+    fn due(&self, now: Moment) -> u64 {
+        self.epoch_and_flushes(now).1
+    }
+
+    /// The observer's epoch, and after that the number of flushes that are due.
+    #[cold]
+    #[inline(never)]
+    fn epoch_and_flushes(&self, now: Moment) -> (u64, u64) {
+        if !O::SEES_REQUESTS || !self.tap.is_open() {
+            return (0, self.flushes.due(now));
+        }
+        let observer = self.tap.observer();
+        let epoch = observer.epoch();
+        let flushes = self
+            .flushes
+            .due_around(now, |come_due| observer.flush(come_due));
+        (epoch, flushes)
+    }
+
     /// Divides the engine into its handles to the partitions and the rest.
     pub(crate) fn divide(self) -> (Partitions<T>, Rest<O>) {
         let rest = Rest {
@@ -141,6 +187,7 @@ impl<T: Table, O: ChangeObserver> Executor<T, O> {
             uniques: rest.uniques,
             given: rest.given,
             tap: rest.tap,
+            sample_in: 1,
         }
     }
 }
@@ -170,10 +217,16 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
         done: &mut [Done],
     ) {
         assert!(jobs.len() <= BATCH_MAX && jobs.len() == done.len());
+        let is_told = O::SEES_REQUESTS && self.tap.is_open();
+        let (epoch, flushes) = match is_told {
+            true => self.epoch_and_flushes(now),
+            false => (0, self.flushes.due(now)),
+        };
         let mut context = Context {
             batch: T::Access::SHARED_READS.then(|| self.participant.begin()),
             now,
-            flushes: self.flushes.due(now),
+            epoch,
+            flushes,
             tally: &self.tally,
             uniques: self.uniques,
             given: &self.given,
@@ -182,15 +235,16 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
         };
         // Which buffers have come to a halt, and why.
         let mut halted: [Option<Status>; BATCH_MAX] = [None; BATCH_MAX];
-        if O::SEES_REQUESTS && self.tap.is_open() {
-            for (job, done) in jobs.iter().zip(done) {
+        if is_told && self.tap.tells_reads() {
+            for (job, done) in jobs.iter().zip(&mut *done) {
                 let (out, halt) = (&mut outs[job.out as usize], &mut halted[job.out as usize]);
                 *done = unless_halted(halt, out, |out| {
                     execute_seen(&mut self.partitions, &self.tap, &mut context, job, out)
                 });
                 done.read_bytes = std::mem::take(&mut context.read_bytes);
             }
-            return;
+            drop(context);
+            return self.sample(now, jobs, done);
         }
         staged(
             &mut self.partitions,
@@ -218,6 +272,8 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
                 done[at].read_bytes = std::mem::take(&mut context.read_bytes);
             },
         );
+        drop(context);
+        self.sample(now, jobs, done);
     }
 
     fn read_slice(
@@ -230,10 +286,12 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
         if !matches!(job.request.verb, Verb::Get) || job.request.has_base64_key() {
             return Sliced::Whole;
         }
+        let flushes = self.due(now);
         let context = Context {
             batch: T::Access::SHARED_READS.then(|| self.participant.begin()),
             now,
-            flushes: self.flushes.due(now),
+            epoch: 0,
+            flushes,
             tally: &self.tally,
             uniques: self.uniques,
             given: &self.given,
@@ -245,7 +303,7 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
         let sliced = read::slices::advance(handle, &context, job, slice_bytes, read);
         if sliced == Sliced::Done {
             self.tally.get_hits.add(1);
-            if O::SEES_REQUESTS && self.tap.is_open() {
+            if O::SEES_REQUESTS && self.tap.tells_reads() {
                 self.tap.observer().read(job, Some(read.value_bytes()));
             }
         }
@@ -253,13 +311,10 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
     }
 
     fn flush(&mut self, now: Moment, at_ms: u64) {
-        let is_seen = O::SEES_REQUESTS && self.tap.is_open();
-        if is_seen {
-            self.tap.observer().before_flush(now, at_ms);
-        }
-        self.flushes.set(now, at_ms);
-        if is_seen {
-            self.tap.observer().after_flush(now, at_ms);
+        let set = || self.flushes.set(now, at_ms);
+        match O::SEES_REQUESTS && self.tap.is_open() {
+            true => self.tap.observer().flush(set),
+            false => drop(set()),
         }
     }
 
@@ -270,13 +325,40 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
         chains: usize,
         visit: &mut dyn FnMut(&Listed<'_>),
     ) -> bool {
-        let flushes = self.flushes.due(now);
+        let flushes = self.due(now);
         list::list(&mut self.partitions, now, flushes, cursor, chains, visit)
     }
 
     fn expire(&mut self, now: Moment, cursor: &mut ListCursor, chains: usize) -> Option<u64> {
-        let flushes = self.flushes.due(now);
+        let flushes = self.due(now);
         list::expire(&mut self.partitions, now, flushes, cursor, chains)
+    }
+
+    fn look(
+        &mut self,
+        now: Moment,
+        keyhash: Keyhash,
+        key: &[u8],
+        visit: &mut dyn FnMut(u64, Option<Item<'_>>),
+    ) -> bool {
+        let (epoch, flushes) = self.epoch_and_flushes(now);
+        let place = self.partitions.prefetch_bucket(keyhash, false);
+        let Some(owner) = self.partitions.owner(place) else {
+            return false;
+        };
+        let writer = owner.enter_at(keyhash, place.home, flushes);
+        visit(epoch, writer.find(keyhash, key, now));
+        true
+    }
+
+    fn credit(&mut self, now: Moment, keyhash: Keyhash, key: &[u8], hits: u64) {
+        self.tally.get_hits.add(hits);
+        let flushes = self.due(now);
+        let place = self.partitions.prefetch_bucket(keyhash, false);
+        if let Some(owner) = self.partitions.owner(place).filter(|_| !key.is_empty()) {
+            let mut writer = owner.enter_at(keyhash, place.home, flushes);
+            writer.read(keyhash, key, now, |_| ());
+        }
     }
 
     fn figures(&self) -> Arc<dyn Figures> {

@@ -57,7 +57,7 @@ fn tell_before<W: TableWriter, O: ChangeObserver>(
     context: &Context<'_>,
     job: &Job<'_>,
 ) -> O::Before {
-    observer.before(context.now, job, || {
+    observer.before(context.now, context.epoch, job, || {
         writer.find(job.keyhash, job.request.key, context.now)
     })
 }

@@ -9,7 +9,7 @@ use glimmer_server::config::{
     MEMORY_MIB_DEFAULT, TCP_KEEPALIVE_S_DEFAULT, TCP_USER_TIMEOUT_S_DEFAULT,
 };
 use glimmer_server::evict::{self, RULES, Rule};
-use glimmer_server::{AccessMode, Direction, HugepagePolicy, Mode, TableKind};
+use glimmer_server::{Accelerate, AccessMode, Direction, HugepagePolicy, Mode, TableKind};
 use glimmer_transport::packet::PacketTransport;
 use glimmer_transport::transports::TRANSPORTS;
 use std::path::PathBuf;
@@ -94,6 +94,30 @@ pub struct Arguments {
         help_heading = NETWORK,
     )]
     pub(super) native_direction: Direction,
+
+    /// Answer reads of hot keys over UDP before the server sees them: off or model
+    ///
+    /// model: each worker looks in a small table of the hottest items before it parses a datagram
+    /// with one text `get` or `gets` of one key, or one binary GET. The table is always exact. This
+    /// is for -U. `stats accelerator` shows its share.
+    #[arg(
+        long,
+        value_name = "BODY",
+        default_value_t = Accelerate::Off,
+        hide_short_help = true,
+        help_heading = NETWORK,
+    )]
+    pub(super) accelerate: Accelerate,
+
+    /// How many items --accelerate has room for: 256 to 65536. Their memory counts within -m
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = limits::HOT_SLOTS_DEFAULT,
+        hide_short_help = true,
+        help_heading = NETWORK,
+    )]
+    pub(super) accelerate_slots: usize,
 
     /// Unix socket to listen on, instead of TCP and UDP
     #[arg(short = 's', long, value_name = "FILE", help_heading = NETWORK)]

@@ -3,6 +3,7 @@
 
 use glimmer_base::sync::Ordering;
 use glimmer_base::{Expiry, Moment};
+use glimmer_hotset::Pause;
 use glimmer_proto::text::{Admin, Detail, Dump, dump, lines};
 
 use crate::admin::dump::DumpGuard;
@@ -63,6 +64,9 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, core: &mut Core) 
         }
         Admin::AdvanceClock { seconds } => {
             if core.shared.config.permits.debug {
+                if let Some(tender) = &core.tender {
+                    tender.accelerator.pause(Pause::ClockMoved, true);
+                }
                 core.shared.switches.advance_clock(seconds);
                 say(lines::OK);
             } else {

@@ -6,16 +6,18 @@
 use std::mem;
 
 use arrayvec::ArrayVec;
-use glimmer_base::limits::{BURST_CONNECTIONS_MAX, REPLY_DATAGRAMS_MAX};
+use glimmer_base::limits::{BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH, REPLY_DATAGRAMS_MAX};
 use glimmer_proto::Parser;
 use glimmer_proto::udp::{self as frame, HEADER_BYTES};
 use glimmer_transport::packet::{Message, PacketDevice, PacketSender, RxBatch, TxBatch};
 
+use super::accelerated::Accelerated;
 use super::pending::{Pending, PendingTable, ReplyTo, is_too_large, number_of};
 use super::source::{PacketSource, count_sent};
 use crate::core::Core;
 use crate::forward::batch::Asker;
 use crate::forward::port::Port;
+use crate::hot::Tender;
 use crate::stream::burst::Burst;
 use crate::stream::member::{Member, Stop};
 
@@ -43,15 +45,17 @@ pub(crate) struct Memcached {
     pub(super) pending: PendingTable,
     /// Complete replies of datagrams that were pending.
     finished: Vec<(ReplyTo, Vec<u8>)>,
+    accelerated: Option<Accelerated>,
 }
 
 impl Memcached {
-    pub fn new() -> Memcached {
+    pub fn new(accelerated: Option<Accelerated>) -> Memcached {
         Memcached {
             burst: Burst::new(),
             next_number: 0,
             pending: PendingTable::default(),
             finished: Vec::new(),
+            accelerated,
         }
     }
 
@@ -67,12 +71,18 @@ impl Memcached {
         for index in 0..batch.count() {
             let peer = batch.peer(index);
             for bytes in batch.segments(index) {
-                let Some((id, _)) = frame::request(bytes).filter(|_| !self.pending.is_full())
-                else {
+                let Some((id, request)) = frame::request(bytes) else {
                     core.tally.datagrams_dropped += 1;
                     continue;
                 };
                 let to = ReplyTo { source, peer, id };
+                if self.accelerated.is_some() && self.is_accelerated(to, request, device, core) {
+                    continue;
+                }
+                if self.pending.is_full() {
+                    core.tally.datagrams_dropped += 1;
+                    continue;
+                }
                 datagrams.push(Datagram { to, bytes });
                 if datagrams.is_full() {
                     self.run(&datagrams, device, core, port);
@@ -82,6 +92,52 @@ impl Memcached {
         }
         if !datagrams.is_empty() {
             self.run(&datagrams, device, core, port);
+        }
+        if self.accelerated.is_some() {
+            self.end_accelerated(device, core);
+        }
+    }
+
+    /// Answers a datagram from the accelerator's slots, if they have what it asks for. The reply
+    /// leaves with others.
+    fn is_accelerated(
+        &mut self,
+        to: ReplyTo,
+        request: &[u8],
+        device: &mut dyn PacketDevice,
+        core: &mut Core,
+    ) -> bool {
+        let config = &core.shared.config;
+        let Some(accelerated) = self.accelerated.as_mut().filter(|_| !config.locked) else {
+            return false;
+        };
+        let protocol = (config.accepts, core.seed);
+        let is_answered = accelerated.answer(to, request, protocol, core.now);
+        if accelerated.reply_bytes() >= REPLY_BYTES_HIGH {
+            send_accelerated(accelerated, device, core);
+        }
+        is_answered
+    }
+
+    /// Sends the replies that the accelerator has, and brings in keys that it wants.
+    fn end_accelerated(&mut self, device: &mut dyn PacketDevice, core: &mut Core) {
+        let Some(accelerated) = &mut self.accelerated else {
+            return;
+        };
+        if accelerated.count() > 0 {
+            send_accelerated(accelerated, device, core);
+        }
+        if accelerated.has_samples()
+            && let Some(tender) = &mut core.tender
+        {
+            let Tender {
+                accelerator,
+                offers,
+                ..
+            } = &mut **tender;
+            accelerator.sampled(accelerated.samples(), core.now, offers);
+            accelerated.clear_samples();
+            tender.bring_in(core.now, &mut *core.engine, &core.shared);
         }
     }
 
@@ -235,6 +291,17 @@ fn execute<'b>(
     while burst.revive_spent() {
         burst.run_batches(input_of, |_| None, core, port);
     }
+}
+
+/// Sends the replies of the accelerator.
+fn send_accelerated(accelerated: &mut Accelerated, device: &mut dyn PacketDevice, core: &mut Core) {
+    core.tally.requests += accelerated.count() as u64;
+    let mut replies = TxBatch::new(device);
+    for (to, reply) in accelerated.replies() {
+        push_reply(to, reply, &mut replies);
+    }
+    count_sent(replies.finish(), core);
+    accelerated.clear_replies();
 }
 
 /// Adds the datagrams of a reply, or of an error line if there are too many.

@@ -5,9 +5,11 @@
 //! | `source` | one packet device, and who watches it |
 //! | `sharing` | devices from which several workers receive, as the plan says |
 //! | `memcached` | memcached's UDP protocol |
+//! | `accelerated` | its reads that are answered from the accelerator's slots |
 //! | `pending` | datagrams of it that wait for other workers |
 //! | [`native`] | the native protocol |
 
+mod accelerated;
 pub(crate) mod memcached;
 pub mod native;
 mod pending;
@@ -15,6 +17,7 @@ mod sharing;
 pub(crate) mod source;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use glimmer_base::limits::{DATAGRAM_BURSTS_PER_TURN_MAX, PACKET_BATCH_MAX};
 use glimmer_proto::outcome::OutcomeKind;
@@ -24,6 +27,8 @@ use glimmer_transport::packet::RxBatch;
 use crate::core::Core;
 use crate::forward::batch::ForwardedBatch;
 use crate::forward::port::Port;
+use crate::hot::Accelerator;
+use accelerated::Accelerated;
 use memcached::Memcached;
 use native::NativeServer;
 use sharing::Sharing;
@@ -50,6 +55,7 @@ impl Packets {
         me: usize,
         sources: Vec<PacketSource>,
         native: Option<Box<NativeServer>>,
+        accelerator: Option<&Arc<Accelerator>>,
     ) -> Packets {
         let before = sources.iter().filter(|source| source.rx < me).count();
         let own = sources.iter().filter(|source| source.rx == me).count();
@@ -58,7 +64,7 @@ impl Packets {
             own: before..before + own,
             sharing: Sharing::default(),
             calls: 0,
-            memcached: Memcached::new(),
+            memcached: Memcached::new(accelerator.map(|it| Accelerated::new(it, me))),
             native,
             batch: RxBatch::default(),
         }

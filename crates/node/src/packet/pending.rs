@@ -20,7 +20,7 @@ const RESUMED_MAX: usize = FORWARD_BATCHES_PER_PEER * BATCH_MAX / 2;
 
 /// Where the reply to a datagram goes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ReplyTo {
+pub(crate) struct ReplyTo {
     /// The number of the packet device at which the datagram came in.
     pub source: usize,
     pub peer: SocketAddr,

@@ -8,6 +8,8 @@
 use glimmer_base::limits::DRAIN_MS_MAX;
 use glimmer_base::sync::Ordering;
 
+use glimmer_hotset::Pause;
+
 use super::Worker;
 use crate::admin::observe::CloseReason;
 
@@ -39,6 +41,9 @@ impl Worker {
     /// connection.
     fn begin_to_drain(&mut self) {
         let (core, port) = (&mut self.core, &mut self.port);
+        if let Some(tender) = &core.tender {
+            tender.accelerator.pause(Pause::Draining, true);
+        }
         self.packets.serve_last(core, port, &self.poller);
         self.ship();
         let (core, streams, poller) = (&mut self.core, &mut self.streams, &self.poller);

@@ -40,6 +40,7 @@ use crate::config::NodeConfig;
 use crate::core::Core;
 use crate::dispatch::counting::Counting;
 use crate::forward::port::Port;
+use crate::hot::Tender;
 use crate::packet::Packets;
 use crate::packet::native::NativeServer;
 use crate::shared::Shared;
@@ -113,7 +114,7 @@ impl Worker {
             sources: list,
             acceptor: Acceptor::new(listeners),
             streams: Streams::new(travels),
-            packets: Packets::new(me, packets, native),
+            packets: Packets::new(me, packets, native, shared.observers().accelerator()),
             port,
             crawler: Crawler::default(),
             drain: Drain::default(),
@@ -145,6 +146,10 @@ impl Worker {
                 },
                 plan,
                 plan_version,
+                tender: {
+                    let accelerator = shared.observers().accelerator().cloned();
+                    accelerator.map(|it| Box::new(Tender::new(it, me)))
+                },
                 engine,
                 admin,
                 shared,
@@ -318,6 +323,9 @@ impl Worker {
             self.streams.close_idle(core);
         }
         self.crawler.go_on(core);
+        if let Some(tender) = &mut core.tender {
+            tender.tend(core.now, &mut *core.engine, &core.shared);
+        }
         if self.streams.withheld_until_ms().is_some() {
             self.streams.send_withheld(core.now.ms, core);
         }

@@ -83,6 +83,7 @@ mod tests {
             item_bytes_max: ITEM_BYTES_DEFAULT,
             item_bytes_hint: crate::config::ITEM_BYTES_HINT_DEFAULT,
             buffer_bytes: None,
+            accelerator_bytes: 0,
         }
     }
 

@@ -13,6 +13,7 @@ pub(super) fn write(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     lines.put("main_buckets_per_partition", plan.main_buckets);
     lines.put("spare_buckets_per_partition", plan.spare_buckets);
     lines.put("buffer_bytes_per_worker", plan.buffer_bytes_per_worker);
+    lines.put("accelerator_bytes", plan.accelerator_bytes);
     lines.put("item_size_max", plan.item_bytes_max);
     let pages = admin.pages();
     lines.put("hugetlb_bytes", pages.hugetlb_bytes);

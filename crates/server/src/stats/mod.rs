@@ -1,11 +1,13 @@
 //! Answers `stats`. Statistics with memcached's names have memcached's meanings. Those that this
 //! server does not have are omitted, never invented. This server's own statistics have their own
-//! commands: `stats glimmer`, `stats memory`, `stats native`, `stats workers` and `stats dispatch`.
+//! commands: `stats glimmer`, `stats memory`, `stats native`, `stats workers`, `stats dispatch`,
+//! `stats accelerator` and `stats hotkeys`.
 
 mod alarms;
 mod conns;
 mod dispatch;
 mod general;
+mod hot;
 mod items;
 mod lines;
 mod memory;
@@ -21,7 +23,9 @@ use crate::memory_plan::MemoryPlan;
 use glimmer_base::Moment;
 use glimmer_engine::{Figures, PageReport, TableStats};
 use glimmer_node::native::Rules;
-use glimmer_node::{Address, AdminHandler, Alarm, NodeFigures, SocketView, Tally, WatchFigures};
+use glimmer_node::{
+    Accelerator, Address, AdminHandler, Alarm, HotKey, NodeFigures, SocketView, Tally, WatchFigures,
+};
 use glimmer_proto::text::{Shutdown, lines as replies};
 use lines::Lines;
 use signal_hook::consts::{SIGINT, SIGUSR1};
@@ -125,6 +129,9 @@ impl ServerAdmin {
         {
             counts.node += tally;
         }
+        // Workers take credit for these later.
+        let accelerator = self.accelerator();
+        counts.table.requests.get_hits += accelerator.map_or(0, |it| it.uncredited());
         counts
     }
 
@@ -193,6 +200,17 @@ impl ServerAdmin {
     fn dispatch(&self) -> &'static str {
         let view = self.node.get().and_then(|node| node.figures.dispatch());
         view.map_or(self.config.dispatch.name(), |view| view.policy.name())
+    }
+
+    /// The accelerator, if there is one.
+    fn accelerator(&self) -> Option<Arc<Accelerator>> {
+        self.node.get()?.figures.accelerator()
+    }
+
+    /// The hottest keys.
+    fn hot_keys(&self, now: Moment) -> Vec<HotKey> {
+        let node = self.node.get();
+        node.map_or_else(Vec::new, |node| node.figures.hot_keys(now))
     }
 
     /// Whether a listing is in progress and how many there were, if listings are allowed.
@@ -266,6 +284,8 @@ impl AdminHandler for ServerAdmin {
             b"glimmer" => own::write(&self.snapshot(now), &mut lines),
             b"native" => native::write(&self.snapshot(now), &mut lines),
             b"memory" => memory::write(self, &mut lines),
+            b"accelerator" => hot::write_accelerator(self, now, &mut lines),
+            b"hotkeys" => hot::write_keys(self, now, &mut lines),
             b"workers" => workers::write(self, &mut lines),
             b"dispatch" => dispatch::write(self, &mut lines),
             // memcached's answer unless this feature, which costs memory, is enabled. Here it never

@@ -3,7 +3,7 @@
 use crate::oracle::SEED;
 use glimmer_base::{Expiry, Keyhash, Moment};
 use glimmer_store::heap::{History, NewItem};
-use glimmer_store::removals::{Reason, Removal, RemovalObserver, Tap};
+use glimmer_store::removals::{Reason, Removal, RemovalObserver, Tap, Told};
 use glimmer_store::table::{Counts, Stored};
 use glimmer_store::table::{Table, TableWriter};
 use std::collections::HashMap;
@@ -91,7 +91,7 @@ fn put<T: Table>(table: &mut T, number: u32, expiry: Expiry, now: Moment) -> boo
 /// each item that was read is still there as read or was evicted as fetched.
 pub fn are_all_reported<T: Table>(mut table: T) -> Counts {
     let tap = attach(&mut table);
-    tap.open(true);
+    tap.tell(Told::All);
     let mut reads = 0;
     for number in 0..STORES {
         assert!(put(&mut table, number, Expiry::NEVER, NOW));
@@ -127,7 +127,7 @@ pub fn are_all_reported<T: Table>(mut table: T) -> Counts {
 pub fn by_expiry_and_flush_are_reported<T: Table>(mut table: T) {
     let tap = attach(&mut table);
     assert!(put(&mut table, STORES, Expiry::NEVER, NOW));
-    tap.open(true);
+    tap.tell(Told::All);
     let expiries = [Expiry::at_ms(DUE.ms), Expiry::NEVER];
     let mut stored = 1;
     for number in 0..STORES {

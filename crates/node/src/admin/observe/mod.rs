@@ -23,11 +23,13 @@ use std::sync::Arc;
 
 use glimmer_base::limits::WATCHERS_MAX;
 use glimmer_base::sync::{AtomicBool, Ordering, lock};
-use glimmer_engine::{ChangeObserver, Tap};
+use glimmer_engine::{ChangeObserver, Tap, Told};
+use glimmer_hotset::Pause;
 
 use crate::clock::Clock;
 use crate::forward::bell::EventBell;
 use crate::forward::doorbell::Doorbell;
+use crate::hot::{Accelerator, Popular};
 use crate::stream::registry::SocketEntry;
 
 pub(crate) use feed::Feed;
@@ -59,9 +61,30 @@ impl Observers {
     /// No watchers. `clock` stamps events, `prefix_delimiter` divides a key's prefix from the rest,
     /// and `detail` says whether requests are counted by prefix from the start.
     pub fn new(clock: Arc<dyn Clock>, prefix_delimiter: u8, detail: bool) -> Observers {
-        let observers = Observers(Arc::new(Tap::new(Watch::new(clock, prefix_delimiter))));
+        Self::with_accelerator(clock, prefix_delimiter, detail, None)
+    }
+
+    /// The same, with an accelerator that is kept exact.
+    pub fn with_accelerator(
+        clock: Arc<dyn Clock>,
+        prefix_delimiter: u8,
+        detail: bool,
+        accelerator: Option<Arc<Accelerator>>,
+    ) -> Observers {
+        let watch = Watch::new(clock, prefix_delimiter, accelerator);
+        let observers = Observers(Arc::new(Tap::new(watch)));
         observers.set_detail(detail);
         observers
+    }
+
+    /// The accelerator.
+    pub fn accelerator(&self) -> Option<&Arc<Accelerator>> {
+        self.watch().accelerator.as_ref()
+    }
+
+    /// What is known of hot keys.
+    pub(crate) fn popular(&self) -> &Popular {
+        &self.watch().popular
     }
 
     /// What the engines report to.
@@ -113,7 +136,16 @@ impl Observers {
         let detail = if has_detail { interest::DETAIL } else { 0 };
         let interests = (feeds.iter()).fold(detail, |sum, feed| sum | feed.interests());
         self.watch().interests.store(interests, Ordering::Relaxed);
-        self.0.open(interests & interest::ITEMS != 0);
+        let is_watched = interests & interest::ITEMS != 0;
+        let accelerator = self.accelerator();
+        if let Some(accelerator) = accelerator {
+            accelerator.pause(Pause::Watched, is_watched);
+        }
+        self.0.tell(match (is_watched, accelerator) {
+            (true, _) => Told::All,
+            (false, Some(_)) => Told::Changes,
+            (false, None) => Told::Nothing,
+        });
     }
 
     /// Whether keys are counted by prefix.

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use glimmer_base::Moment;
 use glimmer_base::limits::{KEY_BYTES_MAX, PREFIXES_MAX};
 use glimmer_base::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, lock};
-use glimmer_engine::{ChangeObserver, Item, Job, Reason, Removal, RemovalObserver};
+use glimmer_engine::{ChangeObserver, Done, Item, Job, Reason, Removal, RemovalObserver};
 use glimmer_proto::outcome::OutcomeKind;
 
 use super::change::{Asked, STORED, status, ttl_asked_s, ttl_s, value_bytes};
@@ -16,6 +16,7 @@ use super::prefixes::Prefixes;
 use crate::clock::Clock;
 use crate::forward::bell::EventBell;
 use crate::forward::doorbell::Doorbell;
+use crate::hot::{Accelerator, Popular, Retracted};
 
 /// All watchers, and counts by prefix.
 pub(super) struct Watch {
@@ -30,6 +31,8 @@ pub(super) struct Watch {
     pub sent: AtomicU64,
     pub skipped: AtomicU64,
     pub prefixes: Mutex<Prefixes>,
+    pub popular: Popular,
+    pub accelerator: Option<Arc<Accelerator>>,
     clock: Arc<dyn Clock>,
 }
 
@@ -40,8 +43,20 @@ pub(super) struct WatchersWorker {
     pub doorbell: Arc<Doorbell<EventBell>>,
 }
 
+/// What is kept from before a change until after it.
+pub(super) struct Before {
+    /// The slot of the accelerator that the item had.
+    retracted: Option<Retracted>,
+    /// Bytes of the item's value before, if there was one; `None` if nobody watches.
+    watched: Option<Option<usize>>,
+}
+
 impl Watch {
-    pub fn new(clock: Arc<dyn Clock>, prefix_delimiter: u8) -> Watch {
+    pub fn new(
+        clock: Arc<dyn Clock>,
+        prefix_delimiter: u8,
+        accelerator: Option<Arc<Accelerator>>,
+    ) -> Watch {
         Watch {
             interests: AtomicU32::new(0),
             feeds: Mutex::default(),
@@ -50,6 +65,8 @@ impl Watch {
             written: AtomicU64::new(0),
             sent: AtomicU64::new(0),
             skipped: AtomicU64::new(0),
+            popular: Popular::new(clock.now()),
+            accelerator,
             prefixes: Mutex::new(Prefixes::new(prefix_delimiter, PREFIXES_MAX)),
             clock,
         }
@@ -142,29 +159,59 @@ impl Watch {
 impl ChangeObserver for Watch {
     const SEES_REQUESTS: bool = true;
 
-    /// Bytes of the item's value.
-    type Before = Option<usize>;
+    type Before = Before;
+
+    #[inline]
+    fn epoch(&self) -> u64 {
+        self.accelerator.as_ref().map_or(0, |it| it.epoch())
+    }
 
     fn before<'i>(
         &self,
         _now: Moment,
-        _job: &Job<'_>,
+        epoch: u64,
+        job: &Job<'_>,
         find: impl FnOnce() -> Option<Item<'i>>,
-    ) -> Option<usize> {
-        find().map(|item| item.layout().value_len)
+    ) -> Before {
+        let accelerator = self.accelerator.as_ref();
+        let is_watched = self.wants(interest::ITEMS);
+        Before {
+            retracted: accelerator.and_then(|it| it.retract(job.keyhash, epoch)),
+            watched: is_watched.then(|| find().map(|item| item.layout().value_len)),
+        }
     }
 
     fn after<'i>(
         &self,
         now: Moment,
         job: &Job<'_>,
-        before: Option<usize>,
+        before: Before,
         outcome: OutcomeKind,
         find: impl FnOnce() -> Option<Item<'i>>,
     ) {
+        if before.retracted.is_none() && before.watched.is_none() {
+            return;
+        }
+        let item = find();
+        if let (Some(accelerator), Some(retracted)) = (&self.accelerator, before.retracted) {
+            accelerator.refill(retracted, job.request.key, item.as_ref(), now);
+        }
         // A read that changed the item is reported as a read.
-        if Asked::of(&job.request) != Asked::Fetch || !job.request.verb.is_read() {
-            self.note_change(now, job, (before, find().as_ref()), outcome);
+        if let Some(before) = before.watched
+            && (Asked::of(&job.request) != Asked::Fetch || !job.request.verb.is_read())
+        {
+            self.note_change(now, job, (before, item.as_ref()), outcome);
+        }
+    }
+
+    fn sample(&self, now: Moment, job: &Job<'_>, done: &Done) -> u32 {
+        self.popular.take(now, job, done)
+    }
+
+    fn flush(&self, flush: impl FnOnce() -> Option<u64>) {
+        match &self.accelerator {
+            Some(accelerator) => accelerator.flush(flush),
+            None => drop(flush()),
         }
     }
 
@@ -175,6 +222,9 @@ impl ChangeObserver for Watch {
 
 impl RemovalObserver for Watch {
     fn removed(&self, removal: &Removal<'_>) {
+        if let Some(accelerator) = &self.accelerator {
+            accelerator.evict(removal.keyhash());
+        }
         if matches!(removal.reason, Reason::Evicted | Reason::IndexFull) {
             let mut key = [0; KEY_BYTES_MAX + 6];
             let key = removal.item.key(&mut key);

@@ -1,0 +1,439 @@
+//! A server with `--accelerate model` under all that changes items, while clients read over UDP and
+//! TCP: nobody reads a value that is older than one that somebody has been told of before.
+//!
+//! Every store of a key has a higher number than the one before. A client that begins to read knows
+//! how low a number may be that it is told.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use glimmer_client::Client;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Reads over UDP of each run.
+const READS: u64 = 12_000;
+/// Reads to a change.
+const READS_PER_CHANGE: u64 = 20;
+const KEYS: usize = 8;
+/// The items of this key expire, at a time that no reply tells.
+const MORTAL: usize = KEYS - 1;
+
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Server {
+    fn start(arguments: &[&str]) -> Server {
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = tcp.local_addr().unwrap().port().to_string();
+        drop(tcp);
+        let child = Command::new(env!("CARGO_BIN_EXE_glimmer"))
+            .args(["serve", "-l", "127.0.0.1", "-p", &port, "-U", &port])
+            .args(["--native-port", "-1", "--accelerate", "model"])
+            .args(["--accelerate-slots", "256", "-t", "3", "-m", "12"])
+            .args(arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let address = format!("127.0.0.1:{port}");
+        let server = Server { child, address };
+        let begin = Instant::now();
+        while TcpStream::connect(&server.address).is_err() {
+            assert!(begin.elapsed() < PATIENCE, "{arguments:?} does not start");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        server
+    }
+
+    fn figure(&self, command: &str, name: &str) -> u64 {
+        let mut text = Text::connect(self);
+        let answer = text.say(&format!("{command}\r\n"), &["END"]);
+        let start = format!("STAT {name} ");
+        let line = answer.lines().find_map(|line| line.strip_prefix(&start));
+        let figure = line.unwrap_or_else(|| panic!("{name} in {answer}"));
+        figure.parse().unwrap()
+    }
+}
+
+/// A connection of the text protocol.
+struct Text {
+    stream: TcpStream,
+    reader: BufReader<TcpStream>,
+}
+
+impl Text {
+    fn connect(server: &Server) -> Text {
+        let stream = TcpStream::connect(&server.address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let reader = BufReader::new(stream.try_clone().unwrap());
+        Text { stream, reader }
+    }
+
+    /// Sends a request, and reads up to a line that begins with one of these words, or the first
+    /// one.
+    fn say(&mut self, request: &str, ends: &[&str]) -> String {
+        self.stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        loop {
+            let start = answer.len();
+            let read = self.reader.read_line(&mut answer).unwrap();
+            assert!(read > 0, "{request} {answer}");
+            let line = &answer[start..];
+            if ends.is_empty() || ends.iter().any(|end| line.starts_with(end)) {
+                return answer;
+            }
+        }
+    }
+}
+
+/// Marsaglia's xorshift.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % most
+    }
+}
+
+/// What clients have been told of a key.
+#[derive(Default)]
+struct Told {
+    /// The highest number that was in the store.
+    stored: AtomicU64,
+    /// The lowest number that a read may be told that begins now.
+    least: AtomicU64,
+}
+
+impl Told {
+    /// Somebody was told that this number is or was in the store.
+    fn of(&self, number: u64) {
+        self.stored.fetch_max(number, SeqCst);
+        self.least.fetch_max(number, SeqCst);
+    }
+
+    /// Somebody was told that what was stored up to this number has gone.
+    fn gone(&self, number: u64) {
+        self.least.fetch_max(number + 1, SeqCst);
+    }
+}
+
+struct Rig<'s> {
+    server: &'s Server,
+    keys: [Told; KEYS],
+    reads: AtomicU64,
+    is_over: AtomicBool,
+}
+
+fn name(key: usize) -> String {
+    format!("hot:{key}")
+}
+
+/// The number of a value: the highest of its fields.
+fn number(value: &[u8]) -> u64 {
+    let fields = value.split(|&byte| byte == b':');
+    let numbers = fields.filter_map(|field| str::from_utf8(field).ok()?.parse().ok());
+    numbers.max().unwrap_or_else(|| panic!("{value:?}"))
+}
+
+impl Rig<'_> {
+    /// Does some work. If that fails, all others end theirs.
+    fn guarded(&self, work: impl FnOnce()) {
+        struct End<'e>(&'e Rig<'e>);
+        impl Drop for End<'_> {
+            fn drop(&mut self) {
+                if std::thread::panicking() {
+                    self.0.reads.store(READS, SeqCst);
+                    self.0.is_over.store(true, SeqCst);
+                }
+            }
+        }
+        let _end = End(self);
+        work();
+    }
+
+    /// Reads a key by `read`, and checks what it tells.
+    fn read(&self, key: usize, read: impl FnOnce() -> Option<Option<Vec<u8>>>) {
+        let told = &self.keys[key];
+        let (stored, least) = (told.stored.load(SeqCst), told.least.load(SeqCst));
+        match read() {
+            Some(Some(value)) => {
+                let number = number(&value);
+                let key = name(key);
+                assert!(number >= least, "{key}: {number} after {least} was told of");
+                told.of(number);
+            }
+            Some(None) if key != MORTAL => told.gone(stored),
+            Some(None) | None => {}
+        }
+    }
+
+    /// Changes keys of one residue, at a rate that the reads set.
+    fn change(&self, part: usize, seed: u64) {
+        let mut random = Random(seed);
+        let mut text = Text::connect(self.server);
+        let first = self.server.figure("stats native", "port:127.0.0.1:0");
+        let mut native = Client::connect(format!("127.0.0.1:{first}")).unwrap();
+        let mut next = [1u64; KEYS];
+        let mut due = 0;
+        while !self.is_over.load(SeqCst) {
+            if self.reads.load(SeqCst) < due {
+                std::thread::sleep(Duration::from_micros(200));
+                continue;
+            }
+            due += READS_PER_CHANGE;
+            let mut key = 2 * random.below(KEYS as u64 / 2) as usize + part;
+            if key < 2 && random.below(16) > 0 {
+                // Two keys are changed so rarely that their items are evicted.
+                key += 2;
+            }
+            let (name, told) = (name(key), &self.keys[key]);
+            let number = next[key];
+            next[key] += 1;
+            let value = format!("{number}:{}", "x".repeat(random.below(300) as usize));
+            let bytes = value.len();
+            let expiry = if key == MORTAL { 1 } else { 0 };
+            let store = |verb: &str| format!("{verb} {name} 0 {expiry} {bytes}\r\n{value}\r\n");
+            let answer = match random.below(14) {
+                0..4 => text.say(&store("set"), &[]),
+                4 => text.say(&store("add"), &[]),
+                5 => text.say(&store("replace"), &[]),
+                6 => text.say(
+                    &format!("append {name} 0 0 {}\r\n:{value}\r\n", bytes + 1),
+                    &[],
+                ),
+                7 => text.say(
+                    &format!("prepend {name} 0 0 {}\r\n{value}:\r\n", bytes + 1),
+                    &[],
+                ),
+                8 => {
+                    text.say(&format!("ms {name} {bytes} T{expiry}\r\n{value}\r\n"), &[]);
+                    "STORED\r\n".to_owned()
+                }
+                9 => match native.put(name.as_bytes(), value.as_bytes(), 0, expiry as u32) {
+                    Ok(_) => "STORED\r\n".to_owned(),
+                    Err(error) => panic!("{error}"),
+                },
+                10 => text.say(&format!("touch {name} {expiry}\r\n"), &[]),
+                11 => {
+                    text.say(&format!("gat {expiry} {name}\r\n"), &["END"]);
+                    String::new()
+                }
+                12 => text.say(&format!("md {name}\r\n"), &[]),
+                _ => text.say(&format!("delete {name}\r\n"), &[]),
+            };
+            match &*answer {
+                "STORED\r\n" => told.of(number),
+                "DELETED\r\n" | "HD\r\n" => told.gone(number),
+                _ => {}
+            }
+        }
+    }
+
+    /// Reads over UDP, by text and binary requests.
+    fn read_udp(&self, seed: u64) {
+        let mut random = Random(seed);
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(&self.server.address).unwrap();
+        socket
+            .set_read_timeout(Some(Duration::from_secs(2)))
+            .unwrap();
+        let mut id = 0u16;
+        let mut reply = [0; 4096];
+        while self.reads.fetch_add(1, SeqCst) < READS {
+            let key = random.below(KEYS as u64) as usize;
+            let name = name(key);
+            id = id.wrapping_add(1);
+            let kind = random.below(3);
+            let mut request = [&id.to_be_bytes()[..], &[0, 0, 0, 1, 0, 0]].concat();
+            match kind {
+                0 => request.extend(format!("get {name}\r\n").bytes()),
+                1 => request.extend(format!("gets {name}\r\n").bytes()),
+                _ => {
+                    request.extend([0x80, 0, 0, name.len() as u8, 0, 0, 0, 0, 0, 0, 0]);
+                    request.push(name.len() as u8);
+                    request.extend([0; 12]);
+                    request.extend(name.bytes());
+                }
+            }
+            self.read(key, || {
+                socket.send(&request).unwrap();
+                loop {
+                    let read = socket.recv(&mut reply).ok()?;
+                    if reply[..2] == id.to_be_bytes() {
+                        return Some(value_of(kind, &name, &reply[8..read]));
+                    }
+                }
+            });
+        }
+        self.is_over.store(true, SeqCst);
+    }
+
+    fn read_tcp(&self, seed: u64) {
+        let mut random = Random(seed);
+        let mut text = Text::connect(self.server);
+        while !self.is_over.load(SeqCst) {
+            let key = random.below(KEYS as u64) as usize;
+            let name = name(key);
+            self.read(key, || {
+                let answer = text.say(&format!("get {name}\r\n"), &["END"]);
+                Some(value_of(0, &name, answer.as_bytes()))
+            });
+            std::thread::sleep(Duration::from_micros(500));
+        }
+    }
+
+    /// Stores large values of other keys, so that items are evicted.
+    fn crowd(&self) {
+        let mut text = Text::connect(self.server);
+        let value = "y".repeat(8000);
+        for nth in 0.. {
+            if self.is_over.load(SeqCst) {
+                return;
+            }
+            let store = |lap| format!("set crowd:{nth}:{lap} 0 0 8000\r\n{value}\r\n");
+            let stores: String = (0..8).map(store).collect();
+            text.say(&format!("{stores}mn\r\n"), &["MN"]);
+        }
+    }
+
+    /// Flushes, now and later, and changes access modes and who watches.
+    fn disturb(&self, switches: &[&str]) {
+        let mut text = Text::connect(self.server);
+        let share = READS / 12;
+        for step in 1.. {
+            while self.reads.load(SeqCst) < step * share {
+                if self.is_over.load(SeqCst) {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            let stored = || self.keys.each_ref().map(|told| told.stored.load(SeqCst));
+            match step % 4 {
+                0 | 2 if !switches.is_empty() => {
+                    let switch = switches[step as usize / 2 % switches.len()];
+                    let answer = text.say(&format!("dispatch {switch}\r\n"), &[]);
+                    assert!(answer.starts_with("OK"), "{switch}: {answer}");
+                }
+                1 => {
+                    let before = stored();
+                    text.say("flush_all\r\n", &["OK"]);
+                    for (told, before) in self.keys.iter().zip(before) {
+                        told.gone(before);
+                    }
+                }
+                3 if step == 3 => drop(text.say("flush_all 1\r\n", &["OK"])),
+                _ => {
+                    let mut watcher = Text::connect(self.server);
+                    watcher.say("watch mutations\r\n", &["OK"]);
+                    std::thread::sleep(Duration::from_millis(20));
+                    let _ = watcher.reader.get_mut().set_read_timeout(None);
+                    let _ = watcher.stream.shutdown(std::net::Shutdown::Write);
+                    let _ = watcher.reader.read(&mut [0; 16]);
+                }
+            }
+        }
+    }
+}
+
+/// The value in a reply.
+fn value_of(kind: u64, name: &str, reply: &[u8]) -> Option<Vec<u8>> {
+    if kind == 2 {
+        let status = u16::from_be_bytes([reply[6], reply[7]]);
+        return (status == 0).then(|| reply[28..].to_vec());
+    }
+    if reply == b"END\r\n" {
+        return None;
+    }
+    let text = str::from_utf8(reply).unwrap();
+    let (line, rest) = text.split_once("\r\n").unwrap();
+    let words: Vec<&str> = line.split(' ').collect();
+    assert_eq!(words[..3], ["VALUE", name, "0"], "{text}");
+    let value = rest.strip_suffix("\r\nEND\r\n").unwrap();
+    assert_eq!(words[3], value.len().to_string(), "{text}");
+    assert!(
+        value
+            .bytes()
+            .all(|byte| byte == b':' || byte == b'x' || byte.is_ascii_digit())
+    );
+    Some(value.into())
+}
+
+/// Returns how many slots lost their item without a request.
+fn hammer(arguments: &[&str], switches: &[&str]) -> u64 {
+    let seed = match std::env::var("GLIMMER_SEED") {
+        Ok(seed) => seed.parse().unwrap(),
+        Err(_) => std::process::id() as u64 + 1,
+    };
+    println!("GLIMMER_SEED={seed} {arguments:?}");
+    let server = Server::start(arguments);
+    let rig = &Rig {
+        server: &server,
+        keys: Default::default(),
+        reads: AtomicU64::new(0),
+        is_over: AtomicBool::new(false),
+    };
+    std::thread::scope(|scope| {
+        for part in 0..2 {
+            scope.spawn(move || rig.guarded(|| rig.change(part as usize, seed ^ part << 20)));
+            scope.spawn(move || rig.guarded(|| rig.read_udp(seed ^ (part + 2) << 20)));
+        }
+        scope.spawn(|| rig.guarded(|| rig.read_tcp(seed ^ 4 << 20)));
+        scope.spawn(|| rig.guarded(|| rig.crowd()));
+        scope.spawn(|| rig.guarded(|| rig.disturb(switches)));
+    });
+    let [hits, refreshes, retracts] =
+        ["hits", "refreshes", "retracts"].map(|name| server.figure("stats accelerator", name));
+    println!("{hits} hits, {retracts} retracts, {refreshes} refreshes");
+    assert!(hits > READS / 20, "only {hits} hits");
+    assert!(refreshes > 0 && retracts > refreshes / 2);
+    server.figure("stats accelerator", "evicted")
+}
+
+const SWITCHES: &[&str] = &["erew", "crew", "crcw", "keyhash", "owner"];
+
+#[test]
+fn nobody_reads_what_is_outdated_in_cache_mode() {
+    for access in ["erew", "crew", "crcw"] {
+        hammer(&["--access", access], &[]);
+    }
+    // Also items that are read are evicted.
+    let evicted = hammer(&["--evict", "fifo"], &[]);
+    assert!(evicted > 0, "nothing was evicted");
+}
+
+#[test]
+fn nobody_reads_what_is_outdated_in_store_mode() {
+    for access in ["erew", "crew", "crcw"] {
+        hammer(&["--mode", "store", "--access", access], &[]);
+    }
+}
+
+#[test]
+fn nobody_reads_what_is_outdated_in_memc3() {
+    for access in ["erew", "crew", "crcw"] {
+        hammer(&["--table", "memc3", "--access", access], &[]);
+    }
+}
+
+#[test]
+fn nobody_reads_what_is_outdated_while_access_modes_change() {
+    for table in [&[][..], &["--mode", "store"], &["--table", "memc3"]] {
+        hammer(table, SWITCHES);
+    }
+}

@@ -1,0 +1,64 @@
+//! The hottest keys of the server, by reads that are sampled. It needs no accelerator: every
+//! operator can use them.
+
+use glimmer_base::limits::{HOT_KEYS_MAX, POPULAR_SAMPLE_EVERY};
+use glimmer_base::sync::{Mutex, lock};
+use glimmer_base::{Keyhash, Moment};
+use glimmer_engine::{Done, Job};
+use glimmer_hotset::{HotKey, Popularity, SampledRead, Sampler};
+use glimmer_proto::Verb;
+use glimmer_proto::outcome::OutcomeKind;
+
+/// What all workers know of hot keys.
+#[derive(Debug)]
+pub(crate) struct Popular(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    popularity: Popularity,
+    sampler: Sampler,
+}
+
+impl Popular {
+    pub fn new(now: Moment) -> Popular {
+        Popular(Mutex::new(State {
+            popularity: Popularity::new(HOT_KEYS_MAX, POPULAR_SAMPLE_EVERY, now.ms),
+            sampler: Sampler::new(POPULAR_SAMPLE_EVERY, 1),
+        }))
+    }
+
+    /// The hottest keys.
+    pub fn hot_keys(&self, now_ms: u64) -> Vec<HotKey> {
+        lock(&self.0).popularity.hot_keys(HOT_KEYS_MAX, now_ms)
+    }
+
+    /// Takes a request that was sampled. Returns how many requests further the next one is.
+    pub fn take(&self, now: Moment, job: &Job<'_>, done: &Done) -> u32 {
+        let mut state = lock(&self.0);
+        let is_read = matches!(job.request.verb, Verb::Get) && !job.request.has_base64_key();
+        if is_read && done.kind == Some(OutcomeKind::Value) {
+            let read = SampledRead {
+                keyhash: job.keyhash,
+                key: job.request.key,
+                value_bytes: done.read_bytes as usize,
+            };
+            state.popularity.read(&read, now.ms);
+        }
+        state.sampler.distance()
+    }
+
+    /// The accelerator has answered this many reads of a key.
+    pub fn credit(&self, keyhash: Keyhash, key: &[u8], value_bytes: usize, hits: u64, now: Moment) {
+        let popularity = &mut lock(&self.0).popularity;
+        if hits >= u64::from(POPULAR_SAMPLE_EVERY) && !key.is_empty() {
+            // The store may never have seen a read of it.
+            let read = SampledRead {
+                keyhash,
+                key,
+                value_bytes,
+            };
+            popularity.read(&read, now.ms);
+        }
+        popularity.credit(keyhash, hits, now.ms);
+    }
+}

@@ -1,0 +1,75 @@
+//! `stats accelerator` and `stats hotkeys`, additions to memcached's statistics. Like `stats
+//! workers`, they count since the start and not since the last reset.
+
+use super::ServerAdmin;
+use super::lines::Lines;
+use glimmer_base::Moment;
+use glimmer_node::HotKey;
+
+pub(super) fn write_accelerator(admin: &ServerAdmin, now: Moment, lines: &mut Lines<'_>) {
+    lines.put("body", admin.config.accelerate);
+    let Some(accelerator) = admin.accelerator() else {
+        return;
+    };
+    let figures = accelerator.figures(now.ms);
+    lines.put("interface", "none");
+    lines.put("slots", figures.slots);
+    lines.put("live", figures.live);
+    lines.put("hits", figures.hits);
+    for event in &figures.events {
+        lines.put(event.name, event.count);
+    }
+    for (name, count) in [
+        ("offers_taken", figures.offers_taken),
+        ("offers_refused", figures.offers_refused),
+        ("retracts", figures.retracts),
+        ("refreshes", figures.refreshes),
+        ("evicted", figures.evicted),
+        ("quarantined", figures.quarantined as u64),
+        ("quarantines", figures.quarantines),
+        ("credited", figures.credited),
+    ] {
+        lines.put(name, count);
+    }
+    let reasons = match figures.paused.is_empty() {
+        true => "no".to_owned(),
+        false => figures.paused.join(","),
+    };
+    lines.put("paused", reasons);
+}
+
+pub(super) fn write_keys(admin: &ServerAdmin, now: Moment, lines: &mut Lines<'_>) {
+    for HotKey {
+        key,
+        value_bytes,
+        reads_per_s,
+        ..
+    } in admin.hot_keys(now)
+    {
+        let key = shown(&key);
+        lines.put(&key, format_args!("{reads_per_s:.0}/s {value_bytes} B"));
+    }
+}
+
+/// A key as `watch` and listings show it: bytes that would break the line are encoded.
+fn shown(key: &[u8]) -> String {
+    let mut shown = String::with_capacity(key.len());
+    for &byte in key {
+        match byte {
+            b'!'..=b'$' | b'&'..=b'~' => shown.push(byte.into()),
+            _ => shown.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn keys_stay_on_their_line() {
+        assert_eq!(shown(b"user:1"), "user:1");
+        assert_eq!(shown(b"a b%\r\n\xff"), "a%20b%25%0D%0A%FF");
+    }
+}
