@@ -26,7 +26,7 @@ impl Fetched for Entry {
 ///
 /// The second word is one number, so that a home stays in registers. The line is the one of the
 /// memory on which the main bucket begins. The place is that of the entry that is looked at first:
-/// one of the main bucket's, or, counted from [`BEHIND`] on, one of the bucket's behind it.
+/// one of the main bucket's, or, counted from `BEHIND` on, one of the bucket's behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Home {
     /// The shape in which this is the key's chain. The default is no index's.
