@@ -405,7 +405,14 @@ fn hammer(arguments: &[&str], switches: &[&str]) -> u64 {
     server.figure("stats accelerator", "evicted")
 }
 
-const SWITCHES: &[&str] = &["erew", "crew", "crcw", "keyhash", "owner"];
+const SWITCHES: &[&str] = &[
+    "keyhash erew",
+    "crew",
+    "size-aware crcw",
+    "stealing",
+    "handoff",
+    "owner",
+];
 
 #[test]
 fn nobody_reads_what_is_outdated_in_cache_mode() {

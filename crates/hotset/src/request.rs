@@ -188,8 +188,8 @@ impl<'a> Reply<'a> {
 }
 
 impl Reader {
-    /// Answers a request at this time of CLOCK_MONOTONIC in nanoseconds, and appends the reply. The
-    /// software model of the accelerator is this function.
+    /// Answers a request at this time of CLOCK_MONOTONIC in nanoseconds, and appends the reply, of
+    /// `bytes_max` bytes at most. The software model of the accelerator is this function.
     ///
     /// # Errors
     ///
@@ -198,10 +198,15 @@ impl Reader {
         &self,
         request: &Request<'_>,
         now_ns: u64,
+        bytes_max: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), Tally> {
         let hit = self.find(request.key, now_ns)?;
         let reply = Reply::new(request.form, hit.peek());
+        if reply.bytes() > bytes_max {
+            self.tally(Tally::TooLong);
+            return Err(Tally::TooLong);
+        }
         let start = out.len();
         out.resize(start + reply.bytes(), 0);
         reply.write(&mut out[start..]);

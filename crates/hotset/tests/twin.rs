@@ -124,7 +124,9 @@ fn every_form_has_its_reply() {
             assert_eq!(ask(&reader, is_v4, &request).unwrap(), expected);
             let mut out = b"before".to_vec();
             let parsed = glimmer_hotset::Request::parse(&request).unwrap();
-            reader.answer(&parsed, 0, &mut out).unwrap();
+            let refused = reader.answer(&parsed, 0, expected.len() - 1, &mut out);
+            assert_eq!((refused, &out[..]), (Err(Tally::TooLong), &b"before"[..]));
+            reader.answer(&parsed, 0, expected.len(), &mut out).unwrap();
             assert_eq!(out, [&b"before"[..], &expected].concat());
         }
     }
