@@ -57,7 +57,7 @@ pub struct Arguments {
     #[arg(long, value_name = "POLICY", value_delimiter = ',')]
     dispatch: Vec<String>,
     /// Protocols of this server's clients
-    #[arg(long, value_delimiter = ',', default_value = "memcached")]
+    #[arg(long, short = 'B', value_delimiter = ',', default_value = "memcached")]
     protocol: Vec<Protocol>,
     /// Servers to compare with; those that are not installed are left out
     #[arg(long, value_delimiter = ',', default_value = "memcached,redis")]
