@@ -126,7 +126,8 @@ pub fn chart(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let last = scale.height.saturating_sub(1);
     let has_middle = top >= 2 && last >= 4 && last.is_multiple_of(2);
     for (row, mark) in [(0, &marks[0]), (last / 2, &marks[1]), (last, &marks[2])] {
-        let is_middle = row == last / 2 && row != 0;
+        // In a low chart, the middle row is the first one, which has the largest mark.
+        let is_middle = std::ptr::eq(mark, &marks[1]);
         if (is_middle && !has_middle) || usize::from(scale.width) < mark.len() {
             continue;
         }

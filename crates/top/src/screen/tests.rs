@@ -215,7 +215,9 @@ fn the_memory_bar_is_as_long_as_the_share_of_the_limit() {
 fn the_chart_has_a_scale() {
     let mut view = view();
     view.history = [Some(10_000), Some(45_000), None, Some(20_000)].into();
-    let screen = shown(&view, 80, 30);
+    let low = shown(&view, 80, 24).join("\n");
+    assert!(low.contains("60k ") && !low.contains("30k "), "{low}");
+    let screen = shown(&view, 80, 40);
     let begin = screen
         .iter()
         .position(|row| row.contains("requests per second"))
