@@ -5,6 +5,7 @@
     reason = "comments of arguments are help texts, where brackets mean what may be left out"
 )]
 
+mod hot;
 mod latency;
 mod link;
 mod plain;
@@ -40,8 +41,9 @@ pub fn main() -> ExitCode {
 ///
 /// Shows requests per second by kind, the hit ratio, items and memory, evictions,
 /// connections, the load of every worker with its role and its queue (waiting now,
-/// and at most), requests by the size of their values, and the latency of a small
-/// request that this program sends now and then (`version`, which touches no item).
+/// and at most), requests by the size of their values, the hottest keys, the
+/// hot-key accelerator if the server has one, and the latency of a small request
+/// that this program sends now and then (`version`, which touches no item).
 /// It also watches memcached, as far as memcached's `stats` go.
 ///
 /// Times by size are those of a sample of the requests of the last 30 to 60 seconds,

@@ -162,8 +162,15 @@ fn report(view: &View) -> String {
         say(&format!("  < {below}"), value);
     }
     say("round trip", latency(view.latency).join(", "));
-    for (key, times) in &interval.hot {
-        say("  hot key", format!("{key} {times}"));
+    if let Some(accelerator) = &interval.accelerator {
+        say("accelerator", accelerator.body.clone());
+        for (name, fields) in accelerator.lines() {
+            say(&format!("  {name}"), fields.join(", "));
+        }
+    }
+    for hot in &interval.hot {
+        let [rate, size] = hot.cells();
+        say("  hot key", format!("{} {rate} reads/s, {size}", hot.key));
     }
     out
 }
@@ -172,6 +179,7 @@ fn report(view: &View) -> String {
 mod tests {
     use super::*;
     use crate::{
+        hot::{Acceleration, HotKey},
         sample::{Interval, Worker},
         sizes::SizeRow,
     };
@@ -233,11 +241,33 @@ mod tests {
     fn hot_keys_are_reported_only_if_the_server_does() {
         let mut view = View::default();
         assert!(!report(&view).contains("hot key"));
-        view.interval.hot = vec![("user:1".to_owned(), "4711".to_owned())];
+        view.interval.hot = vec![HotKey::parse("user:1", "4711/s 100 B").unwrap()];
         assert!(
-            report(&view).contains("hot key      user:1 4711"),
+            report(&view).contains("hot key      user:1 4.7k reads/s, 100 B"),
             "{}",
             report(&view)
         );
+    }
+
+    #[test]
+    fn the_accelerator_is_reported_only_if_there_is_one() {
+        let mut view = View::default();
+        assert!(!report(&view).contains("accelerator"));
+        view.interval.accelerator = Some(Acceleration {
+            body: "model".to_owned(),
+            share: Some(0.5),
+            slots: [7, 1024],
+            ..Acceleration::default()
+        });
+        let report = report(&view);
+        for line in [
+            "accelerator    model",
+            "  share        50.0% of reads",
+            "  paused       no",
+            "  live slots   7 of 1024",
+            "  changes      0/s retracts, 0/s refreshes",
+        ] {
+            assert!(report.lines().any(|other| other == line), "{report}");
+        }
     }
 }

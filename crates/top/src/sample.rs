@@ -8,6 +8,7 @@ use std::{
 use anyhow::Result;
 
 use super::{
+    hot::{Acceleration, HotKey},
     link::Link,
     sizes::{self, SizeRow},
 };
@@ -20,7 +21,8 @@ pub struct Sample {
     workers: BTreeMap<String, String>,
     own: BTreeMap<String, String>,
     dispatch: BTreeMap<String, String>,
-    hot: Vec<(String, String)>,
+    accelerator: BTreeMap<String, String>,
+    hot: Vec<HotKey>,
 }
 
 /// The number of requests of a kind is the sum of these statistics.
@@ -96,8 +98,10 @@ pub struct Interval {
     pub sizes: Vec<SizeRow>,
     /// Requests for values of this many bytes and more are large.
     pub large_from_bytes: Option<u64>,
-    /// The most popular keys with their counts, if the server samples them.
-    pub hot: Vec<(String, String)>,
+    /// The most popular keys, if the server samples them.
+    pub hot: Vec<HotKey>,
+    /// The hot-key accelerator, if the server has one.
+    pub accelerator: Option<Acceleration>,
 }
 
 impl Sample {
@@ -114,7 +118,12 @@ impl Sample {
             workers: ask("workers")?.into_iter().collect(),
             own: ask("glimmer")?.into_iter().collect(),
             dispatch: ask("dispatch")?.into_iter().collect(),
-            hot: ask("hotkeys")?,
+            accelerator: ask("accelerator")?.into_iter().collect(),
+            hot: {
+                let keys = ask("hotkeys")?.into_iter();
+                keys.filter_map(|(key, figures)| HotKey::parse(&key, &figures))
+                    .collect()
+            },
         })
     }
 
@@ -188,6 +197,12 @@ impl Sample {
             sizes: sizes::rows(&self.dispatch, &earlier.dispatch, passed_s, requests_per_s),
             large_from_bytes: large_from.and_then(|bytes| bytes.parse().ok()),
             hot: self.hot.clone(),
+            accelerator: Acceleration::between(
+                &self.accelerator,
+                &earlier.accelerator,
+                passed_s,
+                all.saturating_sub(all_before),
+            ),
         }
     }
 
@@ -286,6 +301,7 @@ pub mod tests {
             workers: map(workers),
             own: BTreeMap::new(),
             dispatch: BTreeMap::new(),
+            accelerator: BTreeMap::new(),
             hot: Vec::new(),
         }
     }

@@ -1,6 +1,7 @@
 //! Output on a terminal: panels that are redrawn every interval. Every field is shown completely or
 //! not at all.
 
+mod hot;
 mod panels;
 #[cfg(test)]
 mod tests;
@@ -94,7 +95,7 @@ impl Rows {
             rows
         };
         let kinds = interval.kinds.len() as u16 + 2;
-        let now = panels::NOW_LINES + 2;
+        let now = panels::now_lines(interval) + 2;
         let now = if is_wide { now.max(kinds) } else { now };
         let now = take(now, now);
         let gauges = if is_wide { 3 } else { 6 };

@@ -251,7 +251,7 @@ fn hot_keys_are_shown_when_the_server_samples_them() {
         ("stats", "STAT pid 1\r\nSTAT curr_items 3\r\nEND\r\n"),
         (
             "stats hotkeys",
-            "STAT user:1 4711\r\nSTAT user:2 99\r\nEND\r\n",
+            "STAT user:1 4711/s 100 B\r\nSTAT user:2 99/s 2048 B\r\nEND\r\n",
         ),
         ("version", "VERSION 1\r\n"),
     ];
@@ -264,7 +264,7 @@ fn hot_keys_are_shown_when_the_server_samples_them() {
         .filter(|line| line.contains("hot key"))
         .collect();
     assert!(
-        keys.len() == 2 && keys[0].ends_with("user:1 4711"),
+        keys.len() == 2 && keys[0].ends_with("user:1 4.7k reads/s, 100 B"),
         "{report}"
     );
 }

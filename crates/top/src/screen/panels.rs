@@ -9,27 +9,25 @@ use ratatui::{
     widgets::{Block, Gauge, Paragraph, RenderDirection, Row, Sparkline, Table},
 };
 
-use super::{ACCENT, HOT_MAX, WIDE_FROM};
+use super::{ACCENT, HOT_MAX, WIDE_FROM, hot};
 use crate::{
     sample::Interval,
     sizes::{SizeRow, most_telling},
-    text::{count, cut, fit, latency, percent},
+    text::{count, fit, latency, percent},
     watch::View,
 };
 
-/// Lines of [`now`].
-pub const NOW_LINES: u16 = 6;
 /// Minimum rows of [`chart`]: a frame, two tick marks, and the times below.
 pub const CHART_ROWS_MIN: u16 = 5;
 /// Width of the names in [`now`].
-const NAME_WIDTH: usize = 13;
+pub const NAME_WIDTH: usize = 13;
 
 /// Width inside a panel's frame.
-fn inner(area: Rect) -> usize {
+pub fn inner(area: Rect) -> usize {
     usize::from(area.width.saturating_sub(2))
 }
 
-fn framed(title: String, area: Rect) -> Block<'static> {
+pub fn framed(title: String, area: Rect) -> Block<'static> {
     // Two columns are the frame's corners.
     Block::bordered().title(fit(&[title], "", inner(area)))
 }
@@ -43,13 +41,18 @@ pub fn kinds(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
     frame.render_widget(Table::new(kinds, widths).block(block), area);
 }
 
+/// Lines of [`now`].
+pub fn now_lines(interval: &Interval) -> u16 {
+    6 + u16::from(interval.accelerator.is_some())
+}
+
 /// Single values, one line per subject.
 pub fn now(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let interval = &view.interval;
     let [received, sent] = interval.traffic_bytes_per_s.map(memory);
     let (evicted, total) = interval.evictions;
     let cores = interval.cores_busy;
-    let lines: [(&str, Vec<String>); NOW_LINES as usize] = [
+    let mut lines: Vec<(&str, Vec<String>)> = vec![
         ("items", vec![interval.items.to_string()]),
         (
             "evictions",
@@ -66,8 +69,16 @@ pub fn now(frame: &mut Frame<'_>, area: Rect, view: &View) {
         ),
         ("round trip", latency(view.latency)),
     ];
+    if let Some(accelerator) = &interval.accelerator {
+        let share = format!("{} of reads", percent(accelerator.share));
+        let paused = accelerator.paused.first().map(|_| "paused".to_owned());
+        lines.push((
+            "accelerator",
+            std::iter::once(share).chain(paused).collect(),
+        ));
+    }
     let width = inner(area);
-    let lines = lines.map(|(name, fields)| {
+    let lines = lines.into_iter().map(|(name, fields)| {
         let fields = fit(&fields, ", ", width.saturating_sub(NAME_WIDTH));
         match fields.is_empty() {
             true => Line::default(),
@@ -75,7 +86,7 @@ pub fn now(frame: &mut Frame<'_>, area: Rect, view: &View) {
         }
     });
     let block = framed("now".to_owned(), area);
-    frame.render_widget(Paragraph::new(lines.to_vec()).block(block), area);
+    frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()).block(block), area);
 }
 
 /// The next number of the form 1, 2, 4, 6 or 8 times a power of ten.
@@ -200,11 +211,14 @@ type Lower = (u16, Draw);
 
 /// The tables that have something to show, the more important ones first.
 fn tables(interval: &Interval) -> Vec<Lower> {
-    let hot = interval.hot.len().min(HOT_MAX);
-    let tables: [(usize, usize, Draw); 3] = [
+    let keys = interval.hot.len().min(HOT_MAX);
+    let accelerator = interval.accelerator.as_ref();
+    let accelerator = accelerator.map_or(0, |it| it.lines().len());
+    let tables: [(usize, usize, Draw); 4] = [
         (interval.workers.len(), 3, workers),
         (interval.sizes.len(), 3, sizes),
-        (hot, 2, self::hot),
+        (accelerator, 2, hot::accelerator),
+        (keys, 3, hot::keys),
     ];
     let used = tables.into_iter().filter(|(rows, ..)| *rows > 0);
     used.map(|(rows, around, draw)| ((rows + around) as u16, draw))
@@ -220,7 +234,7 @@ pub fn lower_rows(interval: &Interval, is_wide: bool) -> u16 {
     }
 }
 
-/// Workers, sizes and the hottest keys. In a wide terminal the first of them is beside the others.
+/// Workers, sizes, the accelerator and the hottest keys. In a wide terminal the first of them is beside the others.
 pub fn lower(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
     let tables = tables(interval);
     let is_wide = area.width >= WIDE_FROM && tables.len() > 1;
@@ -340,19 +354,6 @@ fn workers(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
         .header(head)
         .block(framed(title("workers", shown, all), area));
     frame.render_widget(table, area);
-}
-
-fn hot(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
-    const TIMES_WIDTH: u16 = 12;
-    let width = inner(area).saturating_sub(usize::from(TIMES_WIDTH) + 1);
-    let keys = interval.hot.iter().take(HOT_MAX);
-    let keys = keys.map(|(key, times)| {
-        let times = fit(std::slice::from_ref(times), "", usize::from(TIMES_WIDTH));
-        Row::new([cut(key, width), times])
-    });
-    let table = Table::new(keys, [Constraint::Fill(1), Constraint::Length(TIMES_WIDTH)]);
-    let block = framed("hottest keys".to_owned(), area);
-    frame.render_widget(table.block(block), area);
 }
 
 #[cfg(test)]

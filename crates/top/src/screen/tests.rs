@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{
+    hot::{Acceleration, HotKey},
     latency::Latency,
     sample::{Interval, Memory, Worker},
     sizes::SizeRow,
@@ -69,7 +70,20 @@ fn view() -> View {
                 size(1 << 20, 0.002, 4321.0),
             ],
             large_from_bytes: Some(2048),
-            hot: vec![("user:1234567890:profile".to_owned(), "4711".to_owned())],
+            hot: vec![HotKey {
+                key: "user:1234567890:profile".to_owned(),
+                reads_per_s: 471_100.0,
+                value_bytes: 1_047_000,
+            }],
+            accelerator: Some(Acceleration {
+                body: "model".to_owned(),
+                share: Some(0.4567),
+                hits_per_s: [("get", 312_000.0), ("gets", 15.0), ("binary", 7800.0)],
+                slots: [65_001, 65_536],
+                retracts_per_s: 3456.0,
+                refreshes_per_s: 3344.0,
+                paused: vec!["watched".to_owned(), "clock_moved".to_owned()],
+            }),
         },
         interval_s: 1.0,
         history: (0..300).map(|at| Some(at * 300)).collect(),
@@ -170,7 +184,16 @@ fn a_wide_terminal_shows_every_field() {
         "values below requests/s p99      share  p50",
         "128 B        107k       91 µs    97.3%  9.1 µs",
         "1.0 MiB      220        4321 µs  0.2%   432 µs",
+        "accelerator  45.7% of reads, paused",
+        "accelerator: model",
+        "share        45.7% of reads",
+        "hits         312k/s get, 15/s gets, 7.8k/s binary",
+        "paused       watched, clock_moved",
+        "live slots   65001 of 65536",
+        "changes      3.5k/s retracts, 3.3k/s refreshes",
+        "reads/s value",
         "user:1234567890:profile",
+        "471k    1022 KiB",
     ] {
         assert!(screen.contains(text), "{text} is not on\n{screen}");
     }
@@ -288,9 +311,33 @@ fn panels_without_figures_are_not_there() {
     view.interval.sizes.clear();
     let screen = shown(&view, 80, 30).join("\n");
     assert!(!screen.contains("sizes"), "{screen}");
+    assert!(screen.contains("accelerator"), "{screen}");
+    view.interval.accelerator = None;
+    let screen = shown(&view, 80, 30).join("\n");
+    assert!(!screen.contains("accelerator"), "{screen}");
     view.interval.hot.clear();
     let screen = shown(&view, 80, 30).join("\n");
     assert!(!screen.contains("hottest keys"), "{screen}");
+}
+
+#[test]
+fn rates_and_sizes_of_hot_keys_are_whole_at_every_width() {
+    let mut view = view();
+    view.interval.workers.clear();
+    view.interval.sizes.clear();
+    for width in 30..=200 {
+        let screen = shown(&view, width, 50).join("\n");
+        for text in [
+            "471k    1022 KiB",
+            "45.7% of reads",
+            "312k/s get",
+            "65001 of 65536",
+            "3.5k/s retracts",
+            "watched",
+        ] {
+            assert!(screen.contains(text), "{text} at {width}:\n{screen}");
+        }
+    }
 }
 
 #[test]
