@@ -97,6 +97,11 @@ impl Controller {
         }
     }
 
+    /// A key that was offered has no item, or one that fits into no slot.
+    pub fn refused(&self, offer: &Offer, now_ms: u64) {
+        lock(&self.state).policy.refused(offer.keyhash, now_ms);
+    }
+
     /// Brings an item in. See [`Guard::fill`].
     pub fn fill(&self, offer: &Offer, epoch: Epoch, item: &HotItem<'_>) -> Filled {
         let mut state = lock(&self.state);

@@ -26,6 +26,9 @@ pub trait Policy: Debug + Send {
     /// The weight of the key in a slot, to be compared with that of a [`Decision::Offer`].
     fn standing(&self, incumbent: &Incumbent) -> u32;
 
+    /// A key was offered that has no item, or one that fits into no slot.
+    fn refused(&mut self, keyhash: Keyhash, now_ms: u64);
+
     /// A key has come into a slot that it did not have.
     fn filled(&mut self, incumbent: &Incumbent);
 

@@ -101,6 +101,25 @@ fn a_key_that_is_changed_without_hits_is_quarantined() {
 }
 
 #[test]
+fn a_key_without_an_item_that_fits_is_not_offered_for_a_while() {
+    let (controller, _) = controller(Counting::new(256, 0));
+    let mut now_ms = 1000;
+    for length_ms in [250, 500, 1000] {
+        // Two workers may have sampled it at the same time. That does not count twice.
+        let offers = sample(&controller, &[b"a", b"a"], now_ms);
+        assert_eq!(offers.len(), 2);
+        for offer in &offers {
+            controller.refused(offer, now_ms);
+        }
+        assert_eq!(controller.quarantined(now_ms), 1);
+        assert_eq!(sample(&controller, &[b"a"], now_ms + length_ms - 1), []);
+        assert_eq!(sample(&controller, &[b"b"], now_ms).len(), 1);
+        now_ms += length_ms;
+    }
+    bring_in(&controller, &sample(&controller, &[b"a"], now_ms));
+}
+
+#[test]
 fn an_item_that_is_gone_leaves_its_slot_dead() {
     let (controller, reader) = controller(Counting::new(256, 0));
     let offers = sample(&controller, &[b"a"], 0);

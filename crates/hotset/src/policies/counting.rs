@@ -73,6 +73,13 @@ impl Policy for Counting {
         self.popularity.count(incumbent.keyhash)
     }
 
+    fn refused(&mut self, keyhash: Keyhash, now_ms: u64) {
+        // Several offers of a key may be under way. They are one reason to keep it out.
+        if !self.quarantine.has(keyhash, now_ms) {
+            self.quarantine.begin(keyhash, now_ms);
+        }
+    }
+
     fn filled(&mut self, incumbent: &Incumbent) {
         self.purses[incumbent.slot] = Purse::new(incumbent.hits);
     }

@@ -85,6 +85,8 @@ impl Policy for Paper {
         incumbent.hits.min(COUNT_MAX.into()) as u32
     }
 
+    fn refused(&mut self, _keyhash: Keyhash, _now_ms: u64) {}
+
     fn filled(&mut self, _incumbent: &Incumbent) {}
 
     fn changed(&mut self, _incumbent: &Incumbent, _now_ms: u64) -> AfterChange {

@@ -225,10 +225,14 @@ impl Accelerator {
 
     /// Brings an item in. The gate of its partition is held, and the epoch is from before the
     /// number of due flushes was loaded.
-    pub(crate) fn fill(&self, offer: &Offer, epoch: u64, item: Option<&Item<'_>>) {
+    pub(crate) fn fill(&self, offer: &Offer, epoch: u64, item: Option<&Item<'_>>, now: Moment) {
         let is_live = with_hot(&offer.key, item, |item| {
-            let filled = item.map(|item| self.controller.fill(offer, Epoch::from_raw(epoch), item));
-            matches!(filled, Some(Filled::Live(_)))
+            let Some(item) = item else {
+                self.controller.refused(offer, now.ms);
+                return false;
+            };
+            let filled = self.controller.fill(offer, Epoch::from_raw(epoch), item);
+            matches!(filled, Filled::Live(_))
         });
         let count = match is_live {
             true => &self.counts.offers_taken,

@@ -51,7 +51,7 @@ impl Tender {
     pub fn bring_in(&mut self, now: Moment, engine: &mut dyn Engine, shared: &Shared) {
         for offer in self.offers.drain(..) {
             let fill = &mut |epoch, item: Option<glimmer_engine::Item<'_>>| {
-                self.accelerator.fill(&offer, epoch, item.as_ref());
+                self.accelerator.fill(&offer, epoch, item.as_ref(), now);
             };
             if !engine.look(now, offer.keyhash, &offer.key, fill) {
                 let owner = engine.layout().map.owner(offer.keyhash);
