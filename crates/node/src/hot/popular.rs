@@ -35,14 +35,17 @@ impl Popular {
     /// Takes a request that was sampled. Returns how many requests further the next one is.
     pub fn take(&self, now: Moment, job: &Job<'_>, done: &Done) -> u32 {
         let mut state = lock(&self.0);
-        let is_read = matches!(job.request.verb, Verb::Get) && !job.request.has_base64_key();
+        let is_read = matches!(job.request.verb, Verb::Get);
         if is_read && done.kind == Some(OutcomeKind::Value) {
-            let read = SampledRead {
-                keyhash: job.keyhash,
-                key: job.request.key,
-                value_bytes: done.read_bytes as usize,
-            };
-            state.popularity.read(&read, now.ms);
+            // A key that came in base64 is the same key as one that did not.
+            job.request.with_key(|key| {
+                let read = SampledRead {
+                    keyhash: job.keyhash,
+                    key,
+                    value_bytes: done.read_bytes as usize,
+                };
+                state.popularity.read(&read, now.ms);
+            });
         }
         state.sampler.distance()
     }
