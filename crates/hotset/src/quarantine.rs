@@ -1,6 +1,6 @@
-//! Which keys are changed so often that the accelerator is better without them, or have no item that
-//! it could take. Without a quarantine, a hot key of the second kind would be looked up for every
-//! sampled read.
+//! Which keys are changed so often that the accelerator is better without them, or have no item
+//! that it could take. Without a quarantine, a hot key of the second kind would be looked up for
+//! every sampled read.
 //!
 //! Each change of an item costs a refill of its slot, and each hit saves a request. A key has a
 //! purse of reads: hits fill it, every change takes [`READS_PER_CHANGE`] out of it. A key that

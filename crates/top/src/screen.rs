@@ -3,6 +3,7 @@
 
 mod hot;
 mod panels;
+mod parts;
 #[cfg(test)]
 mod tests;
 

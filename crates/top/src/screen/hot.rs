@@ -9,7 +9,7 @@ use ratatui::{
 };
 
 use super::HOT_MAX;
-use super::panels::{NAME_WIDTH, framed, inner};
+use super::parts::{NAME_WIDTH, framed, inner};
 use crate::{sample::Interval, text::cut, text::fit};
 
 /// The hottest keys with their rates and sizes.

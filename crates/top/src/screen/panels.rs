@@ -6,9 +6,10 @@ use ratatui::{
     layout::{Constraint, Layout, Rect},
     style::{Style, Stylize},
     text::Line,
-    widgets::{Block, Gauge, Paragraph, RenderDirection, Row, Sparkline, Table},
+    widgets::{Gauge, Paragraph, RenderDirection, Row, Sparkline, Table},
 };
 
+use super::parts::{NAME_WIDTH, framed, inner};
 use super::{ACCENT, HOT_MAX, WIDE_FROM, hot};
 use crate::{
     sample::Interval,
@@ -19,19 +20,6 @@ use crate::{
 
 /// Minimum rows of [`chart`]: a frame, two tick marks, and the times below.
 pub const CHART_ROWS_MIN: u16 = 5;
-/// Width of the names in [`now`].
-pub const NAME_WIDTH: usize = 13;
-
-/// Width inside a panel's frame.
-pub fn inner(area: Rect) -> usize {
-    usize::from(area.width.saturating_sub(2))
-}
-
-pub fn framed(title: String, area: Rect) -> Block<'static> {
-    // Two columns are the frame's corners.
-    Block::bordered().title(fit(&[title], "", inner(area)))
-}
-
 /// Requests per second by kind.
 pub fn kinds(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
     let kinds = interval.kinds.iter();
@@ -234,7 +222,8 @@ pub fn lower_rows(interval: &Interval, is_wide: bool) -> u16 {
     }
 }
 
-/// Workers, sizes, the accelerator and the hottest keys. In a wide terminal the first of them is beside the others.
+/// Workers, sizes, the accelerator and the hottest keys. In a wide terminal the
+/// first of them is beside the others.
 pub fn lower(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
     let tables = tables(interval);
     let is_wide = area.width >= WIDE_FROM && tables.len() > 1;
