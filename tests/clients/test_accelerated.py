@@ -5,6 +5,7 @@ import struct
 
 import pytest
 from conftest import MODES
+from test_process import comes_to_rest, start_badly
 from test_udp import Udp, served_over_udp
 from test_watch import Watcher
 
@@ -81,3 +82,27 @@ def test_nothing_is_answered_while_somebody_watches(server):
         for _ in range(50):
             udp.ask(b"get seen\r\n")
         assert accelerator(server)["hits"] == hits
+
+
+def test_it_idles_at_no_cost(server):
+    with server.wire() as wire, Udp(server.udp_port) as udp:
+        wire.exchange(b"set idle 0 1 1\r\n1\r\n", b"STORED\r\n")
+        for _ in range(100):
+            udp.ask(b"get idle\r\n")
+        assert int(accelerator(server)["hits"]) > 0
+    comes_to_rest(server)
+
+
+@pytest.mark.parametrize(
+    "flags, reason",
+    [
+        (["-p", "0"], "--accelerate model answers memcached's UDP protocol: give its port with -U"),
+        (
+            ["-U", "11211", "--accelerate-slots", "255"],
+            "--accelerate-slots 255 is out of range: 256 to 65536",
+        ),
+    ],
+)
+def test_it_does_not_start_half_configured(ours, flags, reason):
+    code, lines = start_badly("--accelerate", "model", *flags)
+    assert code != 0 and len(lines) == 1 and lines[0].endswith(reason), lines

@@ -253,8 +253,9 @@ def test_it_starts_small(ours):
         assert resident_mib(server) < 32
 
 
-def test_it_idles_at_no_cost(server, ours):
-    """A server without requests comes to rest: no thread of it wakes up for a second."""
+def comes_to_rest(server):
+    """Requires that no thread of the server wakes up for a second, once it has done what earlier
+    clients left to do, such as the closing of their connections."""
 
     def wake_ups():
         statuses = (path.read_text() for path in Path(f"/proc/{server.pid}/task").glob("*/status"))
@@ -265,11 +266,14 @@ def test_it_idles_at_no_cost(server, ours):
         time.sleep(1)
         return wake_ups() - before
 
-    # What earlier clients left to do, such as the closing of their connections, comes first.
     counts = []
     while not counts or (counts[-1] and len(counts) < 10):
         counts.append(woke_within_a_second())
     assert counts[-1] == 0, f"wake-ups in each second: {counts}"
+
+
+def test_it_idles_at_no_cost(server, ours):
+    comes_to_rest(server)
 
 
 def test_it_says_that_it_is_ready(ours):

@@ -487,6 +487,19 @@ mod tests {
     }
 
     #[test]
+    fn an_accelerator_needs_udp_and_nothing_else() {
+        for slots in [limits::HOT_SLOTS_MIN, limits::HOT_SLOTS_MAX] {
+            let accelerated = Config {
+                udp: vec![SocketAddr::from(([127, 0, 0, 1], 11211))],
+                accelerate: Accelerate::Model,
+                accelerate_slots: slots,
+                ..config()
+            };
+            assert_eq!(accelerated.check(), Ok(()), "{slots} slots");
+        }
+    }
+
+    #[test]
     fn each_bound_is_checked() {
         type Change = fn(&mut Config);
         let changes: &[(Change, &str)] = &[
@@ -515,6 +528,18 @@ mod tests {
                     config.access = AccessMode::Crew;
                 },
                 "--access crcw",
+            ),
+            (
+                |config| config.accelerate = Accelerate::Model,
+                "give its port with -U",
+            ),
+            (
+                |config| config.accelerate_slots = limits::HOT_SLOTS_MIN - 1,
+                "--accelerate-slots 255 is out of range: 256 to 65536",
+            ),
+            (
+                |config| config.accelerate_slots = limits::HOT_SLOTS_MAX + 1,
+                "--accelerate-slots 65537",
             ),
             (|config| config.lru_threshold = -0.1, "--lru-threshold -0.1"),
             (

@@ -487,6 +487,44 @@ mod tests {
     }
 
     #[test]
+    fn an_accelerator_takes_its_memory_from_the_store() {
+        for &access in AccessMode::ALL {
+            let without = needs(64, 2, access);
+            let with = Needs {
+                accelerator_bytes: 4 * MIB,
+                ..without
+            };
+            let plans = [without, with].map(|needs| MemoryPlan::make(needs).unwrap());
+            let [before, after] = plans.map(|plan| plan.partitions * plan.partition_bytes());
+            let rounding = PAGE_BYTES * plans[0].partitions.max(plans[1].partitions);
+            assert!(
+                (before - after).abs_diff(4 * MIB) <= rounding,
+                "{access}: {plans:?}"
+            );
+            assert_eq!(plans[1].accelerator_bytes, 4 * MIB);
+            assert_eq!(
+                plans[0].buffer_bytes_per_worker,
+                plans[1].buffer_bytes_per_worker
+            );
+        }
+    }
+
+    #[test]
+    fn too_little_memory_for_an_accelerator_is_refused() {
+        let needs = Needs {
+            accelerator_bytes: 8 * MIB,
+            ..needs(8, 1, AccessMode::Crcw)
+        };
+        let needed_mib = needed_mib(MemoryPlan::make(needs).unwrap_err());
+        assert!(needed_mib > 8);
+        let enough = Needs {
+            memory_bytes: needed_mib * MIB,
+            ..needs
+        };
+        assert!(MemoryPlan::make(enough).is_ok());
+    }
+
+    #[test]
     fn two_mebibytes_are_enough_with_a_lower_item_limit() {
         for &access in AccessMode::ALL {
             let plan = MemoryPlan::make(needs(2, 4, access)).unwrap();
@@ -559,18 +597,21 @@ mod tests {
             item_limits,
             1usize..2000,
             prop::option::of(0usize..2048),
+            prop::sample::select(vec![0, 2 * MIB, 160 * MIB]),
         )
             .prop_map(
-                |(mib, workers, access, mode, item_bytes_max, hint, buffers)| Needs {
-                    buffer_bytes: buffers.map(|mib| mib * MIB),
-                    memory_bytes: mib * MIB,
-                    workers,
-                    mode,
-                    table: TableKind::Mica,
-                    access,
-                    item_bytes_max,
-                    item_bytes_hint: hint.min(item_bytes_max),
-                    accelerator_bytes: 0,
+                |(mib, workers, access, mode, item_bytes_max, hint, buffers, accelerator_bytes)| {
+                    Needs {
+                        buffer_bytes: buffers.map(|mib| mib * MIB),
+                        memory_bytes: mib * MIB,
+                        workers,
+                        mode,
+                        table: TableKind::Mica,
+                        access,
+                        item_bytes_max,
+                        item_bytes_hint: hint.min(item_bytes_max),
+                        accelerator_bytes,
+                    }
                 },
             )
     }

@@ -43,6 +43,7 @@ fn main() -> ExitCode {
     let limit = Duration::from_secs_f64(seconds);
     let (mut seeds, mut steps, mut calls, mut undecided) = (0u64, 0u64, 0usize, 0usize);
     let (mut evicting, mut unanswered, mut unstored) = (0, 0, 0);
+    let mut hits = 0;
     while begun.elapsed() < limit {
         let scenario = Scenario::from_seed(first.wrapping_add(seeds));
         let report = run(&scenario);
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         calls += report.calls.len();
         undecided += report.undecided;
         evicting += usize::from(report.evicted > 0);
+        hits += report.hits;
         let answered = |answer| {
             report
                 .calls
@@ -78,7 +80,7 @@ fn main() -> ExitCode {
     );
     println!(
         "sim: {evicting} seeds evicted items, {unstored} stores found no memory, \
-         {unanswered} answers were lost"
+         {unanswered} answers were lost, the accelerator answered {hits} reads"
     );
     ExitCode::SUCCESS
 }

@@ -3,12 +3,14 @@
 use crate::clock::SimClock;
 use crate::scenario::{Scenario, ServerPlan};
 use glimmer_base::Moment;
-use glimmer_base::limits::ITEM_BYTES_MIN;
+use glimmer_base::limits::{HOT_SLOTS_MIN, ITEM_BYTES_MIN};
 use glimmer_node::{AdminHandler, Devices};
 use glimmer_proto::Accepts;
 use glimmer_proto::text::Shutdown;
 use glimmer_server::memory_plan::Needs;
-use glimmer_server::{Config, Direction, DrivenServer, HugepagePolicy, MemoryPlan, ServeError};
+use glimmer_server::{
+    Accelerate, Config, Direction, DrivenServer, HugepagePolicy, MemoryPlan, ServeError,
+};
 use glimmer_transport::packet::{PacketDevice, Switch};
 use glimmer_transport::stream::LocalListener;
 use rand::rngs::SmallRng;
@@ -118,6 +120,12 @@ fn configure(plan: ServerPlan) -> Config {
         hugepages: HugepagePolicy::Off,
         ..Config::default()
     };
+    if plan.is_accelerated {
+        config.accelerate = Accelerate::Model;
+        config.accelerate_slots = HOT_SLOTS_MIN;
+        // Devices stand for this port.
+        config.udp = vec![memcached_address(0)];
+    }
     while MemoryPlan::make(Needs::of(&config)).is_err() {
         config.memory_bytes += 1 << 20;
     }

@@ -121,6 +121,7 @@ mod tests {
             calls: Vec::new(),
             undecided: 0,
             evicted: 0,
+            hits: 0,
         }
     }
 

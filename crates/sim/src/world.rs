@@ -57,6 +57,8 @@ pub struct Report {
     pub undecided: usize,
     /// Items that were evicted.
     pub evicted: u64,
+    /// Reads that the accelerator answered.
+    pub hits: u64,
 }
 
 /// What went wrong.
@@ -406,6 +408,8 @@ impl World<'_> {
         let mut undecided = 0;
         let tables = self.served.server.tables.iter();
         let evicted: u64 = (tables.map(|figures| figures.table().store.evictions)).sum();
+        let accelerator = self.served.server.node.figures().accelerator();
+        let hits = accelerator.map_or(0, |one| one.figures(self.clock.shared().now().ms).hits);
         let mut failure = result.err().map(|what| Failure { what, key: None });
         if failure.is_none() {
             let rules = Rules {
@@ -434,6 +438,7 @@ impl World<'_> {
             calls,
             undecided,
             evicted,
+            hits,
         }
     }
 }

@@ -6,10 +6,15 @@ use glimmer_transport::packet::Faults;
 use glimmer_transport::stream::StreamFaults;
 use rand::Rng;
 use rand::rngs::SmallRng;
-use rand::seq::IndexedRandom;
+use rand::seq::{IndexedMutRandom, IndexedRandom};
 
 /// Operations of each client while nothing fails, at most.
 const CALM_OPERATIONS_MAX: usize = 6;
+/// Reads of a client of hot keys. One read of eight brings its key into a slot.
+const HOT_READS: usize = 60;
+/// What the longest pause between two of them is at least, in microseconds. Reads without a pause
+/// would share datagrams, and the accelerator answers only those that are alone.
+const HOT_PAUSE_US_MIN: u64 = 100;
 /// How far a client that waits for an expiry time misses it, in microseconds.
 const MISSES_BY_US: u64 = 3_000;
 
@@ -51,6 +56,40 @@ pub fn draw(
         stream,
         packets: packets(rng, protocol, tastes),
         read_pause_us: if reads_slowly { 100_000 } else { 0 },
+    }
+}
+
+/// Draws a client that reads few keys often, so that they come into the accelerator's slots.
+pub fn hot_reader(rng: &mut SmallRng, tastes: &Tastes) -> ClientPlan {
+    let protocols = [Protocol::TextDatagrams, Protocol::BinaryDatagrams];
+    let protocol = *protocols.choose(rng).expect("not empty");
+    let pause_us = (tastes.pause_us / 4).max(HOT_PAUSE_US_MIN);
+    let mut read = |count| {
+        let reads = (0..count).map(|_| {
+            let read = Operation::Get(vec![tastes.hot_key(rng)]);
+            (rng.random_range(1..=pause_us), read)
+        });
+        reads.collect::<Vec<_>>()
+    };
+    ClientPlan {
+        operations: read(HOT_READS),
+        calm: read(CALM_OPERATIONS_MAX),
+        protocol,
+        seed: rng.random(),
+        pipeline: *[1, 1, 4].choose(rng).expect("not empty"),
+        is_quiet: false,
+        stream: StreamFaults::default(),
+        packets: packets(rng, protocol, tastes),
+        read_pause_us: 0,
+    }
+}
+
+/// Has one of the clients flush everything, if the one that is drawn can.
+pub fn add_flush(rng: &mut SmallRng, clients: &mut [ClientPlan]) {
+    let client = clients.choose_mut(rng).expect("not empty");
+    if !matches!(client.protocol, Protocol::Native | Protocol::Watch) {
+        let at = rng.random_range(0..=client.operations.len());
+        client.operations.insert(at, (0, Operation::Flush(0)));
     }
 }
 

@@ -57,6 +57,8 @@ pub struct ServerPlan {
     pub slice_bytes: usize,
     /// Whether workers hand native requests over to one another.
     pub directs_native: bool,
+    /// Whether memcached's datagrams are answered from the slots of the hot-key accelerator.
+    pub is_accelerated: bool,
 }
 
 /// A worker that does nothing for a while.
@@ -157,6 +159,10 @@ const WATCHES: f64 = 0.15;
 const SWITCHES: f64 = 0.5;
 /// How many times it changes then, at most.
 const SWITCHES_MAX: usize = 100;
+/// How often a server has an accelerator.
+const ACCELERATES: f64 = 0.3;
+/// Clients that read hot keys then.
+const HOT_READERS: usize = 2;
 /// Operations that name one key, on average: histories stay short enough to be checked.
 const CALLS_PER_KEY: usize = 18;
 
@@ -172,7 +178,7 @@ impl Scenario {
     /// What follows from a seed.
     pub fn from_seed(seed: u64) -> Scenario {
         let mut rng = SmallRng::seed_from_u64(seed);
-        let server = server::draw(&mut rng);
+        let mut server = server::draw(&mut rng);
         let clients = rng.random_range(2..=5);
         let each = match server.memory_mib {
             TIGHT_MIB => rng.random_range(40..=90),
@@ -211,6 +217,12 @@ impl Scenario {
                 .collect(),
             false => Vec::new(),
         };
+        if rng.random_bool(ACCELERATES) {
+            server.is_accelerated = true;
+            clients::add_flush(&mut rng, &mut clients);
+            let readers = (0..HOT_READERS).map(|_| clients::hot_reader(&mut rng, &tastes));
+            clients.extend(readers);
+        }
         Scenario {
             seed,
             server,

@@ -71,6 +71,7 @@ pub fn draw(rng: &mut SmallRng) -> ServerPlan {
             _ => 30,
         },
         directs_native: rng.random_bool(0.3),
+        is_accelerated: false,
     }
 }
 

@@ -4,6 +4,9 @@ use super::{CALLS_PER_KEY, COUNTERS, FILLERS, Operation, ServerPlan, TIGHT_MIB};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
+/// Keys that are read often where there is an accelerator, besides a counter.
+const HOT_KEYS: u8 = 2;
+
 /// What the clients of a scenario have in common.
 pub struct Tastes {
     keys: u8,
@@ -70,6 +73,14 @@ impl Tastes {
 
     fn key(&self, rng: &mut SmallRng) -> u8 {
         rng.random_range(0..self.keys.max(1))
+    }
+
+    /// One of the few keys that are read often where there is an accelerator.
+    pub fn hot_key(&self, rng: &mut SmallRng) -> u8 {
+        match rng.random_bool(0.3) {
+            true => COUNTERS,
+            false => rng.random_range(0..self.keys.clamp(1, HOT_KEYS)),
+        }
     }
 
     /// What a client asks.

@@ -4,102 +4,22 @@
 //! Every store of a key has a higher number than the one before. A client that begins to read knows
 //! how low a number may be that it is told.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::process::{Child, Command, Stdio};
+mod changes;
+mod keys;
+mod server;
+
+use std::io::Read;
+use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use glimmer_client::Client;
+use keys::{KEYS, MORTAL, name, number, value_of};
+use server::{Server, Text};
 
-const PATIENCE: Duration = Duration::from_secs(20);
 /// Reads over UDP of each run.
-const READS: u64 = 12_000;
+const READS: u64 = 8_000;
 /// Reads after which a run ends, whatever it lacks.
 const READS_MAX: u64 = 20 * READS;
-/// Reads to a change.
-const READS_PER_CHANGE: u64 = 20;
-const KEYS: usize = 8;
-/// The items of this key expire, at a time that no reply tells.
-const MORTAL: usize = KEYS - 1;
-
-struct Server {
-    child: Child,
-    address: String,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Server {
-    fn start(arguments: &[&str]) -> Server {
-        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = tcp.local_addr().unwrap().port().to_string();
-        drop(tcp);
-        let child = Command::new(env!("CARGO_BIN_EXE_glimmer"))
-            .args(["serve", "-l", "127.0.0.1", "-p", &port, "-U", &port])
-            .args(["--native-port", "-1", "--accelerate", "model"])
-            .args(["--accelerate-slots", "256", "-t", "3", "-m", "12"])
-            .args(arguments)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let address = format!("127.0.0.1:{port}");
-        let server = Server { child, address };
-        let begin = Instant::now();
-        while TcpStream::connect(&server.address).is_err() {
-            assert!(begin.elapsed() < PATIENCE, "{arguments:?} does not start");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        server
-    }
-
-    fn figure(&self, command: &str, name: &str) -> u64 {
-        let mut text = Text::connect(self);
-        let answer = text.say(&format!("{command}\r\n"), &["END"]);
-        let start = format!("STAT {name} ");
-        let line = answer.lines().find_map(|line| line.strip_prefix(&start));
-        let figure = line.unwrap_or_else(|| panic!("{name} in {answer}"));
-        figure.parse().unwrap()
-    }
-}
-
-/// A connection of the text protocol.
-struct Text {
-    stream: TcpStream,
-    reader: BufReader<TcpStream>,
-}
-
-impl Text {
-    fn connect(server: &Server) -> Text {
-        let stream = TcpStream::connect(&server.address).unwrap();
-        stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let reader = BufReader::new(stream.try_clone().unwrap());
-        Text { stream, reader }
-    }
-
-    /// Sends a request, and reads up to a line that begins with one of these words, or the first
-    /// one.
-    fn say(&mut self, request: &str, ends: &[&str]) -> String {
-        self.stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        loop {
-            let start = answer.len();
-            let read = self.reader.read_line(&mut answer).unwrap();
-            assert!(read > 0, "{request} {answer}");
-            let line = &answer[start..];
-            if ends.is_empty() || ends.iter().any(|end| line.starts_with(end)) {
-                return answer;
-            }
-        }
-    }
-}
 
 /// Marsaglia's xorshift.
 struct Random(u64);
@@ -144,17 +64,6 @@ struct Rig<'s> {
     evictions: u64,
 }
 
-fn name(key: usize) -> String {
-    format!("hot:{key}")
-}
-
-/// The number of a value: the highest of its fields.
-fn number(value: &[u8]) -> u64 {
-    let fields = value.split(|&byte| byte == b':');
-    let numbers = fields.filter_map(|field| str::from_utf8(field).ok()?.parse().ok());
-    numbers.max().unwrap_or_else(|| panic!("{value:?}"))
-}
-
 impl Rig<'_> {
     /// Does some work. If that fails, all others end theirs.
     fn guarded(&self, work: impl FnOnce()) {
@@ -177,75 +86,13 @@ impl Rig<'_> {
         let (stored, least) = (told.stored.load(SeqCst), told.least.load(SeqCst));
         match read() {
             Some(Some(value)) => {
-                let number = number(&value);
+                let number = number(key, &value);
                 let key = name(key);
                 assert!(number >= least, "{key}: {number} after {least} was told of");
                 told.of(number);
             }
             Some(None) if key != MORTAL => told.gone(stored),
             Some(None) | None => {}
-        }
-    }
-
-    /// Changes keys of one residue, at a rate that the reads set.
-    fn change(&self, part: usize, seed: u64) {
-        let mut random = Random(seed);
-        let mut text = Text::connect(self.server);
-        let first = self.server.figure("stats native", "port:127.0.0.1:0");
-        let mut native = Client::connect(format!("127.0.0.1:{first}")).unwrap();
-        let mut next = [1u64; KEYS];
-        let mut due = 0;
-        while !self.is_over.load(SeqCst) {
-            if self.reads.load(SeqCst) < due {
-                std::thread::sleep(Duration::from_micros(200));
-                continue;
-            }
-            due += READS_PER_CHANGE;
-            let mut key = 2 * random.below(KEYS as u64 / 2) as usize + part;
-            if key < 2 && random.below(16) > 0 {
-                // Two keys are changed so rarely that their items are evicted.
-                key += 2;
-            }
-            let (name, told) = (name(key), &self.keys[key]);
-            let number = next[key];
-            next[key] += 1;
-            let value = format!("{number}:{}", "x".repeat(random.below(300) as usize));
-            let bytes = value.len();
-            let expiry = if key == MORTAL { 1 } else { 0 };
-            let store = |verb: &str| format!("{verb} {name} 0 {expiry} {bytes}\r\n{value}\r\n");
-            let answer = match random.below(14) {
-                0..4 => text.say(&store("set"), &[]),
-                4 => text.say(&store("add"), &[]),
-                5 => text.say(&store("replace"), &[]),
-                6 => text.say(
-                    &format!("append {name} 0 0 {}\r\n:{value}\r\n", bytes + 1),
-                    &[],
-                ),
-                7 => text.say(
-                    &format!("prepend {name} 0 0 {}\r\n{value}:\r\n", bytes + 1),
-                    &[],
-                ),
-                8 => {
-                    text.say(&format!("ms {name} {bytes} T{expiry}\r\n{value}\r\n"), &[]);
-                    "STORED\r\n".to_owned()
-                }
-                9 => match native.put(name.as_bytes(), value.as_bytes(), 0, expiry as u32) {
-                    Ok(_) => "STORED\r\n".to_owned(),
-                    Err(error) => panic!("{error}"),
-                },
-                10 => text.say(&format!("touch {name} {expiry}\r\n"), &[]),
-                11 => {
-                    text.say(&format!("gat {expiry} {name}\r\n"), &["END"]);
-                    String::new()
-                }
-                12 => text.say(&format!("md {name}\r\n"), &[]),
-                _ => text.say(&format!("delete {name}\r\n"), &[]),
-            };
-            match &*answer {
-                "STORED\r\n" => told.of(number),
-                "DELETED\r\n" | "HD\r\n" => told.gone(number),
-                _ => {}
-            }
         }
     }
 
@@ -267,7 +114,6 @@ impl Rig<'_> {
             .set_read_timeout(Some(Duration::from_secs(2)))
             .unwrap();
         let mut id = 0u16;
-        let mut reply = [0; 4096];
         while self.goes_on() {
             let key = random.below(KEYS as u64) as usize;
             let name = name(key);
@@ -286,12 +132,8 @@ impl Rig<'_> {
             }
             self.read(key, || {
                 socket.send(&request).unwrap();
-                loop {
-                    let read = socket.recv(&mut reply).ok()?;
-                    if reply[..2] == id.to_be_bytes() {
-                        return Some(value_of(kind, &name, &reply[8..read]));
-                    }
-                }
+                let reply = receive(&socket, id)?;
+                Some(value_of(kind == 2, &name, &reply))
             });
         }
         self.is_over.store(true, SeqCst);
@@ -305,7 +147,7 @@ impl Rig<'_> {
             let name = name(key);
             self.read(key, || {
                 let answer = text.say(&format!("get {name}\r\n"), &["END"]);
-                Some(value_of(0, &name, answer.as_bytes()))
+                Some(value_of(false, &name, answer.as_bytes()))
             });
             std::thread::sleep(Duration::from_micros(500));
         }
@@ -364,27 +206,19 @@ impl Rig<'_> {
     }
 }
 
-/// The value in a reply.
-fn value_of(kind: u64, name: &str, reply: &[u8]) -> Option<Vec<u8>> {
-    if kind == 2 {
-        let status = u16::from_be_bytes([reply[6], reply[7]]);
-        return (status == 0).then(|| reply[28..].to_vec());
+/// Receives all datagrams of the reply to a request, unless one is lost.
+fn receive(socket: &UdpSocket, id: u16) -> Option<Vec<u8>> {
+    let mut parts: Vec<Option<Vec<u8>>> = Vec::new();
+    let mut datagram = [0; 4096];
+    while parts.is_empty() || parts.iter().any(Option::is_none) {
+        let read = socket.recv(&mut datagram).ok()?;
+        let word = |at| u16::from_be_bytes([datagram[at], datagram[at + 1]]);
+        if word(0) == id {
+            parts.resize(word(4).into(), None);
+            parts[usize::from(word(2))] = Some(datagram[8..read].to_vec());
+        }
     }
-    if reply == b"END\r\n" {
-        return None;
-    }
-    let text = str::from_utf8(reply).unwrap();
-    let (line, rest) = text.split_once("\r\n").unwrap();
-    let words: Vec<&str> = line.split(' ').collect();
-    assert_eq!(words[..3], ["VALUE", name, "0"], "{text}");
-    let value = rest.strip_suffix("\r\nEND\r\n").unwrap();
-    assert_eq!(words[3], value.len().to_string(), "{text}");
-    assert!(
-        value
-            .bytes()
-            .all(|byte| byte == b':' || byte == b'x' || byte.is_ascii_digit())
-    );
-    Some(value.into())
+    Some(parts.into_iter().flatten().flatten().collect())
 }
 
 /// Returns how many slots lost their item without a request.
@@ -416,6 +250,9 @@ fn hammer(arguments: &[&str], switches: &[&str], evictions: u64) -> u64 {
     println!("{hits} hits, {retracts} retracts, {refreshes} refreshes");
     assert!(hits > READS / 20, "only {hits} hits");
     assert!(refreshes > 0 && retracts > refreshes / 2);
+    for verb in ["cas_hits", "incr_hits", "decr_hits"] {
+        assert!(server.figure("stats", verb) > 0, "no {verb}");
+    }
     server.figure("stats accelerator", "evicted")
 }
 
