@@ -53,15 +53,38 @@ impl Popular {
     /// The accelerator has answered this many reads of a key.
     pub fn credit(&self, keyhash: Keyhash, key: &[u8], value_bytes: usize, hits: u64, now: Moment) {
         let popularity = &mut lock(&self.0).popularity;
+        let mut left = hits;
         if hits >= u64::from(POPULAR_SAMPLE_EVERY) && !key.is_empty() {
-            // The store may never have seen a read of it.
+            // The store may never have seen a read of it. So one sample names it, and stands for as
+            // many of the hits as a sample does.
             let read = SampledRead {
                 keyhash,
                 key,
                 value_bytes,
             };
             popularity.read(&read, now.ms);
+            left -= u64::from(POPULAR_SAMPLE_EVERY);
         }
-        popularity.credit(keyhash, hits, now.ms);
+        popularity.credit(keyhash, left, now.ms);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hits_count_once() {
+        let at = |ms| Moment {
+            ms,
+            epoch_unix_ms: 0,
+        };
+        let popular = Popular::new(at(0));
+        let hits = 40 * u64::from(POPULAR_SAMPLE_EVERY);
+        popular.credit(Keyhash(7), b"hot", 5, hits, at(500));
+        let keys = popular.hot_keys(1000);
+        assert_eq!(keys.len(), 1);
+        assert_eq!((&*keys[0].key, keys[0].value_bytes), (&b"hot"[..], 5));
+        assert_eq!(keys[0].reads_per_s, hits as f64, "in one second");
     }
 }
