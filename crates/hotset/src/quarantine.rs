@@ -81,6 +81,20 @@ impl Quarantine {
         };
     }
 
+    /// Puts a key that has no item off for the shortest time, however often that happens: its item
+    /// may come back at any moment, as that of a hot key does which expires now and then.
+    pub fn put_off(&mut self, keyhash: Keyhash, now_ms: u64) {
+        let place = self.place(keyhash);
+        let last = &mut self.0[place];
+        let is_known = last.keyhash == keyhash.0;
+        let length_ms = if is_known { last.length_ms } else { 0 };
+        *last = Sentence {
+            keyhash: keyhash.0,
+            until_ms: now_ms + HOT_QUARANTINE_MS_MIN,
+            length_ms: length_ms.max(HOT_QUARANTINE_MS_MIN),
+        };
+    }
+
     /// Whether a key is in quarantine.
     pub fn has(&self, keyhash: Keyhash, now_ms: u64) -> bool {
         let sentence = &self.0[self.place(keyhash)];
@@ -101,6 +115,18 @@ impl Quarantine {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_without_an_item_is_put_off_for_the_shortest_time_each_time() {
+        let mut quarantine = Quarantine::default();
+        let (key, mut now_ms) = (Keyhash(9), 0);
+        for _ in 0..5 {
+            quarantine.put_off(key, now_ms);
+            assert!(quarantine.has(key, now_ms + HOT_QUARANTINE_MS_MIN - 1));
+            now_ms += HOT_QUARANTINE_MS_MIN;
+            assert!(!quarantine.has(key, now_ms));
+        }
+    }
 
     #[test]
     fn the_third_change_without_a_hit_is_one_too_many() {

@@ -104,7 +104,7 @@ fn a_key_that_is_changed_without_hits_is_quarantined() {
 fn a_key_without_an_item_that_fits_is_not_offered_for_a_while() {
     let (controller, _) = controller(Counting::new(256, 0));
     let mut now_ms = 1000;
-    for length_ms in [250, 500, 1000] {
+    for length_ms in [250; 3] {
         // Two workers may have sampled it at the same time. That does not count twice.
         let offers = sample(&controller, &[b"a", b"a"], now_ms);
         assert_eq!(offers.len(), 2);

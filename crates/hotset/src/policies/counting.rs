@@ -76,7 +76,7 @@ impl Policy for Counting {
     fn refused(&mut self, keyhash: Keyhash, now_ms: u64) {
         // Several offers of a key may be under way. They are one reason to keep it out.
         if !self.quarantine.has(keyhash, now_ms) {
-            self.quarantine.begin(keyhash, now_ms);
+            self.quarantine.put_off(keyhash, now_ms);
         }
     }
 
