@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
-use glimmer_client::{Client, StoreError};
+use glimmer_client::{Client, Settings, StoreError};
 
 use crate::keys::{KEYS, MORTAL, UP, counts, name, number, value};
 use crate::server::{PATIENCE, Server, Text};
@@ -74,6 +74,11 @@ impl Rig<'_> {
 impl Changer {
     fn connect(server: &Server, seed: u64) -> Changer {
         let first = server.figure("stats native", "port:127.0.0.1:0");
+        // A machine with other work may take longer than applications would wait.
+        let patient = Settings {
+            deadline_us: PATIENCE.as_micros() as u64,
+            ..Settings::default()
+        };
         let binary = TcpStream::connect(&server.address).unwrap();
         binary.set_nodelay(true).unwrap();
         binary.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -81,7 +86,7 @@ impl Changer {
             text: Text::connect(server),
             resp: Text::connect(server),
             binary,
-            native: Client::connect(format!("127.0.0.1:{first}")).unwrap(),
+            native: Client::connect_with(format!("127.0.0.1:{first}"), patient).unwrap(),
             random: Random(seed),
         }
     }
