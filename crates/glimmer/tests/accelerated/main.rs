@@ -106,10 +106,12 @@ impl Rig<'_> {
             return true;
         }
         let figure = |name| self.server.figure("stats accelerator", name);
-        let is_over = nth >= READS_MAX || self.is_over.load(SeqCst);
+        if nth >= READS_MAX || self.is_over.load(SeqCst) {
+            return false;
+        }
         // Statistics take longer than a read.
-        let is_looked_up = nth % 64 == 0;
-        !is_over && !(is_looked_up && figure("hits") > HITS && figure("evicted") >= self.evictions)
+        let has_all = || figure("hits") > HITS && figure("evicted") >= self.evictions;
+        !nth.is_multiple_of(64) || !has_all()
     }
 
     /// Reads over UDP, by text and binary requests.
