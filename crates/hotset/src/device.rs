@@ -69,7 +69,7 @@ pub trait Device: Debug {
 
     /// 2: gives a key of this weight, at most [`COUNT_MAX`], a slot: the one that it has; or else
     /// an empty one of its two, the primary one first; or else the one with the lower count, the
-    /// primary one if they are equal, if the count is below the weight. `None` if there is none. A
+    /// primary one if they are equal, if the count is below the weight; or else `None`. A
     /// key that comes in begins with its weight as its count.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! The shadow directory: keyhash → slot. It tells whoever changes an item whether the item's key is
-//! in the accelerator, and costs two loads from one cache line if it is not.
+//! The shadow directory: keyhash → slot. A writer asks it whether the key of an item is in the
+//! accelerator. That costs two loads from one cache line if it is not.
 //!
 //! A bucket is two words, and a word has two entries:
 //!
@@ -21,13 +21,13 @@
 //! The entry of a key is inserted, and its slot is filled, only by the holder of the gate of the
 //! key's partition. So a holder of that gate finds an entry that was inserted before.
 //!
-//! Anybody may take a slot away from its key, to give it to another one. He first begins a write of
-//! the slot, then removes the entry with release, then stores the new keyhash with release
-//! ([`Writing::set_owner`](crate::layout::Writing::set_owner)). A holder of the old key's gate who
+//! Any thread may take a slot away from its key, to give it to another one. It first begins a write
+//! of the slot, then removes the entry with release, then stores the new keyhash with release
+//! ([`Writing::set_owner`](crate::layout::Writing::set_owner)). A holder of the old key's gate that
 //! finds that the entry has gone, or that the slot has another keyhash, has loaded one of these
 //! with acquire. So the beginning of that write, which ended the old item's hits, happened before
-//! all that he does next. In particular it happened before he acknowledges a change of the old
-//! key's item.
+//! everything that the holder does next. In particular it happened before the holder acknowledges
+//! a change of the old key's item.
 
 use crate::layout::Slot;
 use glimmer_base::Keyhash;

@@ -1,4 +1,4 @@
-//! The one door between the accelerator and whoever changes items.
+//! The one door between the accelerator and the code that changes items.
 //!
 //! Everybody who changes an item, fills a slot or evicts holds the gate of the item's partition and
 //! goes through here. The order of a change is:

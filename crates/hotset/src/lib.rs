@@ -12,7 +12,7 @@
 //! | `lookup` | how a reader finds an item and knows that it was valid |
 //! | `request` | which requests are answered, and their replies: the software model |
 //! | `twin/` | the packet program's twin (§IV-B): frame in, frame out |
-//! | `directory` | keyhash → slot, for whoever changes items |
+//! | `directory` | keyhash → slot, for the code that changes items |
 //! | `guard` | the one door for changes, fills, evictions, flushes and pauses |
 //! | `deadline`, `pause` | until when an item is answered, and why nothing is for a while |
 //! | `policy`, `policies/` | which keys are in the accelerator (§VI-B) |

@@ -1,5 +1,5 @@
 //! Partial sums of the Internet checksum (RFC 1071): a reply's checksum is put together from the
-//! sums of its pieces, so that whoever sends it does not read the value once more.
+//! sums of its pieces, so that sending it does not read the value once more.
 //!
 //! A sum is that of 16-bit words in the byte order of the machine, with the carries added back, so
 //! it is below 2^16. RFC 1071 (§2 (B)) shows that the order does not matter as long as the result

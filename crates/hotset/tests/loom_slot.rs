@@ -155,7 +155,7 @@ fn a_refilled_item_is_not_torn() {
 }
 
 #[test]
-fn whoever_has_seen_a_change_is_not_answered_with_what_was_before() {
+fn after_a_change_is_seen_no_older_value_is_answered() {
     explore(|| {
         let store = Store::new();
         fill(&store, A);
@@ -189,7 +189,7 @@ fn a_fill_beside_a_change_leaves_nothing_stale() {
 }
 
 #[test]
-fn whoever_has_seen_an_eviction_is_not_answered() {
+fn after_an_eviction_is_seen_nothing_is_answered() {
     explore(|| {
         let store = Store::new();
         fill(&store, A);
@@ -224,7 +224,7 @@ fn a_fill_beside_a_flush_leaves_nothing_that_was_flushed() {
 }
 
 #[test]
-fn whoever_has_seen_a_flush_is_not_answered_with_what_was_flushed() {
+fn after_a_flush_is_seen_nothing_that_was_flushed_is_answered() {
     explore(|| {
         let store = Store::new();
         fill(&store, A);

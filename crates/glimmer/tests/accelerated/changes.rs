@@ -209,7 +209,7 @@ impl Changer {
             }
             _ => {
                 let opcode = if grows { 0x05 } else { 0x06 };
-                // No item is made where there is none.
+                // This expiry means that a missing item is not made.
                 let extras = [&by.to_be_bytes()[..], &[0; 8], &[0xff; 4]].concat();
                 let (status, body) = self.ask_in_binary(opcode, &extras, &name, "");
                 match status {

@@ -13,8 +13,8 @@ pub const LAYOUT_VERSION: u64 = 1;
 ///
 /// # Order
 ///
-/// A reader loads [`flush_at_ns`](Control::flush_at_ns), with acquire, and then the epoch. Whoever
-/// flushes raises the epoch first and replaces `flush_at_ns` afterwards, with release. So a reader
+/// A reader loads [`flush_at_ns`](Control::flush_at_ns), with acquire, and then the epoch. A
+/// flush raises the epoch first and replaces `flush_at_ns` afterwards, with release. So a reader
 /// that sees the new time also sees the new epoch, and nothing that the flush removed is answered
 /// between the two.
 #[repr(C, align(64))]
@@ -25,7 +25,7 @@ pub struct Control {
     /// When a delayed flush is due, in nanoseconds of CLOCK_MONOTONIC. From then on nothing is
     /// answered, until the flush has been carried out.
     flush_at_ns: AtomicU64,
-    /// Bits of the reasons for which nothing is answered; zero if there are none.
+    /// Bits of the reasons for which nothing is answered; zero without a reason.
     paused: AtomicU64,
     /// The number of slots.
     slots: AtomicU64,
@@ -63,7 +63,7 @@ impl Control {
         self.version.load(Acquire)
     }
 
-    /// The epoch. Whoever fills a slot loads it before the number of flushes that are due.
+    /// The epoch. A fill loads it before the number of flushes that are due.
     #[inline(always)]
     pub fn epoch(&self) -> u64 {
         self.epoch.load(Acquire)

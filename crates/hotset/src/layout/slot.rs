@@ -3,8 +3,8 @@
 //! # Order
 //!
 //! A *retract* clears `live` with one atomic operation. It is sequenced before the change of the
-//! item in the store, whose own release lets others see the change. So whoever has seen the change,
-//! or an acknowledgement of it, and reads the slot afterwards, sees that it is dead.
+//! item in the store, whose own release lets others see the change. So a reader that has seen the
+//! change, or an acknowledgement of it, and then reads the slot sees that it is dead.
 //!
 //! A *write*:
 //!

@@ -13,8 +13,8 @@
 /// write, so that a reader notices one that began and ended during its copy. It is not repeated: at
 /// a billion writes a second, 62 bits last for a century.
 ///
-/// A write sets `live` together with `writing` and clears `writing` alone. Whoever retracts the
-/// slot meanwhile clears `live`, and the write then ends with a slot that is dead.
+/// A write sets `live` together with `writing` and clears `writing` alone. A retract
+/// meanwhile clears `live`, and the write then ends with a slot that is dead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State(u64);
 
