@@ -170,8 +170,7 @@ impl Options {
         let workload = with_large_share(&self.workload, 1.0)?;
         let closed = Pace::Closed { in_flight: 1 };
         // With threads of their own, they leave the first core to the small requests if they can.
-        let own = if self.large.threads > 0 { 1 } else { 0 };
-        let own = own.min(small.cores.len() - 1);
+        let own = usize::from(self.large.threads > 0).min(small.cores.len() - 1);
         Ok(Plan {
             threads,
             connections: self.large.connections,
