@@ -14,6 +14,7 @@ mod memcached_tests;
 mod miri;
 mod process;
 mod server_crates;
+mod side_by_side;
 mod sim;
 mod soak;
 mod stages;
