@@ -21,6 +21,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("glimmer-engine", 2),
     ("glimmer-client", 2),
     ("glimmer-queueing", 2),
+    ("glimmer-xdp", 2),
     ("glimmer-client-c", 3),
     ("glimmer-client-py", 3),
     ("glimmer-loadgen", 3),

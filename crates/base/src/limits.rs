@@ -521,6 +521,13 @@ pub const HOT_VALUE_BYTES_MAX: usize = 1400;
 /// server answers a request whose reply is longer, in several datagrams.
 pub const HOT_DATAGRAM_BYTES_MAX: usize = 1400;
 
+/// Addresses of its own that the packet program answers for, of each family. With more, it is not
+/// attached.
+pub const HOT_ADDRESSES_MAX: usize = 16;
+
+/// Networks of each family whose hosts the packet program answers. With more, it is not attached.
+pub const HOT_SOURCES_MAX: usize = 32;
+
 /// Cells of the sketch of key popularity: this many to a slot of the accelerator, two bytes each.
 /// Keys that share all their cells are taken for one.
 pub const SKETCH_CELLS_PER_SLOT: usize = 128;
