@@ -42,6 +42,7 @@ pub fn frame(data: &[u8]) {
         ],
         frame_bytes_max: 1514,
         growth_bytes_max: 1514,
+        partial_checksums: true,
     };
     let mut frame = data.to_vec();
     match answer(&reader, &interface, 0, &mut frame) {

@@ -22,6 +22,7 @@ fn interface() -> Interface {
         sources: vec![prefix(client(true), 24), prefix(client(false), 64)],
         frame_bytes_max: 4096,
         growth_bytes_max: 4096,
+        partial_checksums: false,
     }
 }
 
@@ -219,6 +220,57 @@ fn any_doubt_is_a_pass() {
     }
     let quit = [binary(0, b"key", [0; 4]), binary(7, b"", [0; 4])].concat();
     assert_eq!(ask(&reader, true, &quit), Err(Tally::Request));
+}
+
+/// A damaged request is not answered: its key may be another one.
+#[test]
+fn checksums_are_verified() {
+    let (guard, reader) = bodies();
+    fill(&guard, &hot(b"key", b"value"));
+    let ask = |frame: &[u8], partial_checksums| {
+        let interface = Interface {
+            partial_checksums,
+            ..interface()
+        };
+        answer(&reader, &interface, 0, &mut frame.to_vec())
+    };
+    let damaged = Verdict::Pass(Tally::Malformed);
+    for (is_v4, udp_at) in [(true, 34), (false, 54)] {
+        let sent = request(is_v4, b"get key\r\n");
+        for partial in [true, false] {
+            assert_eq!(ask(&sent, partial), Verdict::Reply);
+            // The client's port, the reserved bytes of memcached's header, and the field itself.
+            for at in [udp_at, udp_at + 14, udp_at + 6] {
+                let mut frame = sent.clone();
+                frame[at] ^= 1;
+                assert_eq!(ask(&frame, partial), damaged, "{at}");
+            }
+            let mut none = sent.clone();
+            none[udp_at + 6..udp_at + 8].fill(0);
+            let expected = if is_v4 { Verdict::Reply } else { damaged };
+            assert_eq!(ask(&none, partial), expected);
+        }
+        let mut partial = sent.clone();
+        let sum = frames::pseudo_sum(client(is_v4), server(is_v4), sent.len() - udp_at);
+        partial[udp_at + 6..udp_at + 8].copy_from_slice(&sum.to_be_bytes());
+        assert_eq!(ask(&partial, false), damaged);
+        assert_eq!(ask(&partial, true), Verdict::Reply);
+    }
+    let mut frame = request(true, b"get key\r\n");
+    frame[22] -= 1;
+    assert_eq!(ask(&frame, true), damaged, "the checksum of the IP header");
+}
+
+/// A datagram that is shorter than its header, and whose header lies in the padding.
+#[test]
+fn a_header_in_the_padding_is_none() {
+    let (_, reader) = bodies();
+    let mut frame = request(true, b"get k\r\n");
+    frame.resize(60, 0);
+    frame[16..18].copy_from_slice(&[0, 24]);
+    frame[38..40].copy_from_slice(&[0, 4]);
+    let verdict = answer(&reader, &interface(), 0, &mut frame);
+    assert_eq!(verdict, Verdict::Pass(Tally::Malformed));
 }
 
 #[test]

@@ -37,16 +37,22 @@ struct Reserved {
 impl Model {
     /// A model of this number of slots, all of them empty.
     pub fn new(slots: usize, seed: u64) -> Model {
-        let memory = Arc::new(Memory::new(slots, 1, seed));
+        Model::over(Arc::new(Memory::new(slots, 1, seed)))
+    }
+
+    /// A model of the slots in this memory, all of them empty. Another body may answer from it.
+    pub fn over(memory: Arc<Memory>) -> Model {
         Model {
             guard: Guard::new(memory.clone()),
+            slots: vec![Reserved::default(); memory.slots().len()],
             reader: Reader::new(memory, 0),
-            slots: vec![Reserved::default(); slots],
         }
     }
 
     fn hits(&self, slot: usize) -> u64 {
-        self.guard.memory().counts(0)[slot].load(Relaxed)
+        let memory = self.guard.memory();
+        let rows = (0..memory.readers()).map(|row| memory.counts(row)[slot].load(Relaxed));
+        rows.fold(0, u64::wrapping_add)
     }
 
     fn saturated(&self, slot: usize) -> u8 {

@@ -48,7 +48,7 @@ tallies! {
     Paused = "passed_paused",
     /// The frame is not a datagram to the server's address and port.
     Foreign = "passed_foreign",
-    /// The frame's lengths do not agree, or it has options, fragments or tags.
+    /// The frame's lengths do not agree, it has options or fragments, or a checksum is wrong.
     Malformed = "passed_malformed",
     /// The source may not be answered.
     Source = "passed_source",

@@ -63,6 +63,7 @@ impl Headers {
         }
         let udp = packet[ip_bytes..]
             .get(..UDP_BYTES)
+            .filter(|_| payload_bytes >= UDP_BYTES)
             .ok_or(Tally::Malformed)?;
         if be(&udp[2..]) != usize::from(interface.port)
             || !interface.addresses.contains(&destination)
@@ -90,6 +91,16 @@ impl Headers {
     /// The datagram's payload.
     pub fn payload(self, frame: &[u8]) -> &[u8] {
         &frame[self.bytes()..][..self.datagram_bytes]
+    }
+
+    /// The header of IP.
+    pub fn ip(self, frame: &[u8]) -> &[u8] {
+        &frame[ETHERNET_BYTES..][..self.ip_bytes()]
+    }
+
+    /// The datagram with UDP's header.
+    pub fn udp(self, frame: &[u8]) -> &[u8] {
+        &frame[self.bytes() - UDP_BYTES..][..UDP_BYTES + self.datagram_bytes]
     }
 
     /// Length of a frame with a payload of this length.

@@ -17,6 +17,8 @@ pub struct Interface {
     pub frame_bytes_max: usize,
     /// Bytes by which a frame may grow.
     pub growth_bytes_max: usize,
+    /// Whether a datagram is answered whose checksum the kernel has left to hardware.
+    pub partial_checksums: bool,
 }
 
 /// Addresses that begin with the same bits.

@@ -7,8 +7,10 @@
 //! | file | idea |
 //! | --- | --- |
 //! | `headers` | Ethernet, IP and UDP: the checks, and the way back |
+//! | `checksums` | the checksums of a request |
 //! | `interface` | which frames are ours, and whom we answer |
 
+mod checksums;
 mod headers;
 mod interface;
 
@@ -62,6 +64,10 @@ fn try_answer(
     let request = Request::parse(request).ok_or(Tally::Request)?;
     let form = request.form;
     let hit = reader.find(request.key, now_ns)?;
+    // A miss needs no look at the checksums: the server's kernel verifies them.
+    if !checksums::hold(interface, headers.ip(frame), headers.udp(frame)) {
+        return Err(Tally::Malformed);
+    }
     let reply = Reply::new(form, hit.peek());
     let datagram_bytes = FRAME_BYTES + reply.bytes();
     let frame_bytes = headers.frame_bytes(datagram_bytes);
