@@ -1,6 +1,6 @@
 //! The project's own chores: `cargo xtask test`, `cargo xtask loom`, `cargo xtask miri`,
 //! `cargo xtask cross`, `cargo xtask instructions`, `cargo xtask fuzz`, `cargo xtask floors`,
-//! `cargo xtask memcached-tests`, `cargo xtask ci`.
+//! `cargo xtask packet-program`, `cargo xtask memcached-tests`, `cargo xtask ci`.
 
 mod circles;
 mod clients;
@@ -12,6 +12,7 @@ mod instructions;
 mod loom;
 mod memcached_tests;
 mod miri;
+mod packet_program;
 mod process;
 mod server_crates;
 mod side_by_side;
@@ -82,6 +83,14 @@ enum Chore {
     /// Check the structural rules: crates depend only on lower floors, files do not import one
     /// another in circles, the server is built from few crates, and lines have at most 100 columns
     Floors,
+    /// Compile the hot-key accelerator's packet program, and write the object that is committed
+    ///
+    /// Installs clang as root on Debian.
+    PacketProgram {
+        /// Compare with the committed object instead; without clang this is skipped
+        #[arg(long)]
+        check: bool,
+    },
     /// Run memcached's own test programs against the server
     ///
     /// They are not part of this repository. Debian's source package contains them (`apt-get source
@@ -160,6 +169,7 @@ fn run() -> anyhow::Result<()> {
         Chore::Cross => cross::check(),
         Chore::Instructions(counting) => counting.run(),
         Chore::Floors => floors::check(),
+        Chore::PacketProgram { check } => packet_program::build(check),
         Chore::Soak {
             rounds,
             hours,

@@ -1,7 +1,7 @@
 //! The stages of the test suite and of continuous integration, in order, with times and a summary.
 
 use crate::side_by_side::{self, Outcome};
-use crate::{clients, floors, fuzz, instructions, loom, miri, process, sim};
+use crate::{clients, floors, fuzz, instructions, loom, miri, packet_program, process, sim};
 use anyhow::bail;
 use clap::ValueEnum;
 use std::time::Instant;
@@ -90,6 +90,7 @@ pub fn ci() -> anyhow::Result<()> {
         process::run(&mut process::cargo(&["fmt", "--all", "--check"]))
     });
     report.stage("floors", floors::check);
+    report.stage("packet program", || packet_program::build(true));
     report.stage("clippy", || {
         process::run(&mut process::cargo(&[
             "clippy",

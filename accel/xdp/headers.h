@@ -1,0 +1,161 @@
+/* Ethernet, IP and UDP: which frames are looked at any further. The checks and their order are those
+ * of crates/hotset/src/twin/headers.rs.
+ */
+#ifndef GLIMMER_XDP_HEADERS_H
+#define GLIMMER_XDP_HEADERS_H
+
+#include "memory.h"
+#include "packet.h"
+#include "settings.h"
+
+/* A shorter frame was padded to this length. */
+#define FRAME_BYTES_MIN 60
+#define ETHERTYPE_IPV4 BE16(0x0800)
+#define ETHERTYPE_IPV6 BE16(0x86dd)
+#define PROTOCOL_UDP 17
+/* The bits of "more fragments" and of the fragment's offset. */
+#define FRAGMENT BE16(0x3fff)
+
+/* Headers that have passed all checks. */
+struct headers {
+	__u32 is_v4;
+	/* Where the datagram's payload begins in the frame, and its length. */
+	__u32 at;
+	__u32 payload_bytes;
+};
+
+/* No tally: the headers have passed. */
+#define PASSED HOT_TALLIES
+
+INLINE int is_our_v4(__u32 address)
+{
+	for (__u32 i = 0; i < ADDRESSES_MAX && i < settings.v4_addresses; i++)
+		if (settings.v4_address[i] == address)
+			return 1;
+	return 0;
+}
+
+INLINE int is_our_v6(struct v6 address)
+{
+	for (__u32 i = 0; i < ADDRESSES_MAX && i < settings.v6_addresses; i++)
+		if (settings.v6_address[i].high == address.high &&
+		    settings.v6_address[i].low == address.low)
+			return 1;
+	return 0;
+}
+
+/* Whether a source is one host, and among those that are answered. */
+INLINE int answers_v4(__u32 source)
+{
+	if ((source & BE32(0xf0000000)) == BE32(0xe0000000) || source == 0 ||
+	    source == BE32(0xffffffff))
+		return 0;
+	for (__u32 i = 0; i < SOURCES_MAX && i < settings.v4_sources; i++)
+		if (((source ^ settings.v4_source[i].address) & settings.v4_source[i].mask) == 0)
+			return 1;
+	return 0;
+}
+
+INLINE int answers_v6(struct v6 source)
+{
+	if ((source.high & 0xff) == 0xff || (source.high | source.low) == 0)
+		return 0;
+	for (__u32 i = 0; i < SOURCES_MAX && i < settings.v6_sources; i++) {
+		__u64 high = source.high ^ settings.v6_source[i].address.high;
+		__u64 low = source.low ^ settings.v6_source[i].address.low;
+
+		if (((high & settings.v6_source[i].mask.high) |
+		     (low & settings.v6_source[i].mask.low)) == 0)
+			return 1;
+	}
+	return 0;
+}
+
+/* What becomes of a datagram to another port of ours. This branch is reserved for the native
+ * protocol over AF_XDP: an interface has one XDP program, so this one will redirect the datagrams
+ * of the native port to the socket of their queue (bpf_redirect_map with XDP_PASS as the verdict if
+ * there is none). Until then they go up the kernel's stack. */
+INLINE __u32 another_port(void)
+{
+	return HOT_TALLY_PASSED_FOREIGN;
+}
+
+/* Checks a frame as far as the datagram. Returns PASSED or the first doubt. */
+INLINE __u32 check_headers(const struct packet *packet, struct headers *headers)
+{
+	const __u8 *data = packet_data(packet), *end = packet_end(packet);
+	const __u8 *udp;
+	__u32 ip_bytes, payload_bytes, packet_bytes;
+	int is_ours, answers;
+
+	if (data + ETHERNET_BYTES > end)
+		return HOT_TALLY_PASSED_MALFORMED;
+	if (U16(data + 12) == ETHERTYPE_IPV4)
+		headers->is_v4 = 1;
+	else if (U16(data + 12) == ETHERTYPE_IPV6)
+		headers->is_v4 = 0;
+	else
+		return HOT_TALLY_PASSED_FOREIGN;
+	if (U32(data) != *(const volatile __u32 *)&settings.mac[0] ||
+	    U16(data + 4) != *(const volatile __u16 *)&settings.mac[4])
+		return HOT_TALLY_PASSED_FOREIGN;
+
+	if (headers->is_v4) {
+		const __u8 *ip = data + ETHERNET_BYTES;
+
+		if (ip + IPV4_BYTES > end)
+			return HOT_TALLY_PASSED_MALFORMED;
+		if (ip[0] != 0x45 || (U16(ip + 6) & FRAGMENT) != 0)
+			return HOT_TALLY_PASSED_MALFORMED;
+		if (ip[9] != PROTOCOL_UDP)
+			return HOT_TALLY_PASSED_FOREIGN;
+		payload_bytes = BE16(U16(ip + 2));
+		if (payload_bytes < IPV4_BYTES)
+			return HOT_TALLY_PASSED_MALFORMED;
+		payload_bytes -= IPV4_BYTES;
+		ip_bytes = IPV4_BYTES;
+		udp = ip + IPV4_BYTES;
+	} else {
+		const __u8 *ip = data + ETHERNET_BYTES;
+
+		if (ip + IPV6_BYTES > end)
+			return HOT_TALLY_PASSED_MALFORMED;
+		if (ip[0] >> 4 != 6)
+			return HOT_TALLY_PASSED_MALFORMED;
+		if (ip[6] != PROTOCOL_UDP)
+			return HOT_TALLY_PASSED_FOREIGN;
+		payload_bytes = BE16(U16(ip + 4));
+		ip_bytes = IPV6_BYTES;
+		udp = ip + IPV6_BYTES;
+	}
+	packet_bytes = ETHERNET_BYTES + ip_bytes + payload_bytes;
+	if (packet->bytes != packet_bytes &&
+	    (packet->bytes < packet_bytes || packet->bytes != FRAME_BYTES_MIN))
+		return HOT_TALLY_PASSED_MALFORMED;
+	if (payload_bytes < UDP_BYTES || udp + UDP_BYTES > end)
+		return HOT_TALLY_PASSED_MALFORMED;
+	if (U16(udp + 2) != settings.port)
+		return another_port();
+	if (headers->is_v4) {
+		is_ours = is_our_v4(U32(udp - 4));
+		answers = answers_v4(U32(udp - 8));
+	} else {
+		struct v6 ours = { U64(udp - 16), U64(udp - 8) };
+		struct v6 theirs = { U64(udp - 32), U64(udp - 24) };
+
+		is_ours = is_our_v6(ours);
+		answers = answers_v6(theirs);
+	}
+	if (!is_ours)
+		return HOT_TALLY_PASSED_FOREIGN;
+	if (BE16(U16(udp + 4)) != payload_bytes)
+		return HOT_TALLY_PASSED_MALFORMED;
+	/* A group's hardware address, or no port to answer to. */
+	if ((data[6] & 1) != 0 || U16(udp) == 0 || !answers)
+		return HOT_TALLY_PASSED_SOURCE;
+	headers->at = ETHERNET_BYTES + ip_bytes + UDP_BYTES;
+	headers->payload_bytes = payload_bytes - UDP_BYTES;
+	return PASSED;
+}
+
+#endif
