@@ -1,6 +1,9 @@
 //! A program at an interface.
 
 use crate::error::Error;
+use crate::interface;
+use crate::link::Link;
+use crate::program::{Growth, Limits, Program};
 use crate::settings::{Mode, Settings};
 use glimmer_hotset::Memory;
 use std::sync::Arc;
@@ -9,34 +12,44 @@ use std::sync::Arc;
 /// process, however it ends.
 #[derive(Debug)]
 pub struct Attached {
-    memory: Arc<Memory>,
-    mode: Mode,
+    /// What the program takes packets from goes first.
+    _links: Vec<Link>,
+    program: Program,
 }
 
 impl Attached {
     /// The memory that the program answers from. It stays valid after the program is detached.
     pub fn memory(&self) -> Arc<Memory> {
-        self.memory.clone()
+        self.program.memory().clone()
     }
 
     /// How the program is attached.
     pub fn mode(&self) -> Mode {
-        self.mode
+        self.program.mode()
     }
 }
 
-/// Loads the program and attaches it. All slots are empty.
+/// Loads the program and attaches it. All slots are empty. The interface is looked up in the
+/// network namespace of the calling thread.
 ///
 /// # Errors
 ///
 /// Why that is not possible. Nothing is left attached then.
 pub fn attach(settings: &Settings) -> Result<Attached, Error> {
-    let _ = settings;
-    Err(Error::KernelTooOld("the loader does not exist yet"))
-}
-
-/// Bytes of memory that the program's maps take with this number of slots.
-pub fn memory_bytes(slots: usize) -> usize {
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    glimmer_hotset::bytes(slots, cpus)
+    let limits = Limits {
+        frame_bytes_max: interface::frame_bytes_max(settings.ifindex)?,
+        growth: Growth {
+            tail: true,
+            head: true,
+            hand_over: true,
+        },
+    };
+    let program = Program::load(settings, &limits)?;
+    let mut links = program.attach(settings.ifindex)?;
+    // They are dropped in their order, and nothing is to be handed over to a program that has gone.
+    links.reverse();
+    Ok(Attached {
+        _links: links,
+        program,
+    })
 }

@@ -36,3 +36,13 @@ pub enum Error {
     #[error("the packet program's object: {0}")]
     Object(String),
 }
+
+impl Error {
+    /// The error of a system call that was for this.
+    pub(crate) fn from_call(purpose: &'static str, error: io::Error) -> Error {
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => Error::NoRights,
+            _ => Error::Io(purpose, error),
+        }
+    }
+}

@@ -5,14 +5,24 @@
 //! | file | idea |
 //! | --- | --- |
 //! | `settings` | what the program is told, and within which limits |
-//! | `error` | why it cannot be attached |
+//! | `error` | why it cannot be loaded or attached |
+//! | `program` | the program in the kernel: loads it, and tries it on a frame |
+//! | `maps` | the program's maps as the accelerator's memory |
 //! | `attached` | a program at an interface |
+//! | `link` | what ties both together, so that nothing is left when the process ends |
+//! | `interface` | what an interface says of itself |
 #![cfg(target_os = "linux")]
 
 mod attached;
 mod error;
+mod interface;
+mod link;
+mod maps;
+mod program;
 mod settings;
 
-pub use attached::{Attached, attach, memory_bytes};
+pub use attached::{Attached, attach};
 pub use error::Error;
+pub use maps::memory_bytes;
+pub use program::{Growth, Limits, Program, TestRun, Verdict, test_run};
 pub use settings::{Mode, Settings, Sources};

@@ -1,5 +1,8 @@
 //! What the packet program is told.
 
+use crate::error::Error;
+use crate::program::Limits;
+use glimmer_base::limits::{HOT_ADDRESSES_MAX, HOT_SLOTS_MAX, HOT_SOURCES_MAX};
 use std::net::IpAddr;
 
 /// How the program is attached.
@@ -46,4 +49,105 @@ pub enum Sources {
     ///
     /// [`SOURCES_MAX`]: glimmer_base::limits::HOT_SOURCES_MAX
     Networks(Vec<(IpAddr, u8)>),
+}
+
+/// The settings as the program has them: `struct settings` in `accel/xdp/settings.h`. What comes
+/// from a packet is in the order of the wire.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Raw {
+    mac: [u8; 6],
+    port: [u8; 2],
+    frame_bytes_max: u32,
+    growth: u32,
+    partial_checksums: u32,
+    v4_addresses: u32,
+    v6_addresses: u32,
+    v4_sources: u32,
+    v6_sources: u32,
+    zero: u32,
+    v4_address: [[u8; 4]; HOT_ADDRESSES_MAX],
+    v6_address: [[u8; 16]; HOT_ADDRESSES_MAX],
+    /// Addresses with their masks.
+    v4_source: [[[u8; 4]; 2]; HOT_SOURCES_MAX],
+    v6_source: [[[u8; 16]; 2]; HOT_SOURCES_MAX],
+}
+
+const _: () = assert!(size_of::<Raw>() == 40 + 64 + 256 + 256 + 1024);
+
+// SAFETY: the structure is made of integers and has no padding, as the sum of the sizes shows.
+unsafe impl aya::Pod for Raw {}
+
+const TOO_MANY_ADDRESSES: Error =
+    Error::Settings("the packet program answers for at most 16 addresses of each family");
+const TOO_MANY_SOURCES: Error =
+    Error::Settings("the packet program answers at most 32 networks of each family");
+
+impl Raw {
+    /// The program's form of the settings.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Settings`] if they exceed a limit.
+    pub fn of(settings: &Settings, limits: &Limits) -> Result<Raw, Error> {
+        if !(1..=HOT_SLOTS_MAX).contains(&settings.slots) {
+            return Err(Error::Settings("the packet program has 1 to 65536 slots"));
+        }
+        let growth = limits.growth;
+        let mut raw = Raw {
+            mac: settings.mac,
+            port: settings.port.to_be_bytes(),
+            frame_bytes_max: limits.frame_bytes_max,
+            growth: u32::from(growth.tail)
+                | u32::from(growth.head) << 1
+                | u32::from(growth.hand_over) << 2,
+            // A frame that the driver sends back has no mark that its checksum is still to be
+            // computed, and a buffer of the kernel keeps it.
+            partial_checksums: u32::from(settings.mode == Mode::Driver),
+            ..Raw::default()
+        };
+        for address in &settings.addresses {
+            match address {
+                IpAddr::V4(address) => {
+                    let place = raw.v4_address.get_mut(raw.v4_addresses as usize);
+                    *place.ok_or(TOO_MANY_ADDRESSES)? = address.octets();
+                    raw.v4_addresses += 1;
+                }
+                IpAddr::V6(address) => {
+                    let place = raw.v6_address.get_mut(raw.v6_addresses as usize);
+                    *place.ok_or(TOO_MANY_ADDRESSES)? = address.octets();
+                    raw.v6_addresses += 1;
+                }
+            }
+        }
+        match &settings.sources {
+            Sources::Any => (raw.v4_sources, raw.v6_sources) = (1, 1),
+            Sources::Networks(networks) => {
+                for &(address, bits) in networks {
+                    raw.add_source(address, bits)?;
+                }
+            }
+        }
+        Ok(raw)
+    }
+
+    fn add_source(&mut self, address: IpAddr, bits: u8) -> Result<(), Error> {
+        match address {
+            IpAddr::V4(address) => {
+                let mask = u32::MAX.checked_shl(32u32.saturating_sub(bits.into()));
+                let place = self.v4_source.get_mut(self.v4_sources as usize);
+                *place.ok_or(TOO_MANY_SOURCES)? =
+                    [address.octets(), mask.unwrap_or(0).to_be_bytes()];
+                self.v4_sources += 1;
+            }
+            IpAddr::V6(address) => {
+                let mask = u128::MAX.checked_shl(128u32.saturating_sub(bits.into()));
+                let place = self.v6_source.get_mut(self.v6_sources as usize);
+                *place.ok_or(TOO_MANY_SOURCES)? =
+                    [address.octets(), mask.unwrap_or(0).to_be_bytes()];
+                self.v6_sources += 1;
+            }
+        }
+        Ok(())
+    }
 }

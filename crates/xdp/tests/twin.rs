@@ -1,0 +1,187 @@
+//! The program equals its twin: `BPF_PROG_TEST_RUN` with frames by hand.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use glimmer_hotset::layout::{HotItem, Tally};
+use glimmer_xdp::Mode;
+use support::frames::binary;
+use support::{HEAD, NONE, Pair, TAIL, item, now_ns};
+
+const MODES: [Mode; 3] = [Mode::Driver, Mode::Generic, Mode::Tcx];
+
+/// Figures 6 and 7 of the paper, byte for byte: a request and its reply behind memcached's frame.
+#[test]
+fn the_papers_frames() {
+    for mode in MODES {
+        let Some(pair) = Pair::new(mode, TAIL) else {
+            return;
+        };
+        pair.fill(&HotItem {
+            cas: 0,
+            ..item(b"key", b"value")
+        });
+        let figure_6 = [
+            &[0x80, 0x00, 0x00, 0x03][..],
+            &[0; 4],
+            &[0, 0, 0, 3],
+            &[0; 12],
+            b"key",
+        ]
+        .concat();
+        let figure_7 = [
+            &[0x81, 0x00, 0x00, 0x00][..],
+            &[0x04, 0, 0, 0],
+            &[0, 0, 0, 9],
+            &[0; 12],
+            &[0xDE, 0xAD, 0xBE, 0xEF],
+            b"value",
+        ]
+        .concat();
+        assert_eq!(pair.ask(true, &figure_6).unwrap(), figure_7);
+    }
+}
+
+#[test]
+fn every_form_has_its_reply() {
+    for mode in MODES {
+        let Some(pair) = Pair::new(mode, TAIL) else {
+            return;
+        };
+        pair.fill(&HotItem {
+            flags: 7,
+            cas: 0x0102,
+            ..item(b"key", b"value")
+        });
+        for is_v4 in [true, false] {
+            let text = |what| String::from_utf8(pair.ask(is_v4, what).unwrap()).unwrap();
+            assert_eq!(text(b"get key\r\n"), "VALUE key 7 5\r\nvalue\r\nEND\r\n");
+            assert_eq!(
+                text(b"gets key\r\n"),
+                "VALUE key 7 5 258\r\nvalue\r\nEND\r\n"
+            );
+            for opcode in [0, 9, 12, 13] {
+                let reply = pair.ask(is_v4, &binary(opcode, b"key", *b"opaq")).unwrap();
+                assert_eq!((reply[1], &reply[12..16]), (opcode, &b"opaq"[..]));
+                assert!(reply.ends_with(if opcode < 12 {
+                    b"\0\0\0\x07value"
+                } else {
+                    b"keyvalue"
+                }));
+            }
+            let miss = pair.ask(is_v4, b"get other\r\n");
+            assert_eq!(miss, Err(Tally::Miss));
+        }
+    }
+}
+
+#[test]
+fn time_and_epoch_are_respected() {
+    const HOUR_NS: u64 = 3_600_000_000_000;
+    for mode in MODES {
+        let Some(pair) = Pair::new(mode, TAIL) else {
+            return;
+        };
+        pair.fill(&HotItem {
+            deadline_ns: now_ns() + HOUR_NS,
+            ..item(b"later", b"v")
+        });
+        pair.fill(&HotItem {
+            deadline_ns: now_ns() - 1,
+            ..item(b"gone", b"v")
+        });
+        assert!(pair.ask(true, b"get later\r\n").is_ok());
+        assert_eq!(pair.ask(true, b"get gone\r\n"), Err(Tally::Expired));
+        for guard in pair.guards() {
+            guard.flush(Some(now_ns() + HOUR_NS), || ());
+        }
+        pair.fill(&item(b"never", b"v"));
+        assert!(pair.ask(true, b"get never\r\n").is_ok());
+        assert_eq!(pair.ask(true, b"get later\r\n"), Err(Tally::Flushed));
+        for guard in pair.guards() {
+            guard.flush(Some(now_ns()), || ());
+        }
+        pair.fill(&item(b"never", b"v"));
+        assert_eq!(pair.ask(true, b"get never\r\n"), Err(Tally::Flushed));
+    }
+}
+
+/// A frame grows at its end, or at its start by 192 bytes at most, or not at all.
+#[test]
+fn a_frame_grows_at_either_end() {
+    let longest = |growth| {
+        let pair = Pair::new(Mode::Driver, growth)?;
+        let mut answered = 0;
+        for value_bytes in 1..=1400 {
+            pair.fill(&item(b"a key of some length", &vec![b'v'; value_bytes]));
+            // A binary reply to a request with a long key is not longer than the request.
+            let request = binary(0, b"a key of some length", [1; 4]);
+            match pair.ask(value_bytes % 2 == 0, &request) {
+                Ok(reply) => {
+                    assert_eq!(reply.len(), 28 + value_bytes);
+                    answered = value_bytes;
+                }
+                Err(tally) => assert_eq!(tally, Tally::TooLong),
+            }
+        }
+        Some(answered)
+    };
+    let Some(at_tail) = longest(TAIL) else { return };
+    assert_eq!(at_tail, 1400);
+    // 24 bytes of header and 20 of the key become 28 and the value.
+    assert_eq!(longest(HEAD), Some(16 + 192));
+    assert_eq!(longest(NONE), Some(16));
+}
+
+#[test]
+fn a_request_whose_recheck_fails_is_restored() {
+    for mode in MODES {
+        for growth in [TAIL, HEAD] {
+            let Some(pair) = Pair::new(mode, growth) else {
+                return;
+            };
+            pair.fill(&item(b"key", &[b'v'; 100]));
+            pair.fill(&item(&[b'k'; 250], b"v"));
+            for guard in pair.guards() {
+                guard.memory().control().fail_rechecks(true);
+            }
+            for is_v4 in [true, false] {
+                for what in [
+                    b"get key\r\n".to_vec(),
+                    b"gets key\r\n".to_vec(),
+                    binary(12, b"key", [1; 4]),
+                    // The reply is shorter than the request.
+                    binary(0, &[b'k'; 250], [1; 4]),
+                ] {
+                    assert_eq!(pair.ask(is_v4, &what), Err(Tally::Torn));
+                }
+            }
+        }
+    }
+}
+
+/// Restoring gives a short frame its padding back.
+#[test]
+fn padding_is_restored() {
+    for mode in MODES {
+        let Some(pair) = Pair::new(mode, TAIL) else {
+            return;
+        };
+        pair.fill(&item(b"k", b"v"));
+        for guard in pair.guards() {
+            guard.memory().control().fail_rechecks(true);
+        }
+        let mut short = support::frames::request(true, b"get k\r\n");
+        short.resize(60, 0xA5);
+        let ran = pair.run(&short);
+        assert_eq!(ran.frame, short);
+        for guard in pair.guards() {
+            guard.memory().control().fail_rechecks(false);
+        }
+        let replied = pair.run(&short).frame;
+        assert_eq!(
+            support::frames::reply(&replied),
+            b"VALUE k 3735928559 1\r\nv\r\nEND\r\n"
+        );
+    }
+}
