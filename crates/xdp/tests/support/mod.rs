@@ -3,6 +3,8 @@
 
 #[path = "../../../hotset/tests/support/frames.rs"]
 pub mod frames;
+pub mod mutate;
+pub mod veth;
 
 use frames::{PORT, SERVER_MAC, client, server};
 use glimmer_base::Seed;
