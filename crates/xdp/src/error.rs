@@ -6,7 +6,9 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The process may not load programs, or may not attach them.
-    #[error("loading a packet program needs the capabilities CAP_BPF and CAP_NET_ADMIN")]
+    #[error(
+        "loading a packet program needs the capabilities CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN"
+    )]
     NoRights,
     /// The kernel lacks something that the program needs.
     #[error("the kernel is too old: {0}")]

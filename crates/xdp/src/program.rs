@@ -9,7 +9,6 @@ use aya::programs::{ProgramError, SchedClassifier, TestRun as _, TestRunOptions,
 use aya::util::KernelVersion;
 use aya::{Ebpf, EbpfError, EbpfLoader};
 use glimmer_hotset::Memory;
-use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 
@@ -264,11 +263,13 @@ fn from_program(error: ProgramError) -> Error {
             verifier_log,
         } => {
             let log = verifier_log.to_string();
-            let is_refused = io_error.kind() != io::ErrorKind::PermissionDenied || !log.is_empty();
-            if is_refused && !log.trim().is_empty() {
-                Error::Verifier(log)
-            } else {
+            if log.trim().is_empty() {
                 Error::from_call("loading the program", io_error)
+            } else if log.contains("prohibited for !root") {
+                // CAP_PERFMON is missing.
+                Error::NoRights
+            } else {
+                Error::Verifier(log)
             }
         }
         ProgramError::SyscallError(error) => Error::from_call(error.call, error.io_error),

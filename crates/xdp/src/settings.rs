@@ -151,3 +151,79 @@ impl Raw {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::Growth;
+    use glimmer_hotset::twin::Prefix;
+
+    const LIMITS: Limits = Limits {
+        frame_bytes_max: 1514,
+        growth: Growth {
+            tail: true,
+            head: true,
+            hand_over: true,
+        },
+    };
+
+    fn settings(addresses: Vec<IpAddr>, sources: Sources) -> Settings {
+        Settings {
+            ifindex: 1,
+            mode: Mode::Driver,
+            slots: 256,
+            seed: 0,
+            port: 11211,
+            mac: [2; 6],
+            addresses,
+            sources,
+        }
+    }
+
+    #[test]
+    fn a_mask_has_the_bits_of_the_prefix() {
+        let address: IpAddr = "10.1.2.3".parse().unwrap();
+        for bits in 0..=32 {
+            let sources = Sources::Networks(vec![(address, bits)]);
+            let raw = Raw::of(&settings(vec![], sources), &LIMITS).unwrap();
+            let [network, mask] = raw.v4_source[0].map(u32::from_be_bytes);
+            for other in (0..32).map(|bit| network ^ 1 << bit) {
+                let expected = Prefix { address, bits }.has(IpAddr::V4(other.into()));
+                assert_eq!((other ^ network) & mask == 0, expected, "{bits}");
+            }
+        }
+        let address: IpAddr = "fd00::1".parse().unwrap();
+        for bits in 0..=128 {
+            let sources = Sources::Networks(vec![(address, bits)]);
+            let raw = Raw::of(&settings(vec![], sources), &LIMITS).unwrap();
+            let [network, mask] = raw.v6_source[0].map(u128::from_be_bytes);
+            for other in (0..128).map(|bit| network ^ 1 << bit) {
+                let expected = Prefix { address, bits }.has(IpAddr::V6(other.into()));
+                assert_eq!((other ^ network) & mask == 0, expected, "{bits}");
+            }
+        }
+    }
+
+    #[test]
+    fn limits_are_kept() {
+        let address: IpAddr = "10.1.2.3".parse().unwrap();
+        let addresses = |count| settings(vec![address; count], Sources::Any);
+        assert!(Raw::of(&addresses(HOT_ADDRESSES_MAX), &LIMITS).is_ok());
+        let refused = Raw::of(&addresses(HOT_ADDRESSES_MAX + 1), &LIMITS);
+        assert!(matches!(refused, Err(Error::Settings(_))));
+        let sources = |count| settings(vec![], Sources::Networks(vec![(address, 8); count]));
+        assert!(Raw::of(&sources(HOT_SOURCES_MAX), &LIMITS).is_ok());
+        let refused = Raw::of(&sources(HOT_SOURCES_MAX + 1), &LIMITS);
+        assert!(matches!(refused, Err(Error::Settings(_))));
+        assert!(
+            Raw::of(
+                &Settings {
+                    slots: 0,
+                    ..sources(1)
+                },
+                &LIMITS
+            )
+            .is_err()
+        );
+    }
+}

@@ -183,7 +183,7 @@ fn real_packets_are_answered() {
 }
 
 #[test]
-fn two_programs_do_not_share_an_interface() {
+fn what_cannot_be_attached_is_refused() {
     let Some(veth) = Veth::new() else { return };
     veth.in_server(|| {
         let Some(first) = attached(Mode::Driver) else {
@@ -203,6 +203,15 @@ fn two_programs_do_not_share_an_interface() {
         let refused = attach(&nowhere).map(|_| ());
         assert!(matches!(refused, Err(Error::NoInterface)), "{refused:?}");
         attach(&settings(Mode::Generic)).unwrap();
+        let loopback = Settings {
+            ifindex: index("lo"),
+            ..settings(Mode::Driver)
+        };
+        let refused = attach(&loopback).map(|_| ());
+        assert!(
+            matches!(refused, Err(Error::NoDriverSupport)),
+            "{refused:?}"
+        );
     });
 }
 
