@@ -3,8 +3,8 @@
 use crate::error::Error;
 use crate::interface;
 use crate::link::Link;
-use crate::program::{Growth, Limits, Program};
-use crate::settings::{Mode, Settings};
+use crate::program::Program;
+use crate::settings::{Growth, Limits, Mode, Settings};
 use glimmer_hotset::Memory;
 use std::sync::Arc;
 

@@ -24,5 +24,5 @@ mod settings;
 pub use attached::{Attached, attach};
 pub use error::Error;
 pub use maps::memory_bytes;
-pub use program::{Growth, Limits, Program, TestRun, Verdict, test_run};
-pub use settings::{Mode, Settings, Sources};
+pub use program::{Program, TestRun, Verdict, test_run};
+pub use settings::{Growth, Limits, Mode, Settings, Sources};

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::link::{Hook, Link};
 use crate::maps::{self, Entries};
-use crate::settings::{Mode, Raw, Settings};
+use crate::settings::{Growth, Limits, Mode, Raw, Settings};
 use aya::maps::{Map, MapError};
 use aya::programs::{ProgramError, SchedClassifier, TestRun as _, TestRunOptions, Xdp};
 use aya::util::KernelVersion;
@@ -23,26 +23,6 @@ const HANDED: &str = "glimmer_handed";
 const XDP_SINCE: KernelVersion = KernelVersion::new(5, 18, 0);
 /// The first kernel with tcx.
 const TCX_SINCE: KernelVersion = KernelVersion::new(6, 6, 0);
-
-/// The ways in which the program may make a packet longer, which it tries in this order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Growth {
-    /// An XDP program appends bytes, if there is room in the driver's buffer.
-    pub tail: bool,
-    /// An XDP program moves the start of the frame by up to 192 bytes.
-    pub head: bool,
-    /// An XDP program marks the packet, and a program at tcx answers it.
-    pub hand_over: bool,
-}
-
-/// What the interface and the kernel allow.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Longest frame that the interface sends, in bytes.
-    pub frame_bytes_max: u32,
-    /// How packets may grow.
-    pub growth: Growth,
-}
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

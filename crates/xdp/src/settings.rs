@@ -1,7 +1,6 @@
 //! What the packet program is told.
 
 use crate::error::Error;
-use crate::program::Limits;
 use glimmer_base::limits::{HOT_ADDRESSES_MAX, HOT_SLOTS_MAX, HOT_SOURCES_MAX};
 use std::net::IpAddr;
 
@@ -49,6 +48,26 @@ pub enum Sources {
     ///
     /// [`SOURCES_MAX`]: glimmer_base::limits::HOT_SOURCES_MAX
     Networks(Vec<(IpAddr, u8)>),
+}
+
+/// The ways in which the program may make a packet longer, which it tries in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Growth {
+    /// An XDP program appends bytes, if there is room in the driver's buffer.
+    pub tail: bool,
+    /// An XDP program moves the start of the frame by up to 192 bytes.
+    pub head: bool,
+    /// An XDP program marks the packet, and a program at tcx answers it.
+    pub hand_over: bool,
+}
+
+/// What the interface and the kernel allow.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Longest frame that the interface sends, in bytes.
+    pub frame_bytes_max: u32,
+    /// How packets may grow.
+    pub growth: Growth,
 }
 
 /// The settings as the program has them: `struct settings` in `accel/xdp/settings.h`. What comes
@@ -155,7 +174,6 @@ impl Raw {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::Growth;
     use glimmer_hotset::twin::Prefix;
 
     const LIMITS: Limits = Limits {

@@ -8,9 +8,11 @@
 mod support;
 
 use glimmer_base::Seed;
+use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_hotset::Guard;
-use glimmer_xdp::{Growth, Mode, Program};
-use support::frames::{self, binary, client, server};
+use glimmer_hotset::layout::Tally;
+use glimmer_xdp::{Mode, Program};
+use support::frames::{self, binary};
 use support::{TAIL, item, load};
 
 const REPEAT: u32 = 1_000_000;
@@ -22,8 +24,8 @@ fn cost(program: &Program, frame: &[u8]) -> u32 {
     rounds.min().unwrap()
 }
 
-fn show(mode: Mode, growth: Growth, what: &str, frame: &[u8]) {
-    let Some(program) = load(mode, growth) else {
+fn show(mode: Mode, what: &str, expected: Tally, frame: &[u8]) {
+    let Some(program) = load(mode, TAIL) else {
         return;
     };
     let guard = Guard::new(program.memory().clone());
@@ -35,6 +37,14 @@ fn show(mode: Mode, growth: Growth, what: &str, frame: &[u8]) {
     // request is restored: a hit and a little more.
     program.memory().control().fail_rechecks(true);
     println!("{mode:?}, {what}: {} ns", cost(&program, frame));
+    let memory = program.memory();
+    let rows = (0..memory.readers()).map(|row| memory.tallies(row));
+    let counted: u64 = rows.map(|row| row[expected as usize].load(Relaxed)).sum();
+    assert_eq!(
+        counted,
+        ROUNDS as u64 * u64::from(REPEAT),
+        "{what}: not {expected:?}"
+    );
 }
 
 #[test]
@@ -48,34 +58,35 @@ fn costs() {
     let mut tcp = frames::request(true, &get(key));
     tcp[23] = 6;
     let arp = [&foreign[..12], &[8, 6], &[0; 46]].concat();
-    let nobody = frames::frame(client(true), server(true), b"");
+    let text = |is_v4, key| frames::request(is_v4, &get(key));
+    let binary = frames::request(true, &binary(0, key, [1; 4]));
+    let (short_miss, long_miss) = (b"0123456789abcdeg", &long[..249]);
     let frames = [
         (
             "hit, text, 16 and 64 bytes, restored",
-            frames::request(true, &get(key)),
+            Tally::Torn,
+            text(true, key),
         ),
-        ("the same over IPv6", frames::request(false, &get(key))),
+        ("the same over IPv6", Tally::Torn, text(false, key)),
         (
             "hit, binary, 16 and 64 bytes, restored",
-            frames::request(true, &binary(0, key, [1; 4])),
+            Tally::Torn,
+            binary,
         ),
         (
             "hit, text, 250 and 1,000 bytes, restored",
-            frames::request(true, &get(&long)),
+            Tally::Torn,
+            text(true, &long),
         ),
-        (
-            "miss, 16 bytes",
-            frames::request(true, &get(b"0123456789abcdeg")),
-        ),
-        ("miss, 250 bytes", frames::request(true, &get(&long[..249]))),
-        ("a datagram to another port", foreign),
-        ("TCP", tcp),
-        ("ARP", arp),
-        ("an empty datagram", nobody),
+        ("miss, 16 bytes", Tally::Miss, text(true, short_miss)),
+        ("miss, 249 bytes", Tally::Miss, text(true, long_miss)),
+        ("a datagram to another port", Tally::Foreign, foreign),
+        ("TCP", Tally::Foreign, tcp),
+        ("ARP", Tally::Foreign, arp),
     ];
     for mode in [Mode::Driver, Mode::Tcx] {
-        for (what, frame) in &frames {
-            show(mode, TAIL, what, frame);
+        for (what, expected, frame) in &frames {
+            show(mode, what, *expected, frame);
         }
     }
 }
