@@ -1,6 +1,6 @@
 /* The checksums of a request. A packet that was damaged on its way would be dropped by the kernel,
- * so it must not be answered: its key may be another one. crates/hotset/src/twin/checksums.rs is the
- * same.
+ * so it must not be answered: its key may be another one. crates/hotset/src/twin/checksums.rs does
+ * the same.
  */
 #ifndef GLIMMER_XDP_CHECKSUMS_H
 #define GLIMMER_XDP_CHECKSUMS_H

@@ -1,5 +1,5 @@
-/* Ethernet, IP and UDP: which frames are looked at any further. The checks and their order are those
- * of crates/hotset/src/twin/headers.rs.
+/* Ethernet, IP and UDP: which frames are looked at any further. The checks and their order are
+ * those of crates/hotset/src/twin/headers.rs.
  */
 #ifndef GLIMMER_XDP_HEADERS_H
 #define GLIMMER_XDP_HEADERS_H

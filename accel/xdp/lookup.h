@@ -1,5 +1,5 @@
-/* Finds the slot of a key, and knows afterwards whether it was valid. The order of the loads is that
- * of crates/hotset/src/layout/slot.rs and control.rs; x86-64 executes loads in their order.
+/* Finds the slot of a key, and knows afterwards whether it was valid. The order of the loads is
+ * that of crates/hotset/src/layout/slot.rs and control.rs; x86-64 executes loads in their order.
  */
 #ifndef GLIMMER_XDP_LOOKUP_H
 #define GLIMMER_XDP_LOOKUP_H

@@ -1,8 +1,8 @@
 //! The checksums of a request. A packet that was damaged on its way would be dropped by the kernel,
 //! so it must not be answered: its key may be another one.
 //!
-//! A datagram over IPv4 may have no checksum. Between two hosts on one machine, the kernel may leave
-//! the datagram's checksum to hardware that does not exist: the field then has the sum of the
+//! A datagram over IPv4 may have no checksum. Between two hosts on one machine, the kernel may
+//! leave the datagram's checksum to hardware that does not exist: the field then has the sum of the
 //! pseudo-header alone. Such a datagram has not been damaged. It is answered where the reply leaves
 //! with a checksum of its own.
 
