@@ -12,8 +12,9 @@ use glimmer_hotset::Memory;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 
-/// The compiled program. `cargo xtask packet-program` makes it from the sources beside it.
-static OBJECT: &[u8] = include_bytes!("../../../accel/xdp/program.o");
+/// The compiled program, aligned as the structures of an ELF file are. `cargo xtask packet-program`
+/// makes it from the sources beside it.
+static OBJECT: &[u8] = aya::include_bytes_aligned!("../../../accel/xdp/program.o");
 
 const XDP: &str = "glimmer_xdp";
 const TCX: &str = "glimmer_tcx";
