@@ -2,7 +2,7 @@
 //!
 //! [`packet`] defines devices for datagrams and [`stream`] defines connections; [`udp`], [`tcp`]
 //! and [`unix`] are the kernel's sockets. [`transports`] lists what a server can be told to receive
-//! datagrams by. There are also readiness of many sources ([`Poller`]), a
+//! datagrams by. There are also what is known of a network interface ([`Interface`]), readiness of many sources ([`Poller`]), a
 //! bell that wakes a sleeping thread, pinning of threads to cores, and returning freed memory to
 //! the kernel. This crate knows no protocol and no store, and nothing blocks except
 //! [`Poller::wait`].
@@ -14,6 +14,7 @@ mod affinity;
 mod bell;
 mod chance;
 mod endpoint;
+mod interface;
 pub mod packet;
 mod poller;
 mod signal;
@@ -28,6 +29,7 @@ mod wakeup;
 pub use affinity::{cores_allowed, pin_to};
 pub use bell::Bell;
 pub use endpoint::Endpoint;
+pub use interface::Interface;
 pub use poller::Poller;
 pub use signal::{Readiness, Ready, Signal};
 pub use stream::{Received, Sent};

@@ -1,6 +1,7 @@
 //! What needs unsafe code, behind safe faces.
 
 pub mod buffers;
+pub mod ethtool;
 pub mod events;
 pub mod frames;
 pub mod headers;
