@@ -53,7 +53,7 @@ mod sketch;
 
 pub use allocator::Allocator;
 pub use controller::{Changed, Controller, Credit};
-pub use deadline::{Clocks, deadline_ns};
+pub use deadline::Timeline;
 pub use directory::Directory;
 pub use guard::{Epoch, Filled, Guard, Token};
 pub use hash::{hash, places};
@@ -68,12 +68,16 @@ pub use request::{Form, Reply, Request};
 pub use sampler::Sampler;
 pub use sketch::Sketch;
 
-/// Bytes of memory of an accelerator with this many slots and readers: slots, counts, the shadow
-/// directory, and what a policy knows of keys.
+/// Bytes of memory of an accelerator in this process with this many slots and readers.
 pub const fn bytes(slots: usize, readers: usize) -> usize {
+    let slot_bytes = layout::dimensions::SLOT_BYTES + readers * size_of::<u64>();
+    slots * slot_bytes + readers * layout::TALLIES * size_of::<u64>() + upkeep_bytes(slots)
+}
+
+/// Bytes of memory that the server needs for an accelerator besides what it shares with the body:
+/// the shadow directory, and what a policy and its controller know of keys.
+pub const fn upkeep_bytes(slots: usize) -> usize {
     const POLICY_BYTES_PER_SLOT: usize =
         2 * glimmer_base::limits::SKETCH_CELLS_PER_SLOT + 2 * size_of::<u64>() + 16;
-    let slot_bytes =
-        layout::dimensions::SLOT_BYTES + readers * size_of::<u64>() + POLICY_BYTES_PER_SLOT;
-    slots * slot_bytes + directory::bytes(slots) + readers * layout::TALLIES * size_of::<u64>()
+    slots * POLICY_BYTES_PER_SLOT + directory::bytes(slots)
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use glimmer_base::Moment;
+use glimmer_hotset::Timeline;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Tells the workers of a node the time.
@@ -17,6 +18,11 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// Nanoseconds since some moment, for differences. It never goes back.
     fn ns(&self) -> u64 {
         self.now().ms * 1_000_000
+    }
+
+    /// Where this clock lies on CLOCK_MONOTONIC.
+    fn timeline(&self) -> Timeline {
+        Timeline::default()
     }
 }
 
@@ -56,6 +62,12 @@ impl Clock for SystemClock {
     fn ns(&self) -> u64 {
         let now = clock_gettime(ClockId::Monotonic);
         now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    }
+
+    /// The coarse clock shows CLOCK_MONOTONIC as it was at the last tick of the kernel, so it is
+    /// never ahead of it.
+    fn timeline(&self) -> Timeline {
+        Timeline::with_epoch(self.epoch_monotonic_ms)
     }
 }
 

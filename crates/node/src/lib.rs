@@ -67,7 +67,9 @@ pub use {
     dispatch::service_times::{ServiceTimes, Times},
     driven::{DrivenNode, DrivenWorker},
     figures::NodeFigures,
-    hot::{Accelerator, AcceleratorFigures, HotKey, Passed},
+    hot::{
+        Accelerator, AcceleratorFigures, Body, HotKey, Passed, Readers, policies as hot_policies,
+    },
     node::Node,
     packet::native,
     stream::registry::SocketView,

@@ -12,7 +12,8 @@ use glimmer_dispatch::{Layout, PartitionMap};
 use glimmer_engine::Engine;
 use glimmer_node::native::{NativeConfig, Rules, TokenKey};
 use glimmer_node::{
-    Accelerator, Address, Bound, Clock, Node, NodeConfig, Observers, PassedOver, SystemClock,
+    Accelerator, Address, Body, Bound, Clock, Node, NodeConfig, Observers, PassedOver, SystemClock,
+    hot_policies,
 };
 use glimmer_proto::Limits;
 use glimmer_proto::native::directory;
@@ -182,7 +183,11 @@ pub(crate) fn build(
     let clock = surroundings.clock.clone();
     let accelerator = (config.accelerate == Accelerate::Model).then(|| {
         let (slots, seed) = (config.accelerate_slots, (surroundings.random)());
-        Arc::new(Accelerator::model(slots, config.workers, seed, clock.now()))
+        let body = Body::model(slots, config.workers, seed);
+        let (_, make) = hot_policies::POLICIES[0];
+        let policy = make(slots, clock.now().ms);
+        let timeline = clock.timeline();
+        Arc::new(Accelerator::new(body, policy, config.workers, timeline))
     });
     let (delimiter, detail) = (config.prefix_delimiter, config.detail);
     let observers = Observers::with_accelerator(clock, delimiter, detail, accelerator);

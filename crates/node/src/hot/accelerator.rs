@@ -6,17 +6,16 @@ use std::fmt;
 
 use glimmer_base::limits::HOT_SLOTS_MIN;
 use glimmer_base::sync::{Arc, AtomicU64, Mutex, Ordering::Relaxed, lock, weakened};
-use glimmer_base::{Expiry, Keyhash, Moment};
+use glimmer_base::{Keyhash, Moment};
 use glimmer_engine::Item;
 use glimmer_hotset::layout::dimensions::{KEY_MAX, VALUE_MAX};
 use glimmer_hotset::layout::{HotItem, NEVER_NS, Tally};
 use glimmer_hotset::{
-    Changed, Controller, Credit, Epoch, Filled, Guard, Memory, Offer, Pause, Reader, SampledRead,
-    Token, policies,
+    Changed, Controller, Credit, Epoch, Filled, Guard, Offer, Pause, Policy, Reader, SampledRead,
+    Timeline, Token,
 };
 
-/// Nanoseconds of a millisecond.
-const NS: u64 = 1_000_000;
+use super::body::{Body, Readers};
 
 /// What all workers share of the accelerator.
 pub struct Accelerator {
@@ -24,6 +23,9 @@ pub struct Accelerator {
     guard: Arc<Guard>,
     /// Held during a flush, so that the time of the next one is set in the order of flushes.
     flushing: Mutex<()>,
+    readers: Readers,
+    /// Where the server's time lies on the readers' clock.
+    timeline: Timeline,
     /// Keys that the owner of their partition is to bring in, by worker.
     wanted: Box<[Mutex<Vec<Offer>>]>,
     counts: Counts,
@@ -92,29 +94,46 @@ thread_local! {
 }
 
 impl Accelerator {
-    /// An accelerator in this process's memory, with this many slots for this many workers. The
-    /// seed places keys in slots.
-    pub fn model(slots: usize, workers: usize, seed: u64, now: Moment) -> Accelerator {
-        let memory = Arc::new(Memory::new(slots, workers, seed));
-        let guard = Arc::new(Guard::new(memory));
-        let (_, make) = policies::POLICIES[0];
+    /// An accelerator with this body and policy, for this many workers whose clock lies there on
+    /// the readers' clock.
+    pub fn new(
+        body: Body,
+        policy: Box<dyn Policy>,
+        workers: usize,
+        timeline: Timeline,
+    ) -> Accelerator {
+        let guard = Arc::new(Guard::new(body.memory));
         Accelerator {
-            controller: Controller::new(guard.clone(), make(slots, now.ms)),
+            controller: Controller::new(guard.clone(), policy),
             guard,
             flushing: Mutex::default(),
+            readers: body.readers,
+            timeline,
             wanted: (0..workers).map(|_| Mutex::default()).collect(),
             counts: Counts::default(),
         }
     }
 
-    /// Bytes of memory that an accelerator takes.
+    /// Bytes of memory that an accelerator takes whose body is in this process.
     pub fn bytes(slots: usize, workers: usize) -> usize {
         glimmer_hotset::bytes(slots, workers)
     }
 
-    /// The reader of a worker.
-    pub(crate) fn reader(&self, worker: usize) -> Reader {
-        Reader::new(self.guard.memory().clone(), worker)
+    /// Bytes of memory that an accelerator takes besides those of its body.
+    pub fn upkeep_bytes(slots: usize) -> usize {
+        glimmer_hotset::upkeep_bytes(slots)
+    }
+
+    /// The reader of a worker, if workers look in the slots.
+    pub(crate) fn reader(&self, worker: usize) -> Option<Reader> {
+        let memory = self.guard.memory();
+        self.is_read_by_workers()
+            .then(|| Reader::new(memory.clone(), worker))
+    }
+
+    /// Whether workers look in the slots.
+    pub(crate) fn is_read_by_workers(&self) -> bool {
+        self.readers == Readers::Workers
     }
 
     /// One read of this many is sampled.
@@ -123,8 +142,8 @@ impl Accelerator {
     }
 
     /// The time as readers are told it.
-    pub(crate) fn now_ns(now: Moment) -> u64 {
-        now.ms * NS
+    pub(crate) fn now_ns(&self, now: Moment) -> u64 {
+        self.timeline.ns(now.ms)
     }
 
     /// The epoch, before the number of due flushes is loaded.
@@ -156,7 +175,7 @@ impl Accelerator {
         item: Option<&Item<'_>>,
         now: Moment,
     ) {
-        let changed = with_hot(key, item, |item| {
+        let changed = self.with_hot(key, item, |item| {
             self.controller.changed(token, epoch, item, now.ms)
         });
         let count = match changed {
@@ -187,7 +206,7 @@ impl Accelerator {
         // Until the flush is done, the time of the one that was pending stands.
         self.guard
             .flush(Some(control.flush_at_ns()), || pending_ms = flush());
-        control.set_flush_at_ns(pending_ms.map_or(NEVER_NS, |at_ms| at_ms * NS));
+        control.set_flush_at_ns(pending_ms.map_or(NEVER_NS, |at_ms| self.timeline.ns(at_ms)));
         drop(flushing);
     }
 
@@ -226,7 +245,7 @@ impl Accelerator {
     /// Brings an item in. The gate of its partition is held, and the epoch is from before the
     /// number of due flushes was loaded.
     pub(crate) fn fill(&self, offer: &Offer, epoch: u64, item: Option<&Item<'_>>, now: Moment) {
-        let is_live = with_hot(&offer.key, item, |item| {
+        let is_live = self.with_hot(&offer.key, item, |item| {
             let Some(item) = item else {
                 self.controller.refused(offer, now.ms);
                 return false;
@@ -309,6 +328,33 @@ impl Accelerator {
         let credited = self.counts.credited.load(Relaxed);
         self.hits().saturating_sub(credited)
     }
+
+    /// Shows `take` an item as the accelerator knows it; none if it does not fit into a slot.
+    fn with_hot<R>(
+        &self,
+        key: &[u8],
+        item: Option<&Item<'_>>,
+        take: impl FnOnce(Option<&HotItem<'_>>) -> R,
+    ) -> R {
+        let fits = |item: &&Item<'_>| {
+            (1..=VALUE_MAX).contains(&item.layout().value_len) && key.len() <= KEY_MAX
+        };
+        let Some(item) = item.filter(fits) else {
+            return take(None);
+        };
+        let mut value = VALUE.take();
+        value.clear();
+        item.value().append_to(&mut value);
+        let taken = take(Some(&HotItem {
+            key,
+            value: &value,
+            flags: item.flags(),
+            cas: item.cas(),
+            deadline_ns: self.timeline.deadline_ns(item.expiry()),
+        }));
+        VALUE.set(value);
+        taken
+    }
 }
 
 impl fmt::Debug for Accelerator {
@@ -317,33 +363,4 @@ impl fmt::Debug for Accelerator {
             .field(&self.guard.memory())
             .finish()
     }
-}
-
-/// Shows `take` an item as the accelerator knows it; none if it does not fit into a slot.
-fn with_hot<R>(
-    key: &[u8],
-    item: Option<&Item<'_>>,
-    take: impl FnOnce(Option<&HotItem<'_>>) -> R,
-) -> R {
-    let fits = |item: &&Item<'_>| {
-        (1..=VALUE_MAX).contains(&item.layout().value_len) && key.len() <= KEY_MAX
-    };
-    let Some(item) = item.filter(fits) else {
-        return take(None);
-    };
-    let mut value = VALUE.take();
-    value.clear();
-    item.value().append_to(&mut value);
-    let taken = take(Some(&HotItem {
-        key,
-        value: &value,
-        flags: item.flags(),
-        cas: item.cas(),
-        deadline_ns: match item.expiry() {
-            Expiry::NEVER => NEVER_NS,
-            expiry => expiry.ms() * NS,
-        },
-    }));
-    VALUE.set(value);
-    taken
 }

@@ -1,5 +1,11 @@
 //! A worker's part in the accelerator: it brings in the keys that are wanted of its partitions, and
 //! takes credit for their hits.
+//!
+//! Hits outside the process wake nobody. A worker that has just taken credit looks for more after
+//! [`HOT_HARVEST_MS`], also if it has nothing else to do. If it finds none, it does not look again
+//! until something else wakes it.
+
+use std::time::Duration;
 
 use glimmer_base::Keyhash;
 use glimmer_base::Moment;
@@ -10,6 +16,7 @@ use glimmer_hotset::{Credit, Offer};
 
 use super::Popular;
 use super::accelerator::Accelerator;
+use crate::admin::stats::Tally;
 use crate::shared::Shared;
 
 /// See the module's text.
@@ -18,6 +25,8 @@ pub(crate) struct Tender {
     me: usize,
     /// When hits were last harvested, in milliseconds since the epoch.
     harvested_ms: u64,
+    /// Whether there was something to harvest the last time.
+    is_hit: bool,
     pub offers: Vec<Offer>,
     credits: Vec<Credit>,
 }
@@ -28,6 +37,7 @@ impl Tender {
             accelerator,
             me,
             harvested_ms: 0,
+            is_hit: false,
             offers: Vec::new(),
             credits: Vec::new(),
         }
@@ -35,15 +45,28 @@ impl Tender {
 
     /// Does what is due at the end of a turn.
     #[cold]
-    pub fn tend(&mut self, now: Moment, engine: &mut dyn Engine, shared: &Shared) {
+    pub fn tend(
+        &mut self,
+        now: Moment,
+        engine: &mut dyn Engine,
+        shared: &Shared,
+        tally: &mut Tally,
+    ) {
         self.accelerator.take_wanted(self.me, &mut self.offers);
         self.bring_in(now, engine, shared);
         if now.ms.saturating_sub(self.harvested_ms) >= HOT_HARVEST_MS {
             self.harvested_ms = now.ms;
+            self.is_hit = false;
             if self.accelerator.has_uncredited() {
-                self.harvest(now, engine, shared.observers().popular());
+                self.harvest(now, engine, shared.observers().popular(), tally);
             }
         }
+    }
+
+    /// How long the worker may sleep before it looks for hits again; `None` means without a limit.
+    pub fn timer(&self) -> Option<Duration> {
+        let looks_again = self.is_hit && !self.accelerator.is_read_by_workers();
+        looks_again.then_some(Duration::from_millis(HOT_HARVEST_MS))
     }
 
     /// Brings in the keys of `offers`, or leaves them for the owners of their partitions, who may
@@ -61,16 +84,30 @@ impl Tender {
         }
     }
 
-    fn harvest(&mut self, now: Moment, engine: &mut dyn Engine, popular: &Popular) {
+    fn harvest(
+        &mut self,
+        now: Moment,
+        engine: &mut dyn Engine,
+        popular: &Popular,
+        tally: &mut Tally,
+    ) {
         let layout = engine.layout();
         let is_mine = |keyhash: Keyhash| layout.may_run(self.me, keyhash, false);
         self.accelerator.harvest(now, is_mine, &mut self.credits);
+        self.is_hit = !self.credits.is_empty();
+        let is_outside = !self.accelerator.is_read_by_workers();
         for credit in self.credits.drain(..) {
             // A slot that is dead at the moment does not say what its key is. Its hits count.
             let key = credit.key.as_deref().unwrap_or_default();
             popular.credit(credit.keyhash, key, credit.value_bytes, credit.hits, now);
             engine.credit(now, credit.keyhash, key, credit.hits);
             self.accelerator.note_credited(credit.hits);
+            if is_outside {
+                // Workers have neither parsed nor sent these. What is known of them is how long
+                // the values are.
+                tally.requests += credit.hits;
+                tally.bytes_written += credit.hits * credit.value_bytes as u64;
+            }
         }
     }
 }

@@ -1,8 +1,12 @@
 //! Datagrams of memcached's UDP protocol that are answered from the accelerator's slots: those with
 //! one text `get` or `gets` of one key, or one binary GET, GETQ, GETK or GETKQ. All others go on to
 //! the parser unchanged, and so do reads of keys that are in no slot.
+//!
+//! If a body outside the process answers from the slots, what comes here was passed on by it. It is
+//! sampled and goes on to the parser.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use glimmer_base::limits::HOT_OFFERS_MAX;
 use glimmer_base::{Keyhash, Moment, Seed};
@@ -16,7 +20,9 @@ use crate::hot::Accelerator;
 
 /// A worker's reader of the slots, and the replies of a burst.
 pub(crate) struct Accelerated {
-    reader: Reader,
+    accelerator: Arc<Accelerator>,
+    /// None if a body outside the process reads the slots.
+    reader: Option<Reader>,
     sampler: Sampler,
     /// Keys that were sampled, one after the other, with their ends.
     keys: Vec<u8>,
@@ -27,8 +33,9 @@ pub(crate) struct Accelerated {
 }
 
 impl Accelerated {
-    pub fn new(accelerator: &Accelerator, worker: usize) -> Accelerated {
+    pub fn new(accelerator: &Arc<Accelerator>, worker: usize) -> Accelerated {
         Accelerated {
+            accelerator: accelerator.clone(),
             reader: accelerator.reader(worker),
             sampler: Sampler::new(accelerator.sample_every(), 1 + worker as u64),
             keys: Vec::new(),
@@ -46,34 +53,38 @@ impl Accelerated {
         (accepts, seed): (Accepts, Seed),
         now: Moment,
     ) -> bool {
-        let is_accepted = |request: &Request<'_>| {
-            let protocol = match request.form {
-                Form::Get | Form::Gets => Accepts::Text,
-                Form::Binary { .. } => Accepts::Binary,
-            };
-            accepts == Accepts::Any || accepts == protocol
-        };
-        let Some(request) = Request::parse(request).filter(is_accepted) else {
-            self.reader.tally(Tally::Request);
+        let Some(reader) = &self.reader else {
+            if self.sampler.takes()
+                && let Some(request) = parse(request, accepts)
+            {
+                self.sample(request.key, seed);
+            }
             return false;
         };
-        let (start, now_ns) = (self.bytes.len(), Accelerator::now_ns(now));
+        let Some(request) = parse(request, accepts) else {
+            reader.tally(Tally::Request);
+            return false;
+        };
+        let (start, now_ns) = (self.bytes.len(), self.accelerator.now_ns(now));
         let out = &mut self.bytes;
-        if self
-            .reader
-            .answer(&request, now_ns, PAYLOAD_BYTES, out)
-            .is_ok()
-        {
+        if reader.answer(&request, now_ns, PAYLOAD_BYTES, out).is_ok() {
             self.replies.push((to, start..self.bytes.len()));
             return true;
         }
-        if self.sampler.takes() && self.samples.len() < HOT_OFFERS_MAX {
-            let start = self.keys.len();
-            self.keys.extend_from_slice(request.key);
-            let hash = seed.keyhash(request.key);
-            self.samples.push((hash, start..self.keys.len()));
+        if self.sampler.takes() {
+            self.sample(request.key, seed);
         }
         false
+    }
+
+    /// Keeps a read that was sampled, unless there are many.
+    fn sample(&mut self, key: &[u8], seed: Seed) {
+        if self.samples.len() < HOT_OFFERS_MAX {
+            let start = self.keys.len();
+            self.keys.extend_from_slice(key);
+            let hash = seed.keyhash(key);
+            self.samples.push((hash, start..self.keys.len()));
+        }
     }
 
     /// Number of replies.
@@ -118,4 +129,15 @@ impl Accelerated {
         self.samples.clear();
         self.keys.clear();
     }
+}
+
+/// The request of a datagram, if it is one that the accelerator answers and the server accepts.
+fn parse(request: &[u8], accepts: Accepts) -> Option<Request<'_>> {
+    Request::parse(request).filter(|request| {
+        let protocol = match request.form {
+            Form::Get | Form::Gets => Accepts::Text,
+            Form::Binary { .. } => Accepts::Binary,
+        };
+        accepts == Accepts::Any || accepts == protocol
+    })
 }

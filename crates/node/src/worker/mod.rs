@@ -324,7 +324,8 @@ impl Worker {
         }
         self.crawler.go_on(core);
         if let Some(tender) = &mut core.tender {
-            tender.tend(core.now, &mut *core.engine, &core.shared);
+            let tally = &mut core.tally;
+            tender.tend(core.now, &mut *core.engine, &core.shared, tally);
         }
         if self.streams.withheld_until_ms().is_some() {
             self.streams.send_withheld(core.now.ms, core);

@@ -101,6 +101,7 @@ impl Worker {
             // Sleeping for zero milliseconds would cost an empty turn.
             Duration::from_millis(until_ms.saturating_sub(core.now.ms).max(1))
         });
-        tick.into_iter().chain(answer).min()
+        let credit = core.tender.as_ref().and_then(|tender| tender.timer());
+        tick.into_iter().chain(answer).chain(credit).min()
     }
 }
