@@ -162,6 +162,8 @@ impl Arguments {
             native_direction: self.native_direction,
             accelerate: self.accelerate,
             accelerate_slots: self.accelerate_slots,
+            accelerate_from: self.accelerate_from.unwrap_or_default(),
+            accelerate_policy: self.accelerate_policy,
             busy_poll: self.busy_poll,
             unix: self.unix_socket.map(|path| UnixSocket {
                 path,

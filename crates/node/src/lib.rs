@@ -68,7 +68,8 @@ pub use {
     driven::{DrivenNode, DrivenWorker},
     figures::NodeFigures,
     hot::{
-        Accelerator, AcceleratorFigures, Body, HotKey, Passed, Readers, policies as hot_policies,
+        Accelerator, AcceleratorFigures, Body, HotKey, HotKeyPolicy, Passed, Readers,
+        policies as hot_policies,
     },
     node::Node,
     packet::native,

@@ -1,5 +1,6 @@
 //! The configuration of a server: plain values, checked before anything is allocated or bound.
 
+use crate::accelerate::{Accelerate, HotPolicy, Sources};
 use glimmer_base::limits;
 pub use glimmer_dispatch::AccessMode;
 use glimmer_dispatch::{POLICIES, Policy, Settings};
@@ -81,6 +82,10 @@ pub struct Config {
     pub accelerate: Accelerate,
     /// How many hot keys that is for (`--accelerate-slots`).
     pub accelerate_slots: usize,
+    /// Whose requests it answers at an interface (`--accelerate-from`).
+    pub accelerate_from: Sources,
+    /// Which keys those are (`--accelerate-policy`).
+    pub accelerate_policy: HotPolicy,
     /// Limit in bytes for everything that grows with data and connections (`-m`).
     pub memory_bytes: usize,
     /// Worker threads (`-t`).
@@ -248,6 +253,8 @@ impl Default for Config {
             detail: false,
             accelerate: Accelerate::Off,
             accelerate_slots: limits::HOT_SLOTS_DEFAULT,
+            accelerate_from: Sources::OnLink,
+            accelerate_policy: HotPolicy::default(),
             memory_bytes: MEMORY_MIB_DEFAULT << 20,
             workers: 2,
             connections_max: CONNECTIONS_DEFAULT,
@@ -347,6 +354,27 @@ impl Config {
         self.workers == 1 || self.access == AccessMode::Crcw
     }
 
+    /// Settings that exclude an accelerator at an interface, or that need one.
+    fn contradicts_interface(&self) -> Option<&'static str> {
+        if self.accelerate.interface().is_none() {
+            let is_limited = self.accelerate_from != Sources::OnLink;
+            return is_limited.then_some(
+                "--accelerate-from is for an interface: give that with --accelerate xdp:IF",
+            );
+        }
+        let mut ports = self.udp.iter().map(SocketAddr::port);
+        let port = ports.next();
+        if port == Some(0) {
+            Some("--accelerate at an interface needs a port of its own: give its number with -U")
+        } else if ports.any(|other| Some(other) != port) {
+            Some("--accelerate at an interface answers at one UDP port: give only one")
+        } else if self.protocol != Accepts::Any {
+            Some("--accelerate at an interface answers text and binary requests: leave -B out")
+        } else {
+            None
+        }
+    }
+
     /// Settings that exclude each other, as in memcached.
     fn contradiction(&self) -> Option<&'static str> {
         let has_udp = !self.udp.is_empty();
@@ -363,7 +391,9 @@ impl Config {
         } else if self.auth_file.is_some() && !self.native.is_empty() {
             Some("-Y excludes native clients, who cannot authenticate; leave --native-port out")
         } else if self.accelerate != Accelerate::Off && !has_udp {
-            Some("--accelerate model answers memcached's UDP protocol: give its port with -U")
+            Some("--accelerate answers memcached's UDP protocol: give its port with -U")
+        } else if let Some(reason) = self.contradicts_interface() {
+            Some(reason)
         } else if self.native_single_port && self.native.is_empty() {
             Some("--native-single-port needs a port: give one with --native-port")
         } else if self.native_single_port && !self.executes_anywhere() {
@@ -389,15 +419,6 @@ pub enum Mode {
     Cache,
     /// Stores are refused. Items disappear only when they are deleted or expire.
     Store,
-}
-
-/// What answers reads of hot keys before the server sees them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Accelerate {
-    /// Nothing.
-    Off,
-    /// Slots in the server's own memory, in which the worker looks that has received the datagram.
-    Model,
 }
 
 /// Who directs native requests to the workers that own their keys (MICA §4.2.2).
@@ -462,7 +483,6 @@ macro_rules! named {
 }
 
 named!(Mode { Cache = "cache", Store = "store" });
-named!(Accelerate { Off = "off", Model = "model" });
 named!(Direction { Client = "client", Server = "server" });
 named!(TableKind { Mica = "mica", Memc3 = "memc3" });
 named!(HugepagePolicy {
@@ -473,107 +493,4 @@ named!(HugepagePolicy {
 });
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use glimmer_store::evict::RULES;
-
-    fn config() -> Config {
-        Config::default()
-    }
-
-    #[test]
-    fn the_defaults_make_sense() {
-        assert_eq!(config().check(), Ok(()));
-    }
-
-    #[test]
-    fn an_accelerator_needs_udp_and_nothing_else() {
-        for slots in [limits::HOT_SLOTS_MIN, limits::HOT_SLOTS_MAX] {
-            let accelerated = Config {
-                udp: vec![SocketAddr::from(([127, 0, 0, 1], 11211))],
-                accelerate: Accelerate::Model,
-                accelerate_slots: slots,
-                ..config()
-            };
-            assert_eq!(accelerated.check(), Ok(()), "{slots} slots");
-        }
-    }
-
-    #[test]
-    fn each_bound_is_checked() {
-        type Change = fn(&mut Config);
-        let changes: &[(Change, &str)] = &[
-            (|config| config.workers = 0, "-t 0"),
-            (|config| config.workers = limits::WORKERS_MAX + 1, "-t 257"),
-            (|config| config.connections_max = 0, "-c 0"),
-            (|config| config.item_bytes_max = 1023, "-I 1023"),
-            (
-                |config| config.item_bytes_max = (1 << 30) + 1,
-                "-I 1073741825",
-            ),
-            (|config| config.item_bytes_hint = 0, "--item-size-hint 0"),
-            (
-                |config| config.item_bytes_hint = 2 << 20,
-                "--item-size-hint 2097152",
-            ),
-            (
-                |config| config.native = vec![SocketAddr::from(([127, 0, 0, 1], 65_535))],
-                "--native-port 65535",
-            ),
-            (|config| config.native_single_port = true, "--native-port"),
-            (
-                |config| {
-                    config.native = vec![SocketAddr::from(([127, 0, 0, 1], 65_535))];
-                    config.native_single_port = true;
-                    config.access = AccessMode::Crew;
-                },
-                "--access crcw",
-            ),
-            (
-                |config| config.accelerate = Accelerate::Model,
-                "give its port with -U",
-            ),
-            (
-                |config| config.accelerate_slots = limits::HOT_SLOTS_MIN - 1,
-                "--accelerate-slots 255 is out of range: 256 to 65536",
-            ),
-            (
-                |config| config.accelerate_slots = limits::HOT_SLOTS_MAX + 1,
-                "--accelerate-slots 65537",
-            ),
-            (|config| config.lru_threshold = -0.1, "--lru-threshold -0.1"),
-            (
-                |config| config.lru_threshold = f64::NAN,
-                "--lru-threshold NaN",
-            ),
-        ];
-        for (change, names) in changes {
-            let mut config = config();
-            change(&mut config);
-            let message = config.check().expect_err(names).to_string();
-            assert!(
-                message.contains(names),
-                "{message:?} does not name {names:?}"
-            );
-            assert!(!message.contains('\n'), "{message:?} is more than one line");
-        }
-    }
-
-    #[test]
-    fn names_read_back() {
-        for &mode in AccessMode::ALL {
-            assert_eq!(mode.name().parse(), Ok(mode));
-        }
-        for &table in TableKind::ALL {
-            assert_eq!(table.name().parse(), Ok(table));
-        }
-        for &rule in RULES {
-            assert_eq!(rule.name.parse(), Ok(rule));
-        }
-        for &policy in HugepagePolicy::ALL {
-            assert_eq!(policy.name().parse(), Ok(policy));
-        }
-        let unknown = "mru".parse::<Rule>().unwrap_err();
-        assert!(RULES.iter().all(|rule| unknown.contains(rule.name)));
-    }
-}
+mod tests;

@@ -48,7 +48,7 @@ impl DrivenServer {
             clock,
             random,
         };
-        let store = build(config, &plan, &mut surroundings)?;
+        let store = build(config, &plan, None, &mut surroundings)?;
         let tables = store.engines.iter().map(|engine| engine.figures());
         let tables = tables.collect();
         let node = node_config(config, &plan, &store, surroundings);

@@ -8,10 +8,12 @@
 //! | `assembly` | the concrete combination of table, access mode and eviction rule |
 //! | `serve` | starts a server from a configuration, and stops it |
 //! | `driven` | a server for a simulator, without threads, sockets and a clock of its own |
+//! | `accelerate` | what answers reads of hot keys, and how it comes to be |
 //! | `stats` | answers `stats` |
 //! | `auth` | users and passwords |
 //! | `cores`, `process`, `log` | cores, privileges and limits of the process, and its log |
 
+mod accelerate;
 mod assembly;
 mod auth;
 pub mod config;
@@ -23,10 +25,10 @@ mod process;
 mod serve;
 mod stats;
 
+pub use accelerate::{Accelerate, AccelerateError, Hook, HotPolicy, Refusal, Sources};
 pub use auth::AuthError;
 pub use config::{
-    Accelerate, AccessMode, Config, ConfigError, Direction, HugepagePolicy, Mode, TableKind,
-    UnixSocket,
+    AccessMode, Config, ConfigError, Direction, HugepagePolicy, Mode, TableKind, UnixSocket,
 };
 pub use driven::DrivenServer;
 pub use glimmer_node::Permits;

@@ -1,7 +1,8 @@
 //! Starts a server from a configuration, and stops it.
 
+use crate::accelerate::{self, Accelerate, AccelerateError, Attachment, Refusal, Sources};
 use crate::auth::{AuthError, AuthFile};
-use crate::config::{Accelerate, Config, ConfigError, Direction, HugepagePolicy, Mode};
+use crate::config::{Config, ConfigError, Direction, HugepagePolicy, Mode};
 use crate::log::Log;
 use crate::memory_plan::{MemoryPlan, Needs, PlanError};
 use crate::process::{self, PidFile, ProcessError};
@@ -12,8 +13,7 @@ use glimmer_dispatch::{Layout, PartitionMap};
 use glimmer_engine::Engine;
 use glimmer_node::native::{NativeConfig, Rules, TokenKey};
 use glimmer_node::{
-    Accelerator, Address, Body, Bound, Clock, Node, NodeConfig, Observers, PassedOver, SystemClock,
-    hot_policies,
+    Address, Body, Bound, Clock, Node, NodeConfig, Observers, PassedOver, SystemClock,
 };
 use glimmer_proto::Limits;
 use glimmer_proto::native::directory;
@@ -46,6 +46,9 @@ pub enum ServeError {
     /// An address cannot be bound, or a worker cannot be started.
     #[error(transparent)]
     Node(#[from] glimmer_node::Error),
+    /// The accelerator cannot be attached to its interface.
+    #[error(transparent)]
+    Accelerate(#[from] AccelerateError),
     /// The user file cannot be used.
     #[error(transparent)]
     Auth(#[from] AuthError),
@@ -113,9 +116,18 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         clock: Arc::new(SystemClock::start()),
         random: &mut random,
     };
-    let store = build(&config, &plan, &mut surroundings)?;
+    // It needs rights that are given up below. Until workers give it keys, it answers nothing.
+    let attachment = accelerate::attach(&config, random())?;
+    let body = attachment.as_ref().map(Attachment::body);
+    let store = build(&config, &plan, body, &mut surroundings)?;
     let node = node_config(&config, &plan, &store, surroundings);
     let bound = Bound::bind(node, config.workers)?;
+    if attachment.is_some() && bound.udp_addresses().len() < config.udp.len() {
+        let others = bound.passed_over().iter().map(|other| &*other.address);
+        let others = others.collect::<Vec<_>>().join(" and ");
+        return Err(accelerate::refused(&config, Refusal::InUse(others)).into());
+    }
+    let mode = attachment.as_ref().map(Attachment::mode);
     if config.unix.is_none() {
         process::port_file::write_if_wanted(&bound.local_addrs(), bound.udp_addresses()).map_err(
             |error| io::Error::new(error.kind(), format!("MEMCACHED_PORT_FILENAME: {error}")),
@@ -133,12 +145,20 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         plan,
         auth,
         tables.collect(),
+        mode,
         log.clone(),
     ));
     let node = bound.serve(store.engines, admin.clone())?;
     announce(&config, &plan, &node, &log);
     for line in passed_over {
         tracing::warn!("{line}");
+    }
+    if mode.is_some_and(|mode| mode.is_generic()) {
+        tracing::warn!(
+            "--accelerate {}: the driver has no XDP, so the kernel's generic mode is used, which \
+             is slower",
+            config.accelerate
+        );
     }
     if let Some(birth) = birth {
         log.flush();
@@ -147,6 +167,7 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     wait_for_the_end(&mut signals, &admin);
     node.stop();
     node.join();
+    drop(attachment);
     drop(pid_file);
     tracing::info!("stopped");
     Ok(())
@@ -169,9 +190,11 @@ pub(crate) struct Surroundings<'a> {
     pub random: &'a mut dyn FnMut() -> u64,
 }
 
+/// Builds the store, with an accelerator if `body` is one or the configuration wants the model.
 pub(crate) fn build(
     config: &Config,
     plan: &MemoryPlan,
+    body: Option<Body>,
     surroundings: &mut Surroundings<'_>,
 ) -> Result<Store, ServeError> {
     let cores = if config.pin {
@@ -181,14 +204,13 @@ pub(crate) fn build(
     };
     let numa_nodes = cores::numa_nodes(&cores);
     let clock = surroundings.clock.clone();
-    let accelerator = (config.accelerate == Accelerate::Model).then(|| {
-        let (slots, seed) = (config.accelerate_slots, (surroundings.random)());
-        let body = Body::model(slots, config.workers, seed);
-        let (_, make) = hot_policies::POLICIES[0];
-        let policy = make(slots, clock.now().ms);
-        let timeline = clock.timeline();
-        Arc::new(Accelerator::new(body, policy, config.workers, timeline))
+    let body = body.or_else(|| {
+        let (slots, workers) = (config.accelerate_slots, config.workers);
+        let is_model = config.accelerate == Accelerate::Model;
+        is_model.then(|| Body::model(slots, workers, (surroundings.random)()))
     });
+    let accelerator = body.map(|body| accelerate::accelerator(config, body, &*clock));
+    let accelerator = accelerator.map(Arc::new);
     let (delimiter, detail) = (config.prefix_delimiter, config.detail);
     let observers = Observers::with_accelerator(clock, delimiter, detail, accelerator);
     let engines = assembly::engines(config, plan, surroundings.seed, numa_nodes, &observers)
@@ -315,10 +337,7 @@ impl Needs {
             item_bytes_max: config.item_bytes_max,
             item_bytes_hint: config.item_bytes_hint,
             buffer_bytes: config.buffer_bytes,
-            accelerator_bytes: match config.accelerate {
-                Accelerate::Off => 0,
-                Accelerate::Model => Accelerator::bytes(config.accelerate_slots, config.workers),
-            },
+            accelerator_bytes: accelerate::bytes(config),
         }
     }
 }
@@ -358,6 +377,12 @@ fn announce(config: &Config, plan: &MemoryPlan, node: &Node, log: &Log) {
             "-U: anyone who can reach {address} can make this server flood a third party with \
              replies to requests from a forged address; protect UDP with a firewall, or \
              restrict it to this machine with -l 127.0.0.1"
+        );
+    }
+    if config.accelerate_from == Sources::Any {
+        tracing::warn!(
+            "--accelerate-from any: the firewall does not see requests for hot keys, wherever \
+             they come from"
         );
     }
     if config.user.is_none() && process::is_root() {

@@ -9,7 +9,9 @@ use glimmer_server::config::{
     MEMORY_MIB_DEFAULT, TCP_KEEPALIVE_S_DEFAULT, TCP_USER_TIMEOUT_S_DEFAULT,
 };
 use glimmer_server::evict::{self, RULES, Rule};
-use glimmer_server::{Accelerate, AccessMode, Direction, HugepagePolicy, Mode, TableKind};
+use glimmer_server::{
+    Accelerate, AccessMode, Direction, HotPolicy, HugepagePolicy, Mode, Sources, TableKind,
+};
 use glimmer_transport::packet::PacketTransport;
 use glimmer_transport::transports::TRANSPORTS;
 use std::path::PathBuf;
@@ -95,11 +97,18 @@ pub struct Arguments {
     )]
     pub(super) native_direction: Direction,
 
-    /// Answer reads of hot keys over UDP before the server sees them: off or model
+    /// Answer reads of hot keys over UDP before the server sees them: off, model, xdp:IF,
+    /// xdp-native:IF or tcx:IF
     ///
-    /// model: each worker looks in a small table of the hottest items before it parses a datagram
-    /// with one text `get` or `gets` of one key, or one binary GET. The table is always exact. This
-    /// is for -U. `stats accelerator` shows its share.
+    /// A small table of the hottest items answers datagrams with one text `get` or `gets` of one
+    /// key, or one binary GET. It is always exact. All other requests go to the server. Needs -U.
+    ///
+    /// model: each worker looks in the table before it parses a datagram. This needs no rights.
+    /// xdp:IF: a program in the kernel answers packets that arrive at the interface IF, before the
+    /// kernel's network stack and its firewall see them; in the network driver if the driver can do
+    /// that, and otherwise in the kernel's generic mode. xdp-native:IF: only in the driver. tcx:IF:
+    /// at the kernel's tcx hook, beside another XDP program. Programs need CAP_BPF, CAP_PERFMON and
+    /// CAP_NET_ADMIN at start; -u gives them up. `stats accelerator` shows what it does.
     #[arg(
         long,
         value_name = "BODY",
@@ -108,6 +117,34 @@ pub struct Arguments {
         help_heading = NETWORK,
     )]
     pub(super) accelerate: Accelerate,
+
+    /// Whose requests --accelerate answers at an interface: networks such as 10.0.0.0/8,fd00::/8,
+    /// or any [default: hosts on the interface's link]
+    ///
+    /// Requests from elsewhere go to the server, through the firewall. Replies go to the hardware
+    /// address that sent the request.
+    #[arg(
+        long,
+        value_name = "CIDR,...",
+        hide_short_help = true,
+        help_heading = NETWORK,
+    )]
+    pub(super) accelerate_from: Option<Sources>,
+
+    /// Which keys --accelerate holds: counting or paper
+    ///
+    /// counting: the keys that are read most by a running count of sampled reads and of hits. A
+    /// change of an item renews its copy, and keys that change too often stay out for a while.
+    /// paper: keys by the last hundred distinct ones among sampled reads, as in "Hardware
+    /// Acceleration of Key-Value Stores". A key whose item changes leaves.
+    #[arg(
+        long,
+        value_name = "POLICY",
+        default_value_t = HotPolicy::default(),
+        hide_short_help = true,
+        help_heading = NETWORK,
+    )]
+    pub(super) accelerate_policy: HotPolicy,
 
     /// How many items --accelerate has room for: 256 to 65536. Their memory counts within -m
     #[arg(

@@ -15,6 +15,6 @@ mod tend;
 pub(crate) use accelerator::Retracted;
 pub use accelerator::{Accelerator, AcceleratorFigures, Passed};
 pub use body::{Body, Readers};
-pub use glimmer_hotset::{HotKey, policies};
+pub use glimmer_hotset::{HotKey, Policy as HotKeyPolicy, policies};
 pub(crate) use popular::Popular;
 pub(crate) use tend::Tender;

@@ -7,12 +7,19 @@ use glimmer_base::Moment;
 use glimmer_node::HotKey;
 
 pub(super) fn write_accelerator(admin: &ServerAdmin, now: Moment, lines: &mut Lines<'_>) {
-    lines.put("body", admin.config.accelerate);
+    let config = &admin.config;
+    lines.put("body", config.accelerate.body());
     let Some(accelerator) = admin.accelerator() else {
         return;
     };
     let figures = accelerator.figures(now.ms);
-    lines.put("interface", "none");
+    let interface = config.accelerate.interface();
+    lines.put("interface", interface.unwrap_or("none"));
+    match admin.mode {
+        Some(mode) => lines.put("mode", mode),
+        None => lines.put("mode", "none"),
+    }
+    lines.put("policy", config.accelerate_policy);
     lines.put("slots", figures.slots);
     lines.put("live", figures.live);
     lines.put("hits", figures.hits);

@@ -16,6 +16,7 @@ mod own;
 mod settings;
 mod workers;
 
+use crate::accelerate;
 use crate::auth::AuthFile;
 use crate::config::{AccessMode, Config, Mode};
 use crate::log::Log;
@@ -45,6 +46,8 @@ pub struct ServerAdmin {
     /// The counters at the last `stats reset`.
     at_reset: Mutex<Counts>,
     verbosity: AtomicU32,
+    /// How the accelerator's packet program is attached.
+    mode: Option<accelerate::Mode>,
     log: Log,
 }
 
@@ -92,6 +95,7 @@ impl ServerAdmin {
         plan: MemoryPlan,
         auth: Option<AuthFile>,
         tables: Vec<Arc<dyn Figures>>,
+        mode: Option<accelerate::Mode>,
         log: Log,
     ) -> ServerAdmin {
         ServerAdmin {
@@ -103,6 +107,7 @@ impl ServerAdmin {
             node: OnceLock::new(),
             native: OnceLock::new(),
             at_reset: Mutex::default(),
+            mode,
             log,
         }
     }

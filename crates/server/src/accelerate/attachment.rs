@@ -1,0 +1,297 @@
+//! A packet program at an interface. Everything that is needed for it is tested before anything is
+//! attached.
+
+use super::setting::{Accelerate, Hook, Sources, masked};
+use crate::config::Config;
+use glimmer_node::Body;
+use glimmer_transport::Interface;
+use glimmer_xdp as xdp;
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+/// Why a server with a packet program did not start. One line that says what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("--accelerate {setting}: {reason}")]
+pub struct AccelerateError {
+    setting: Accelerate,
+    /// What was missing.
+    pub reason: Refusal,
+}
+
+/// What is missing for a packet program.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// There is no interface with this name.
+    #[error("there is no such interface; `ip link` lists those of this machine")]
+    NoInterface,
+    /// The system does not tell about the interface.
+    #[error("cannot look at the interface: {0}")]
+    Interface(io::Error),
+    /// The server has none of the interface's addresses.
+    #[error(
+        "the server listens for UDP on {listens}, and the interface has {has}: give one of the \
+         interface's addresses with -l"
+    )]
+    NoAddress {
+        /// Where the server listens.
+        listens: String,
+        /// The interface's addresses.
+        has: String,
+    },
+    /// Somebody else has the UDP port at an address that is to be answered for.
+    #[error("the UDP port is in use on {0}, so not all requests for it are this server's")]
+    InUse(String),
+    /// The driver hides to which virtual network a frame belongs.
+    #[error(
+        "the interface removes VLAN tags, so requests of other networks would be answered: run \
+         `ethtool -K {0} rxvlan off`, or use tcx:{0}"
+    )]
+    VlanTags(String),
+    /// The process may not attach programs.
+    #[error(
+        "this needs the capabilities CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN: start as root, and \
+         give another user with -u; --accelerate model needs none"
+    )]
+    NoRights,
+    /// The kernel lacks something.
+    #[error(
+        "the kernel is too old ({0}): xdp: needs Linux 5.18, and tcx: needs Linux 6.6; \
+         --accelerate model needs neither"
+    )]
+    KernelTooOld(&'static str),
+    /// There is another XDP program.
+    #[error("the interface has another XDP program: detach that, or use tcx:{0} beside it")]
+    OtherProgram(String),
+    /// The driver has no XDP.
+    #[error("the driver has no XDP: xdp:{0} takes the kernel's generic mode instead")]
+    NoDriverSupport(String),
+    /// Everything else.
+    #[error(transparent)]
+    Program(xdp::Error),
+}
+
+/// A packet program that is attached. Dropping it detaches the program.
+pub(crate) struct Attachment(xdp::Attached);
+
+impl Attachment {
+    /// What answers, as workers know it.
+    pub fn body(&self) -> Body {
+        Body::elsewhere(self.0.memory())
+    }
+
+    /// How the program is attached.
+    pub fn mode(&self) -> Mode {
+        Mode(self.0.mode())
+    }
+}
+
+/// How a packet program is attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mode(xdp::Mode);
+
+impl Mode {
+    /// Whether the driver has no XDP, so that the kernel runs the program later.
+    pub fn is_generic(self) -> bool {
+        self.0 == xdp::Mode::Generic
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            xdp::Mode::Driver => "driver",
+            xdp::Mode::Generic => "generic",
+            xdp::Mode::Tcx => "tcx",
+        })
+    }
+}
+
+/// Attaches the packet program of this configuration, if it has one. It answers nothing until it is
+/// given keys. Nothing is attached if this fails.
+pub(crate) fn attach(config: &Config, seed: u64) -> Result<Option<Attachment>, AccelerateError> {
+    let Accelerate::At { hook, interface } = &config.accelerate else {
+        return Ok(None);
+    };
+    let attached = find(interface)
+        .and_then(|found| attach_at(config, *hook, &found, seed))
+        .map_err(|reason| refused(config, reason))?;
+    Ok(Some(Attachment(attached)))
+}
+
+/// The error of a configuration.
+pub(crate) fn refused(config: &Config, reason: Refusal) -> AccelerateError {
+    AccelerateError {
+        setting: config.accelerate.clone(),
+        reason,
+    }
+}
+
+fn find(name: &str) -> Result<Interface, Refusal> {
+    let interface = Interface::named(name).map_err(Refusal::Interface)?;
+    interface.ok_or(Refusal::NoInterface)
+}
+
+fn attach_at(
+    config: &Config,
+    hook: Hook,
+    interface: &Interface,
+    seed: u64,
+) -> Result<xdp::Attached, Refusal> {
+    let served = served(&config.udp, interface)?;
+    // The tcx hook is told of tags that were removed, and XDP is not.
+    if interface.strips_vlan_tags && hook != Hook::Tcx {
+        return Err(Refusal::VlanTags(interface.name.clone()));
+    }
+    let settings = |mode| xdp::Settings {
+        ifindex: interface.index,
+        mode,
+        slots: config.accelerate_slots,
+        seed,
+        // They all have the same one: `Config::check`.
+        port: config.udp[0].port(),
+        mac: interface.mac,
+        addresses: served.clone(),
+        sources: sources(&config.accelerate_from, interface),
+    };
+    let attach = |mode| xdp::attach(&settings(mode));
+    let attached = match hook {
+        Hook::Tcx => attach(xdp::Mode::Tcx),
+        Hook::XdpNative => attach(xdp::Mode::Driver),
+        Hook::Xdp => match attach(xdp::Mode::Driver) {
+            Err(xdp::Error::NoDriverSupport) => attach(xdp::Mode::Generic),
+            attached => attached,
+        },
+    };
+    let name = interface.name.clone();
+    attached.map_err(|error| match error {
+        xdp::Error::NoRights => Refusal::NoRights,
+        xdp::Error::KernelTooOld(reason) => Refusal::KernelTooOld(reason),
+        xdp::Error::OtherProgram => Refusal::OtherProgram(name),
+        xdp::Error::NoDriverSupport => Refusal::NoDriverSupport(name),
+        xdp::Error::NoInterface => Refusal::NoInterface,
+        error => Refusal::Program(error),
+    })
+}
+
+/// The interface's addresses at which the server listens.
+fn served(udp: &[SocketAddr], interface: &Interface) -> Result<Vec<IpAddr>, Refusal> {
+    let listens_on = |ip: IpAddr| {
+        udp.iter().any(|at| match at.ip() {
+            at if at.is_unspecified() => at.is_ipv4() == ip.is_ipv4(),
+            at => at == ip,
+        })
+    };
+    let addresses = interface.addresses.iter().map(|&(ip, _)| ip);
+    let served: Vec<IpAddr> = addresses.clone().filter(|ip| listens_on(*ip)).collect();
+    match served.is_empty() {
+        true => Err(Refusal::NoAddress {
+            listens: list(udp.iter().map(SocketAddr::ip)),
+            has: list(addresses),
+        }),
+        false => Ok(served),
+    }
+}
+
+fn list(addresses: impl Iterator<Item = IpAddr>) -> String {
+    let addresses: Vec<_> = addresses.map(|ip| ip.to_string()).collect();
+    match addresses.is_empty() {
+        true => "no address".to_owned(),
+        false => addresses.join(" and "),
+    }
+}
+
+fn sources(wanted: &Sources, interface: &Interface) -> xdp::Sources {
+    match wanted {
+        Sources::Any => xdp::Sources::Any,
+        Sources::Networks(networks) => xdp::Sources::Networks(networks.clone()),
+        Sources::OnLink => {
+            let on_link = interface.addresses.iter();
+            let mut networks: Vec<_> = on_link
+                .map(|&(ip, bits)| (masked(ip, bits), bits))
+                .collect();
+            networks.sort_unstable();
+            networks.dedup();
+            xdp::Sources::Networks(networks)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interface() -> Interface {
+        let address = |text: &str, bits| (text.parse().unwrap(), bits);
+        Interface {
+            name: "eth0".into(),
+            index: 2,
+            mac: [2, 0, 0, 0, 0, 1],
+            addresses: vec![
+                address("10.1.2.3", 24),
+                address("10.1.2.4", 24),
+                address("fd00::3", 64),
+            ],
+            strips_vlan_tags: false,
+        }
+    }
+
+    fn served_at(udp: &[&str]) -> Result<Vec<String>, String> {
+        let udp: Vec<_> = udp.iter().map(|at| at.parse().unwrap()).collect();
+        let served = served(&udp, &interface()).map_err(|refusal| refusal.to_string())?;
+        Ok(served.iter().map(IpAddr::to_string).collect())
+    }
+
+    #[test]
+    fn only_addresses_that_both_have_are_answered_for() {
+        let v4 = ["10.1.2.3", "10.1.2.4"].map(str::to_owned);
+        assert_eq!(served_at(&["0.0.0.0:1"]), Ok(v4.to_vec()));
+        assert_eq!(served_at(&["[::]:1"]), Ok(vec!["fd00::3".to_owned()]));
+        assert_eq!(served_at(&["0.0.0.0:1", "[::]:1"]).unwrap().len(), 3);
+        assert_eq!(
+            served_at(&["10.1.2.4:1", "127.0.0.1:1"]),
+            Ok(vec!["10.1.2.4".to_owned()])
+        );
+        let refusal = served_at(&["127.0.0.1:1"]).unwrap_err();
+        assert!(
+            refusal.starts_with(
+                "the server listens for UDP on 127.0.0.1, and the interface has 10.1.2.3 and"
+            ) && refusal.ends_with("with -l"),
+            "{refusal}"
+        );
+    }
+
+    #[test]
+    fn hosts_on_the_link_are_answered_unless_others_are_named() {
+        let networks = [
+            ("10.1.2.0".parse().unwrap(), 24),
+            ("fd00::".parse().unwrap(), 64),
+        ];
+        assert_eq!(
+            sources(&Sources::OnLink, &interface()),
+            xdp::Sources::Networks(networks.into())
+        );
+        assert_eq!(sources(&Sources::Any, &interface()), xdp::Sources::Any);
+    }
+
+    #[test]
+    fn each_refusal_is_one_line_that_says_what_to_do() {
+        let refusals = [
+            (Refusal::NoInterface, "ip link"),
+            (
+                Refusal::VlanTags("eth0".into()),
+                "ethtool -K eth0 rxvlan off",
+            ),
+            (Refusal::NoRights, "start as root"),
+            (Refusal::KernelTooOld("no links"), "(no links)"),
+            (Refusal::OtherProgram("eth0".into()), "tcx:eth0"),
+            (Refusal::NoDriverSupport("eth0".into()), "xdp:eth0"),
+        ];
+        for (reason, part) in refusals {
+            let setting = "xdp-native:eth0".parse().unwrap();
+            let line = AccelerateError { setting, reason }.to_string();
+            assert!(line.starts_with("--accelerate xdp-native:eth0: "), "{line}");
+            assert!(line.contains(part) && !line.contains('\n'), "{line}");
+        }
+    }
+}
