@@ -6,11 +6,11 @@ use std::net::TcpStream;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
-use glimmer_client::{Client, Settings, StoreError};
+use glimmer_client::{Client, StoreError};
 
+use crate::hammer::{Random, Rig, patient};
 use crate::keys::{KEYS, MORTAL, UP, counts, name, number, value};
 use crate::server::{PATIENCE, Server, Text};
-use crate::{Random, Rig};
 
 /// Reads to a change.
 const READS_PER_CHANGE: u64 = 20;
@@ -73,20 +73,14 @@ impl Rig<'_> {
 
 impl Changer {
     fn connect(server: &Server, seed: u64) -> Changer {
-        let first = server.figure("stats native", "port:127.0.0.1:0");
-        // A machine with other work may take longer than applications would wait.
-        let patient = Settings {
-            deadline_us: PATIENCE.as_micros() as u64,
-            ..Settings::default()
-        };
-        let binary = TcpStream::connect(&server.address).unwrap();
+        let binary = TcpStream::connect(server.address).unwrap();
         binary.set_nodelay(true).unwrap();
         binary.set_read_timeout(Some(PATIENCE)).unwrap();
         Changer {
             text: Text::connect(server),
             resp: Text::connect(server),
             binary,
-            native: Client::connect_with(format!("127.0.0.1:{first}"), patient).unwrap(),
+            native: Client::connect_with(server.native(), patient()).unwrap(),
             random: Random(seed),
         }
     }

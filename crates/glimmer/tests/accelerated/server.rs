@@ -1,15 +1,26 @@
-//! A server with the accelerator's model, and a connection of the text protocol.
+//! A server with an accelerator, and a connection of the text protocol.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use tempfile::NamedTempFile;
+
+use crate::link::Link;
+
 pub const PATIENCE: Duration = Duration::from_secs(20);
+/// The port of servers that have a network namespace of their own.
+pub const PORT: u16 = 11211;
 
 pub struct Server {
     child: Child,
-    pub address: String,
+    /// What it wrote to stderr.
+    errors: NamedTempFile,
+    /// Where it serves memcached's protocols over TCP.
+    pub address: SocketAddr,
+    /// Where it serves them over UDP.
+    pub udp: Vec<SocketAddr>,
 }
 
 impl Drop for Server {
@@ -20,37 +31,128 @@ impl Drop for Server {
 }
 
 impl Server {
-    pub fn start(arguments: &[&str]) -> Server {
+    /// A server with the accelerator's model.
+    pub fn on_loopback(arguments: &[&str]) -> Server {
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = tcp.local_addr().unwrap().port().to_string();
+        let address = tcp.local_addr().unwrap();
         drop(tcp);
-        let child = Command::new(env!("CARGO_BIN_EXE_glimmer"))
-            .args(["serve", "-l", "127.0.0.1", "-p", &port, "-U", &port])
-            .args(["--native-port", "-1", "--accelerate", "model"])
-            .args(["--accelerate-slots", "256", "-t", "3", "-m", "12"])
-            .args(arguments)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let address = format!("127.0.0.1:{port}");
-        let server = Server { child, address };
-        let begin = Instant::now();
-        while TcpStream::connect(&server.address).is_err() {
-            assert!(begin.elapsed() < PATIENCE, "{arguments:?} does not start");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let port = address.port().to_string();
+        let own = ["-l", "127.0.0.1", "-p", &port, "-U", &port];
+        let own = [&own[..], &["--accelerate", "model"], arguments].concat();
+        let mut server = Server::spawn(command(&own), vec![address]);
+        server.wait().expect("it starts");
         server
     }
 
+    /// A server at the far end of a link, with an accelerator there.
+    ///
+    /// # Errors
+    ///
+    /// Its last line, if it ends instead.
+    pub fn at(link: &Link, body: &str, arguments: &[&str]) -> Result<Server, String> {
+        let mut server = Server::begin_at(link, body, arguments);
+        server.wait().map(|()| server)
+    }
+
+    /// The same, without waiting until it serves.
+    pub fn begin_at(link: &Link, body: &str, arguments: &[&str]) -> Server {
+        let port = PORT.to_string();
+        let body = format!("{body}:{}", Link::SERVER_INTERFACE);
+        let own = ["-p", &port, "-U", &port, "--accelerate", &body];
+        let command = command(&[&own[..], arguments].concat());
+        let udp = Link::SERVER_ADDRESSES.map(|ip| SocketAddr::new(ip, PORT));
+        link.beyond(|| Server::spawn(command, udp.to_vec()))
+    }
+
+    /// Starts a command, such as one that starts the server with fewer rights.
+    pub fn spawn(mut command: Command, udp: Vec<SocketAddr>) -> Server {
+        let errors = NamedTempFile::new().unwrap();
+        let child = command
+            .stdout(Stdio::null())
+            .stderr(errors.reopen().unwrap())
+            .spawn()
+            .unwrap();
+        let address = udp[0];
+        Server {
+            child,
+            errors,
+            address,
+            udp,
+        }
+    }
+
+    /// Waits until it serves.
+    ///
+    /// # Errors
+    ///
+    /// Its last line, if it ends.
+    pub fn wait(&mut self) -> Result<(), String> {
+        let begin = Instant::now();
+        while TcpStream::connect_timeout(&self.address, PATIENCE).is_err() {
+            if self.child.try_wait().unwrap().is_some() {
+                let lines = self.lines();
+                return Err(lines.last().cloned().unwrap_or_default());
+            }
+            assert!(begin.elapsed() < PATIENCE, "{:?}", self.lines());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// What it has written to stderr.
+    pub fn lines(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.errors.path()).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it without a warning.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Tells it to stop, and waits until it has.
+    pub fn stop(&mut self) -> ExitStatus {
+        let pid = self.pid().to_string();
+        let told = Command::new("kill").args(["-TERM", &pid]).status();
+        assert!(told.unwrap().success());
+        self.child.wait().unwrap()
+    }
+
+    /// The address of the first worker's native port.
+    pub fn native(&self) -> SocketAddr {
+        let ip: IpAddr = self.address.ip();
+        let port = self.figure("stats native", &format!("port:{ip}:0"));
+        SocketAddr::new(ip, port as u16)
+    }
+
     pub fn figure(&self, command: &str, name: &str) -> u64 {
+        let text = self.text_figure(command, name);
+        text.parse().unwrap_or_else(|_| panic!("{name} is {text}"))
+    }
+
+    pub fn text_figure(&self, command: &str, name: &str) -> String {
         let mut text = Text::connect(self);
         let answer = text.say(&format!("{command}\r\n"), &["END"]);
         let start = format!("STAT {name} ");
         let line = answer.lines().find_map(|line| line.strip_prefix(&start));
-        let figure = line.unwrap_or_else(|| panic!("{name} in {answer}"));
-        figure.parse().unwrap()
+        line.unwrap_or_else(|| panic!("{name} in {answer}"))
+            .to_owned()
     }
+}
+
+/// A server's command, with few slots and little memory.
+pub fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_glimmer"));
+    command
+        .args(["serve", "--native-port", "-1", "--accelerate-slots", "256"])
+        .args(["-t", "3", "-m", "12"])
+        .args(arguments);
+    command
 }
 
 /// A connection of the text protocol.
@@ -61,7 +163,7 @@ pub struct Text {
 
 impl Text {
     pub fn connect(server: &Server) -> Text {
-        let stream = TcpStream::connect(&server.address).unwrap();
+        let stream = TcpStream::connect(server.address).unwrap();
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let reader = BufReader::new(stream.try_clone().unwrap());

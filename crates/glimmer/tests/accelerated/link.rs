@@ -1,0 +1,261 @@
+//! Two network namespaces, joined by a pair of virtual interfaces: the test is at one end, and the
+//! server at the other. The namespaces have no names, so nothing of them is left when the test and
+//! the server have ended, however they end.
+
+use std::fs::File;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::process::Command;
+
+use nix::net::if_::if_nametoindex;
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+
+/// The server's end of a link. The thread that made it is at the other end, and so are threads that
+/// it starts.
+pub struct Link {
+    server: File,
+}
+
+/// What the driver of the server's interface can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Driver {
+    /// It runs XDP programs.
+    Xdp,
+    /// It does not: the interface is a second one on top of another.
+    Plain,
+}
+
+/// ETHTOOL_SRXCSUM and others in linux/ethtool.h: offloads by their requests.
+const SET_TX_CHECKSUMS: u32 = 0x17;
+const GET_FLAGS: u32 = 0x25;
+const SET_FLAGS: u32 = 0x26;
+const SET_GRO: u32 = 0x2c;
+/// ETH_FLAG_RXVLAN.
+const RX_VLAN: u32 = 1 << 8;
+
+impl Link {
+    pub const SERVER_INTERFACE: &str = "server";
+    pub const SERVER_ADDRESSES: [IpAddr; 2] = [
+        IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1)),
+        IpAddr::V6(Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 1)),
+    ];
+    /// An address of the server that is not the interface's.
+    pub const OTHER_ADDRESS: &str = "10.78.0.1";
+
+    /// Makes a link, and moves this thread to the client's end of it. `None` if this machine cannot
+    /// do that; then it has printed why. In continuous integration that is a failure.
+    pub fn make(driver: Driver) -> Option<Link> {
+        match Link::try_make(driver) {
+            Ok(link) => Some(link),
+            Err(missing) => {
+                skip(&missing);
+                None
+            }
+        }
+    }
+
+    fn try_make(driver: Driver) -> Result<Link, String> {
+        if !nix::unistd::geteuid().is_root() {
+            return Err("root".into());
+        }
+        let own = |error: nix::Error| format!("network namespaces of its own ({error})");
+        let server = std::thread::spawn(move || -> Result<File, String> {
+            unshare(CloneFlags::CLONE_NEWNET).map_err(own)?;
+            Ok(here())
+        });
+        let server = server.join().unwrap()?;
+        unshare(CloneFlags::CLONE_NEWNET).map_err(own)?;
+        let link = Link { server };
+        let path = format!(
+            "/proc/{}/fd/{}",
+            std::process::id(),
+            link.server.as_raw_fd()
+        );
+        let version = Command::new("ip").arg("-V").output();
+        version.map_err(|_| "the program `ip` (the package iproute2)")?;
+        let end = match driver {
+            Driver::Xdp => Link::SERVER_INTERFACE,
+            Driver::Plain => "below",
+        };
+        ip(&format!(
+            "link add client type veth peer name {end} netns {path}"
+        ));
+        set_up("client", ["10.77.0.2/24", "fd77::2/64 nodad"]);
+        link.beyond(|| {
+            if driver == Driver::Plain {
+                ip("link set below up");
+                ip("link add link below name server type macvlan mode bridge");
+            }
+            set_up(Link::SERVER_INTERFACE, ["10.77.0.1/24", "fd77::1/64 nodad"]);
+        });
+        // Requests are to have complete checksums, as on a wire. A virtual interface takes packets
+        // from a program at the other end only if it polls, which it does with this offload.
+        ethtool("client", SET_TX_CHECKSUMS, 0);
+        ethtool("client", SET_GRO, 1);
+        link.beyond(|| {
+            ip(&format!("address add {}/32 dev lo", Link::OTHER_ADDRESS));
+            link.set_vlan_stripping(false);
+        });
+        Ok(link)
+    }
+
+    /// Whether the server's interface removes VLAN tags.
+    pub fn set_vlan_stripping(&self, is_on: bool) {
+        self.beyond(|| {
+            let flags = ethtool(Link::SERVER_INTERFACE, GET_FLAGS, 0);
+            let others = flags & !RX_VLAN;
+            let wanted = if is_on { others | RX_VLAN } else { others };
+            ethtool(Link::SERVER_INTERFACE, SET_FLAGS, wanted);
+        });
+    }
+
+    /// Does something in the server's namespace.
+    pub fn beyond<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        let enter_and_work = || {
+            setns(&self.server, CloneFlags::CLONE_NEWNET).unwrap();
+            work()
+        };
+        std::thread::scope(|scope| scope.spawn(enter_and_work).join())
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    /// The numbers of the programs at the server's interface: XDP and tcx.
+    pub fn programs(&self) -> Vec<u32> {
+        self.beyond(|| {
+            let shown = ip("-details link show server");
+            let words: Vec<&str> = shown.split_whitespace().collect();
+            // Such as `prog/xdp id 42`, with the mode at the end of the first word.
+            let xdp = words
+                .windows(3)
+                .filter(|words| words[0].starts_with("prog/xdp"));
+            let xdp = xdp.map(|words| words[2].parse().unwrap());
+            let index = if_nametoindex(Link::SERVER_INTERFACE).unwrap();
+            xdp.chain(tcx_programs(index)).collect()
+        })
+    }
+}
+
+fn set_up(name: &str, addresses: [&str; 2]) {
+    for address in addresses {
+        ip(&format!("address add {address} dev {name}"));
+    }
+    ip(&format!("link set {name} up"));
+    ip("link set lo up");
+}
+
+/// What was started, unless this machine cannot run packet programs; then it prints why. Panics if
+/// something else was in the way.
+#[track_caller]
+pub fn has<T>(started: Result<T, String>) -> Option<T> {
+    match started {
+        Ok(started) => Some(started),
+        Err(line) if line.contains("capabilities") || line.contains("the kernel is too old") => {
+            skip(&format!("packet programs: {line}"));
+            None
+        }
+        Err(line) => panic!("{line}"),
+    }
+}
+
+/// The programs at the tcx hook of an interface's incoming packets. A kernel without that hook has
+/// none.
+fn tcx_programs(interface: u32) -> Vec<u32> {
+    /// `struct { ... } query` of `union bpf_attr` in linux/bpf.h.
+    #[repr(C)]
+    struct Query {
+        interface: u32,
+        attach_type: u32,
+        flags: u32,
+        attach_flags: u32,
+        programs: *mut u32,
+        count: u32,
+        reserved: u32,
+        attach_flags_of_each: u64,
+        links: u64,
+        attach_flags_of_links: u64,
+        revision: u64,
+    }
+    const QUERY: libc::c_long = 16;
+    const TCX_INGRESS: u32 = 46;
+    let mut programs = [0; 16];
+    let mut query = Query {
+        interface,
+        attach_type: TCX_INGRESS,
+        flags: 0,
+        attach_flags: 0,
+        programs: programs.as_mut_ptr(),
+        count: programs.len() as u32,
+        reserved: 0,
+        attach_flags_of_each: 0,
+        links: 0,
+        attach_flags_of_links: 0,
+        revision: 0,
+    };
+    // SAFETY: the kernel writes to the query and to as many numbers as the query says; both live
+    // until it returns.
+    let done = unsafe { libc::syscall(libc::SYS_bpf, QUERY, &raw mut query, size_of::<Query>()) };
+    match done {
+        0 => programs[..query.count as usize].to_vec(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether the kernel has a program with this number.
+pub fn is_loaded(id: u32) -> bool {
+    const GET_PROGRAM_BY_ID: libc::c_long = 13;
+    let attributes = [id, 0, 0];
+    // SAFETY: the kernel reads the attributes during the call, and returns a descriptor.
+    let descriptor =
+        unsafe { libc::syscall(libc::SYS_bpf, GET_PROGRAM_BY_ID, attributes.as_ptr(), 12) };
+    if descriptor >= 0 {
+        // SAFETY: the descriptor is open, and nobody else knows it.
+        drop(unsafe { OwnedFd::from_raw_fd(descriptor as i32) });
+    }
+    descriptor >= 0
+}
+
+/// Says what a test lacks here.
+pub fn skip(missing: &str) {
+    println!("SKIPPED: this test needs {missing}");
+    let is_required = std::env::var("CI").is_ok_and(|ci| ci == "true");
+    assert!(!is_required, "this test needs {missing}");
+}
+
+/// The network namespace of this thread.
+fn here() -> File {
+    File::open("/proc/thread-self/ns/net").unwrap()
+}
+
+/// Runs `ip` with these arguments.
+pub fn ip(arguments: &str) -> String {
+    let output = Command::new("ip")
+        .args(arguments.split(' '))
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "ip {arguments}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A request of the program ethtool, with a number there and back.
+fn ethtool(name: &str, command: u32, data: u32) -> u32 {
+    let flags = SockFlag::empty();
+    let socket = socket(AddressFamily::Inet, SockType::Datagram, flags, None).unwrap();
+    let mut value = [command, data];
+    let mut request = libc::ifreq {
+        ifr_name: [0; libc::IFNAMSIZ],
+        ifr_ifru: libc::__c_anonymous_ifr_ifru {
+            ifru_data: value.as_mut_ptr().cast(),
+        },
+    };
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    // SAFETY: the kernel reads the name and the two words, and writes to the second one; all of
+    // them live until it returns.
+    let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
+    let error = std::io::Error::last_os_error();
+    assert_eq!(done, 0, "{name}: request {command:#x}: {error}");
+    value[1]
+}
