@@ -96,7 +96,11 @@ def test_it_idles_at_no_cost(server):
 @pytest.mark.parametrize(
     "flags, reason",
     [
-        (["-p", "0"], "--accelerate model answers memcached's UDP protocol: give its port with -U"),
+        (["-p", "0"], "--accelerate answers memcached's UDP protocol: give its port with -U"),
+        (
+            ["-U", "11211", "--accelerate-from", "any"],
+            "--accelerate-from is for an interface: give that with --accelerate xdp:IF",
+        ),
         (
             ["-U", "11211", "--accelerate-slots", "255"],
             "--accelerate-slots 255 is out of range: 256 to 65536",

@@ -368,3 +368,12 @@ def test_refused_values_are_counted(ours):
         stats, own = server.stats(), server.stats("glimmer")
         assert stats["total_items"] == str(1000 - refused)
         assert (own["mode"], own["evict"], own["stores_refused"]) == ("store", "none", str(refused))
+
+
+def test_hot_keys_are_shown_by_their_bytes(server, ours):
+    """A key that was sent in base64 is the same key as one that was not."""
+    with server.wire() as wire:
+        wire.exchange(b"ms Y2Fm6Q== 2 b\r\nxy\r\n", b"HD\r\n")
+        for _ in range(40):
+            wire.exchange(b"mg Y2Fm6Q== b v\r\n" * 100, b"VA 2\r\nxy\r\n" * 100)
+    assert list(server.stats("hotkeys")) == ["caf%E9"]

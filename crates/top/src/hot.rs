@@ -38,7 +38,7 @@ impl HotKey {
 /// The accelerator in an interval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Acceleration {
-    /// What answers.
+    /// What answers, and where.
     pub body: String,
     /// Its share of the reads, if there were some.
     pub share: Option<f64>,
@@ -73,7 +73,13 @@ impl Acceleration {
         let paused = now.get("paused").map_or("no", String::as_str);
         let paused = paused.split(',').filter(|reason| *reason != "no");
         Some(Acceleration {
-            body: body.clone(),
+            body: match now.get("interface").map_or("none", String::as_str) {
+                "none" => body.clone(),
+                interface => match now.get("mode").filter(|mode| *mode != body) {
+                    Some(mode) => format!("{body} at {interface} ({mode})"),
+                    None => format!("{body} at {interface}"),
+                },
+            },
             // The two statistics are not from the very same time.
             share: (reads > 0).then(|| (grown("hits") / reads as f64).min(1.0)),
             hits_per_s: [
@@ -153,6 +159,22 @@ mod tests {
         let idle = Acceleration::between(&before, &before, 1.0, 0).unwrap();
         assert_eq!((idle.share, idle.paused.len()), (None, 0));
         assert_eq!(idle.lines()[2].1, ["no"]);
+    }
+
+    #[test]
+    fn a_packet_program_is_shown_with_its_interface() {
+        for (text, shown) in [
+            ("body=model, interface=none, mode=none", "model"),
+            (
+                "body=xdp, interface=eth0, mode=generic",
+                "xdp at eth0 (generic)",
+            ),
+            ("body=tcx, interface=eth0, mode=tcx", "tcx at eth0"),
+        ] {
+            let now = figures(text);
+            let is = Acceleration::between(&now, &now, 1.0, 0).unwrap();
+            assert_eq!(is.body, shown);
+        }
     }
 
     #[test]

@@ -6,9 +6,10 @@ mod server_program;
 
 use std::{
     io::{BufRead, BufReader, Write},
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpStream, UdpSocket},
     os::unix::net::UnixStream,
     process::{Child, Command, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
@@ -293,5 +294,62 @@ fn what_cannot_be_watched_is_said() {
     assert!(
         !fine && complaint.contains("cannot connect to unix:"),
         "{complaint}"
+    );
+}
+
+#[test]
+fn an_accelerated_server_is_shown() {
+    let (address, port) = free_address();
+    let arguments = [
+        "serve",
+        "-l",
+        "127.0.0.1",
+        "-p",
+        &port,
+        "-U",
+        &port,
+        "-t",
+        "1",
+        "-m",
+        "64",
+        "--accelerate",
+        "model",
+        "--accelerate-slots",
+        "256",
+    ];
+    let _server = start(server(), &arguments, &address);
+    ask(&address);
+    let is_over = AtomicBool::new(false);
+    let report = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            socket.connect(&address).unwrap();
+            socket.set_read_timeout(Some(PATIENCE)).unwrap();
+            while !is_over.load(Ordering::Relaxed) {
+                socket.send(b"\0\0\0\0\0\x01\0\0get a\r\n").unwrap();
+                socket.recv(&mut [0; 64]).unwrap();
+            }
+        });
+        let begin = Instant::now();
+        let report = loop {
+            let (fine, report) = top(&[&address, "--once", "--interval", "0.5"]);
+            let is_hot = value(&report, "live slots") == "1 of 256" && report.contains(" 1 B");
+            if !fine || is_hot || begin.elapsed() > PATIENCE {
+                break report;
+            }
+        };
+        is_over.store(true, Ordering::Relaxed);
+        report
+    });
+    assert_eq!(value(&report, "accelerator"), "model", "{report}");
+    assert_eq!(value(&report, "live slots"), "1 of 256", "{report}");
+    assert_eq!(value(&report, "paused"), "no", "{report}");
+    let share = value(&report, "share").strip_suffix("% of reads");
+    let share: f64 = share.unwrap().parse().unwrap();
+    assert!(share > 50.0, "{report}");
+    let hits = value(&report, "hits");
+    assert!(
+        hits.contains("/s get") && !hits.starts_with("0/s"),
+        "{report}"
     );
 }

@@ -4,17 +4,21 @@
 
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
 
 use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
+use crate::bpf;
+
 /// The server's end of a link. The thread that made it is at the other end, and so are threads that
 /// it starts.
 pub struct Link {
     server: File,
+    /// What lets the client's interface take packets that a program in the server's driver sends.
+    _takes_packets: Option<[OwnedFd; 2]>,
 }
 
 /// What the driver of the server's interface can do.
@@ -30,7 +34,6 @@ pub enum Driver {
 const SET_TX_CHECKSUMS: u32 = 0x17;
 const GET_FLAGS: u32 = 0x25;
 const SET_FLAGS: u32 = 0x26;
-const SET_GRO: u32 = 0x2c;
 /// ETH_FLAG_RXVLAN.
 const RX_VLAN: u32 = 1 << 8;
 
@@ -66,7 +69,10 @@ impl Link {
         });
         let server = server.join().unwrap()?;
         unshare(CloneFlags::CLONE_NEWNET).map_err(own)?;
-        let link = Link { server };
+        let mut link = Link {
+            server,
+            _takes_packets: None,
+        };
         let path = format!(
             "/proc/{}/fd/{}",
             std::process::id(),
@@ -89,10 +95,9 @@ impl Link {
             }
             set_up(Link::SERVER_INTERFACE, ["10.77.0.1/24", "fd77::1/64 nodad"]);
         });
-        // Requests are to have complete checksums, as on a wire. A virtual interface takes packets
-        // from a program at the other end only if it polls, which it does with this offload.
+        // Requests are to have complete checksums, as on a wire.
         ethtool("client", SET_TX_CHECKSUMS, 0);
-        ethtool("client", SET_GRO, 1);
+        link._takes_packets = bpf::pass_all("client").ok();
         link.beyond(|| {
             ip(&format!("address add {}/32 dev lo", Link::OTHER_ADDRESS));
             link.set_vlan_stripping(false);
@@ -131,7 +136,7 @@ impl Link {
                 .filter(|words| words[0].starts_with("prog/xdp"));
             let xdp = xdp.map(|words| words[2].parse().unwrap());
             let index = if_nametoindex(Link::SERVER_INTERFACE).unwrap();
-            xdp.chain(tcx_programs(index)).collect()
+            xdp.chain(bpf::tcx_programs(index)).collect()
         })
     }
 }
@@ -156,63 +161,6 @@ pub fn has<T>(started: Result<T, String>) -> Option<T> {
         }
         Err(line) => panic!("{line}"),
     }
-}
-
-/// The programs at the tcx hook of an interface's incoming packets. A kernel without that hook has
-/// none.
-fn tcx_programs(interface: u32) -> Vec<u32> {
-    /// `struct { ... } query` of `union bpf_attr` in linux/bpf.h.
-    #[repr(C)]
-    struct Query {
-        interface: u32,
-        attach_type: u32,
-        flags: u32,
-        attach_flags: u32,
-        programs: *mut u32,
-        count: u32,
-        reserved: u32,
-        attach_flags_of_each: u64,
-        links: u64,
-        attach_flags_of_links: u64,
-        revision: u64,
-    }
-    const QUERY: libc::c_long = 16;
-    const TCX_INGRESS: u32 = 46;
-    let mut programs = [0; 16];
-    let mut query = Query {
-        interface,
-        attach_type: TCX_INGRESS,
-        flags: 0,
-        attach_flags: 0,
-        programs: programs.as_mut_ptr(),
-        count: programs.len() as u32,
-        reserved: 0,
-        attach_flags_of_each: 0,
-        links: 0,
-        attach_flags_of_links: 0,
-        revision: 0,
-    };
-    // SAFETY: the kernel writes to the query and to as many numbers as the query says; both live
-    // until it returns.
-    let done = unsafe { libc::syscall(libc::SYS_bpf, QUERY, &raw mut query, size_of::<Query>()) };
-    match done {
-        0 => programs[..query.count as usize].to_vec(),
-        _ => Vec::new(),
-    }
-}
-
-/// Whether the kernel has a program with this number.
-pub fn is_loaded(id: u32) -> bool {
-    const GET_PROGRAM_BY_ID: libc::c_long = 13;
-    let attributes = [id, 0, 0];
-    // SAFETY: the kernel reads the attributes during the call, and returns a descriptor.
-    let descriptor =
-        unsafe { libc::syscall(libc::SYS_bpf, GET_PROGRAM_BY_ID, attributes.as_ptr(), 12) };
-    if descriptor >= 0 {
-        // SAFETY: the descriptor is open, and nobody else knows it.
-        drop(unsafe { OwnedFd::from_raw_fd(descriptor as i32) });
-    }
-    descriptor >= 0
 }
 
 /// Says what a test lacks here.

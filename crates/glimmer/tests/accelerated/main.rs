@@ -7,13 +7,14 @@
 //! | `changes`, `keys` | what changes items there, and the numbers in their values |
 //! | `reader` | a client that reads one key after the other |
 //! | `server` | the server, and a connection of the text protocol |
-//! | `link` | two network namespaces, for packet programs |
+//! | `link`, `bpf` | two network namespaces, for packet programs, and which programs there are |
 //! | `model` | the hammer on the accelerator's model |
 //! | `packets` | the hammer on packet programs |
 //! | `refusals` | each reason for which a server with a packet program does not start |
 //! | `remains` | what a server with a packet program leaves behind, and wakes |
 
 mod asked;
+mod bpf;
 mod changes;
 mod hammer;
 mod keys;

@@ -19,7 +19,11 @@ fn expect_refusal(link: &Link, server: Result<Server, String>, lines: &[&str]) {
 
 /// Starts a server that ends with an error.
 fn start(link: &Link, body: &str, arguments: &[&str]) -> Result<Server, String> {
-    let mut server = Server::begin_at(link, body, arguments);
+    start_at(link, body, PORT, arguments)
+}
+
+fn start_at(link: &Link, body: &str, port: u16, arguments: &[&str]) -> Result<Server, String> {
+    let mut server = Server::begin_at_port(link, body, port, arguments);
     let waited = server.wait();
     let errors = server.lines();
     let errors = errors.iter().filter(|line| !line.contains("WARN"));
@@ -82,10 +86,10 @@ fn a_driver_without_xdp_is_not_native() {
     let Some(mut server) = has(Server::at(&link, "xdp", &[])) else {
         return;
     };
+    assert!(server.stop().success());
     let lines = server.lines();
     let says_so = |line: &String| line.contains("the driver has no XDP, so the kernel's generic");
     assert!(lines.iter().any(says_so), "{lines:?}");
-    assert!(server.stop().success());
     let parts = [
         "the driver has no XDP",
         "xdp:server takes the kernel's generic mode",
@@ -102,20 +106,14 @@ fn another_program_keeps_its_place() {
         return;
     };
     let programs = link.programs();
-    let elsewhere = ["-p", "11212", "-U", "11212"];
     for body in ["xdp", "xdp-native"] {
-        let error = start(&link, body, &elsewhere)
-            .err()
-            .expect("it does not start");
+        let second = start_at(&link, body, PORT + 1, &[]);
+        let error = second.err().expect("it does not start");
         assert!(error.contains("another XDP program"), "{error}");
         assert!(error.contains("use tcx:server beside it"), "{error}");
         assert_eq!(link.programs(), programs);
     }
-    let mut second = Server::begin_at(&link, "tcx", &elsewhere);
-    for address in &mut second.udp {
-        address.set_port(11212);
-    }
-    second.address = second.udp[0];
+    let mut second = Server::begin_at_port(&link, "tcx", PORT + 1, &[]);
     if has(second.wait()).is_some() {
         assert_eq!(link.programs().len(), programs.len() + 1);
         assert!(second.stop().success());
@@ -152,10 +150,10 @@ fn without_rights_only_the_model_runs() {
     let Some(link) = Link::make(Driver::Xdp) else {
         return;
     };
-    let without_rights = |arguments: &[&str]| {
+    let with_rights = |rights: &str, arguments: &[&str]| {
         let inner = at_interface(arguments);
         let mut command = Command::new("setpriv");
-        command.args(["--bounding-set", "-all"]);
+        command.args(["--bounding-set", rights]);
         command.arg(inner.get_program()).args(inner.get_args());
         let address = Link::SERVER_ADDRESSES.map(|ip| (ip, PORT).into());
         let mut server = link.beyond(|| Server::spawn(command, address.to_vec()));
@@ -168,14 +166,22 @@ fn without_rights_only_the_model_runs() {
         "start as root",
         "model needs none",
     ];
-    expect_refusal(&link, without_rights(&[]), &parts);
-    expect_refusal(
-        &link,
-        without_rights(&["--accelerate", "tcx:server"]),
-        &parts,
-    );
-    let model = without_rights(&["--accelerate", "model"]);
+    let insufficient = [
+        "-all",
+        "-all,+bpf,+perfmon",
+        "-all,+net_admin",
+        "-all,+bpf,+net_admin",
+    ];
+    for rights in insufficient {
+        expect_refusal(&link, with_rights(rights, &[]), &parts);
+        let tcx = with_rights(rights, &["--accelerate", "tcx:server"]);
+        expect_refusal(&link, tcx, &parts);
+    }
+    let model = with_rights("-all", &["--accelerate", "model"]);
     assert!(model.expect("it starts").stop().success());
+    if let Some(mut server) = has(with_rights("-all,+bpf,+net_admin,+perfmon", &[])) {
+        assert!(server.stop().success());
+    }
 }
 
 /// The command of a server with a packet program.

@@ -5,8 +5,9 @@ use std::net::Shutdown;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::bpf::is_loaded;
 use crate::hammer;
-use crate::link::{Driver, Link, has, is_loaded};
+use crate::link::{Driver, Link, has};
 use crate::reader::{Reader, make_hot};
 use crate::server::{PATIENCE, Server, Text};
 

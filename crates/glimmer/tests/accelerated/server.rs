@@ -56,11 +56,16 @@ impl Server {
 
     /// The same, without waiting until it serves.
     pub fn begin_at(link: &Link, body: &str, arguments: &[&str]) -> Server {
-        let port = PORT.to_string();
+        Server::begin_at_port(link, body, PORT, arguments)
+    }
+
+    /// The same at another port.
+    pub fn begin_at_port(link: &Link, body: &str, port: u16, arguments: &[&str]) -> Server {
+        let port_text = port.to_string();
         let body = format!("{body}:{}", Link::SERVER_INTERFACE);
-        let own = ["-p", &port, "-U", &port, "--accelerate", &body];
+        let own = ["-p", &port_text, "-U", &port_text, "--accelerate", &body];
         let command = command(&[&own[..], arguments].concat());
-        let udp = Link::SERVER_ADDRESSES.map(|ip| SocketAddr::new(ip, PORT));
+        let udp = Link::SERVER_ADDRESSES.map(|ip| SocketAddr::new(ip, port));
         link.beyond(|| Server::spawn(command, udp.to_vec()))
     }
 
@@ -125,9 +130,25 @@ impl Server {
 
     /// The address of the first worker's native port.
     pub fn native(&self) -> SocketAddr {
-        let ip: IpAddr = self.address.ip();
-        let port = self.figure("stats native", &format!("port:{ip}:0"));
-        SocketAddr::new(ip, port as u16)
+        let lines = self.figures("stats native");
+        let port = lines.iter().find_map(|(name, port)| {
+            let name = name.strip_prefix("port:")?.strip_suffix(":0")?;
+            // At all addresses, or at this one.
+            let ip: IpAddr = name.parse().ok()?;
+            (ip.is_ipv4() == self.address.is_ipv4()).then(|| port.parse().unwrap())
+        });
+        SocketAddr::new(self.address.ip(), port.expect("there is a native port"))
+    }
+
+    /// All statistics of a command.
+    fn figures(&self, command: &str) -> Vec<(String, String)> {
+        let mut text = Text::connect(self);
+        let answer = text.say(&format!("{command}\r\n"), &["END"]);
+        let lines = answer.lines().filter_map(|line| line.strip_prefix("STAT "));
+        let pairs = lines.filter_map(|line| line.split_once(' '));
+        pairs
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
     }
 
     pub fn figure(&self, command: &str, name: &str) -> u64 {
@@ -136,12 +157,10 @@ impl Server {
     }
 
     pub fn text_figure(&self, command: &str, name: &str) -> String {
-        let mut text = Text::connect(self);
-        let answer = text.say(&format!("{command}\r\n"), &["END"]);
-        let start = format!("STAT {name} ");
-        let line = answer.lines().find_map(|line| line.strip_prefix(&start));
-        line.unwrap_or_else(|| panic!("{name} in {answer}"))
-            .to_owned()
+        let figures = self.figures(command);
+        let figure = figures.iter().find(|(found, _)| found == name);
+        let (_, value) = figure.unwrap_or_else(|| panic!("{name} in {figures:?}"));
+        value.clone()
     }
 }
 

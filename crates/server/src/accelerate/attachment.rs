@@ -66,9 +66,9 @@ pub enum Refusal {
     /// The driver has no XDP.
     #[error("the driver has no XDP: xdp:{0} takes the kernel's generic mode instead")]
     NoDriverSupport(String),
-    /// Everything else.
-    #[error(transparent)]
-    Program(xdp::Error),
+    /// Everything else, in one line.
+    #[error("{0}; --accelerate model needs no program")]
+    Program(String),
 }
 
 /// A packet program that is attached. Dropping it detaches the program.
@@ -170,8 +170,29 @@ fn attach_at(
         xdp::Error::OtherProgram => Refusal::OtherProgram(name),
         xdp::Error::NoDriverSupport => Refusal::NoDriverSupport(name),
         xdp::Error::NoInterface => Refusal::NoInterface,
-        error => Refusal::Program(error),
+        // Without CAP_PERFMON the verifier refuses programs that are sound.
+        xdp::Error::Verifier(_) if !has_perfmon() => Refusal::NoRights,
+        error => Refusal::Program(in_one_line(&error.to_string())),
     })
+}
+
+/// Whether the process has CAP_PERFMON, or CAP_SYS_ADMIN, which includes it.
+fn has_perfmon() -> bool {
+    const EITHER: u64 = 1 << 38 | 1 << 21;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
+    effective.is_none_or(|effective| effective & EITHER != 0)
+}
+
+/// The first and the last line of an error that has several.
+fn in_one_line(error: &str) -> String {
+    let mut lines = error.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next().unwrap_or_default();
+    match lines.next_back() {
+        Some(last) => format!("{first} ... {last}"),
+        None => first.to_owned(),
+    }
 }
 
 /// The interface's addresses at which the server listens.
@@ -272,6 +293,15 @@ mod tests {
             xdp::Sources::Networks(networks.into())
         );
         assert_eq!(sources(&Sources::Any, &interface()), xdp::Sources::Any);
+    }
+
+    #[test]
+    fn an_error_of_many_lines_becomes_one() {
+        assert_eq!(in_one_line("refused"), "refused");
+        assert_eq!(
+            in_one_line("refused: 0:\n1: R1\ntoo long\n\n"),
+            "refused: 0: ... too long"
+        );
     }
 
     #[test]
