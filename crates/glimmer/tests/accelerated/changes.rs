@@ -19,6 +19,9 @@ const SMALL_BYTES: u64 = 300;
 /// Bytes of large values. They fit into no slot, and are written slice by slice.
 const LARGE_BYTES: usize = 20_000;
 
+/// The numbers of verbs that remove an item.
+const REMOVALS: [u64; 4] = [11, 12, 16, 17];
+
 /// What somebody was told of a change.
 enum Answer {
     /// This number is stored.
@@ -103,7 +106,12 @@ impl Changer {
         let expiry = if key == MORTAL { 1 } else { 0 };
         let store = |verb: &str| format!("{verb} {name} 0 {expiry} {bytes}\r\n{value}\r\n");
         let text = &mut self.text;
-        let answer = match self.random.below(19) {
+        let mut verb = self.random.below(19);
+        // A key that has gone stays out of the slots for a while, and then nothing is tested.
+        if REMOVALS.contains(&verb) && self.random.below(4) > 0 {
+            verb = 0;
+        }
+        let answer = match verb {
             0..3 => text.say(&store("set"), &[]),
             3 => text.say(&store("add"), &[]),
             4 => text.say(&store("replace"), &[]),
