@@ -1,6 +1,7 @@
 //! The stages of the test suite and of continuous integration, in order, with times and a summary.
 
 use crate::side_by_side::{self, Outcome};
+use crate::tools::{self, Tool};
 use crate::{clients, floors, fuzz, instructions, loom, miri, packet_program, process, sim};
 use anyhow::bail;
 use clap::ValueEnum;
@@ -8,6 +9,13 @@ use std::time::Instant;
 
 /// Seconds per fuzz target in the test suite. `cargo xtask fuzz` takes longer.
 const FUZZ_SECONDS: u32 = 5;
+
+/// What tests of packet programs need. They say it themselves if it is missing.
+const NAMESPACES: &[Tool] = &[Tool {
+    probe: &["ip", "-V"],
+    packages: &["iproute2"],
+    without: "tests of packet programs, in network namespaces",
+}];
 
 /// One part of the test suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -55,11 +63,14 @@ impl Stage {
 
     fn run(self) -> anyhow::Result<()> {
         match self {
-            Stage::Crates => process::run_tests(&mut process::cargo(&[
-                "test",
-                "--workspace",
-                "--no-fail-fast",
-            ])),
+            Stage::Crates => {
+                tools::install(NAMESPACES);
+                process::run_tests(&mut process::cargo(&[
+                    "test",
+                    "--workspace",
+                    "--no-fail-fast",
+                ]))
+            }
             Stage::Loom => loom::check(),
             Stage::Weakened => loom::check_weakened(None),
             Stage::Miri => miri::check(&miri::Seeds::default()),

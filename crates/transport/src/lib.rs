@@ -2,9 +2,10 @@
 //!
 //! [`packet`] defines devices for datagrams and [`stream`] defines connections; [`udp`], [`tcp`]
 //! and [`unix`] are the kernel's sockets. [`transports`] lists what a server can be told to receive
-//! datagrams by. There are also what is known of a network interface ([`Interface`]), readiness of many sources ([`Poller`]), a
-//! bell that wakes a sleeping thread, pinning of threads to cores, and returning freed memory to
-//! the kernel. This crate knows no protocol and no store, and nothing blocks except
+//! datagrams by. There are also what is known of a network interface ([`Interface`]), readiness of
+//! many sources ([`Poller`]), a bell that wakes a sleeping thread, pinning of threads to cores, and
+//! returning freed memory to the kernel. This crate knows no protocol and no store, and nothing
+//! blocks except
 //! [`Poller::wait`].
 
 #![deny(unsafe_code)]

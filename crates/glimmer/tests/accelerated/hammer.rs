@@ -129,8 +129,8 @@ impl Rig<'_> {
         }
     }
 
-    /// Whether more reads are wanted, and counts these: until there were enough, enough of them were
-    /// answered from slots, and enough slots have lost their item to others.
+    /// Whether more reads are wanted, and counts these: until there were enough, enough of them
+    /// were answered from slots, and enough slots have lost their item to others.
     fn goes_on(&self, reads: u64) -> bool {
         let before = self.reads.fetch_add(reads, SeqCst);
         if before < self.length {

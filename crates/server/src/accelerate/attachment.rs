@@ -170,19 +170,8 @@ fn attach_at(
         xdp::Error::OtherProgram => Refusal::OtherProgram(name),
         xdp::Error::NoDriverSupport => Refusal::NoDriverSupport(name),
         xdp::Error::NoInterface => Refusal::NoInterface,
-        // Without CAP_PERFMON the verifier refuses programs that are sound.
-        xdp::Error::Verifier(_) if !has_perfmon() => Refusal::NoRights,
         error => Refusal::Program(in_one_line(&error.to_string())),
     })
-}
-
-/// Whether the process has CAP_PERFMON, or CAP_SYS_ADMIN, which includes it.
-fn has_perfmon() -> bool {
-    const EITHER: u64 = 1 << 38 | 1 << 21;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let effective = effective.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
-    effective.is_none_or(|effective| effective & EITHER != 0)
 }
 
 /// The first and the last line of an error that has several.
