@@ -3,7 +3,8 @@
 // The driver posts empty buffers. A buffer begins at a line of 64 bytes and has BUFFER_LINES lines.
 // Each frame goes into the next buffer, after two bytes of zero, which align its IP header to four
 // bytes. The rest of its last line is zero. When memory has acknowledged all lines of a frame, its
-// length stands in the ring of counts and an interrupt is pending. Memory answers in order.
+// length stands in the ring of counts and an interrupt is pending. Memory answers in order. Up to
+// LINES_ON_THE_WAY lines wait for their answers.
 //
 // A frame that is longer than its buffer is cut, and bit 15 of its count says so. Without a buffer,
 // frames wait at the input.
@@ -18,6 +19,7 @@ module dma_rx #(
     parameter int W = 1,
     parameter int ENTRIES = 64,
     parameter int BUFFER_LINES = 24,
+    parameter int LINES_ON_THE_WAY = 64,
     localparam int POINTER_BITS = $clog2(ENTRIES) + 1
 ) (
     input  logic                    clk,
@@ -249,7 +251,7 @@ module dma_rx #(
   logic way_ready, way_valid, way_ended;
   fifo #(
       .WIDTH(1),
-      .DEPTH(64)
+      .DEPTH(LINES_ON_THE_WAY)
   ) on_the_way (
       .clk,
       .rst,
@@ -276,7 +278,7 @@ module dma_rx #(
       counts[filled_last] <= length > LENGTH_MAX ? {1'b1, LENGTH_MAX} : {1'b0, length};
   end
 
-`ifdef FORMAL
+`ifdef FORMAL_DMA_RX
   `include "dma_rx.svh"
 `endif
 endmodule
