@@ -1,0 +1,26 @@
+//! The circuit's lookup is held to what every body of the accelerator is held to.
+
+use glimmer_accel_rtl::lookup::{Circuit, Pressure, Shape};
+use glimmer_accel_rtl::random;
+use glimmer_accel_rtl::tools::Tools;
+use glimmer_hotset::conformance;
+
+const STEPS: u32 = 4_000;
+
+fn conforms(shape: Shape, pressure: Pressure) {
+    let Some(tools) = Tools::for_test() else {
+        return;
+    };
+    let seed = random::seed();
+    let mut make = || {
+        let mut circuit = Circuit::new(&tools, shape, seed);
+        circuit.pressure = pressure;
+        Box::new(circuit) as Box<_>
+    };
+    conformance::all(&mut make, seed, STEPS);
+}
+
+#[test]
+fn the_narrow_one_conforms() {
+    conforms(Shape::small(1), Pressure::NONE);
+}
