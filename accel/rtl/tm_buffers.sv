@@ -249,13 +249,8 @@ module tm_buffers #(
     if (direct) {cpu_data, cpu_tail, cpu_last} <= {main_word, tail, moves_last};
     else if (pops) {cpu_data, cpu_tail, cpu_last} <= {next_data, next_tail, next_last};
   end
-  generate
-    // A beat has a first byte at least.
-    assign cpu_keep[0] = 1'b1;
-    for (genvar lane = 1; lane < W; lane++) begin : g_keep
-      assign cpu_keep[lane] = !cpu_last || 32'(cpu_tail) >= lane;
-    end
-  endgenerate
+  wire [W-1:0] tail_keep = ~(({W{1'b1}} << 1) << cpu_tail);
+  assign cpu_keep = cpu_last ? tail_keep : {W{1'b1}};
 
   wire [DA-1:0] stored = defer_write - defer_read;
   assign defer_used  = {1'b0, stored} + (DA + 1)'(cpu_valid);
