@@ -1,0 +1,23 @@
+//! The tops that can be built. A new one is one entry in [`TOPS`], one shim, and a type that
+//! implements [`crate::model::Ports`].
+
+/// A module that is simulated as the top of its design.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Top {
+    /// The module's name.
+    pub name: &'static str,
+    /// Its source files in `accel/rtl/`, the package first.
+    pub sources: &'static [&'static str],
+    /// The file in `shims/` that gives it a flat C interface.
+    pub shim: &'static str,
+}
+
+/// Every top.
+pub const TOPS: &[Top] = &[LOOKUP];
+
+/// The lookup: keys in, values out, and the operations.
+pub const LOOKUP: Top = Top {
+    name: "lookup",
+    sources: &["kv_pkg.sv", "lookup.sv"],
+    shim: "lookup.cpp",
+};
