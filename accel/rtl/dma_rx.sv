@@ -249,6 +249,7 @@ module dma_rx #(
 
   // Lines into memory. The queue holds, for each line on its way, whether it ends a frame.
   logic way_ready, way_valid, way_ended;
+  logic [$clog2(LINES_ON_THE_WAY+1)-1:0] way_level;
   fifo #(
       .WIDTH(1),
       .DEPTH(LINES_ON_THE_WAY)
@@ -261,7 +262,7 @@ module dma_rx #(
       .out_valid(way_valid),
       .out_ready(mem_rsp_valid),
       .out_data (way_ended),
-      .level    ()
+      .level    (way_level)
   );
   assign mem_req_valid = full && !cutting && way_ready;
   assign mem_req_addr  = {address, 6'd0};
@@ -270,6 +271,8 @@ module dma_rx #(
   assign mem_rsp_ready = way_valid;
   assign acknowledged  = mem_rsp_valid && mem_rsp_ready;
   assign finish        = acknowledged && way_ended;
+  logic unused_bits;
+  assign unused_bits = &{1'b0, way_level};
 
   // The count's place is known before the next frame begins, and shows when current passes it.
   assign filled_last   = filling[PLACE_BITS-1:0] - 1'b1;
