@@ -4,8 +4,9 @@
 //
 // A frame that finds no room waits, and then is dropped whole:
 // - At the main buffer the MAC waits for `patience` cycles at most (all ones: for ever).
-// - At the defer buffer the oldest frame of the main buffer waits as long. A CPU that takes nothing
-//   thus costs its own frames alone; hits go on.
+// - At the defer buffer the oldest frame of the main buffer waits as long.
+// Once a wait was in vain, the next frames do not wait, until one finds room. So a CPU that takes
+// nothing costs its own frames alone; hits go on.
 // Frames of more than FRAME_MAX bytes are dropped: the CPU's buffers do not hold them.
 module tm_buffers #(
     parameter int W = 1,
@@ -97,12 +98,12 @@ module tm_buffers #(
       kept <= beat && rx_last && !drops;
       is_dropped_main <= beat && gives_up && !dropping && !too_long;
       is_jumbo <= beat && too_long && !dropping;
-      if (rx_valid && !rx_ready) waited <= waited + 16'd1;
+      if (stores) waited <= '0;
+      else if (rx_valid && !rx_ready) waited <= waited + 16'd1;
       if (stores) write_at <= write_at + 1'b1;
       if (beat) begin
         in_frame <= !rx_last;
         dropping <= drops && !rx_last;
-        if (rx_last) waited <= '0;
 `ifndef BUG_TM_ROLLBACK
         if (drops) write_at <= in_frame ? start_at : write_at;
 `endif
@@ -188,9 +189,8 @@ module tm_buffers #(
       read_at <= read_next;
       if (head_pop) at <= '0;
       else if (moves) at <= at + 14'd1;
-      if (head_pop) waited_defer <= '0;
-      else if (known && at == 0 && !fits && waited_defer != FOR_EVER)
-        waited_defer <= waited_defer + 16'd1;
+      if (moves) waited_defer <= '0;
+      else if (known && !hit && !skips) waited_defer <= waited_defer + 16'd1;
       is_dropped_defer <= skips && !hit;
     end
   end

@@ -13,11 +13,27 @@ pub struct Top {
 }
 
 /// Every top.
-pub const TOPS: &[Top] = &[LOOKUP];
+pub const TOPS: &[Top] = &[LOOKUP, TRAFFIC];
 
 /// The lookup: keys in, values out, and the operations.
 pub const LOOKUP: Top = Top {
     name: "lookup",
     sources: &["kv_pkg.sv", "lookup.sv"],
     shim: "lookup.cpp",
+};
+
+/// The traffic manager: frames in and out, the lookup's ports open.
+pub const TRAFFIC: Top = Top {
+    name: "traffic",
+    sources: &[
+        "tm_ram.sv",
+        "tm_queue.sv",
+        "tm_classify.sv",
+        "tm_keys.sv",
+        "tm_buffers.sv",
+        "tm_respond.sv",
+        "tm_arb.sv",
+        "traffic.sv",
+    ],
+    shim: "traffic.cpp",
 };
