@@ -66,6 +66,13 @@ static void sample(Vtop *top, Out *out) {
     out->mem_rsp_ready = top->mem_rsp_ready;
 }
 
-static uint64_t peek(Vtop *, uint64_t, uint64_t) { return 0; }
+// 0: the count of a slot.
+static uint64_t peek(Vtop *top, uint64_t what, uint64_t slot) {
+    if (what != 0) return UINT64_MAX;
+    const auto *root = top->rootp;
+    const unsigned stored = root->lookup__DOT__weights_i__DOT__counts__DOT__mem[slot];
+    const unsigned count = stored & 63, epoch = stored >> 6;
+    return epoch == root->lookup__DOT__weights_i__DOT__epoch ? count : 0;
+}
 
 SHIM(In, Out)

@@ -18,7 +18,19 @@ pub const TOPS: &[Top] = &[LOOKUP, TRAFFIC];
 /// The lookup: keys in, values out, and the operations.
 pub const LOOKUP: Top = Top {
     name: "lookup",
-    sources: &["kv_pkg.sv", "lookup.sv"],
+    sources: &[
+        "kv_pkg.sv",
+        "sdp_ram.sv",
+        "pearson.sv",
+        "crc32c.sv",
+        "key_write.sv",
+        "key_compare.sv",
+        "weights.sv",
+        "value_mem.sv",
+        "mem_handler.sv",
+        "ctrl.sv",
+        "lookup.sv",
+    ],
     shim: "lookup.cpp",
 };
 

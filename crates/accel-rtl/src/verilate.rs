@@ -145,7 +145,10 @@ const RUNTIME: [&str; 2] = ["verilated.cpp", "verilated_threads.cpp"];
 
 fn compiler(tools: &Tools) -> Command {
     let mut command = Command::new(&tools.compiler);
-    command.args(FLAGS).arg("-I").arg(&tools.include);
+    command.args(FLAGS);
+    for folder in [tools.include.clone(), tools.include.join("vltstd")] {
+        command.arg("-I").arg(folder);
+    }
     command
 }
 

@@ -1,21 +1,26 @@
-//! The circuit's lookup in simulation.
+//! The circuit's lookup is held to what every body of the accelerator is held to.
 
-use glimmer_accel_rtl::lookup::{In, LookupPorts};
-use glimmer_accel_rtl::model::Model;
+use glimmer_accel_rtl::lookup::{Circuit, Pressure, Shape};
+use glimmer_accel_rtl::random;
 use glimmer_accel_rtl::tools::Tools;
-use glimmer_accel_rtl::tops::LOOKUP;
-use glimmer_accel_rtl::verilate::Variant;
+use glimmer_hotset::conformance;
 
-#[test]
-fn it_can_be_clocked() {
+const STEPS: u32 = 4_000;
+
+fn conforms(shape: Shape, pressure: Pressure) {
     let Some(tools) = Tools::for_test() else {
         return;
     };
-    let variant = Variant::new(LOOKUP).with("SLOTS", 64);
-    let mut model = Model::<LookupPorts>::new(&tools, &variant, 1);
-    model.settle(&In {
-        rst: 1,
-        ..In::default()
-    });
-    model.rise();
+    let seed = random::seed();
+    let mut make = || {
+        let mut circuit = Circuit::new(&tools, shape, seed);
+        circuit.pressure = pressure;
+        Box::new(circuit) as Box<_>
+    };
+    conformance::all(&mut make, seed, STEPS);
+}
+
+#[test]
+fn the_narrow_one_conforms() {
+    conforms(Shape::small(1), Pressure::NONE);
 }
