@@ -38,8 +38,8 @@ pub const LOOKUP: Top = Top {
 pub const TRAFFIC: Top = Top {
     name: "traffic",
     sources: &[
-        "tm_ram.sv",
-        "tm_queue.sv",
+        "sdp_ram.sv",
+        "fifo.sv",
         "tm_classify.sv",
         "tm_keys.sv",
         "tm_buffers.sv",
