@@ -4,8 +4,9 @@
 //
 // A frame that finds no room waits, and then is dropped whole:
 // - At the main buffer the MAC waits for `patience` cycles at most (all ones: for ever).
-// - At the defer buffer the oldest frame of the main buffer waits as long. A CPU that takes nothing
-//   thus costs its own frames alone; hits go on.
+// - At the defer buffer the oldest frame of the main buffer waits as long.
+// Once a wait was in vain, the next frames do not wait, until one finds room. So a CPU that takes
+// nothing costs its own frames alone; hits go on.
 // Frames of more than FRAME_MAX bytes are dropped: the CPU's buffers do not hold them.
 module tm_buffers #(
     parameter int W = 1,
@@ -97,12 +98,12 @@ module tm_buffers #(
       kept <= beat && rx_last && !drops;
       is_dropped_main <= beat && gives_up && !dropping && !too_long;
       is_jumbo <= beat && too_long && !dropping;
-      if (rx_valid && !rx_ready) waited <= waited + 16'd1;
+      if (stores) waited <= '0;
+      else if (rx_valid && !rx_ready) waited <= waited + 16'd1;
       if (stores) write_at <= write_at + 1'b1;
       if (beat) begin
         in_frame <= !rx_last;
         dropping <= drops && !rx_last;
-        if (rx_last) waited <= '0;
 `ifndef BUG_TM_ROLLBACK
         if (drops) write_at <= in_frame ? start_at : write_at;
 `endif
@@ -116,33 +117,37 @@ module tm_buffers #(
   // The frames in the main buffer, and the verdicts on the GETs among them.
   logic head_valid, head_get, head_pop;
   logic [13:0] head_bytes;
-  tm_queue #(
+  logic unused_frames_ready;
+  fifo #(
       .WIDTH(15),
       .DEPTH(FRAMES)
   ) frames (
       .clk,
       .rst,
-      .push (commit),
-      .in   ({bytes[13:0], is_get}),
-      .valid(head_valid),
-      .out  ({head_bytes, head_get}),
-      .pop  (head_pop),
-      .used (frames_used)
+      .in_valid(commit),
+      .in_ready(unused_frames_ready),
+      .in_data({bytes[13:0], is_get}),
+      .out_valid(head_valid),
+      .out_data({head_bytes, head_get}),
+      .out_ready(head_pop),
+      .level(frames_used)
   );
   logic verdict_valid, is_hit;
   logic [$clog2(GETS):0] unused_verdicts;
-  tm_queue #(
+  logic unused_verdicts_ready;
+  fifo #(
       .WIDTH(1),
       .DEPTH(GETS)
   ) verdicts (
       .clk,
       .rst,
-      .push (verdict),
-      .in   (verdict_hit),
-      .valid(verdict_valid),
-      .out  (is_hit),
-      .pop  (head_pop && head_get),
-      .used (unused_verdicts)
+      .in_valid(verdict),
+      .in_ready(unused_verdicts_ready),
+      .in_data(verdict_hit),
+      .out_valid(verdict_valid),
+      .out_data(is_hit),
+      .out_ready(head_pop && head_get),
+      .level(unused_verdicts)
   );
   always_ff @(posedge clk) begin
     if (rst) gets <= '0;
@@ -188,23 +193,23 @@ module tm_buffers #(
       read_at <= read_next;
       if (head_pop) at <= '0;
       else if (moves) at <= at + 14'd1;
-      if (head_pop) waited_defer <= '0;
-      else if (known && at == 0 && !fits && waited_defer != FOR_EVER)
-        waited_defer <= waited_defer + 16'd1;
+      if (moves) waited_defer <= '0;
+      else if (known && !hit && !skips) waited_defer <= waited_defer + 16'd1;
       is_dropped_defer <= skips && !hit;
     end
   end
 
   // The memory's read port looks ahead: its output is the word at `read_at`.
   logic [8*W-1:0] main_word;
-  tm_ram #(
+  sdp_ram #(
       .WIDTH(8 * W),
-      .WORDS(MAIN_WORDS)
+      .DEPTH(MAIN_WORDS)
   ) main (
       .clk,
       .we(stores),
       .waddr(write_at),
       .wdata(rx_data),
+      .re(1'b1),
       .raddr(read_next),
       .rdata(main_word)
   );
@@ -223,14 +228,15 @@ module tm_buffers #(
   logic [8*W-1:0] next_data;
   logic [KEEP_W-1:0] next_tail, cpu_tail;
   logic next_last;
-  tm_ram #(
+  sdp_ram #(
       .WIDTH(8 * W + KEEP_W + 1),
-      .WORDS(DEFER_WORDS)
+      .DEPTH(DEFER_WORDS)
   ) defer (
       .clk,
       .we(moves && !direct),
       .waddr(defer_write),
       .wdata({main_word, tail, moves_last}),
+      .re(1'b1),
       .raddr(defer_next),
       .rdata({next_data, next_tail, next_last})
   );

@@ -61,18 +61,20 @@ module tm_keys #(
   logic head_valid, head_pop;
   logic [7:0] head_len;
   logic [$clog2(GETS):0] unused_lens;
-  tm_queue #(
+  logic unused_lens_ready;
+  fifo #(
       .WIDTH(8),
       .DEPTH(GETS)
   ) lens (
       .clk,
       .rst,
-      .push (commit),
-      .in   (commit_len),
-      .valid(head_valid),
-      .out  (head_len),
-      .pop  (head_pop),
-      .used (unused_lens)
+      .in_valid(commit),
+      .in_ready(unused_lens_ready),
+      .in_data(commit_len),
+      .out_valid(head_valid),
+      .out_data(head_len),
+      .out_ready(head_pop),
+      .level(unused_lens)
   );
 
   // The length, then the bytes. A length that the lookup has not taken when write mode begins is
@@ -118,18 +120,20 @@ module tm_keys #(
   end
 
   logic [$clog2(GETS):0] unused_sent;
-  tm_queue #(
+  logic unused_sent_ready;
+  fifo #(
       .WIDTH(TAG_W + 1),
       .DEPTH(GETS)
   ) sent (
       .clk,
       .rst,
-      .push (starts || bypass),
-      .in   ({tag, bypass}),
-      .valid(sent_valid),
-      .out  ({sent_tag, sent_bypassed}),
-      .pop  (sent_pop),
-      .used (unused_sent)
+      .in_valid(starts || bypass),
+      .in_ready(unused_sent_ready),
+      .in_data({tag, bypass}),
+      .out_valid(sent_valid),
+      .out_data({sent_tag, sent_bypassed}),
+      .out_ready(sent_pop),
+      .level(unused_sent)
   );
 
   logic [A-1:0] reply_next;
@@ -140,25 +144,27 @@ module tm_keys #(
   end
 
   // Both memories hold the same; each has a reader of its own, which looks one word ahead.
-  tm_ram #(
+  sdp_ram #(
       .WIDTH(8 * W),
-      .WORDS(WORDS)
+      .DEPTH(WORDS)
   ) to_send (
       .clk,
       .we,
       .waddr(write_at),
       .wdata(data),
+      .re(1'b1),
       .raddr(send_next),
       .rdata(key_data)
   );
-  tm_ram #(
+  sdp_ram #(
       .WIDTH(8 * W),
-      .WORDS(WORDS)
+      .DEPTH(WORDS)
   ) to_reply (
       .clk,
       .we,
       .waddr(write_at),
       .wdata(data),
+      .re(1'b1),
       .raddr(reply_next),
       .rdata(reply_data)
   );

@@ -239,14 +239,16 @@ module tm_respond #(
   wire finished = state == FINISH && !packed_valid;
   logic reply_valid, reply_pop;
   logic [REPLY_W-1:0] reply;
-  tm_queue #(
+  logic unused_replies_ready;
+  fifo #(
       .WIDTH(REPLY_W),
       .DEPTH(REPLIES)
   ) replies (
       .clk,
       .rst,
-      .push(finished),
-      .in({
+      .in_valid(finished),
+      .in_ready(unused_replies_ready),
+      .in_data({
         cur_mac,
         cur_ip,
         cur_port,
@@ -259,10 +261,10 @@ module tm_respond #(
         cur_body,
         fold({1'b0, sum})
       }),
-      .valid(reply_valid),
-      .out(reply),
-      .pop(reply_pop),
-      .used(replies_used)
+      .out_valid(reply_valid),
+      .out_data(reply),
+      .out_ready(reply_pop),
+      .level(replies_used)
   );
 
   // ---- Sending.
@@ -406,14 +408,15 @@ module tm_respond #(
     end
   end
 
-  tm_ram #(
+  sdp_ram #(
       .WIDTH(8 * W),
-      .WORDS(WORDS)
+      .DEPTH(WORDS)
   ) bodies (
       .clk,
       .we(packed_valid),
       .waddr(write_at),
       .wdata(packed_data),
+      .re(1'b1),
       .raddr(read_next),
       .rdata(body_data)
   );

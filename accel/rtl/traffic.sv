@@ -213,18 +213,20 @@ module traffic #(
   // What replies need of their requests.
   logic req_valid;
   logic [$clog2(GETS):0] unused_requests;
-  tm_queue #(
+  logic unused_requests_ready;
+  fifo #(
       .WIDTH(48 + 32 + 16 + 16 + 8 + 32 + 8),
       .DEPTH(GETS)
   ) requests (
       .clk,
       .rst,
-      .push(commit_get),
-      .in({new_mac, new_ip, new_port, new_id, new_opcode, new_opaque, new_key_len}),
-      .valid(req_valid),
-      .out({req_mac, req_ip, req_port, req_id, req_opcode, req_opaque, req_key_len}),
-      .pop(sent_pop),
-      .used(unused_requests)
+      .in_valid(commit_get),
+      .in_ready(unused_requests_ready),
+      .in_data({new_mac, new_ip, new_port, new_id, new_opcode, new_opaque, new_key_len}),
+      .out_valid(req_valid),
+      .out_data({req_mac, req_ip, req_port, req_id, req_opcode, req_opaque, req_key_len}),
+      .out_ready(sent_pop),
+      .level(unused_requests)
   );
 
   tm_respond #(

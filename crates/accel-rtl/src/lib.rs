@@ -11,6 +11,7 @@
 //! | `random` | the seed of a test |
 //! | `memory` | the CPU's memory behind the circuit's memory port |
 //! | `lookup/` | the lookup's ports, and a device that drives them |
+//! | `traffic/` | the traffic manager's ports |
 //!
 //! `shims/` has a C++ file for each top: the circuit's ports as a flat C interface.
 
@@ -20,4 +21,5 @@ pub mod model;
 pub mod random;
 pub mod tools;
 pub mod tops;
+pub mod traffic;
 pub mod verilate;

@@ -13,7 +13,7 @@ pub struct Top {
 }
 
 /// Every top.
-pub const TOPS: &[Top] = &[LOOKUP];
+pub const TOPS: &[Top] = &[LOOKUP, TRAFFIC];
 
 /// The lookup: keys in, values out, and the operations.
 pub const LOOKUP: Top = Top {
@@ -32,4 +32,20 @@ pub const LOOKUP: Top = Top {
         "lookup.sv",
     ],
     shim: "lookup.cpp",
+};
+
+/// The traffic manager: frames in and out, the lookup's ports open.
+pub const TRAFFIC: Top = Top {
+    name: "traffic",
+    sources: &[
+        "sdp_ram.sv",
+        "fifo.sv",
+        "tm_classify.sv",
+        "tm_keys.sv",
+        "tm_buffers.sv",
+        "tm_respond.sv",
+        "tm_arb.sv",
+        "traffic.sv",
+    ],
+    shim: "traffic.cpp",
 };
