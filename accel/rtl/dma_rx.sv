@@ -3,7 +3,8 @@
 // The driver posts empty buffers. A buffer begins at a line of 64 bytes and has BUFFER_LINES lines.
 // Each frame goes into the next buffer, after two bytes of zero, which align its IP header to four
 // bytes. The rest of its last line is zero. When memory has acknowledged all lines of a frame, its
-// length stands in the ring of counts and an interrupt is pending. Memory answers in order.
+// length stands in the ring of counts and an interrupt is pending. Memory answers in order. Up to
+// LINES_ON_THE_WAY lines wait for their answers.
 //
 // A frame that is longer than its buffer is cut, and bit 15 of its count says so. Without a buffer,
 // frames wait at the input.
@@ -18,6 +19,7 @@ module dma_rx #(
     parameter int W = 1,
     parameter int ENTRIES = 64,
     parameter int BUFFER_LINES = 24,
+    parameter int LINES_ON_THE_WAY = 64,
     localparam int POINTER_BITS = $clog2(ENTRIES) + 1
 ) (
     input  logic                    clk,
@@ -247,9 +249,10 @@ module dma_rx #(
 
   // Lines into memory. The queue holds, for each line on its way, whether it ends a frame.
   logic way_ready, way_valid, way_ended;
+  logic [$clog2(LINES_ON_THE_WAY+1)-1:0] way_level;
   fifo #(
       .WIDTH(1),
-      .DEPTH(64)
+      .DEPTH(LINES_ON_THE_WAY)
   ) on_the_way (
       .clk,
       .rst,
@@ -259,7 +262,7 @@ module dma_rx #(
       .out_valid(way_valid),
       .out_ready(mem_rsp_valid),
       .out_data (way_ended),
-      .level    ()
+      .level    (way_level)
   );
   assign mem_req_valid = full && !cutting && way_ready;
   assign mem_req_addr  = {address, 6'd0};
@@ -268,6 +271,8 @@ module dma_rx #(
   assign mem_rsp_ready = way_valid;
   assign acknowledged  = mem_rsp_valid && mem_rsp_ready;
   assign finish        = acknowledged && way_ended;
+  logic unused_bits;
+  assign unused_bits = &{1'b0, way_level};
 
   // The count's place is known before the next frame begins, and shows when current passes it.
   assign filled_last   = filling[PLACE_BITS-1:0] - 1'b1;
@@ -276,7 +281,7 @@ module dma_rx #(
       counts[filled_last] <= length > LENGTH_MAX ? {1'b1, LENGTH_MAX} : {1'b0, length};
   end
 
-`ifdef FORMAL
+`ifdef FORMAL_DMA_RX
   `include "dma_rx.svh"
 `endif
 endmodule

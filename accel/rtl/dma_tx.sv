@@ -94,7 +94,7 @@ module dma_tx #(
 
   // Lines from memory.
   logic [21:0] load_extent;
-  logic [16:0] load_end;
+  logic [10:0] load_lines;
   logic [57:0] line_number;
   logic [10:0] lines_left;
   logic [LEVEL_BITS-1:0] level;
@@ -103,7 +103,8 @@ module dma_tx #(
   logic [511:0] line;
 
   assign load_extent = extents[current_pointer[PLACE_BITS-1:0]];
-  assign load_end = 17'(load_extent[15:0]) + 17'(load_extent[21:16]) + 17'd63;
+  assign load_lines = load_extent[15:0] == '0 ? '0
+                    : 11'((17'(load_extent[15:0]) + 17'(load_extent[21:16]) + 17'd63) >> 6);
 `ifdef BUG_DMA_TX_AHEAD_OF_POST
   assign load = lines_left == '0;
 `else
@@ -123,7 +124,7 @@ module dma_tx #(
       lines_left <= '0;
       on_the_way <= '0;
     end else begin
-      if (load) lines_left <= load_extent[15:0] == '0 ? '0 : load_end[16:6];
+      if (load) lines_left <= load_lines;
       else if (request) lines_left <= lines_left - 1'b1;
       on_the_way <= on_the_way + LEVEL_BITS'(request) - LEVEL_BITS'(answer);
     end
@@ -214,7 +215,7 @@ module dma_tx #(
     end
   end
 
-`ifdef FORMAL
+`ifdef FORMAL_DMA_TX
   `include "dma_tx.svh"
 `endif
 endmodule

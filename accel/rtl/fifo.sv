@@ -1,11 +1,13 @@
 // A queue of DEPTH words, at least 2, in order.
 //
-// Up to 64 words lie in LUT RAM, and a word can be taken one cycle after it was put in. More words
-// lie in block RAM, whose read is registered: a word can be taken two cycles after it was put in.
+// Up to LUT_WORDS words lie in LUT RAM, and a word can be taken one cycle after it was put in. More
+// words lie in block RAM, whose read is registered: a word can be taken two cycles after it was put
+// in.
 // Both move one word per cycle. `level` is the number of words that were put in and not yet taken.
 module fifo #(
     parameter int WIDTH = 8,
     parameter int DEPTH = 16,
+    parameter int LUT_WORDS = 64,
     localparam int LEVEL_BITS = $clog2(DEPTH + 1)
 ) (
     input  logic                  clk,
@@ -53,7 +55,7 @@ module fifo #(
   end
 
   generate
-    if (DEPTH <= 64) begin : g_lut
+    if (DEPTH <= LUT_WORDS) begin : g_lut
       assign out_valid = level != '0;
       assign out_data  = words[read_place];
 
@@ -93,7 +95,7 @@ module fifo #(
     end
   endgenerate
 
-`ifdef FORMAL
+`ifdef FORMAL_FIFO
   `include "fifo.svh"
 `endif
 endmodule

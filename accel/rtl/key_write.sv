@@ -77,7 +77,9 @@ module key_write #(
         default:  // WHOLE
         if (out_ready) begin
           state <= IDLE;
+`ifndef BUG_HALVES
           half  <= ~half;
+`endif
         end
       endcase
     end

@@ -60,7 +60,7 @@ module tm_arb #(
     end
   end
 
-`ifdef FORMAL
+`ifdef FORMAL_TM_ARB
   `include "tm_arb.svh"
 `endif
 endmodule

@@ -234,7 +234,11 @@ module value_mem #(
       logic [LANE_W-1:0] lane;
       logic [BANK_W-1:0] bank_row;
       assign lane = LANE_W'(3'(b) - shift);
+`ifdef BUG_BANKS
+      assign bank_row = {1'b0, shift} > 4'(b + 1) ? next_row : row;
+`else
       assign bank_row = {1'b0, shift} > 4'(b) ? next_row : row;
+`endif
       sdp_ram #(
           .WIDTH(8),
           .DEPTH(BANK_WORDS)

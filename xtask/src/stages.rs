@@ -1,6 +1,6 @@
 //! The stages of the test suite and of continuous integration, in order, with times and a summary.
 
-use crate::{clients, floors, fuzz, instructions, loom, miri, process, sim};
+use crate::{clients, floors, fuzz, instructions, loom, miri, process, rtl, sim};
 use anyhow::bail;
 use clap::ValueEnum;
 use std::time::{Duration, Instant};
@@ -27,12 +27,14 @@ pub enum Stage {
     Instructions,
     /// The fuzz targets, a few seconds each
     Fuzz,
+    /// The accelerator's circuit: lint, proofs, simulation and its coverage
+    Circuit,
     /// Real memcached clients against the running server
     Clients,
 }
 
 impl Stage {
-    const ALL: [Stage; 9] = [
+    const ALL: [Stage; 10] = [
         Stage::Crates,
         Stage::Loom,
         Stage::Weakened,
@@ -41,6 +43,7 @@ impl Stage {
         Stage::Planted,
         Stage::Instructions,
         Stage::Fuzz,
+        Stage::Circuit,
         Stage::Clients,
     ];
 
@@ -58,6 +61,7 @@ impl Stage {
             Stage::Planted => sim::check_planted(None),
             Stage::Instructions => instructions::check(),
             Stage::Fuzz => fuzz::check(FUZZ_SECONDS, &[]),
+            Stage::Circuit => rtl::check(),
             Stage::Clients => clients::check(),
         }
     }

@@ -185,6 +185,11 @@ impl Circuit {
         tag
     }
 
+    /// Sends a key under a tag that it had before.
+    pub fn offer_again(&mut self, tag: u8, key: &[u8]) {
+        self.requests.push(tag, key);
+    }
+
     /// Takes back the keys that were offered and not yet taken, with their tags.
     pub fn withdraw(&mut self) -> Vec<(u8, Vec<u8>)> {
         self.requests.withdraw()

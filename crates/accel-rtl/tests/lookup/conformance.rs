@@ -1,4 +1,4 @@
-//! The circuit's lookup is held to what every body of the accelerator is held to.
+//! What every body of the accelerator is held to.
 
 use glimmer_accel_rtl::lookup::{Circuit, Pressure, Shape};
 use glimmer_accel_rtl::random;
@@ -21,6 +21,21 @@ fn conforms(shape: Shape, pressure: Pressure) {
 }
 
 #[test]
-fn the_narrow_one_conforms() {
+fn the_narrow_one() {
     conforms(Shape::small(1), Pressure::NONE);
+}
+
+#[test]
+fn the_narrow_one_of_the_papers_size_under_pressure() {
+    conforms(Shape::of_the_paper(1), Pressure::of(0.1));
+}
+
+#[test]
+fn the_wide_one() {
+    conforms(Shape::small(8), Pressure::NONE);
+}
+
+#[test]
+fn the_wide_one_of_the_papers_size_under_pressure() {
+    conforms(Shape::of_the_paper(8), Pressure::of(0.1));
 }
