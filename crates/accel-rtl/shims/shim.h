@@ -36,6 +36,8 @@ static void narrow(uint64_t *words, const Wide &wide, int count) {
     extern "C" {                                                                             \
     Shim *top_new(uint64_t seed) { return new Shim(static_cast<int>(seed & 0x7fffffff) | 1); } \
     void top_free(Shim *shim) {                                                              \
+        /* The last context that was made on this thread may be another circuit's, freed. */ \
+        Verilated::threadContextp(&shim->context);                                           \
         shim->top.final();                                                                   \
         delete shim;                                                                         \
     }                                                                                        \
