@@ -12,6 +12,7 @@
 //! | `memory` | the CPU's memory behind the circuit's memory port |
 //! | `lookup/` | the lookup's ports, and a device that drives them |
 //! | `traffic/` | the traffic manager's ports |
+//! | `top/` | the whole circuit's ports |
 //!
 //! `shims/` has a C++ file for each top: the circuit's ports as a flat C interface.
 
@@ -20,6 +21,7 @@ pub mod memory;
 pub mod model;
 pub mod random;
 pub mod tools;
+pub mod top;
 pub mod tops;
 pub mod traffic;
 pub mod verilate;

@@ -2,7 +2,8 @@
 
 use super::bench::Bench;
 use super::frames::{binary, client, frame, reply, request, server};
-use super::lookups::{Item, Pace};
+use super::item::Item;
+use super::lookups::Pace;
 use super::oracle::{Oracle, seal};
 use glimmer_accel_rtl::random::{from_seed, seed};
 use glimmer_accel_rtl::tools::Tools;
