@@ -10,12 +10,16 @@ use rand::Rng;
 
 /// Stores an item with the highest weight at an address. Stays in write mode.
 pub fn store(circuit: &mut Circuit, key: &[u8], value: &[u8], address: usize) -> usize {
+    store_if_room(circuit, key, value, address).expect("a slot")
+}
+
+fn store_if_room(circuit: &mut Circuit, key: &[u8], value: &[u8], address: usize) -> Option<usize> {
     circuit.switch_mode(Mode::Write);
-    let slot = circuit.reserve(key, COUNT_MAX).unwrap().expect("a slot");
+    let slot = circuit.reserve(key, COUNT_MAX).unwrap()?;
     circuit.associate_address(slot, address).unwrap();
     circuit.associate_length(slot, value.len()).unwrap();
     circuit.write_value(slot, value).unwrap();
-    slot
+    Some(slot)
 }
 
 /// Bytes in which a shift shows.
@@ -61,12 +65,13 @@ pub fn equal_hashes_leave_one_slot(tools: &Tools, shape: Shape, seed: u64) {
 pub fn a_mode_switch_loses_no_get(tools: &Tools, shape: Shape, seed: u64) {
     let mut circuit = Circuit::new(tools, shape, seed);
     let mut rng = random::from_seed(seed);
-    let items: Vec<_> = numbered(12)
-        .zip(1..=8)
-        .map(|(key, n)| (key, pattern(3 * n)))
-        .collect();
-    for (number, (key, value)) in items.iter().enumerate() {
-        store(&mut circuit, key, value, 100 * number);
+    // Many keys of one length: a good part of them are found after another key was compared.
+    let mut items = Vec::new();
+    for (key, number) in numbered(12).zip(0..60) {
+        let value = pattern(1 + number % 30);
+        if store_if_room(&mut circuit, &key, &value, 30 * number).is_some() {
+            items.push((key, value));
+        }
     }
     circuit.switch_mode(Mode::Read);
     let mut expected = std::collections::VecDeque::new();
@@ -155,6 +160,24 @@ pub fn lengths_at_their_bounds(tools: &Tools, shape: Shape, seed: u64) {
     }
     circuit.switch_mode(Mode::Read);
     assert_eq!(circuit.look_up(b""), None, "an empty key is a miss");
+}
+
+/// Each value begins where the one before ends, at every alignment.
+pub fn values_lie_side_by_side(tools: &Tools, shape: Shape, seed: u64) {
+    let mut circuit = Circuit::new(tools, shape, seed);
+    let (mut address, mut items) = (3, Vec::new());
+    for (key, number) in numbered(5).zip(0..60) {
+        let value: Vec<u8> = pattern(number + 40).split_off(number);
+        let value = value[..1 + number % 37].to_vec();
+        if store_if_room(&mut circuit, &key, &value, address).is_some() {
+            address += value.len();
+            items.push((key, value));
+        }
+    }
+    circuit.switch_mode(Mode::Read);
+    for (key, value) in &items {
+        assert_eq!(circuit.look_up(key).as_ref(), Some(value));
+    }
 }
 
 pub fn a_value_stays_within_the_memory(tools: &Tools, shape: Shape, seed: u64) {
@@ -294,11 +317,12 @@ pub fn refusals_and_properties(tools: &Tools, shape: Shape, seed: u64) {
 /// A situation: tools, shape, seed.
 pub type Situation = fn(&Tools, Shape, u64);
 
-const SITUATIONS: [(&str, Situation); 9] = [
+const SITUATIONS: [(&str, Situation); 10] = [
     ("equal hashes", equal_hashes_leave_one_slot),
     ("mode switch", a_mode_switch_loses_no_get),
     ("delete", a_delete_waits_for_the_value_that_streams),
     ("lengths", lengths_at_their_bounds),
+    ("neighbours", values_lie_side_by_side),
     ("memory", a_value_stays_within_the_memory),
     ("sweep", counts_are_exact_during_the_sweep),
     ("saturation", counts_saturate),

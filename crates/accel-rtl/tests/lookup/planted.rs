@@ -35,7 +35,7 @@ const BUGS: &[(&str, usize, Situation)] = &[
         directed::a_delete_waits_for_the_value_that_streams,
     ),
     // One of the banks takes its byte from the wrong row.
-    ("BUG_BANKS", 8, directed::lengths_at_their_bounds),
+    ("BUG_BANKS", 8, directed::values_lie_side_by_side),
     // The memory handler leaves a line one byte too early.
     ("BUG_LINE", 1, directed::lengths_at_their_bounds),
     // The switch to write mode does not wait for lookups under way.
