@@ -202,7 +202,7 @@ module dma_rx #(
       logic put_here;
       assign put_here = put_word && place == WORD_BITS'(i);
       always_ff @(posedge clk) begin
-        if (send && !put_here) line[8*W*i+:8*W] <= '0;
+        if (rst || (send && !put_here)) line[8*W*i+:8*W] <= '0;
         else if (put_here) line[8*W*i+:8*W] <= word;
       end
     end

@@ -178,9 +178,14 @@ module dma_tx #(
                    || (send && out_last && (take_word || word_number != '0));
   assign done = (send && out_last) || (start && extent[15:0] == '0);
 
+  // Bytes after the frame are zero: memory beyond it does not leave.
+  logic [8*W-1:0] beat;
+  assign beat = shifted ? (8*W)'({word, kept} >> (8 * shift)) : word;
   always_comb begin
-    out_data = shifted ? (8*W)'({word, kept} >> (8 * shift)) : word;
-    for (int i = 0; i < W; i++) out_keep[i] = left > 16'(i);
+    for (int i = 0; i < W; i++) begin
+      out_keep[i] = left > 16'(i);
+      out_data[8*i+:8] = beat[8*i+:8] & {8{out_keep[i]}};
+    end
   end
 
   always_ff @(posedge clk) begin

@@ -2,9 +2,6 @@
 //
 // Yosys takes no `import`, so modules write kv_pkg::NAME. This file is read first.
 package kv_pkg;
-  // No top uses all of them.
-  // verilator lint_off UNUSEDPARAM
-
   // A key has 1 to 255 bytes. Each slot has room for 256.
   parameter int unsigned KEY_SPACE = 256;
   parameter int unsigned KEY_LEN_W = 8;
@@ -47,5 +44,4 @@ package kv_pkg;
   parameter logic [63:0] RD_BAD_VALUE = 64'h0000_0000_ffff_fffb;  // not within the value memory
   parameter logic [63:0] RD_BAD_OP = 64'h0000_0000_ffff_fffa;  // no such operation
 
-  // verilator lint_on UNUSEDPARAM
 endpackage

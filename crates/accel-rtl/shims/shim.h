@@ -4,8 +4,13 @@
 //   uint64_t peek(Vtop *, uint64_t what, uint64_t index)   reads what no port shows
 // In and Out consist of uint64_t alone, as their twins in Rust do.
 #pragma once
+#include <unistd.h>
+
+#include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "Vtop.h"
 #include "Vtop___024root.h"
@@ -32,6 +37,22 @@ static void narrow(uint64_t *words, const Wide &wide, int count) {
         words[i] = wide[2 * i] | static_cast<uint64_t>(wide[2 * i + 1]) << 32;
 }
 
+// What the circuit has reached goes into a file of its own in the folder that
+// GLIMMER_RTL_COVERAGE names.
+static void write_coverage(Shim *shim) {
+#if VM_COVERAGE
+    static std::atomic<unsigned> count;
+    const char *folder = std::getenv("GLIMMER_RTL_COVERAGE");
+    if (!folder) return;
+    const auto library = reinterpret_cast<uintptr_t>(&count);
+    const auto file = std::string(folder) + "/" + std::to_string(getpid()) + "-"
+                      + std::to_string(library) + "-" + std::to_string(count++) + ".dat";
+    shim->context.coveragep()->write(file);
+#else
+    (void)shim;
+#endif
+}
+
 #define SHIM(In, Out)                                                                        \
     extern "C" {                                                                             \
     Shim *top_new(uint64_t seed) { return new Shim(static_cast<int>(seed & 0x7fffffff) | 1); } \
@@ -39,6 +60,7 @@ static void narrow(uint64_t *words, const Wide &wide, int count) {
         /* The last context that was made on this thread may be another circuit's, freed. */ \
         Verilated::threadContextp(&shim->context);                                           \
         shim->top.final();                                                                   \
+        write_coverage(shim);                                                                \
         delete shim;                                                                         \
     }                                                                                        \
     uint64_t top_inputs() { return sizeof(In) / sizeof(uint64_t); }                          \

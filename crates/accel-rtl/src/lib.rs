@@ -10,12 +10,14 @@
 //! | `model` | a library, loaded and clocked |
 //! | `random` | the seed of a test |
 //! | `memory` | the CPU's memory behind the circuit's memory port |
+//! | `dma/` | the ports of the DMA engine's rings |
 //! | `lookup/` | the lookup's ports, and a device that drives them |
 //! | `traffic/` | the traffic manager's ports |
 //! | `top/` | the whole circuit's ports |
 //!
 //! `shims/` has a C++ file for each top: the circuit's ports as a flat C interface.
 
+pub mod dma;
 pub mod lookup;
 pub mod memory;
 pub mod model;

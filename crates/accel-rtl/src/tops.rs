@@ -13,7 +13,7 @@ pub struct Top {
 }
 
 /// Every top.
-pub const TOPS: &[Top] = &[LOOKUP, TRAFFIC, KV_TOP];
+pub const TOPS: &[Top] = &[LOOKUP, TRAFFIC, DMA_RX, DMA_TX, KV_TOP];
 
 /// The lookup: keys in, values out, and the operations.
 pub const LOOKUP: Top = Top {
@@ -78,4 +78,18 @@ pub const KV_TOP: Top = Top {
         "kv_top.sv",
     ],
     shim: "kv_top.cpp",
+};
+
+/// The receive ring: frames in, buffers in the CPU's memory out.
+pub const DMA_RX: Top = Top {
+    name: "dma_rx",
+    sources: &["fifo.sv", "dma_rx.sv"],
+    shim: "dma_rx.cpp",
+};
+
+/// The transmit ring: frames in the CPU's memory in, frames out.
+pub const DMA_TX: Top = Top {
+    name: "dma_tx",
+    sources: &["fifo.sv", "dma_tx.sv"],
+    shim: "dma_tx.cpp",
 };

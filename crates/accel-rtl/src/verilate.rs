@@ -51,7 +51,7 @@ impl Variant {
     /// If Verilator or the compiler refuses the sources.
     pub fn build(&self, tools: &Tools) -> PathBuf {
         let kept = kept();
-        let runtime = runtime(tools, &kept);
+        let runtime = runtime(tools, &kept, self.is_covered());
         let folder = kept.join(format!(
             "{}-{:016x}",
             self.top.name,
@@ -61,9 +61,21 @@ impl Variant {
         folder.join("library.so")
     }
 
+    /// The cover points come after the circuit's own files.
     fn sources(&self) -> Vec<PathBuf> {
-        let rtl = root().join("accel/rtl");
-        self.top.sources.iter().map(|file| rtl.join(file)).collect()
+        let accel = root().join("accel");
+        let rtl = accel.join("rtl");
+        let mut files: Vec<_> = self.top.sources.iter().map(|file| rtl.join(file)).collect();
+        let points = accel.join("cover").join(self.top.name);
+        files.extend(
+            Some(points.with_extension("sv")).filter(|file| self.is_covered() && file.exists()),
+        );
+        files
+    }
+
+    /// Whether the circuit notes what it has reached. One with a planted bug does not.
+    fn is_covered(&self) -> bool {
+        self.bug.is_none() && std::env::var_os("GLIMMER_RTL_COVERAGE").is_some()
     }
 
     fn shim(&self) -> PathBuf {
@@ -74,7 +86,15 @@ impl Variant {
 
     fn fingerprint(&self, tools: &Tools) -> u64 {
         let mut hasher = DefaultHasher::new();
-        (tools, &self.parameters, self.bug, FLAGS, RUNTIME).hash(&mut hasher);
+        (
+            tools,
+            &self.parameters,
+            self.bug,
+            FLAGS,
+            RUNTIME,
+            self.is_covered(),
+        )
+            .hash(&mut hasher);
         let ports = self.shim().with_file_name("shim.h");
         for file in self.sources().into_iter().chain([self.shim(), ports]) {
             let text =
@@ -104,6 +124,7 @@ impl Variant {
                     .map(|(name, value)| format!("-G{name}={value}")),
             )
             .args(self.bug.map(|bug| format!("+define+{bug}")))
+            .args(COVERAGE.iter().filter(|_| self.is_covered()))
             .args(self.sources());
         run(&mut verilator);
         // One translation unit: it compiles in a third of the time of all the files one by one.
@@ -117,7 +138,7 @@ impl Variant {
         whole += &format!("#include \"{}\"\n", self.shim().display());
         let all = folder.join("all.cpp");
         fs::write(&all, whole).expect("written");
-        let mut compiler = compiler(tools);
+        let mut compiler = compiler(tools, self.is_covered());
         if self.bug.is_some() {
             // It runs for a moment only.
             compiler.arg("-O0");
@@ -131,6 +152,8 @@ impl Variant {
     }
 }
 
+const COVERAGE: [&str; 2] = ["--coverage-line", "--coverage-user"];
+
 const FLAGS: &[&str] = &[
     "-std=c++17",
     "-O2",
@@ -138,18 +161,22 @@ const FLAGS: &[&str] = &[
     // Libraries of several variants in one process share nothing.
     "-fno-gnu-unique",
     "-Wl,-Bsymbolic",
-    "-DVM_COVERAGE=0",
     "-DVM_SC=0",
     "-DVM_TRACE=0",
     "-DVL_TIME_CONTEXT",
 ];
 
 /// The files of Verilator's runtime.
-const RUNTIME: [&str; 2] = ["verilated.cpp", "verilated_threads.cpp"];
+const RUNTIME: [&str; 3] = [
+    "verilated.cpp",
+    "verilated_threads.cpp",
+    "verilated_cov.cpp",
+];
 
-fn compiler(tools: &Tools) -> Command {
+fn compiler(tools: &Tools, is_covered: bool) -> Command {
     let mut command = Command::new(&tools.compiler);
     command.args(FLAGS);
+    command.arg(format!("-DVM_COVERAGE={}", u8::from(is_covered)));
     for folder in [tools.include.clone(), tools.include.join("vltstd")] {
         command.arg("-I").arg(folder);
     }
@@ -157,16 +184,16 @@ fn compiler(tools: &Tools) -> Command {
 }
 
 /// Verilator's runtime as an object file, which all libraries contain.
-fn runtime(tools: &Tools, kept: &Path) -> PathBuf {
+fn runtime(tools: &Tools, kept: &Path, is_covered: bool) -> PathBuf {
     let mut hasher = DefaultHasher::new();
-    (tools, FLAGS, RUNTIME).hash(&mut hasher);
+    (tools, FLAGS, RUNTIME, is_covered).hash(&mut hasher);
     let folder = kept.join(format!("runtime-{:016x}", hasher.finish()));
     once(&folder, |folder| {
         let whole =
             RUNTIME.map(|file| format!("#include \"{}\"\n", tools.include.join(file).display()));
         let all = folder.join("all.cpp");
         fs::write(&all, whole.concat()).expect("written");
-        let mut compiler = compiler(tools);
+        let mut compiler = compiler(tools, is_covered);
         compiler.arg("-c").arg("-o").arg(folder.join("verilated.o"));
         run(compiler.arg(all));
     });

@@ -60,9 +60,11 @@ fn verilator(package: &Path, file: &Path, module: &str, width: Option<u32>) -> A
 }
 
 fn yosys(files: &[PathBuf], module: &str, width: Option<u32>) -> Arguments {
-    let width = width.map_or_else(String::new, |width| format!("-chparam W {width}"));
+    let width = width.map_or_else(String::new, |width| {
+        format!("chparam -set W {width} {module};")
+    });
     let script = format!(
-        "read_verilog -sv {}; hierarchy -check -top {module} {width}; proc; check -assert",
+        "read_verilog -sv {}; {width} hierarchy -check -top {module}; proc; check -assert",
         sources::words(files)
     );
     ("yosys", ["-q", "-p", &script].map(str::to_owned).into())
