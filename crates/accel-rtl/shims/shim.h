@@ -57,6 +57,8 @@ static void write_coverage(Shim *shim) {
     extern "C" {                                                                             \
     Shim *top_new(uint64_t seed) { return new Shim(static_cast<int>(seed & 0x7fffffff) | 1); } \
     void top_free(Shim *shim) {                                                              \
+        /* The last context that was made on this thread may be another circuit's, freed. */ \
+        Verilated::threadContextp(&shim->context);                                           \
         shim->top.final();                                                                   \
         write_coverage(shim);                                                                \
         delete shim;                                                                         \

@@ -13,6 +13,7 @@
 //! | `dma/` | the ports of the DMA engine's rings |
 //! | `lookup/` | the lookup's ports, and a device that drives them |
 //! | `traffic/` | the traffic manager's ports |
+//! | `top/` | the whole circuit's ports |
 //!
 //! `shims/` has a C++ file for each top: the circuit's ports as a flat C interface.
 
@@ -22,6 +23,7 @@ pub mod memory;
 pub mod model;
 pub mod random;
 pub mod tools;
+pub mod top;
 pub mod tops;
 pub mod traffic;
 pub mod verilate;

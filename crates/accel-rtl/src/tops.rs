@@ -13,7 +13,7 @@ pub struct Top {
 }
 
 /// Every top.
-pub const TOPS: &[Top] = &[LOOKUP, TRAFFIC, DMA_RX, DMA_TX];
+pub const TOPS: &[Top] = &[LOOKUP, TRAFFIC, DMA_RX, DMA_TX, KV_TOP];
 
 /// The lookup: keys in, values out, and the operations.
 pub const LOOKUP: Top = Top {
@@ -48,6 +48,36 @@ pub const TRAFFIC: Top = Top {
         "traffic.sv",
     ],
     shim: "traffic.cpp",
+};
+
+/// The whole circuit: MAC, commands, rings and memory are open.
+pub const KV_TOP: Top = Top {
+    name: "kv_top",
+    sources: &[
+        "kv_pkg.sv",
+        "sdp_ram.sv",
+        "fifo.sv",
+        "pearson.sv",
+        "crc32c.sv",
+        "key_write.sv",
+        "key_compare.sv",
+        "weights.sv",
+        "value_mem.sv",
+        "mem_handler.sv",
+        "ctrl.sv",
+        "lookup.sv",
+        "tm_classify.sv",
+        "tm_keys.sv",
+        "tm_buffers.sv",
+        "tm_respond.sv",
+        "tm_arb.sv",
+        "traffic.sv",
+        "dma_rx.sv",
+        "dma_tx.sv",
+        "mem_mux.sv",
+        "kv_top.sv",
+    ],
+    shim: "kv_top.cpp",
 };
 
 /// The receive ring: frames in, buffers in the CPU's memory out.

@@ -2,7 +2,8 @@
 
 use super::bench::Bench;
 use super::frames::{binary, request};
-use super::lookups::{Item, Pace};
+use super::item::Item;
+use super::lookups::Pace;
 use glimmer_accel_rtl::tools::Tools;
 
 fn get(key: &[u8]) -> Vec<u8> {

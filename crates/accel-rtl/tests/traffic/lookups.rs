@@ -1,18 +1,11 @@
 //! A lookup of any speed behind the traffic manager's ports.
 
+use super::item::Item;
 use super::streams::Beat;
 use glimmer_accel_rtl::traffic::{In, Out};
 use rand::Rng;
 use rand::rngs::SmallRng;
 use std::collections::{HashMap, VecDeque};
-
-/// What is stored for a key.
-#[derive(Clone, Debug)]
-pub struct Item {
-    pub value: Vec<u8>,
-    pub flags: u32,
-    pub cas: u64,
-}
 
 /// When the answer to a key of k bytes comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

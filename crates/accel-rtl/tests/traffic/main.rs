@@ -6,6 +6,7 @@ mod directed;
 #[allow(dead_code, reason = "shared with the twin's tests")]
 #[path = "../../../hotset/tests/support/frames.rs"]
 mod frames;
+mod item;
 mod lookups;
 mod oracle;
 mod planted;

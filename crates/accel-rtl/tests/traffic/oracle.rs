@@ -1,7 +1,7 @@
 //! What has to become of a frame: the twin's verdict, and that of the checksums.
 
 use super::frames::{SERVER_MAC, checksum};
-use super::lookups::Item;
+use super::item::Item;
 use glimmer_base::Seed;
 use glimmer_hotset::layout::{HotItem, NEVER_NS};
 use glimmer_hotset::twin::{Interface, Prefix, Verdict, answer};

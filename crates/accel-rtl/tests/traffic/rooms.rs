@@ -2,7 +2,8 @@
 
 use super::bench::Bench;
 use super::frames::{binary, request};
-use super::lookups::{Item, Pace};
+use super::item::Item;
+use super::lookups::Pace;
 use super::oracle::seal;
 use glimmer_accel_rtl::tools::Tools;
 

@@ -2,7 +2,8 @@
 
 use super::bench::Bench;
 use super::frames::{binary, client, frame, reply, request, server};
-use super::lookups::{Item, Pace};
+use super::item::Item;
+use super::lookups::Pace;
 use super::oracle::{Oracle, seal};
 use glimmer_accel_rtl::random::{from_seed, seed};
 use glimmer_accel_rtl::tools::Tools;
@@ -128,7 +129,7 @@ pub fn against_the_twin(tools: &Tools, width: usize, bug: Option<&'static str>, 
         }
     }
     while !bench.rx.frames.is_empty() {
-        if bench.cycle % 5000 == 0 {
+        if bench.cycle.is_multiple_of(5000) {
             // Sometimes a port is slow, and what is before it fills up.
             let mut pace = || [1.0, 0.9, 0.5, 0.1][rng.random_range(0..4)];
             (bench.rx.offers, bench.cpu_tx.offers) = (pace(), pace());
