@@ -47,7 +47,7 @@ static void write_coverage(Shim *shim) {
     const auto library = reinterpret_cast<uintptr_t>(&count);
     const auto file = std::string(folder) + "/" + std::to_string(getpid()) + "-"
                       + std::to_string(library) + "-" + std::to_string(count++) + ".dat";
-    shim->context.coveragep()->write(file);
+    shim->context.coveragep()->write(file.c_str());
 #else
     (void)shim;
 #endif
