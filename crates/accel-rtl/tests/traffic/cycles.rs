@@ -36,7 +36,7 @@ fn a_missed_frame() {
     }
 }
 
-/// A frame that is no GET waits for its own last byte, and four cycles more.
+/// A frame that is no GET waits for its own last byte, and two cycles more.
 #[test]
 fn another_frame() {
     let Some(tools) = Tools::for_test() else {
