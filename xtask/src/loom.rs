@@ -6,12 +6,11 @@
 //! the code omits that fence or recheck, and the test must fail. Code that several test files
 //! exercise has a line for each of them.
 
-use crate::process;
+use crate::{lanes, process};
 use anyhow::{Context, bail};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// A weakening is noticed within seconds. One that runs this long counts as unnoticed.
@@ -41,7 +40,12 @@ pub fn check_weakened(containing: Option<&str>) -> anyhow::Result<()> {
     for package in packages {
         process::run(loom_test(package, "loom_*").arg("--no-run"))?;
     }
-    let rows: Vec<_> = variants.iter().zip(try_out_all(&variants)?).collect();
+    let verdicts = lanes::one_per_core(&variants, |variant| {
+        let verdict = variant.try_out()?;
+        println!("weakened {}: {}", variant.name, verdict.words());
+        Ok(verdict)
+    })?;
+    let rows: Vec<_> = variants.iter().zip(verdicts).collect();
     println!(
         "\n{:<10} {:<28} {:<78} removed",
         "verdict", "variant", "test"
@@ -67,37 +71,6 @@ pub fn check_weakened(containing: Option<&str>) -> anyhow::Result<()> {
         bail!("{} weakened variants went unnoticed", rows.len() - noticed);
     }
     Ok(())
-}
-
-/// Tries the weakenings, one per core at a time.
-fn try_out_all(variants: &[Variant]) -> anyhow::Result<Vec<Verdict>> {
-    let next = AtomicUsize::new(0);
-    let lane = || {
-        let mut verdicts = Vec::new();
-        loop {
-            let place = next.fetch_add(1, Relaxed);
-            let Some(variant) = variants.get(place) else {
-                return anyhow::Ok(verdicts);
-            };
-            let verdict = variant.try_out()?;
-            println!("weakened {}: {}", variant.name, verdict.words());
-            verdicts.push((place, verdict));
-        }
-    };
-    let mut verdicts = std::thread::scope(|scope| {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let lanes: Vec<_> = (0..cores).map(|_| scope.spawn(lane)).collect();
-        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        let verdicts = lanes.into_iter().map(join);
-        verdicts.collect::<anyhow::Result<Vec<Vec<(usize, Verdict)>>>>()
-    })?
-    .concat();
-    verdicts.sort_unstable_by_key(|&(place, _)| place);
-    Ok(verdicts.into_iter().map(|(_, verdict)| verdict).collect())
 }
 
 fn crate_dirs() -> anyhow::Result<Vec<PathBuf>> {

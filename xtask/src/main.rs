@@ -1,6 +1,7 @@
 //! The project's own chores: `cargo xtask test`, `cargo xtask loom`, `cargo xtask miri`,
 //! `cargo xtask cross`, `cargo xtask instructions`, `cargo xtask fuzz`, `cargo xtask floors`,
-//! `cargo xtask packet-program`, `cargo xtask memcached-tests`, `cargo xtask ci`.
+//! `cargo xtask packet-program`, `cargo xtask rtl`, `cargo xtask synth`,
+//! `cargo xtask memcached-tests`, `cargo xtask ci`.
 
 mod circles;
 mod clients;
@@ -9,11 +10,13 @@ mod cross;
 mod floors;
 mod fuzz;
 mod instructions;
+mod lanes;
 mod loom;
 mod memcached_tests;
 mod miri;
 mod packet_program;
 mod process;
+mod rtl;
 mod server_crates;
 mod side_by_side;
 mod sim;
@@ -21,6 +24,7 @@ mod soak;
 mod stages;
 mod suites;
 mod tools;
+mod venv;
 
 use clap::{Parser, Subcommand};
 
@@ -80,6 +84,14 @@ enum Chore {
     Instructions(instructions::Counting),
     /// Simulate servers and clients in virtual time, each from one seed
     Sim(sim::Simulation),
+    /// Check the accelerator's circuit: lint, proofs, simulation and its coverage
+    ///
+    /// Installs Verilator, Yosys and z3 as root on Debian; elsewhere it names what is missing.
+    Rtl(rtl::Circuit),
+    /// Synthesize the accelerator's circuit: its size on the paper's FPGA, and its clock
+    ///
+    /// Fetches the tools into target/rtl/venv. Not part of the test suite.
+    Synth(rtl::synthesis::Synthesis),
     /// Check the structural rules: crates depend only on lower floors, files do not import one
     /// another in circles, the server is built from few crates, and lines have at most 100 columns
     Floors,
@@ -168,6 +180,8 @@ fn run() -> anyhow::Result<()> {
         Chore::Sim(simulation) => simulation.run(),
         Chore::Cross => cross::check(),
         Chore::Instructions(counting) => counting.run(),
+        Chore::Rtl(circuit) => circuit.run(),
+        Chore::Synth(synthesis) => synthesis.run(),
         Chore::Floors => floors::check(),
         Chore::PacketProgram { check } => packet_program::build(check),
         Chore::Soak {

@@ -1,38 +1,22 @@
-//! Stages that run two at a time, each in a process of its own, so that their outputs stay apart.
+//! Stages that run one per core, each in a process of its own, so that their outputs stay apart.
 
+use crate::lanes::one_per_core;
 use crate::process::program;
 use anyhow::Context as _;
 use std::io::{Read as _, Seek as _};
 use std::process::Stdio;
-use std::sync::Mutex;
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// A stage's name, how long it took, and what was wrong.
 pub type Outcome = (String, Duration, Option<String>);
 
-/// How many run at a time. A machine with more cores has them idle; one with fewer is not fit for
-/// the suite.
-const LANES: usize = 2;
-
 /// Runs the stages with these names. Each one's output is printed when it ends.
-pub fn run(names: Vec<String>) -> Vec<Outcome> {
-    let waiting = Mutex::new(names.into_iter());
-    let next = || waiting.lock().expect("no stage panics").next();
-    let done = Mutex::new(Vec::new());
-    thread::scope(|scope| {
-        for _ in 0..LANES {
-            scope.spawn(|| {
-                while let Some(name) = next() {
-                    let start = Instant::now();
-                    let fault = stage(&name).err().map(|error| format!("{error:#}"));
-                    let mut done = done.lock().expect("no stage panics");
-                    done.push((name, start.elapsed(), fault));
-                }
-            });
-        }
-    });
-    done.into_inner().expect("no stage panics")
+pub fn run(names: &[String]) -> anyhow::Result<Vec<Outcome>> {
+    one_per_core(names, |name| {
+        let start = Instant::now();
+        let fault = stage(name).err().map(|error| format!("{error:#}"));
+        Ok((name.clone(), start.elapsed(), fault))
+    })
 }
 
 /// Runs one stage and prints its output in one piece.

@@ -2,7 +2,7 @@
 
 use crate::side_by_side::{self, Outcome};
 use crate::tools::{self, Tool};
-use crate::{clients, floors, fuzz, instructions, loom, miri, packet_program, process, sim};
+use crate::{clients, floors, fuzz, instructions, loom, miri, packet_program, process, rtl, sim};
 use anyhow::bail;
 use clap::ValueEnum;
 use std::time::Instant;
@@ -36,15 +36,23 @@ pub enum Stage {
     Instructions,
     /// The fuzz targets, a few seconds each
     Fuzz,
+    /// The accelerator's circuit: lint, proofs, simulation and its coverage
+    Circuit,
     /// Real memcached clients against the running server
     Clients,
 }
 
 impl Stage {
-    /// Stages that want the machine for themselves: they wait for servers, or count what one does.
-    const ALONE: [Stage; 3] = [Stage::Crates, Stage::Instructions, Stage::Clients];
+    /// Stages that want the machine for themselves: they wait for servers, count what one does, or
+    /// use every core.
+    const ALONE: [Stage; 4] = [
+        Stage::Crates,
+        Stage::Circuit,
+        Stage::Instructions,
+        Stage::Clients,
+    ];
 
-    /// Stages that only compute and hardly use more than one core. They run two at a time, the
+    /// Stages that only compute and hardly use more than one core. They run one per core, the
     /// longest first.
     const SIDE_BY_SIDE: [Stage; 6] = [
         Stage::Miri,
@@ -68,6 +76,9 @@ impl Stage {
                 process::run_tests(&mut process::cargo(&[
                     "test",
                     "--workspace",
+                    // The stage of the circuit runs its tests, with coverage.
+                    "--exclude",
+                    "glimmer-accel-rtl",
                     "--no-fail-fast",
                 ]))
             }
@@ -78,6 +89,7 @@ impl Stage {
             Stage::Planted => sim::check_planted(None),
             Stage::Instructions => instructions::check(),
             Stage::Fuzz => fuzz::check(FUZZ_SECONDS, &[]),
+            Stage::Circuit => rtl::check(),
             Stage::Clients => clients::check(),
         }
     }
@@ -151,10 +163,11 @@ impl Report {
     fn side_by_side(&mut self, stages: &[Stage]) {
         let names: Vec<String> = stages.iter().map(|stage| stage.name()).collect();
         println!(
-            "==> {}: two at a time; the output of each follows when it ends\n",
+            "==> {}: one per core; the output of each follows when it ends\n",
             names.join(", ")
         );
-        self.stages.extend(side_by_side::run(names));
+        let outcomes = side_by_side::run(&names);
+        self.stages.extend(outcomes.expect("a fault is an outcome"));
     }
 
     fn stage(&mut self, name: &str, run: impl FnOnce() -> anyhow::Result<()>) {

@@ -3,6 +3,7 @@
 
 use super::TESTS;
 use crate::process::{exists, program, run};
+use crate::venv::{self, unless_made};
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 
@@ -27,24 +28,7 @@ pub fn build() -> anyhow::Result<()> {
 
 /// The Python of an environment that has exactly what `requirements.txt` pins.
 pub fn python() -> anyhow::Result<PathBuf> {
-    let python = Path::new(VENV).join("bin/python");
-    let pins = Path::new(TESTS).join("requirements.txt");
-    unless_made(Path::new(VENV), &pins, || {
-        run(&mut program("python3", &["-m", "venv", "--clear", VENV]))?;
-        run(program(
-            &python,
-            &[
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                "-r",
-            ],
-        )
-        .arg(&pins))
-    })?;
-    Ok(python)
+    venv::python(Path::new(VENV), &Path::new(TESTS).join("requirements.txt"))
 }
 
 /// Builds the wheel of our own native client, and installs it.
@@ -107,24 +91,4 @@ fn node() -> anyhow::Result<()> {
         }
         run(program("npm", &["ci", "--no-audit", "--no-fund", "--silent"]).current_dir(&folder))
     })
-}
-
-/// Makes the folder's content again, unless it was made from these pins.
-fn unless_made(
-    folder: &Path,
-    pins: &Path,
-    make: impl FnOnce() -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
-    let stamp = folder.join("made-from");
-    let pinned = std::fs::read_to_string(pins)?;
-    if std::fs::read_to_string(&stamp).is_ok_and(|made_from| made_from == pinned) {
-        return Ok(());
-    }
-    if folder.exists() {
-        std::fs::remove_dir_all(folder)?;
-    }
-    std::fs::create_dir_all(folder)?;
-    make()?;
-    std::fs::write(&stamp, pinned)?;
-    Ok(())
 }

@@ -13,7 +13,11 @@ pub struct Circuit {
     slots: Vec<Slot>,
     values: Vec<u8>,
     mode: Mode,
+    hash: Hash,
 }
+
+/// The primary and the secondary hash of a key that is not empty.
+pub type Hash = fn(&[u8]) -> [u16; 2];
 
 #[derive(Clone, Debug, Default)]
 struct Slot {
@@ -32,11 +36,23 @@ impl Circuit {
     ///
     /// If the number of slots is another one.
     pub fn new(slots: usize, value_bytes: usize) -> Circuit {
+        Circuit::with_hash(slots, value_bytes, |key| {
+            TABLES.map(|table| pearson(&table, key))
+        })
+    }
+
+    /// The same with another hash than the paper's.
+    ///
+    /// # Panics
+    ///
+    /// As [`Circuit::new`].
+    pub fn with_hash(slots: usize, value_bytes: usize, hash: Hash) -> Circuit {
         assert!(slots.is_power_of_two() && slots <= 1 << 16);
         Circuit {
             slots: vec![Slot::default(); slots],
             values: vec![0; value_bytes],
             mode: Mode::Read,
+            hash,
         }
     }
 
@@ -172,6 +188,6 @@ impl Body for Circuit {
     }
 
     fn places(&self, key: &[u8]) -> [usize; 2] {
-        TABLES.map(|table| usize::from(pearson(&table, key)) & (self.slots.len() - 1))
+        (self.hash)(key).map(|hash| usize::from(hash) & (self.slots.len() - 1))
     }
 }

@@ -1,0 +1,17 @@
+//! The lookup's ports, and a device that drives them.
+//!
+//! | file | idea |
+//! | --- | --- |
+//! | `ports` | the ports as structs |
+//! | `traffic` | what is sent and what came back, cycle by cycle, with random back-pressure |
+//! | `circuit` | the circuit, clocked |
+//! | `device` | the circuit as a device: operations with their answers |
+
+mod circuit;
+pub mod device;
+mod ports;
+mod traffic;
+
+pub use circuit::{Circuit, Pressure, Shape};
+pub use ports::{In, LookupPorts, Out};
+pub use traffic::{Item, Reply};

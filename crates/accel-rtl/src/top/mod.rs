@@ -1,0 +1,5 @@
+//! The whole circuit's ports.
+
+mod ports;
+
+pub use ports::{In, Out, TopPorts};

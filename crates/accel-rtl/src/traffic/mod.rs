@@ -1,0 +1,5 @@
+//! The traffic manager's ports.
+
+mod ports;
+
+pub use ports::{In, Out, TrafficPorts};

@@ -1,0 +1,15 @@
+//! The traffic manager in simulation.
+
+mod bench;
+mod cycles;
+mod directed;
+#[allow(dead_code, reason = "shared with the twin's tests")]
+#[path = "../../../hotset/tests/support/frames.rs"]
+mod frames;
+mod item;
+mod lookups;
+mod oracle;
+mod planted;
+mod rooms;
+mod streams;
+mod twin;

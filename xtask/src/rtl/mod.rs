@@ -1,0 +1,82 @@
+//! Checks the circuit in `accel/rtl/`: lint, synthesizability, proofs, and simulation with
+//! coverage; and its size and clock.
+//!
+//! | file | idea |
+//! | --- | --- |
+//! | `needs` | the programs that this takes |
+//! | `sources` | the circuit's files and tops |
+//! | `lint` | Verilator's warnings, and Yosys as a second reader |
+//! | `proofs` | the table of proofs and planted bugs |
+//! | `formal` | proves each, and requires that each bug is found |
+//! | `coverage` | what the simulation tests have not reached |
+//! | `synthesis/` | LUTs, flip-flops, block RAMs, clock |
+
+mod coverage;
+mod formal;
+mod lint;
+mod needs;
+mod proofs;
+mod sources;
+pub mod synthesis;
+
+use crate::tools;
+use anyhow::bail;
+use clap::ValueEnum;
+use std::time::Instant;
+
+/// Which checks of the circuit run.
+#[derive(clap::Args)]
+pub struct Circuit {
+    /// Run only this check (may be given several times)
+    #[arg(long, value_enum)]
+    only: Vec<Part>,
+    /// In `formal`: only proofs and bugs whose name contains this
+    #[arg(long)]
+    name: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Verilator's warnings, all of them, and Yosys as a second reader
+    Lint,
+    /// Proofs by solver, and planted bugs that must break them
+    Formal,
+    /// The tests of crates/accel-rtl, with planted bugs, and the coverage that they reach
+    Simulation,
+}
+
+impl Circuit {
+    /// Runs them.
+    pub fn run(&self) -> anyhow::Result<()> {
+        if !tools::install(needs::TOOLS) {
+            if std::env::var("CI").is_ok_and(|ci| ci == "true") {
+                bail!("tools for the circuit are missing");
+            }
+            println!("circuit: SKIPPED, as tools are missing");
+            return Ok(());
+        }
+        let parts = [Part::Lint, Part::Formal, Part::Simulation];
+        for part in parts {
+            if !self.only.is_empty() && !self.only.contains(&part) {
+                continue;
+            }
+            let begun = Instant::now();
+            match part {
+                Part::Lint => lint::check()?,
+                Part::Formal => formal::check(self.name.as_deref())?,
+                Part::Simulation => coverage::check()?,
+            }
+            println!("{part:?}: {:.0} s\n", begun.elapsed().as_secs_f64());
+        }
+        Ok(())
+    }
+}
+
+/// Runs all of them.
+pub fn check() -> anyhow::Result<()> {
+    Circuit {
+        only: Vec::new(),
+        name: None,
+    }
+    .run()
+}
