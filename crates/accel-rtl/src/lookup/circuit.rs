@@ -1,6 +1,7 @@
 //! The circuit, clocked.
 
 use super::ports::{In, LookupPorts, Out};
+use super::pressure::Pressure;
 use super::traffic::{Replies, Reply, Requests};
 use crate::memory::{Memory, Requested};
 use crate::model::Model;
@@ -57,37 +58,6 @@ impl Shape {
     }
 }
 
-/// How often each port is not ready, or has nothing to offer, in a cycle.
-#[derive(Clone, Copy, Debug)]
-pub struct Pressure {
-    /// Lengths and bytes of keys.
-    pub request: f64,
-    /// Lengths of replies.
-    pub reply_length: f64,
-    /// Bytes of replies.
-    pub reply_bytes: f64,
-    /// The results of operations.
-    pub result: f64,
-    /// Lines to the memory.
-    pub memory: f64,
-}
-
-impl Pressure {
-    /// None at all.
-    pub const NONE: Pressure = Pressure::of(0.0);
-
-    /// The same on every port.
-    pub const fn of(share: f64) -> Pressure {
-        Pressure {
-            request: share,
-            reply_length: share,
-            reply_bytes: share,
-            result: share,
-            memory: share,
-        }
-    }
-}
-
 /// A circuit with its memory, and with what is sent and received.
 #[derive(Debug)]
 pub struct Circuit {
@@ -116,7 +86,7 @@ pub(super) struct Command {
     result: Option<u64>,
 }
 
-/// Cycles after which something that waits is stuck. The longest operation writes a value of 64 KiB.
+/// Cycles after which something that waits is stuck. The longest operation writes 64 KiB.
 const STUCK_CYCLES: u64 = 1_000_000;
 
 impl Circuit {

@@ -3,6 +3,7 @@
 //! | file | idea |
 //! | --- | --- |
 //! | `ports` | the ports as structs |
+//! | `pressure` | how often each port is not ready |
 //! | `traffic` | what is sent and what came back, cycle by cycle, with random back-pressure |
 //! | `circuit` | the circuit, clocked |
 //! | `device` | the circuit as a device: operations with their answers |
@@ -10,8 +11,10 @@
 mod circuit;
 pub mod device;
 mod ports;
+mod pressure;
 mod traffic;
 
-pub use circuit::{Circuit, Pressure, Shape};
+pub use circuit::{Circuit, Shape};
 pub use ports::{In, LookupPorts, Out};
+pub use pressure::Pressure;
 pub use traffic::{Item, Reply};

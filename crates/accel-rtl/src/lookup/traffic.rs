@@ -1,8 +1,8 @@
-//! What is sent to the lookup and what came back, one cycle at a time. Checks the ports' protocol on
-//! the way.
+//! What is sent to the lookup and what came back, one cycle at a time. Checks the protocol of the
+//! ports on the way.
 
-use super::circuit::Pressure;
 use super::ports::{In, Out};
+use super::pressure::Pressure;
 use rand::Rng;
 use rand::rngs::SmallRng;
 use std::collections::VecDeque;

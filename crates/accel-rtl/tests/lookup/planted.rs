@@ -73,7 +73,7 @@ fn every_planted_bug_is_found() {
     assert!(missed.is_empty(), "not found: {missed:?}");
 }
 
-fn message<'a>(panic: &'a (dyn std::any::Any + Send)) -> &'a str {
+fn message(panic: &(dyn std::any::Any + Send)) -> &str {
     panic
         .downcast_ref::<String>()
         .map(String::as_str)
