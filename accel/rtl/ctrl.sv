@@ -127,8 +127,12 @@ module ctrl #(
         rsp_rd <= kv_pkg::RD_READ_MODE;
         case (operation)
           kv_pkg::OP_SWITCH_MODE: state <= DRAIN;
+`ifdef BUG_READ_MODE
+          kv_pkg::OP_DELETE, kv_pkg::OP_RESERVE: begin
+`else
           kv_pkg::OP_DELETE, kv_pkg::OP_RESERVE:
           if (write_mode) begin
+`endif
             rsp_rd <= kv_pkg::RD_BAD_KEY;
             if (rs2[7:0] != 8'd0) state <= KEY;
           end
@@ -185,4 +189,7 @@ module ctrl #(
     end
   end
 
+`ifdef FORMAL_CTRL
+  `include "ctrl.svh"
+`endif
 endmodule

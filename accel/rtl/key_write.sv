@@ -162,4 +162,7 @@ module key_write #(
     end
   endgenerate
 
+`ifdef FORMAL_KEY_WRITE
+  `include "key_write.svh"
+`endif
 endmodule

@@ -128,4 +128,7 @@ module weights #(
       .rdata(stored)
   );
 
+`ifdef FORMAL_WEIGHTS
+  `include "weights.svh"
+`endif
 endmodule

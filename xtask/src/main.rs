@@ -16,6 +16,7 @@ mod miri;
 mod process;
 mod rtl;
 mod server_crates;
+mod side_by_side;
 mod sim;
 mod soak;
 mod stages;

@@ -6,7 +6,7 @@
 #pragma once
 #include <unistd.h>
 
-#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -41,12 +41,13 @@ static void narrow(uint64_t *words, const Wide &wide, int count) {
 // GLIMMER_RTL_COVERAGE names.
 static void write_coverage(Shim *shim) {
 #if VM_COVERAGE
-    static std::atomic<unsigned> count;
     const char *folder = std::getenv("GLIMMER_RTL_COVERAGE");
     if (!folder) return;
-    const auto library = reinterpret_cast<uintptr_t>(&count);
+    // A library's addresses come again when it is closed, so the time is in the name.
+    const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+    const auto place = reinterpret_cast<uintptr_t>(shim);
     const auto file = std::string(folder) + "/" + std::to_string(getpid()) + "-"
-                      + std::to_string(library) + "-" + std::to_string(count++) + ".dat";
+                      + std::to_string(now) + "-" + std::to_string(place) + ".dat";
     shim->context.coveragep()->write(file.c_str());
 #else
     (void)shim;

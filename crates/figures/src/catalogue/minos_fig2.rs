@@ -227,7 +227,7 @@ impl Figure for SizeUnaware {
                 cases.extend(LOADS.map(|load| Case { panel, large, load }));
             }
         }
-        let requests = run.pick(8_000_000, 4_000_000);
+        let requests = run.pick(8_000_000, 2_000_000);
         let points = run.in_parallel(&cases, Case::to_string, |case| case.point(requests, 0));
         points.into_iter().for_each(|point| run.add(point));
         Ok(())

@@ -1,5 +1,6 @@
 //! All figures, one file each.
 
+mod accel_fig12;
 mod coordinated_omission;
 mod eviction;
 mod formica;
@@ -113,6 +114,13 @@ pub fn pages() -> Vec<Page> {
                 &minos_fig9::Balance,
                 &minos_fig10::Changing,
             ],
+        },
+        Page {
+            name: "accel",
+            title: "The hot-key accelerator",
+            about: "Mao, Karandikar, Ou and Basu: Hardware Acceleration of Key-Value Stores. \
+                    Glimmer's accelerator follows this paper, and `accel/` has its circuit.",
+            figures: vec![&accel_fig12::Resources],
         },
         Page {
             name: "formica",

@@ -73,7 +73,7 @@ impl Record {
             ramb36 <= RAMB36_MAX,
             "{ramb36} RAMB36: more than {RAMB36_MAX}"
         );
-        for clock in &self.clocks {
+        for clock in self.clocks.iter().filter(|clock| clock.width_bytes == 1) {
             ensure!(
                 clock.mhz >= MHZ_MIN,
                 "{} of {} bytes: {} MHz, and {MHZ_MIN} are wanted",
