@@ -27,6 +27,7 @@
 //! leave it (`../forward/doorbell.rs`).
 
 use glimmer_base::limits::{PACKET_BATCH_MAX, SHARED_PACKETS_MAX};
+use glimmer_base::sync::weakened;
 use glimmer_dispatch::Intake;
 use glimmer_transport::Poller;
 
@@ -121,7 +122,7 @@ impl Packets {
         let takes_too = |of: &usize| *of != me && own.takes.iter().any(|&rx| drains[*of].has(rx));
         sharing.others = (0..drains.len()).filter(takes_too).collect();
         self.count_calls();
-        if has_left {
+        if has_left && !weakened("call_not_passed_on") {
             // Another worker may have slept through what this one was called for.
             core.shared.calls.pass_on();
             core.shared.wake_all();
@@ -230,7 +231,9 @@ impl Packets {
 
     /// Has another worker look at what this one was called for and has no time for.
     fn pass_on(&mut self, core: &Core) {
-        if std::mem::replace(&mut self.sharing.has_passed_on, true) {
+        if std::mem::replace(&mut self.sharing.has_passed_on, true)
+            || weakened("call_not_passed_on")
+        {
             return;
         }
         let shared = &core.shared;
