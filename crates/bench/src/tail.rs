@@ -47,6 +47,8 @@ use glimmer_cli::vocabulary::{self, above_zero, connections, memory_mib, repetit
 ///
 ///   glimmer bench tail --rate 5k --large-pace saturating
 ///
+///   glimmer bench tail --rate 5k --slow-readers 64
+///
 ///   glimmer bench tail --protocol native --peers none
 ///
 ///   glimmer bench tail --rate 5k,10k,20k,40k --picture tail.png --json tail.json
@@ -109,6 +111,14 @@ pub struct Arguments {
     /// When large requests are sent
     #[arg(long, default_value = "due", value_name = "PACE")]
     large_pace: Pace,
+    /// Also measure small requests beside this many clients that read the largest value slowly
+    #[arg(
+        long,
+        default_value_t = 0,
+        value_name = "CLIENTS",
+        value_parser = clap::value_parser!(u16).range(0..=512),
+    )]
+    slow_readers: u16,
     /// A latency ends when the client read the reply, and not when its kernel received it
     #[arg(long)]
     no_kernel_timestamps: bool,
@@ -208,6 +218,7 @@ impl Arguments {
                 Pace::Due => LargePace::Due,
                 Pace::Saturating => LargePace::Saturating,
             },
+            slow_readers: usize::from(self.slow_readers),
             peers: self
                 .peers
                 .iter()

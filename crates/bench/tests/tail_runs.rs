@@ -114,3 +114,43 @@ fn tail_drives_native_clients_beside_large_requests_without_a_rate() {
         }
     }
 }
+
+/// Small requests are also measured beside slow readers, in the protocol of each server.
+#[test]
+fn tail_measures_small_requests_beside_slow_readers() {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        println!("SKIPPED: a server and its client want a core each");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (json, picture) = (file("tail.json"), file("tail.svg"));
+    let small = "tail --peers memcached,redis --dispatch keyhash --threads 1 --rate 1k \
+                 --keys 3200 --seconds 0.2 --repeat 1 --memory-limit 64 --workload minos:10%:1000000 \
+                 --slow-readers 8";
+    let files = ["--json", &json, "--picture", &picture];
+    let words: Vec<&str> = small.split_whitespace().chain(files).collect();
+    let (table, _) = told(&words);
+    let about = "8 connections take a value of 1000000 bytes";
+    assert!(table.contains(about), "{table}");
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let rows = report["rows"].as_array().unwrap();
+    // Peers that are not installed are left out.
+    assert_eq!(rows.len() % 3, 0, "{table}");
+    let slow = rows.iter().filter(|row| row["load"] == "beside-slow");
+    for row in slow.clone() {
+        let sample = &row["samples"][0];
+        assert!(sample["server_mib"].as_f64() > Some(1.0), "{row}");
+        assert!(sample["large"].is_null(), "{row}");
+        assert_eq!(
+            (&sample["misses"], &sample["closed"]),
+            (&0.into(), &0.into()),
+            "{row}"
+        );
+    }
+    assert_eq!(slow.count(), rows.len() / 3, "{table}");
+    assert!(
+        table.contains("| glimmer keyhash, beside slow readers "),
+        "{table}"
+    );
+}

@@ -191,6 +191,40 @@ fn a_reply_of_many_large_values_is_made_in_several_bursts() {
     }
 }
 
+/// The reply to `dispatch` says that every worker goes by the new plan. What follows it in its
+/// datagram waits as well.
+#[test]
+fn a_datagram_is_told_of_another_policy_when_every_worker_has_it() {
+    let network = Switch::new();
+    let mut node = node(2, Box::new(network.attach(server())));
+    let mut client = network.attach(([10, 0, 0, 2], 1).into());
+    turn(&mut node, 0..2);
+    let command = framed(7, "dispatch owner\r\nmn\r\n");
+    client.send(&[Message::alone(server(), &command)]);
+    for _ in 0..5 {
+        turn(&mut node, 0..1);
+        assert_eq!(
+            node.workers[0].rest(),
+            Rest::Busy,
+            "it looks for the others"
+        );
+        let early = replies(&mut client);
+        assert!(
+            early.is_empty(),
+            "the other worker has taken no turn: {early:?}"
+        );
+    }
+    client.send(&[Message::alone(server(), &framed(8, "mn\r\n"))]);
+    turn(&mut node, 0..1);
+    let meanwhile = replies(&mut client);
+    assert_eq!(meanwhile[&8], b"MN\r\n", "other datagrams do not wait");
+    turn(&mut node, 1..2);
+    turn(&mut node, 0..1);
+    assert_eq!(replies(&mut client)[&7], b"OK\r\nMN\r\n");
+    assert_eq!(node.workers[0].held_bytes(), 0);
+    assert_eq!(node.workers[0].rest(), Rest::Asleep(None));
+}
+
 #[test]
 fn a_worker_drops_datagrams_while_too_many_wait_for_others() {
     let network = Switch::new();

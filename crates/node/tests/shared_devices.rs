@@ -251,6 +251,23 @@ fn a_call_is_passed_on() {
     assert!(rig.is_called(other), "it is woken to look");
     rig.turn(other);
     assert_eq!(rig.replies().iter().sum::<usize>(), 1);
+    // So it is for each datagram of which it is told, as long as it is busy.
+    let mut passed_on = 0;
+    for nth in 0..6 {
+        // Each finds that nothing waits any more.
+        rig.turn(busy);
+        rig.turn(other);
+        rig.node.workers[other].rest();
+        rig.send(other, 1);
+        let is_told = !rig.is_called(other);
+        rig.turn(busy);
+        assert!(rig.is_called(other), "datagram {nth}");
+        passed_on += usize::from(is_told);
+        rig.turn(other);
+        assert_eq!(rig.replies().iter().sum::<usize>(), 1, "datagram {nth}");
+    }
+    assert!(passed_on > 1, "the busy worker was told of {passed_on}");
+    assert_eq!(rig.node.workers[busy].rest(), Rest::Busy);
 }
 
 /// Under the next plan, the worker that was called receives nothing from the device.

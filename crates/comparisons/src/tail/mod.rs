@@ -2,13 +2,14 @@
 //! memcached and Redis, measured in turn with and without the large requests.
 
 mod report;
+mod slow_readers;
 mod subject;
 
 use std::{thread, time::Duration};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use glimmer_loadgen::{
-    driver::Target,
+    driver::{Address, Target},
     load::{Arrivals, Group, Idle, LargeApart, Latency, Outcome, Pace, Plan, Requests, WarmUp},
     workload::{Law, Workload},
 };
@@ -17,6 +18,7 @@ use glimmer_notation::{microseconds, per_second};
 use serde::Serialize;
 
 use crate::servers::{Kind, Server};
+use slow_readers::SlowReaders;
 use subject::Subject;
 pub use subject::policies;
 
@@ -49,6 +51,8 @@ pub struct Options {
     pub large: LargeApart,
     /// When the large requests are sent.
     pub large_pace: LargePace,
+    /// Clients that take the largest value slowly; with 0, nothing is measured beside them.
+    pub slow_readers: usize,
     /// Whether a latency ends when the kernel received the reply.
     pub kernel_timestamps: bool,
     /// Length of one measurement.
@@ -81,25 +85,25 @@ pub enum LargePace {
     Saturating,
 }
 
-/// Whether large requests are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// What is sent beside the small requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Load {
-    /// Only small ones.
+    /// Nothing.
     Alone,
-    /// Small ones beside large ones.
+    /// Large ones.
     BesideLarge,
+    /// Replies to clients that take large values slowly.
+    BesideSlow,
 }
 
 impl Load {
-    /// Both, the one without large requests first.
-    pub const ALL: [Load; 2] = [Load::Alone, Load::BesideLarge];
-
     /// Its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Load::Alone => "alone",
             Load::BesideLarge => "beside large",
+            Load::BesideSlow => "beside slow readers",
         }
     }
 }
@@ -135,11 +139,17 @@ fn client_core(threads: usize) -> (usize, bool) {
 }
 
 impl Options {
+    /// What is measured, the load without large requests first.
+    fn loads(&self) -> impl Iterator<Item = Load> + Clone {
+        let slow = (self.slow_readers > 0).then_some(Load::BesideSlow);
+        [Load::Alone, Load::BesideLarge].into_iter().chain(slow)
+    }
+
     /// The requests that arrive at the rate.
     fn plan(&self, load: Load, threads: usize, rate: f64, seed: u64) -> Result<Plan> {
         let workload = match (load, self.large_pace) {
             (Load::BesideLarge, LargePace::Due) => self.workload.clone(),
-            (Load::Alone, _) | (Load::BesideLarge, LargePace::Saturating) => {
+            (Load::Alone | Load::BesideSlow, _) | (Load::BesideLarge, LargePace::Saturating) => {
                 with_large_share(&self.workload, 0.0)?
             }
         };
@@ -183,8 +193,11 @@ impl Options {
 
     /// Measures one server once.
     fn measure(&self, server: &Server, target: &Target, load: Load, plan: &Plan) -> Result<Sample> {
+        if load == Load::BesideSlow {
+            return self.measure_beside_slow(server, target, plan);
+        }
         if (load, self.large_pace) != (Load::BesideLarge, LargePace::Saturating) {
-            return Ok(Sample::of(&server.drive_at(target, plan)?));
+            return Sample::of(&server.drive_at(target, plan)?).in_memory_of(server);
         }
         let large = Plan {
             warm_up: WarmUp::Fixed(WARM_UP.saturating_sub(OVERLAP)),
@@ -197,13 +210,33 @@ impl Options {
                 .join()
                 .map_err(|_| anyhow!("a client thread failed"))?;
             let large = large.context("the large requests")?;
-            Ok(Sample::of(&small?).beside(&large))
+            Sample::of(&small?).beside(&large).in_memory_of(server)
         })
+    }
+
+    /// Measures one server once, beside slow readers. They share the client's core.
+    fn measure_beside_slow(&self, server: &Server, target: &Target, plan: &Plan) -> Result<Sample> {
+        let Address::Tcp(address) = server.target().address else {
+            bail!("slow readers need a TCP port");
+        };
+        let readers = SlowReaders {
+            server: address,
+            dialect: server.target().dialect,
+            clients: self.slow_readers,
+            value_bytes: self.workload.sizes.max() as usize,
+        };
+        let core = plan.cores.first().copied();
+        let measure = || {
+            readers.store()?;
+            readers.beside(|| Sample::of(&server.drive_at(target, plan)?).in_memory_of(server))
+        };
+        let (sample, closed) = machine::on_core(core, measure)??;
+        Ok(Sample { closed, ..sample? })
     }
 
     /// An upper bound of the time that measurements of this many servers take, without storing.
     fn duration(&self, servers: usize) -> Duration {
-        let measurements = servers * self.rates.len() * Load::ALL.len() * self.repeat;
+        let measurements = servers * self.rates.len() * self.loads().count() * self.repeat;
         (self.measured + WARM_UP) * measurements as u32
     }
 }
@@ -214,7 +247,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
         machine::cores() >= 2,
         "a server and its client want a core each; this machine offers one"
     );
-    for load in Load::ALL {
+    for load in options.loads() {
         let plan = options.plan(load, 1, options.rates[0], 0)?;
         plan.check().map_err(anyhow::Error::msg)?;
         if options.large_pace == LargePace::Saturating {
@@ -248,10 +281,11 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
         "{} servers; this takes about {seconds:.0} s",
         running.len()
     ));
-    progress.expect(running.len() * options.rates.len() * Load::ALL.len() * options.repeat);
+    let measurements = running.len() * options.rates.len() * options.loads().count();
+    progress.expect(measurements * options.repeat);
     for repetition in 0..options.repeat {
         for &rate in &options.rates {
-            for load in Load::ALL {
+            for load in options.loads() {
                 for (subject, server) in &running {
                     let plan = options.plan(load, subject.threads, rate, repetition as u64)?;
                     let target = subject.target(server);
@@ -275,6 +309,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
         connections: options.connections,
         large: options.large,
         large_pace: options.large_pace,
+        slow_readers: options.slow_readers,
+        memory_mib: options.memory_mib,
         seconds: options.measured.as_secs_f64(),
         repeat: options.repeat,
         cores: machine::cores(),
@@ -319,10 +355,21 @@ impl Sample {
             large_per_s,
             client_late_p99_us: Latency::of(&outcome.lateness).p99_us,
             server_cores: outcome.server_cpu_s / outcome.seconds,
+            server_mib: f64::NAN,
+            closed: 0,
             misses: outcome.tally.misses,
             lost: outcome.tally.lost,
             saturated: outcome.saturated,
         }
+    }
+
+    /// The same with the memory that the server has at its end.
+    fn in_memory_of(self, server: &Server) -> Result<Sample> {
+        let (bytes, _) = machine::resident_bytes(server.pid())?;
+        Ok(Sample {
+            server_mib: bytes as f64 / f64::from(1 << 20),
+            ..self
+        })
     }
 
     /// The same with large requests that another plan sent meanwhile.

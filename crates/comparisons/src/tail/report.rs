@@ -28,6 +28,10 @@ pub struct Sample {
     pub client_late_p99_us: f64,
     /// CPU time of the server in seconds per second.
     pub server_cores: f64,
+    /// Memory of the server at the end, in MiB.
+    pub server_mib: f64,
+    /// Connections of slow readers that the server closed.
+    pub closed: u64,
     /// Reads that found nothing.
     pub misses: u64,
     /// Requests over UDP that were never answered.
@@ -45,7 +49,7 @@ pub struct Row {
     pub threads: usize,
     /// Offered requests per second.
     pub requests_per_s: f64,
-    /// Whether large requests were sent.
+    /// What was sent beside the small requests.
     pub load: Load,
     /// The core of the client.
     pub client_core: usize,
@@ -85,6 +89,10 @@ impl Row {
         if lost > 0 {
             remarks.push(format!("LOST {lost}"));
         }
+        let closed: u64 = self.samples.iter().map(|sample| sample.closed).sum();
+        if closed > 0 {
+            remarks.push(format!("CLOSED {closed} slow readers"));
+        }
         let late = Spread::of(&self.each(|sample| sample.client_late_p99_us)).median;
         if late > p99.median / 2.0 {
             remarks.push(format!("CLIENT LATE by {late:.0} µs"));
@@ -106,6 +114,10 @@ pub struct Report {
     pub large: LargeApart,
     /// When the large requests were sent.
     pub large_pace: LargePace,
+    /// Clients that took the largest value slowly.
+    pub slow_readers: usize,
+    /// Each server's `-m` in MiB; Redis has no limit.
+    pub memory_mib: usize,
     /// Length of one measurement in seconds.
     pub seconds: f64,
     /// Repetitions.
@@ -133,13 +145,13 @@ impl Report {
     fn table(&self, threads: usize, rate: f64) -> Option<(String, Table)> {
         let of_here = |row: &&Row| row.threads == threads && row.requests_per_s == rate;
         let mut rows: Vec<&Row> = self.rows.iter().filter(of_here).collect();
-        // A server's two loads side by side, and servers in the order of their start.
+        // A server's loads side by side, and servers in the order of their start.
         let place = |row: &&Row| {
             self.rows
                 .iter()
                 .position(|other| other.server == row.server)
         };
-        rows.sort_by_key(|row| (place(row), row.load == Load::BesideLarge));
+        rows.sort_by_key(|row| (place(row), row.load));
         let first = rows.first()?;
         let mut table = Table::new([
             format!("small requests, -t {threads}, {}", per_second(rate)),
@@ -150,11 +162,12 @@ impl Report {
             "p99 of large, µs".to_owned(),
             "large per s".to_owned(),
             "server cores".to_owned(),
+            "server MiB".to_owned(),
             "remarks".to_owned(),
         ]);
         for row in &rows {
             let text = |figure: fn(&Sample) -> f64| Spread::of(&row.each(figure)).text(0);
-            let ratio = self.alone(row).filter(|_| row.load == Load::BesideLarge);
+            let ratio = self.alone(row).filter(|_| row.load != Load::Alone);
             let ratio = ratio.map(|alone| Spread::of_ratios(&row.p99_us(), &alone.p99_us()));
             let large = row.samples.iter().map(|sample| Some(sample.large?.p99_us));
             let large: Option<Vec<f64>> = large.collect();
@@ -171,6 +184,7 @@ impl Report {
                     "{:.2}",
                     Spread::of(&row.each(|sample| sample.server_cores)).median
                 ),
+                text(|sample| sample.server_mib),
                 row.remarks(),
             ]);
         }
@@ -224,6 +238,14 @@ impl fmt::Display for Report {
             self.repeat,
             self.seconds,
         )?;
+        if self.slow_readers > 0 {
+            writeln!(
+                out,
+                "Beside slow readers: {} connections take a value of {max} bytes at 640 KB/s each. \
+                 Servers have -m {}, except Redis.",
+                self.slow_readers, self.memory_mib,
+            )?;
+        }
         for threads in distinct(self.rows.iter().map(|row| row.threads)) {
             for rate in distinct(self.rows.iter().map(|row| row.requests_per_s)) {
                 if let Some((client, table)) = self.table(threads, rate) {

@@ -95,6 +95,7 @@ impl Packets {
     pub fn call(&mut self, index: usize) {
         let source = &mut self.sources[index];
         source.is_called = source.duty != Duty::None;
+        self.sharing.note_call();
         self.calls += 1;
     }
 

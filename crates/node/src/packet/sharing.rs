@@ -21,12 +21,13 @@
 //! **No datagram waits for a worker that does not look.** A worker that was called goes on to look
 //! until it has found the device empty. Two cannot do this: one that stops to receive from the
 //! device, because the plan has changed, and one that receives only while it has nothing else to
-//! do, and now has. Both pass the call on (`../dispatch/calls.rs`): they count it, and wake workers
+//! do, and now has. Both pass each call on (`../dispatch/calls.rs`): they count it, and wake workers
 //! that receive from the device. A worker that sees another count looks at each of its devices. A
 //! worker that sleeps has looked at the count after it said so, as at everything else that others
 //! leave it (`../forward/doorbell.rs`).
 
 use glimmer_base::limits::{PACKET_BATCH_MAX, SHARED_PACKETS_MAX};
+use glimmer_base::sync::weakened;
 use glimmer_dispatch::Intake;
 use glimmer_transport::Poller;
 
@@ -52,7 +53,7 @@ pub(super) struct Sharing {
     take_max: usize,
     /// The one of `takes` that is looked at first.
     first: usize,
-    /// It has passed on what it was called for since it last had nothing else to do.
+    /// It has passed on what it was called for last.
     has_passed_on: bool,
     /// The calls that were passed on when it last looked.
     calls_seen: u64,
@@ -63,6 +64,14 @@ impl Sharing {
     #[inline(always)]
     pub fn is_off(&self) -> bool {
         !self.is_on
+    }
+
+    /// The poller says that something waits at a device. What the worker passed on before, another
+    /// one may have received meanwhile, and this is to be passed on as well. A call that another
+    /// worker has passed on is not, so that two busy ones do not call each other.
+    #[inline]
+    pub fn note_call(&mut self) {
+        self.has_passed_on = false;
     }
 }
 
@@ -121,7 +130,7 @@ impl Packets {
         let takes_too = |of: &usize| *of != me && own.takes.iter().any(|&rx| drains[*of].has(rx));
         sharing.others = (0..drains.len()).filter(takes_too).collect();
         self.count_calls();
-        if has_left {
+        if has_left && !weakened("call_not_passed_on") {
             // Another worker may have slept through what this one was called for.
             core.shared.calls.pass_on();
             core.shared.wake_all();
@@ -230,7 +239,9 @@ impl Packets {
 
     /// Has another worker look at what this one was called for and has no time for.
     fn pass_on(&mut self, core: &Core) {
-        if std::mem::replace(&mut self.sharing.has_passed_on, true) {
+        if std::mem::replace(&mut self.sharing.has_passed_on, true)
+            || weakened("call_not_passed_on")
+        {
             return;
         }
         let shared = &core.shared;

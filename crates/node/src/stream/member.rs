@@ -2,7 +2,7 @@
 
 use glimmer_base::limits::{LARGE_REPLY_BYTES, REPLY_BYTES_HIGH, REPORT_DATAGRAM_BYTES_MAX};
 use glimmer_engine::Job;
-use glimmer_proto::text::{Dump, lines};
+use glimmer_proto::text::Dump;
 use glimmer_proto::{Admin, After, Control, Parser, Step, Sum, control};
 
 use super::connection::Connection;
@@ -330,14 +330,11 @@ impl Member {
         };
         let begin = out.len();
         while report.advance(&mut *core.engine, &*core.admin, core.now, out) {
-            if let Asker::Connection(_) = self.asker {
+            // The rest of a datagram's reply is made at once, except for what depends on others.
+            let is_stream = matches!(self.asker, Asker::Connection(_));
+            if is_stream || matches!(report, LongReply::Switch(_)) {
                 self.report = Some(Box::new(report));
                 return Stop::LongReply;
-            }
-            if let LongReply::Switch(_) = report {
-                // A datagram's reply is made at once.
-                out.extend_from_slice(lines::OK.as_bytes());
-                return Stop::Live;
             }
             if out.len() - begin >= REPORT_DATAGRAM_BYTES_MAX.min(room) {
                 return Stop::Full;

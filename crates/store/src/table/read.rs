@@ -5,7 +5,7 @@ use super::{Absence, Busy, TableReader, expired};
 use crate::batches::{Batch, Seat};
 use crate::heap::Item;
 use glimmer_base::limits::{OPTIMISTIC_BYTES_MAX, OPTIMISTIC_TRIES_MAX};
-use glimmer_base::sync::{Arc, spin_loop};
+use glimmer_base::sync::{Arc, spin_loop, weakened};
 use glimmer_base::{Keyhash, Moment};
 
 /// Where an item was found.
@@ -192,7 +192,7 @@ impl<H: Heap> Shared<H> {
     #[inline(always)]
     fn carried_item(&self, home: HomeIn<H>, keyhash: Keyhash, key: &[u8]) -> Option<Found<'_, H>> {
         let (named, cell) = self.index.carried(home, keyhash)?;
-        if !self.heap.is_tagged_live(named.1) {
+        if !self.heap.is_tagged_live(named.1) && !weakened("carried_live") {
             return None;
         }
         self.named_item(home, named, cell, key)

@@ -4,9 +4,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
+use rustix::net::{self, AddressFamily, SocketAddrAny, SocketFlags, SocketType, sockopt};
 
-use super::{Liveness, SocketStream};
+use super::{Liveness, SocketStream, pacing};
 use crate::Endpoint;
 use crate::packet::Wakeup;
 use crate::stream::{ByteStream, StreamListener};
@@ -14,7 +14,11 @@ use crate::stream::{ByteStream, StreamListener};
 /// A listening socket. Several may listen at one address; the kernel distributes connections among
 /// them by a hash of the peer's address, unevenly.
 #[derive(Debug)]
-pub struct Listener(OwnedFd);
+pub struct Listener {
+    socket: OwnedFd,
+    /// The kernel paces what its connections send, unless told otherwise.
+    is_paced: bool,
+}
 
 /// Checks that an address is free. [`Listener::bind`] sets `SO_REUSEPORT`, which would let a second
 /// server of the same user bind the port of the first one and take half of its connections. Without
@@ -43,27 +47,32 @@ impl Listener {
         let socket = bound_socket(address, true)?;
         let _ = liveness.set(socket.as_fd());
         net::listen(&socket, backlog)?;
-        Ok(Listener(socket))
+        Ok(Listener::from_socket(socket))
     }
 
     /// A socket that already listens.
     pub(crate) fn from_socket(socket: OwnedFd) -> Listener {
-        Listener(socket)
+        Listener {
+            is_paced: pacing::is_paced(socket.as_fd()),
+            socket,
+        }
     }
 
     /// The address, with the chosen port.
     pub fn address(&self) -> io::Result<SocketAddr> {
-        SocketAddr::try_from(net::getsockname(&self.0)?).map_err(Into::into)
+        SocketAddr::try_from(net::getsockname(&self.socket)?).map_err(Into::into)
     }
 
     /// Accepts the next connection, if one waits.
+    ///
+    /// What it sends is not paced if its peer is on this machine.
     ///
     /// Connections that were reset while they waited are skipped. An error means that the process
     /// has run out of descriptors or kernel memory ([`io::ErrorKind::WouldBlock`] never appears).
     pub fn accept(&self) -> io::Result<Option<SocketStream>> {
         use rustix::io::Errno;
         loop {
-            match net::accept_with(&self.0, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+            match self.accept_once() {
                 Ok(fd) => return Ok(Some(SocketStream::new(fd))),
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(
@@ -79,6 +88,17 @@ impl Listener {
                 Err(_) => {}
             }
         }
+    }
+
+    fn accept_once(&self) -> rustix::io::Result<OwnedFd> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        if !self.is_paced {
+            return net::accept_with(&self.socket, flags);
+        }
+        let (connection, peer) = net::acceptfrom_with(&self.socket, flags)?;
+        let peer = peer.and_then(|peer: SocketAddrAny| SocketAddr::try_from(peer).ok());
+        pacing::end_if_local(connection.as_fd(), peer);
+        Ok(connection)
     }
 }
 
@@ -103,7 +123,7 @@ impl StreamListener for Listener {
 
 impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.socket.as_fd()
     }
 }
 
@@ -166,5 +186,28 @@ mod tests {
     fn nothing_to_accept_is_not_an_error() {
         let listener = Listener::bind(ANY.parse().unwrap(), 8).unwrap();
         assert!(listener.accept().unwrap().is_none());
+    }
+
+    #[test]
+    fn an_accepted_connection_of_this_machine_is_not_paced() {
+        for is_paced in [false, true] {
+            let mut listener = Listener::bind(ANY.parse().unwrap(), 8).unwrap();
+            listener.is_paced = is_paced;
+            let others = ["cubic", "bbr", "dctcp"];
+            let mut others = others.iter();
+            let socket = listener.as_fd();
+            let Some(algorithm) =
+                others.find(|name| sockopt::set_tcp_congestion(socket, name).is_ok())
+            else {
+                return; // This kernel has a single algorithm.
+            };
+            let _peer = std::net::TcpStream::connect(listener.address().unwrap()).unwrap();
+            let mut poller = crate::Poller::new(8).unwrap();
+            poller.watch_level(&listener, 0).unwrap();
+            poller.wait(None).unwrap();
+            let stream = listener.accept().unwrap().expect("one waits");
+            let expected = if is_paced { "reno" } else { algorithm };
+            assert_eq!(sockopt::tcp_congestion(&stream).unwrap(), expected);
+        }
     }
 }

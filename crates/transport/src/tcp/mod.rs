@@ -2,6 +2,7 @@
 
 mod listener;
 mod liveness;
+mod pacing;
 mod stream;
 
 pub use listener::{Listener, probe};

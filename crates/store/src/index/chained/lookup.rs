@@ -5,8 +5,8 @@ use crate::index::tags::Matches;
 use crate::index::{BUCKET_ENTRIES, Bucket, CHAIN_BUCKETS_MAX, Entry, Slot};
 use crate::table::{Chain, Fetched, Index};
 use glimmer_base::Keyhash;
-use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::Relaxed;
+use glimmer_base::sync::{AtomicU64, weakened};
 
 impl Fetched for Entry {
     #[inline(always)]
@@ -109,7 +109,8 @@ impl Index for ChainedIndex {
     /// The main bucket follows from the shape and the keyhash, the tag from the keyhash alone.
     #[inline(always)]
     fn home_again(&self, home: Home, keyhash: Keyhash) -> Home {
-        match home.shape == self.shape() {
+        let is_known = home.shape != Shape::default();
+        match home.shape == self.shape() || (is_known && weakened("home_recheck")) {
             true => home,
             false => self.home_elsewhere(keyhash),
         }
