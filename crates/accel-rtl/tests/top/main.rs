@@ -1,7 +1,6 @@
 //! The whole circuit in simulation: frames at the MAC, commands, and a driver of the rings.
 
 mod bench;
-#[allow(dead_code, reason = "shared with the twin's tests")]
 #[path = "../../../hotset/tests/support/frames.rs"]
 mod frames;
 #[path = "../traffic/item.rs"]

@@ -3,7 +3,6 @@
 mod bench;
 mod cycles;
 mod directed;
-#[allow(dead_code, reason = "shared with the twin's tests")]
 #[path = "../../../hotset/tests/support/frames.rs"]
 mod frames;
 mod item;

@@ -113,12 +113,12 @@ impl Figure for Resources {
                 for ((resource, _), (number, sum)) in
                     INCREMENT.iter().zip(numbers.into_iter().zip(&mut sums))
                 {
-                    run.add(Point::new(resource, name, part, number));
+                    run.add(Point::new(*resource, name, part, number));
                     *sum += number;
                 }
             }
             for ((resource, _), sum) in INCREMENT.iter().zip(sums) {
-                run.add(Point::new(resource, name, BOTH, sum));
+                run.add(Point::new(*resource, name, BOTH, sum));
             }
         }
         for clock in &record.clocks {
