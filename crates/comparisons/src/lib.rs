@@ -2,7 +2,8 @@
 //! them in turn with the load generator, and prints ratios. It covers throughput and latency
 //! ([`versus`]), the native protocol ([`native`]), memory ([`footprint`]), hit ratios of a recorded
 //! trace ([`replayed`]), small requests beside large ones ([`tail`]), and
-//! behaviour towards hostile clients ([`abuse`]).
+//! behaviour towards hostile clients ([`abuse`]). Servers and clients run on
+//! loopback or in network namespaces ([`lab`]).
 
 pub mod abuse;
 pub mod client;
@@ -12,9 +13,13 @@ pub mod echo;
 mod enough;
 pub mod footprint;
 pub mod itself;
+pub mod lab;
 pub mod native;
 pub mod replayed;
 pub mod servers;
+#[cfg(test)]
+#[path = "../../../tests/support/skipped.rs"]
+mod skipped;
 pub mod tail;
 pub mod trivial;
 pub mod versus;
