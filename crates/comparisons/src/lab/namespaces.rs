@@ -91,7 +91,11 @@ impl Namespaces {
                 "link add {server} type veth peer name {client} netns {there}"
             ))?;
             ip(&format!("address add {}/24 dev {server}", address(1)))?;
-            ip(&format!("link set {server} up"))
+            ip(&format!("link set {server} up"))?;
+            match cable {
+                Cable::Plain => Ok(()),
+                Cable::ForPackets => offload::tags_stay(&server),
+            }
         })?;
         ip(&format!("address add {}/24 dev {client}", address(2)))?;
         ip(&format!("link set {client} up"))?;

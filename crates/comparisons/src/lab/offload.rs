@@ -12,24 +12,41 @@ struct Value {
 }
 
 const ETHTOOL_STXCSUM: u32 = 0x17;
+const ETHTOOL_GFLAGS: u32 = 0x25;
+const ETHTOOL_SFLAGS: u32 = 0x26;
 const ETHTOOL_SGRO: u32 = 0x2c;
+/// Frames lose their VLAN tag before a program sees them.
+const ETH_FLAG_RXVLAN: u32 = 1 << 8;
 const SIOCETHTOOL: libc::Ioctl = 0x8946;
 
 /// The interface computes the checksums of what it sends itself, so that a program at the other
 /// end sees whole frames.
 pub fn checksums_off(interface: &str) -> Result<()> {
-    off(interface, ETHTOOL_STXCSUM).with_context(|| format!("checksums of {interface}"))
+    set(interface, ETHTOOL_STXCSUM, 0).with_context(|| format!("checksums of {interface}"))?;
+    Ok(())
 }
 
 /// The interface hands up frames as they come.
 pub fn receive_coalescing_off(interface: &str) -> Result<()> {
-    off(interface, ETHTOOL_SGRO).with_context(|| format!("coalescing of {interface}"))
+    set(interface, ETHTOOL_SGRO, 0).with_context(|| format!("coalescing of {interface}"))?;
+    Ok(())
 }
 
-/// Switches one of the interface's features off, in the namespace of the calling thread.
-fn off(interface: &str, command: u32) -> Result<()> {
+/// Frames keep their VLAN tags, so that a program sees them.
+pub fn tags_stay(interface: &str) -> Result<()> {
+    let stay = || {
+        let flags = set(interface, ETHTOOL_GFLAGS, 0)?;
+        set(interface, ETHTOOL_SFLAGS, flags & !ETH_FLAG_RXVLAN)
+    };
+    stay().with_context(|| format!("VLAN tags of {interface}"))?;
+    Ok(())
+}
+
+/// Gives the interface a command with its argument, in the namespace of the calling thread. Returns
+/// the answer of a command that asks.
+fn set(interface: &str, command: u32, data: u32) -> Result<u32> {
     let socket = UdpSocket::bind("0.0.0.0:0")?;
-    let mut value = Value { command, data: 0 };
+    let mut value = Value { command, data };
     // SAFETY: all bytes zero are a value of this type of integers and pointers.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     ensure!(
@@ -44,5 +61,5 @@ fn off(interface: &str, command: u32) -> Result<()> {
     // live longer than the call.
     let done = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &mut request) };
     ensure!(done == 0, std::io::Error::last_os_error());
-    Ok(())
+    Ok(value.data)
 }
