@@ -27,9 +27,10 @@ use glimmer_cli::vocabulary::{self, memory_mib, repetitions, seconds};
 /// needs nothing of that, and measures no packet program. What cannot take part is
 /// left out, and the report says why.
 ///
-/// `glimmer, cable of xdp` is this server without an accelerator over a veth pair as
-/// a packet program needs it, where the kernel cuts segment batches and computes
-/// checksums. It tells what the program costs from what its cable costs.
+/// `glimmer, empty program` is this server without an accelerator, with a program at
+/// its interface that passes everything. On a veth pair the kernel then copies each
+/// packet, cuts segment batches and computes checksums. It tells what our program
+/// costs from what the kernel costs with any program.
 ///
 /// Examples:
 ///

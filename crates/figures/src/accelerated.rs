@@ -61,9 +61,8 @@ macro_rules! here {
              while it waits. The server has one worker on another core. Each server has a veth \
              pair of its own between two network namespaces. `glimmer model` looks in the slots \
              inside the server, and `glimmer xdp` has the packet program at the server's end of \
-             the pair; both have 1,024 slots and the policy `counting`. `glimmer, cable of xdp` is \
-             the server without a program over a pair as the program needs it. There are a million \
-             keys",
+             the pair; both have 1,024 slots and the policy `counting`. `glimmer, empty program` is \
+             the server with a program that passes everything. There are a million keys",
             $open,
             ". The horizontal axis is the share of requests that are at most as slow as the line \
              says. The paper measures a circuit beside a core of 50 MHz, so directions and shares \
@@ -156,7 +155,7 @@ pub fn measure(run: &mut Run<'_>, keys: Keys) -> Result<()> {
         requests: &requests,
     });
     let mut cases: Vec<Case<'_>> = cases.collect();
-    run.rounds_of_many(run.repeat(7), &mut cases, measure_one)
+    run.rounds_of_many(run.repeat(5), &mut cases, measure_one)
 }
 
 fn measure_one(case: &mut Case<'_>, run: &Run<'_>, seed: u64) -> Result<Vec<Point>> {
@@ -168,7 +167,7 @@ fn measure_one(case: &mut Case<'_>, run: &Run<'_>, seed: u64) -> Result<Vec<Poin
     let plan = Plan {
         connections: 1,
         warm_up: WarmUp::Fixed(run.warm_up()),
-        measured: Some(run.measured(2000)),
+        measured: Some(run.measured(1000)),
         seed,
         ..Plan::new(Requests::Drawn(case.requests.clone()), pace)
     };
@@ -177,7 +176,7 @@ fn measure_one(case: &mut Case<'_>, run: &Run<'_>, seed: u64) -> Result<Vec<Poin
     let points = PERCENTILES.iter().map(|&percentile| {
         let at = latency.value_at_quantile(percentile / 100.0) as f64 / 1e3;
         // A machine that does something else may give the client no time at all.
-        let machine = found.outcome.server_ns_per_operation() / 1e3;
+        let machine = found.machine_us();
         Point::new(PANEL, case.server.to_string(), percentile, at)
             .also(SHARE, found.hit_share.unwrap_or(0.0) * 100.0)
             .also(MACHINE, if machine.is_finite() { machine } else { 0.0 })

@@ -1,7 +1,11 @@
 //! The servers that are compared: memcached, ours without an accelerator, and ours with each of its
 //! bodies.
 
-use std::{fmt, time::Duration};
+use std::{
+    fmt,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use anyhow::{Context, Result, ensure};
 use glimmer_loadgen::{
@@ -83,8 +87,8 @@ pub struct Subject {
 
 /// Our server without an accelerator, over the kernel's usual cable.
 pub const SOFTWARE: &str = "glimmer";
-/// The same over the cable that a packet program needs.
-pub const CONTROL: &str = "glimmer, cable of xdp";
+/// The same with a packet program that passes everything.
+pub const CONTROL: &str = "glimmer, empty program";
 
 impl Subject {
     /// memcached.
@@ -108,11 +112,11 @@ impl Subject {
         }
     }
 
-    /// Ours without an accelerator, over the cable of a packet program: it tells what the program
-    /// costs from what its cable costs.
+    /// Ours without an accelerator, with a program that passes everything in the place of ours: it
+    /// tells what our program costs from what the kernel costs with any program.
     pub fn control() -> Subject {
         Subject {
-            cable: Cable::ForPackets,
+            cable: Cable::Empty,
             ..Subject::ours(Body::Off)
         }
     }
@@ -121,7 +125,7 @@ impl Subject {
     pub fn name(&self) -> String {
         match (self.kind, self.body, self.cable) {
             (Kind::Glimmer, Body::Off, Cable::Plain) => SOFTWARE.to_owned(),
-            (Kind::Glimmer, Body::Off, Cable::ForPackets) => CONTROL.to_owned(),
+            (Kind::Glimmer, Body::Off, _) => CONTROL.to_owned(),
             (Kind::Glimmer, body, _) => format!("glimmer {}", body.name()),
             (kind, ..) => kind.name().to_owned(),
         }
@@ -223,10 +227,26 @@ impl fmt::Display for Running {
 
 /// What one measurement gave.
 pub struct Measured {
-    /// What the client saw. Its server time is the CPU time of the whole machine.
+    /// What the client saw.
     pub outcome: Outcome,
+    /// CPU time of the whole machine, in seconds.
+    pub machine_cpu_s: f64,
     /// The share of reads that the accelerator answered; `None` without one.
     pub hit_share: Option<f64>,
+}
+
+impl Measured {
+    /// CPU time of the whole machine per request, in microseconds.
+    pub fn machine_us(&self) -> f64 {
+        self.machine_cpu_s * 1e6 / self.outcome.tally.operations() as f64
+    }
+
+    /// The part of it that client and server used. It includes the kernel's work on what they send.
+    pub fn own_us(&self) -> f64 {
+        let client_s: f64 = self.outcome.client_cpu_s.iter().sum();
+        let own_s = client_s + self.outcome.server_cpu_s;
+        own_s * 1e6 / self.outcome.tally.operations() as f64
+    }
 }
 
 /// Reads by who answered them, since the start of the server.
@@ -281,7 +301,18 @@ impl Running {
             Way::Tcp => self.server.target(),
         };
         let before = self.reads()?;
-        let drive = || load::run(&target, plan, Some(&|| Ok(machine_cpu()?)), &mut |_| {});
+        // The time of the server is asked for at both ends of the measured time, and so is that of
+        // the machine.
+        let machine = Mutex::new(Vec::new());
+        let cpu = || {
+            let now = machine_cpu()?;
+            machine
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(now);
+            self.server.cpu()
+        };
+        let drive = || load::run(&target, plan, Some(&cpu), &mut |_| {});
         let outcome = machine::on_core(Some(CLIENT_CORE), drive)?;
         let outcome = outcome.with_context(|| format!("measuring {self}"))?;
         let hit_share = match (before, self.reads()?) {
@@ -292,7 +323,16 @@ impl Running {
             (Some(_), _) => Some(0.0),
             (None, _) => None,
         };
-        Ok(Measured { outcome, hit_share })
+        let machine = machine.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let machine_cpu_s = match (machine.first(), machine.last()) {
+            (Some(&first), Some(&last)) => last.saturating_sub(first).as_secs_f64(),
+            _ => 0.0,
+        };
+        Ok(Measured {
+            outcome,
+            machine_cpu_s,
+            hit_share,
+        })
     }
 
     /// Reads so far; `None` without an accelerator.

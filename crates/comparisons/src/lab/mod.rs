@@ -50,6 +50,9 @@ pub enum Cable {
     /// everything, checksums are computed, and nothing is coalesced. The kernel then cuts segment
     /// batches of replies before it sends them.
     ForPackets,
+    /// The same with a program at the server's end that passes everything: what the kernel itself
+    /// costs with any program there.
+    Empty,
 }
 
 /// Where servers and their clients run.

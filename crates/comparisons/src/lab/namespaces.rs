@@ -86,20 +86,22 @@ impl Namespaces {
             std::process::id(),
             self.clients.as_raw_fd()
         );
-        inside(self.servers.as_fd(), || {
+        let program = inside(self.servers.as_fd(), || {
             ip(&format!(
                 "link add {server} type veth peer name {client} netns {there}"
             ))?;
             ip(&format!("address add {}/24 dev {server}", address(1)))?;
             ip(&format!("link set {server} up"))?;
             match cable {
-                Cable::Plain => Ok(()),
-                Cable::ForPackets => offload::tags_stay(&server),
+                Cable::Plain => Ok(None),
+                Cable::ForPackets => offload::tags_stay(&server).map(|()| None),
+                Cable::Empty => pass::attach(&server).map(Some),
             }
         })?;
+        self.programs.extend(program);
         ip(&format!("address add {}/24 dev {client}", address(2)))?;
         ip(&format!("link set {client} up"))?;
-        if cable == Cable::ForPackets {
+        if cable != Cable::Plain {
             offload::receive_coalescing_off(&client)?;
             offload::checksums_off(&client)?;
             self.programs.push(pass::attach(&client)?);
@@ -201,7 +203,7 @@ mod tests {
         let home = here();
         let mut namespaces = Namespaces::new().unwrap();
         assert_ne!(here(), home);
-        for cable in [Cable::Plain, Cable::ForPackets] {
+        for cable in [Cable::Plain, Cable::ForPackets, Cable::Empty] {
             let place = namespaces.place(cable).unwrap();
             let servers = place.namespace.clone().unwrap();
             let (tcp, udp) = inside(servers.as_fd(), || {
