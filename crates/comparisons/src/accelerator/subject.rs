@@ -284,6 +284,8 @@ impl Running {
             connections: 4,
             warm_up: WarmUp::Fixed(Duration::ZERO),
             measured: Some(time),
+            // Other requests than those that are measured, and others each time.
+            seed: rand::random(),
             ..Plan::new(
                 Requests::Drawn(requests.clone()),
                 Pace::Closed { in_flight: 16 },
