@@ -6,6 +6,7 @@
 )]
 
 mod abuse;
+mod accelerator;
 mod calibrate;
 mod figure;
 mod hit_ratio;
@@ -56,6 +57,7 @@ enum What {
     Load(Box<load::Arguments>),
     Versus(versus::Arguments),
     Tail(Box<tail::Arguments>),
+    Accelerator(accelerator::Arguments),
     Store(store::Arguments),
     Memory(memory::Arguments),
     Native(native::Arguments),
@@ -73,7 +75,7 @@ impl What {
     fn wants_quiet(&self) -> bool {
         match self {
             What::Versus(_) | What::Tail(_) | What::Store(_) => true,
-            What::Native(_) | What::Itself(_) => true,
+            What::Accelerator(_) | What::Native(_) | What::Itself(_) => true,
             // Figures ask for it themselves if they measure time.
             What::Figure(_) | What::Calibrate(_) => false,
             What::Load(_) | What::Memory(_) | What::HitRatio(_) | What::Abuse(_) => false,
@@ -91,6 +93,7 @@ impl Arguments {
             What::Load(arguments) => arguments.run(),
             What::Versus(arguments) => arguments.run(),
             What::Tail(arguments) => arguments.run(),
+            What::Accelerator(arguments) => arguments.run(),
             What::Store(arguments) => arguments.run(),
             What::Memory(arguments) => arguments.run(),
             What::Native(arguments) => arguments.run(),

@@ -1,5 +1,7 @@
 //! A killed benchmark leaves no server running.
 
+mod signals;
+
 use std::{
     fs,
     process::{Command, Stdio},
@@ -39,28 +41,13 @@ fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Whether this process ignores a signal. Its children inherit that: a shell in a script makes
-/// background commands ignore SIGINT.
-fn is_ignored(signal: u32) -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let mask = status
-        .lines()
-        .find_map(|line| line.strip_prefix("SigIgn:"))
-        .expect("the kernel tells which signals are ignored");
-    u64::from_str_radix(mask.trim(), 16).unwrap() >> (signal - 1) & 1 == 1
-}
-
 #[test]
 fn a_killed_benchmark_leaves_no_server_behind() {
     if Command::new("memcached").arg("-V").output().is_err() {
         eprintln!("SKIPPED: memcached is missing: apt-get install memcached");
         return;
     }
-    for (signal, number) in [("KILL", 9), ("TERM", 15), ("INT", 2)] {
-        if is_ignored(number) {
-            eprintln!("SKIPPED: SIG{signal} is ignored here, and by what is started here");
-            continue;
-        }
+    for signal in signals::that_end() {
         let mut bench = Command::new(env!("CARGO_BIN_EXE_glimmer-bench"))
             .args(["memory", "--without-glimmer", "--peers", "memcached"])
             .stdout(Stdio::null())
@@ -74,10 +61,7 @@ fn a_killed_benchmark_leaves_no_server_behind() {
                     .is_ok_and(|line| line.starts_with("memcached\0-l"))
             })
         });
-        let kill = Command::new("kill")
-            .args(["-s", signal, &bench.id().to_string()])
-            .status();
-        assert!(kill.unwrap().success());
+        signals::send(signal, &bench);
         bench.wait().unwrap();
         wait_for("the server ends", || (!runs(server)).then_some(()));
     }

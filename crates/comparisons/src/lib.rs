@@ -1,10 +1,12 @@
 //! Floor 4: comparisons of whole servers. A comparison starts the servers ([`servers`]), drives
 //! them in turn with the load generator, and prints ratios. It covers throughput and latency
 //! ([`versus`]), the native protocol ([`native`]), memory ([`footprint`]), hit ratios of a recorded
-//! trace ([`replayed`]), small requests beside large ones ([`tail`]), and
-//! behaviour towards hostile clients ([`abuse`]).
+//! trace ([`replayed`]), small requests beside large ones ([`tail`]), the hot-key accelerator
+//! ([`accelerator`]), and behaviour towards hostile clients ([`abuse`]). Servers and clients run on
+//! loopback or in network namespaces ([`lab`]).
 
 pub mod abuse;
+pub mod accelerator;
 pub mod client;
 pub mod echo;
 #[cfg(test)]
@@ -12,9 +14,13 @@ pub mod echo;
 mod enough;
 pub mod footprint;
 pub mod itself;
+pub mod lab;
 pub mod native;
 pub mod replayed;
 pub mod servers;
+#[cfg(test)]
+#[path = "../../../tests/support/skipped.rs"]
+mod skipped;
 pub mod tail;
 pub mod trivial;
 pub mod versus;

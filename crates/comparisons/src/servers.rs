@@ -8,7 +8,7 @@ use std::{
     fs::File,
     io::{Read, Seek},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket},
-    os::unix::process::CommandExt,
+    os::{fd::AsFd, unix::process::CommandExt},
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicU16, Ordering},
     time::{Duration, Instant},
@@ -19,9 +19,13 @@ use glimmer_cli::Program;
 use rustix::{
     fs::{MemfdFlags, memfd_create},
     process::{Pid, Signal, geteuid, kill_process, set_parent_process_death_signal},
+    thread::{LinkNameSpaceType, move_into_link_name_space},
 };
 
-use crate::client::{self, closed, open};
+use crate::{
+    client::{self, closed, open},
+    lab::Place,
+};
 use glimmer_loadgen::{
     driver::{Address, Dialect, Target},
     load::{self, Pass, Tally},
@@ -149,18 +153,26 @@ pub struct Server {
 }
 
 impl Launch {
-    /// Starts the server and waits until it accepts connections.
+    /// Starts the server on loopback and waits until it accepts connections.
     pub fn start(&self) -> Result<Server> {
+        self.start_at(&Place::loopback())
+    }
+
+    /// The same somewhere else.
+    pub fn start_at(&self, place: &Place) -> Result<Server> {
         let name = self.kind.name();
-        let port = free_port()?;
-        let mut command = self.command(port)?;
-        let cores = self.cores.clone();
+        let address = SocketAddr::from((place.ip, free_port()?));
+        let mut command = self.command(address)?;
+        let (cores, namespace) = (self.cores.clone(), place.namespace.clone());
         let start = move || {
             // So that no server outlives a benchmark that is interrupted or killed.
             set_parent_process_death_signal(Some(Signal::KILL))?;
+            if let Some(namespace) = &namespace {
+                move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+            }
             machine::pin(cores.iter().copied())
         };
-        // SAFETY: between fork and exec, the closure makes two system calls and does not allocate.
+        // SAFETY: between fork and exec, the closure makes three system calls and does not allocate.
         unsafe { command.pre_exec(start) };
         let said = File::from(memfd_create("stderr", MemfdFlags::CLOEXEC)?);
         command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -168,7 +180,6 @@ impl Launch {
         let child = command
             .spawn()
             .with_context(|| format!("starting {name}"))?;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let mut server = Server {
             child,
             kind: self.kind,
@@ -187,15 +198,16 @@ impl Launch {
                 );
             }
             if begin.elapsed() > START_MAX {
-                bail!("{name} accepts no connections on port {port}");
+                bail!("{name} accepts no connections at {address}");
             }
             std::thread::sleep(Duration::from_millis(20));
         }
         Ok(server)
     }
 
-    fn command(&self, port: u16) -> Result<Command> {
-        let (port, threads) = (port.to_string(), self.threads.to_string());
+    fn command(&self, address: SocketAddr) -> Result<Command> {
+        let (ip, port) = (address.ip().to_string(), address.port().to_string());
+        let threads = self.threads.to_string();
         let memory = self.memory_mib.to_string();
         let connections = self.connections_max.to_string();
         let udp_port = if self.udp { port.as_str() } else { "0" };
@@ -204,11 +216,11 @@ impl Launch {
             Kind::Glimmer => {
                 command
                     .arg("serve")
-                    .args(["-l", "127.0.0.1", "-p", &port, "-t", &threads]);
+                    .args(["-l", &ip, "-p", &port, "-t", &threads]);
                 command.args(["-m", &memory, "-U", udp_port, "-c", &connections]);
             }
             Kind::Memcached => {
-                command.args(["-l", "127.0.0.1", "-p", &port, "-t", &threads]);
+                command.args(["-l", &ip, "-p", &port, "-t", &threads]);
                 command.args(["-m", &memory, "-U", udp_port, "-c", &connections]);
                 if geteuid().is_root() {
                     // Root must say explicitly that it wants to run the server. Another user would
@@ -218,7 +230,7 @@ impl Launch {
                 }
             }
             Kind::Redis | Kind::Valkey => {
-                command.args(["--bind", "127.0.0.1", "--port", &port, "--io-threads", "1"]);
+                command.args(["--bind", &ip, "--port", &port, "--io-threads", "1"]);
                 command.args(["--save", "", "--appendonly", "no", "--loglevel", "warning"]);
             }
         }

@@ -5,6 +5,7 @@
 //! the rest: repetitions in turn, data as CSV, pictures as SVG and PNG, a record of the machine,
 //! the paper's numbers next to ours, and the pages in the documentation.
 
+mod accelerated;
 pub mod alone;
 mod calibrate;
 pub mod calibration;

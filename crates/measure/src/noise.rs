@@ -1,7 +1,8 @@
 //! What else the machine did during a measurement.
 
-use std::{fmt, fs, io};
+use std::{fmt, fs, io, time::Duration};
 
+use rustix::param::clock_ticks_per_second;
 use serde::Serialize;
 
 use crate::{machine, stats::Spread};
@@ -18,6 +19,7 @@ pub const LOAD_MAX: f64 = 0.5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cpu {
     total: u64,
+    idle: u64,
     stolen: u64,
 }
 
@@ -34,6 +36,7 @@ impl Cpu {
         let total = ticks.iter().sum();
         Some(Cpu {
             total,
+            idle: *ticks.get(3)? + *ticks.get(4)?,
             stolen: *ticks.get(7)?,
         })
     }
@@ -42,6 +45,20 @@ impl Cpu {
         let stat = fs::read_to_string("/proc/stat")?;
         Cpu::of(&stat).ok_or_else(|| io::Error::other("an odd /proc/stat"))
     }
+}
+
+/// CPU time that all processes and the kernel have used since boot, on all cores. It counts in the
+/// kernel's ticks, hundredths of a second.
+///
+/// # Errors
+///
+/// If `/proc/stat` cannot be read.
+pub fn machine_cpu() -> io::Result<Duration> {
+    let now = Cpu::now()?;
+    let ticks = now.total - now.idle - now.stolen;
+    Ok(Duration::from_nanos(
+        ticks * (1_000_000_000 / clock_ticks_per_second()),
+    ))
 }
 
 /// Runnable threads, averaged over the last minute.
@@ -141,6 +158,7 @@ mod tests {
         let stat = "cpu  10 20 30 400 50 6 7 80 9 1\ncpu0 1 2 3 4 5 6 7 8 0 0\n";
         let expected = Cpu {
             total: 603,
+            idle: 450,
             stolen: 80,
         };
         assert_eq!(Cpu::of(stat), Some(expected));
@@ -165,6 +183,16 @@ mod tests {
         for words in ["spread by 50%", "20.0% of the CPU", "2.0 threads"] {
             assert!(text.contains(words), "{text}");
         }
+    }
+
+    #[test]
+    fn the_machine_counts_the_work_of_this_process() {
+        let (machine, own) = (machine_cpu().unwrap(), machine::thread_cpu());
+        let mut sum = 0u64;
+        while machine::thread_cpu() - own < Duration::from_millis(100) {
+            (0..10_000u64).for_each(|i| sum = std::hint::black_box(sum + i));
+        }
+        assert!(machine_cpu().unwrap() > machine);
     }
 
     #[test]

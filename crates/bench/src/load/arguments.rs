@@ -77,7 +77,8 @@ pub struct Arguments {
     #[arg(long, value_parser = vocabulary::count, help_heading = "Workload")]
     pub keys: Option<u64>,
     /// Key popularity: uniform, zipf[:EXPONENT], hotspot[:KEYS:REQUESTS] (shares),
-    /// latest[:EXPONENT], sequential
+    /// latest[:EXPONENT], normal[:DEVIATION] (a share of the keys), pareto[:SHAPE:SCALE],
+    /// sequential
     #[arg(long, value_name = "LAW", help_heading = "Workload")]
     pub dist: Option<Law>,
     /// Length of a key in bytes

@@ -63,10 +63,11 @@ impl Server {
         Ok(workers.collect())
     }
 
-    /// The numeric values in the reply to `stats` with an argument.
-    fn stats(&self, argument: &str) -> Result<HashMap<String, u64>> {
+    /// The numeric values in the reply to `stats` with an argument, which may be empty.
+    pub fn stats(&self, argument: &str) -> Result<HashMap<String, u64>> {
         let mut stream = TcpStream::connect(self.address).context("asking for stats")?;
-        stream.write_all(format!("stats {argument}\r\n").as_bytes())?;
+        stream.write_all(format!("stats {argument}").trim_end().as_bytes())?;
+        stream.write_all(b"\r\n")?;
         let mut figures = HashMap::new();
         for line in BufReader::new(stream).lines() {
             let line = line?;

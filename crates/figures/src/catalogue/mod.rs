@@ -1,6 +1,11 @@
 //! All figures, one file each.
 
 mod accel_fig12;
+mod accel_fig14;
+mod accel_fig15;
+mod accel_fig16;
+mod accel_fig17;
+mod accel_fig18;
 mod coordinated_omission;
 mod eviction;
 mod formica;
@@ -118,9 +123,20 @@ pub fn pages() -> Vec<Page> {
         Page {
             name: "accel",
             title: "The hot-key accelerator",
-            about: "Mao, Karandikar, Ou and Basu: Hardware Acceleration of Key-Value Stores. \
-                    Glimmer's accelerator follows this paper, and `accel/` has its circuit.",
-            figures: vec![&accel_fig12::Resources],
+            about: "Mao, Karandikar, Ou and Basu: Hardware Acceleration of Key-Value Stores. They \
+                    put a cache of the hottest items between the network card and memcached. \
+                    Glimmer's [accelerator](../accelerator.md) follows this paper: as a model \
+                    inside the server, as a packet program at the driver, and in `accel/` as the \
+                    circuit. The paper says of two of its five distributions of keys that they \
+                    gain nothing, and these figures show what a miss costs.",
+            figures: vec![
+                &accel_fig12::Resources,
+                &accel_fig14::OneKey,
+                &accel_fig15::Uniform,
+                &accel_fig16::Normal,
+                &accel_fig17::Pareto,
+                &accel_fig18::Etc,
+            ],
         },
         Page {
             name: "formica",

@@ -10,9 +10,13 @@ use std::{
 };
 
 use rand::{Rng, RngCore};
+use rand_distr::StandardNormal;
 use serde::{Serialize, Serializer};
 
 use super::zipf::{EXPONENT_MAX, Zipf};
+
+/// The largest shape or scale of a Pareto distribution that is read.
+const POSITIVE_MAX: f64 = 1e12;
 
 /// A law of key popularity. Key numbers are popularity ranks: the most popular key is number 0.
 /// Servers hash keys, so keys of similar popularity are not neighbours in memory.
@@ -50,6 +54,20 @@ pub enum Law {
         large_keys: u64,
         /// Share of the requests that go to them.
         large_share: f64,
+    },
+    /// A normal distribution over the keys, cut off where they end. Ranks count from its middle
+    /// outwards, to both sides in turn.
+    Normal {
+        /// Standard deviation as a share of the keys.
+        deviation: f64,
+    },
+    /// A Pareto distribution of the second kind (Lomax), cut off where the keys end: a key with a
+    /// rank above `r` has the probability `(1 + r / scale)^-shape`.
+    Pareto {
+        /// Above 0.
+        shape: f64,
+        /// In keys. The larger, the flatter is the law.
+        scale: f64,
     },
 }
 
@@ -126,6 +144,14 @@ impl Popularity {
                     large_share,
                 }
             }
+            Law::Normal { deviation } => How::Normal {
+                deviation: deviation * keys as f64,
+            },
+            Law::Pareto { shape, scale } => How::Pareto {
+                power: -1.0 / shape,
+                scale,
+                within: 1.0 - (1.0 + keys as f64 / scale).powf(-shape),
+            },
         };
         Sampler { how, keys }
     }
@@ -165,6 +191,16 @@ enum How {
         others: Zipf,
         large_keys: u64,
         large_share: f64,
+    },
+    Normal {
+        /// In keys.
+        deviation: f64,
+    },
+    Pareto {
+        power: f64,
+        scale: f64,
+        /// The probability of the keys that exist.
+        within: f64,
     },
 }
 
@@ -213,6 +249,22 @@ impl Sampler {
                     others.draw(rng) - 1
                 }
             }
+            How::Normal { deviation } => loop {
+                let at: f64 = rng.sample::<f64, _>(StandardNormal) * *deviation;
+                let rank = 2 * (at.abs() as u64) + u64::from(at < 0.0);
+                if rank < self.keys {
+                    return rank;
+                }
+            },
+            How::Pareto {
+                power,
+                scale,
+                within,
+            } => {
+                let above = 1.0 - rng.random::<f64>() * *within;
+                let rank = *scale * (above.powf(*power) - 1.0);
+                (rank as u64).min(self.keys - 1)
+            }
         }
     }
 }
@@ -237,6 +289,8 @@ impl fmt::Display for Law {
             } => {
                 write!(out, "trimodal:{exponent}:{large_keys}:{large_share}")
             }
+            Law::Normal { deviation } => write!(out, "normal:{deviation}"),
+            Law::Pareto { shape, scale } => write!(out, "pareto:{shape}:{scale}"),
         }
     }
 }
@@ -269,6 +323,12 @@ impl FromStr for Law {
             true => Ok(share),
             false => Err("a share is from 0 to 1".to_owned()),
         };
+        let positive = |figure: f64| match figure > 0.0 && figure <= POSITIVE_MAX {
+            true => Ok(figure),
+            false => Err(format!(
+                "a shape or a scale is above 0 and at most {POSITIVE_MAX}"
+            )),
+        };
         match (name, figures[..].as_ref()) {
             ("uniform", []) => Ok(Law::Uniform),
             ("sequential", []) => Ok(Law::Sequential),
@@ -288,9 +348,22 @@ impl FromStr for Law {
                 keys_share: share(keys)?,
                 requests_share: share(requests)?,
             }),
+            ("normal", []) => Ok(Law::Normal { deviation: 0.125 }),
+            ("normal", &[figure]) => match share(figure)? > 0.0 {
+                true => Ok(Law::Normal { deviation: figure }),
+                false => Err("a standard deviation is above 0".to_owned()),
+            },
+            ("pareto", []) => Ok(Law::Pareto {
+                shape: 1.16,
+                scale: 6800.0,
+            }),
+            ("pareto", &[shape, scale]) => Ok(Law::Pareto {
+                shape: positive(shape)?,
+                scale: positive(scale)?,
+            }),
             _ => Err(
-                "uniform, zipf[:EXPONENT], hotspot[:KEYS:REQUESTS], latest[:EXPONENT] or \
-                      sequential"
+                "uniform, zipf[:EXPONENT], hotspot[:KEYS:REQUESTS], latest[:EXPONENT], \
+                      normal[:DEVIATION], pareto[:SHAPE:SCALE] or sequential"
                     .to_owned(),
             ),
         }
@@ -398,6 +471,36 @@ mod tests {
         assert!(seen[0] > 10 * seen[40]);
     }
 
+    /// Two neighbouring ranks lie at the same distance from the middle.
+    #[test]
+    fn a_normal_law_is_flat_in_the_middle_and_falls_to_both_sides() {
+        let seen = counts(Popularity::new(Law::Normal { deviation: 0.25 }, 64));
+        // One standard deviation is 16 keys to either side: ranks below 32.
+        let within: u32 = seen[..32].iter().sum();
+        let share = f64::from(within) / DRAWS as f64;
+        // Of two standard deviations, which are all keys, one has this share.
+        assert!((share - 0.6827 / 0.9545).abs() < 0.005, "{share}");
+        assert!(seen[0].abs_diff(seen[1]) < seen[0] / 10, "{seen:?}");
+        assert!(seen[63] > 0 && seen[63] < seen[0] / 4, "{seen:?}");
+        assert_eq!(
+            counts(Popularity::new(Law::Normal { deviation: 0.1 }, 1)).len(),
+            1
+        );
+    }
+
+    #[test]
+    fn a_pareto_law_gives_the_first_keys_their_share() {
+        let law = "pareto".parse().unwrap();
+        let mut sampler = Popularity::new(law, 1_000_000).sampler();
+        let mut rng = SmallRng::seed_from_u64(11);
+        let ranks: Vec<u64> = (0..DRAWS).map(|_| sampler.draw(&mut rng)).collect();
+        let hot = ranks.iter().filter(|&&rank| rank < 1024).count() as f64 / DRAWS as f64;
+        // 1 - (1 + 1024 / 6800)^-1.16, of the keys that exist.
+        assert!((hot - 0.1507).abs() < 0.004, "{hot}");
+        assert!(ranks.iter().all(|&rank| rank < 1_000_000));
+        assert_eq!(counts(Popularity::new(law, 1)), [DRAWS as u32]);
+    }
+
     #[test]
     fn names_are_read_as_they_are_written() {
         for text in [
@@ -405,6 +508,8 @@ mod tests {
             "zipf:1.2",
             "hotspot:0.1:0.9",
             "latest:0.5",
+            "normal:0.2",
+            "pareto:1.5:300",
             "sequential",
         ] {
             assert_eq!(text.parse::<Law>().unwrap().to_string(), text);
@@ -419,6 +524,10 @@ mod tests {
             "zipf:NaN",
             "hotspot:2:0.5",
             "hotspot:1",
+            "normal:0",
+            "normal:2",
+            "pareto:1",
+            "pareto:0:5",
             "uniform:1",
         ] {
             assert!(wrong.parse::<Law>().is_err(), "{wrong}");

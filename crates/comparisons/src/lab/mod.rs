@@ -1,0 +1,74 @@
+//! Where servers and their clients run: on loopback, or in two network namespaces with virtual
+//! cables between them.
+//!
+//! The namespaces have no names. They exist as long as this process holds their descriptors or a
+//! server runs in one, and servers stop with this process. So nothing is left behind, however this
+//! process ends, and there are no leftovers to look for at the next start.
+
+mod namespaces;
+mod offload;
+mod pass;
+
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    os::fd::OwnedFd,
+    sync::Arc,
+};
+
+use anyhow::Result;
+
+pub use namespaces::Namespaces;
+
+/// Where a server runs, and the address at which its clients find it.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Its address.
+    pub ip: IpAddr,
+    /// Its network interface; `None` on loopback.
+    pub interface: Option<String>,
+    /// Its network namespace; `None` for the one of the calling thread.
+    pub(crate) namespace: Option<Arc<OwnedFd>>,
+}
+
+impl Place {
+    /// In the namespace of the calling thread.
+    pub fn loopback() -> Place {
+        Place {
+            ip: Ipv4Addr::LOCALHOST.into(),
+            interface: None,
+            namespace: None,
+        }
+    }
+}
+
+/// How the client's end of a cable is set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cable {
+    /// As the kernel makes it. Segment batches pass whole, and nobody computes checksums.
+    Plain,
+    /// As a server with a packet program needs it: the client's end has a program that passes
+    /// everything, checksums are computed, and nothing is coalesced. The kernel then cuts segment
+    /// batches of replies before it sends them.
+    ForPackets,
+    /// The same with a program at the server's end that passes everything: what the kernel itself
+    /// costs with any program there.
+    Empty,
+}
+
+/// Where servers and their clients run.
+pub enum Lab {
+    /// All on loopback. There is no interface for a packet program.
+    Loopback,
+    /// Servers in one namespace and clients in another.
+    Namespaces(Namespaces),
+}
+
+impl Lab {
+    /// A place for another server, with a cable of its own.
+    pub fn place(&mut self, cable: Cable) -> Result<Place> {
+        match self {
+            Lab::Loopback => Ok(Place::loopback()),
+            Lab::Namespaces(namespaces) => namespaces.place(cable),
+        }
+    }
+}
