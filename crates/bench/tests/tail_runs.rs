@@ -126,8 +126,8 @@ fn tail_measures_small_requests_beside_slow_readers() {
     let file = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let (json, picture) = (file("tail.json"), file("tail.svg"));
     let small = "tail --peers memcached,redis --dispatch keyhash --threads 1 --rate 1k \
-                 --keys 3200 --seconds 0.2 --repeat 1 --memory-limit 64 --workload minos:10%:1000000 \
-                 --slow-readers 8";
+                 --keys 3200 --seconds 0.2 --repeat 1 --memory-limit 64 \
+                 --workload minos:10%:1000000 --slow-readers 8";
     let files = ["--json", &json, "--picture", &picture];
     let words: Vec<&str> = small.split_whitespace().chain(files).collect();
     let (table, _) = told(&words);

@@ -84,8 +84,8 @@ pub struct Out {
 #[derive(Clone, Copy, Debug)]
 pub enum TopPorts {}
 
-// SAFETY: both structs are `repr(C)`, consist of `u64`, and repeat those of `shims/kv_top.cpp`
-// field by field.
+// SAFETY: both structs are `repr(C)`, consist of `u64`, and repeat those of
+// `shims/kv_top.cpp` field by field.
 unsafe impl Ports for TopPorts {
     type In = In;
     type Out = Out;

@@ -3,7 +3,7 @@
 use glimmer_measure::{report::Table, stats::Spread};
 
 use super::{
-    report::{MEMCACHED, P50, RATE, Report, Row},
+    results::{MEMCACHED, P50, RATE, Report, Row},
     scenario::{Keys, Scenario},
     subject::{Body, CONTROL, SOFTWARE},
 };

@@ -4,6 +4,7 @@
 
 mod bars;
 mod report;
+mod results;
 mod scenario;
 mod subject;
 
@@ -17,7 +18,7 @@ use crate::{
     servers::Kind,
 };
 
-pub use report::{Report, Row, Sample};
+pub use results::{Report, Row, Sample};
 pub use scenario::{Case, Keys, Scenario, items};
 pub use subject::{Body, CONTROL, Measured, Running, SOFTWARE, Setup, Subject, Way};
 

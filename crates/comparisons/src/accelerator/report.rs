@@ -2,235 +2,82 @@
 
 use std::fmt;
 
-use glimmer_loadgen::load::Latency;
-use glimmer_measure::{noise::Noise, report::Table, stats::Spread};
-use glimmer_notation::{microseconds, per_second};
-use serde::Serialize;
+use glimmer_measure::{report::Table, stats::Spread};
 
 use super::{
     bars,
-    scenario::{Keys, Scenario},
-    subject::{Body, Measured, SOFTWARE},
+    results::{Figure, MACHINE, MEMCACHED, OWN, P50, RATE, Report, Row},
+    scenario::Scenario,
+    subject::SOFTWARE,
 };
 
-/// The server that all others are compared with first.
-pub const MEMCACHED: &str = "memcached";
-
-/// One measurement.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Sample {
-    /// Requests answered per second.
-    pub operations_per_s: f64,
-    /// Latencies of all requests.
-    pub latency: Latency,
-    /// CPU time of the whole machine per request, in microseconds.
-    pub machine_us: f64,
-    /// The part of it that client and server used.
-    pub own_us: f64,
-    /// The share of reads that the accelerator answered; `None` without one.
-    pub hit_share: Option<f64>,
-    /// The share of reads that found their key, by the accelerator or by the store.
-    pub hit_ratio: f64,
-    /// Requests that were never answered.
-    pub lost: u64,
-    /// Stores that the server refused.
-    pub refused: u64,
-}
-
-impl Sample {
-    /// What one measurement gave.
-    pub fn of(measured: &Measured) -> Sample {
-        let outcome = &measured.outcome;
-        Sample {
-            operations_per_s: outcome.operations_per_s(),
-            latency: Latency::of(&outcome.latency_ns()),
-            machine_us: measured.machine_us(),
-            own_us: measured.own_us(),
-            hit_share: measured.hit_share,
-            hit_ratio: outcome.tally.hit_ratio(),
-            lost: outcome.tally.lost,
-            refused: outcome.tally.refused,
-        }
-    }
-
-    /// The measurement in a few words.
-    pub fn told(&self) -> String {
-        let (rate, p50) = (per_second(self.operations_per_s), self.latency.p50_us);
-        let share = self.hit_share.map_or(String::new(), |share| {
-            format!(", {:.1}% accelerated", share * 100.0)
-        });
-        format!("{rate}, p50 {}{share}", microseconds(p50))
-    }
-}
-
-/// The repetitions of one server in one case.
-#[derive(Clone, Debug, Serialize)]
-pub struct Row {
-    /// The case.
-    pub case: String,
-    /// Its scenario.
-    pub scenario: Scenario,
-    /// Its keys, where they are a choice.
-    pub keys: Option<Keys>,
-    /// The server.
-    pub server: String,
-    /// What answers reads of hot keys.
-    pub body: Body,
-    /// The repetitions.
-    pub samples: Vec<Sample>,
-}
-
-impl Row {
-    /// One figure of every repetition.
-    pub fn each(&self, figure: impl Fn(&Sample) -> f64) -> Vec<f64> {
-        self.samples.iter().map(figure).collect()
-    }
-
-    /// Whether other programs used much of the machine's CPU time.
-    fn is_noisy(&self) -> bool {
-        let foreign = self.each(|sample| 1.0 - sample.own_us / sample.machine_us);
-        Spread::of(&foreign).median > FOREIGN_MAX
-    }
-}
-
-/// A figure of a sample.
-type Figure = fn(&Sample) -> f64;
-/// Requests per second.
-pub const RATE: Figure = |sample| sample.operations_per_s;
-/// The median latency in microseconds.
-pub const P50: Figure = |sample| sample.latency.p50_us;
-/// CPU time of the machine per request, in microseconds.
-pub const MACHINE: Figure = |sample| sample.machine_us;
-/// CPU time of client and server per request, in microseconds.
-pub const OWN: Figure = |sample| sample.own_us;
-/// The share of the machine's CPU time that others may use before it says little of a request.
-const FOREIGN_MAX: f64 = 0.1;
-
-/// All results.
-#[derive(Debug, Serialize)]
-pub struct Report {
-    /// The servers' versions.
-    pub versions: Vec<String>,
-    /// Whether all ran on loopback.
-    pub loopback: bool,
-    /// Keys stored.
-    pub keys: u64,
-    /// Items for which an accelerator has room.
-    pub slots: usize,
-    /// Length of one measurement in seconds.
-    pub seconds: f64,
-    /// Repetitions.
-    pub repeat: usize,
-    /// Cores of the machine.
-    pub cores: usize,
-    /// What was left out, and why.
-    pub notes: Vec<String>,
-    /// What else the machine did.
-    pub noise: Noise,
-    /// The measurements.
-    pub rows: Vec<Row>,
-}
-
-impl Report {
-    /// The names of the cases in their order.
-    fn cases(&self) -> Vec<&str> {
-        let mut cases: Vec<&str> = self.rows.iter().map(|row| &row.case[..]).collect();
-        cases.dedup();
-        cases
-    }
-
-    /// A server's row in a case.
-    pub fn row(&self, case: &str, server: &str) -> Option<&Row> {
-        let mut rows = self.rows.iter();
-        rows.find(|row| (&row.case[..], &row.server[..]) == (case, server))
-    }
-
-    /// A figure of a row over that of another server in the same case, repetition by repetition.
-    pub fn over(&self, row: &Row, server: &str, figure: Figure) -> Option<Spread> {
-        let other = self
-            .row(&row.case, server)
-            .filter(|other| other.server != row.server)?;
-        Some(Spread::of_ratios(&row.each(figure), &other.each(figure)))
-    }
-
-    /// The CPU time per request that says most in a case, and what it is: the machine's, or where
-    /// other programs used some of it that of client and server.
-    pub fn cpu(&self, case: &str) -> (Figure, &'static str) {
-        let mut rows = self.rows.iter().filter(|row| row.case == case);
-        match rows.any(Row::is_noisy) {
-            true => (OWN, "CPU of client and server"),
-            false => (MACHINE, "CPU of the machine"),
-        }
-    }
-
-    /// The figures of a case, and their ratios.
-    fn tables(&self, case: &str) -> [Table; 2] {
-        let rows: Vec<&Row> = self.rows.iter().filter(|row| row.case == case).collect();
-        let scenario = rows[0].scenario;
-        let keys = rows[0]
-            .keys
-            .map_or(String::new(), |keys| format!(", keys: {}", keys.name()));
-        let has_ratio = scenario == Scenario::HitRatio;
-        let mut heads = vec![format!("{}{keys}", scenario.title())];
-        heads.extend(
-            [
-                "k requests/s",
-                "p50 µs",
-                "p99 µs",
-                "CPU of the machine, µs/request",
-                "of client and server",
-                "accelerated",
-                "lost",
-            ]
-            .map(str::to_owned),
-        );
-        heads.extend(has_ratio.then(|| "found".to_owned()));
-        let mut figures = Table::new(heads);
-        let (cpu, cpu_name) = self.cpu(case);
-        let mut ratios = Table::new([
-            case.to_owned(),
-            "requests/s over memcached".to_owned(),
-            "p50 over it".to_owned(),
-            format!("{cpu_name} over it"),
-            format!("requests/s over {SOFTWARE}"),
-            "p50 over it".to_owned(),
-            format!("{cpu_name} over it"),
+/// The figures of a case, and their ratios.
+fn tables(report: &Report, case: &str) -> [Table; 2] {
+    let rows: Vec<&Row> = report.rows.iter().filter(|row| row.case == case).collect();
+    let scenario = rows[0].scenario;
+    let keys = rows[0]
+        .keys
+        .map_or(String::new(), |keys| format!(", keys: {}", keys.name()));
+    let has_ratio = scenario == Scenario::HitRatio;
+    let mut heads = vec![format!("{}{keys}", scenario.title())];
+    heads.extend(
+        [
+            "k requests/s",
+            "p50 µs",
+            "p99 µs",
+            "CPU of the machine, µs/request",
+            "of client and server",
+            "accelerated",
+            "lost",
+        ]
+        .map(str::to_owned),
+    );
+    heads.extend(has_ratio.then(|| "found".to_owned()));
+    let mut figures = Table::new(heads);
+    let (cpu, cpu_name) = report.cpu(case);
+    let mut ratios = Table::new([
+        case.to_owned(),
+        "requests/s over memcached".to_owned(),
+        "p50 over it".to_owned(),
+        format!("{cpu_name} over it"),
+        format!("requests/s over {SOFTWARE}"),
+        "p50 over it".to_owned(),
+        format!("{cpu_name} over it"),
+    ]);
+    for row in rows {
+        let text = |figure: Figure, decimals| Spread::of(&row.each(figure)).text(decimals);
+        let shares = row.samples.iter().map(|sample| sample.hit_share);
+        let shares: Option<Vec<f64>> = shares.collect();
+        let percent = |share: f64| format!("{:.1}%", share * 100.0);
+        let lost: u64 = row.samples.iter().map(|sample| sample.lost).sum();
+        let mut cells = vec![
+            row.server.clone(),
+            text(|sample| sample.operations_per_s / 1e3, 1),
+            text(P50, 1),
+            text(|sample| sample.latency.p99_us, 1),
+            text(MACHINE, 2),
+            text(OWN, 2),
+            shares.map_or(String::new(), |shares| percent(Spread::of(&shares).median)),
+            lost.to_string(),
+        ];
+        let found = || text(|sample| sample.hit_ratio * 100.0, 2);
+        cells.extend(has_ratio.then(found));
+        figures.row(cells);
+        let ratio = |server: &str, figure: Figure| {
+            let ratio = report.over(row, server, figure);
+            ratio.map_or(String::new(), |ratio| ratio.text(2))
+        };
+        ratios.row([
+            row.server.clone(),
+            ratio(MEMCACHED, RATE),
+            ratio(MEMCACHED, P50),
+            ratio(MEMCACHED, cpu),
+            ratio(SOFTWARE, RATE),
+            ratio(SOFTWARE, P50),
+            ratio(SOFTWARE, cpu),
         ]);
-        for row in rows {
-            let text = |figure: Figure, decimals| Spread::of(&row.each(figure)).text(decimals);
-            let shares = row.samples.iter().map(|sample| sample.hit_share);
-            let shares: Option<Vec<f64>> = shares.collect();
-            let percent = |share: f64| format!("{:.1}%", share * 100.0);
-            let lost: u64 = row.samples.iter().map(|sample| sample.lost).sum();
-            let mut cells = vec![
-                row.server.clone(),
-                text(|sample| sample.operations_per_s / 1e3, 1),
-                text(P50, 1),
-                text(|sample| sample.latency.p99_us, 1),
-                text(MACHINE, 2),
-                text(OWN, 2),
-                shares.map_or(String::new(), |shares| percent(Spread::of(&shares).median)),
-                lost.to_string(),
-            ];
-            let found = || text(|sample| sample.hit_ratio * 100.0, 2);
-            cells.extend(has_ratio.then(found));
-            figures.row(cells);
-            let ratio = |server: &str, figure: Figure| {
-                let ratio = self.over(row, server, figure);
-                ratio.map_or(String::new(), |ratio| ratio.text(2))
-            };
-            ratios.row([
-                row.server.clone(),
-                ratio(MEMCACHED, RATE),
-                ratio(MEMCACHED, P50),
-                ratio(MEMCACHED, cpu),
-                ratio(SOFTWARE, RATE),
-                ratio(SOFTWARE, P50),
-                ratio(SOFTWARE, cpu),
-            ]);
-        }
-        [figures, ratios]
     }
+    [figures, ratios]
 }
 
 impl fmt::Display for Report {
@@ -251,7 +98,7 @@ impl fmt::Display for Report {
             self.keys, self.slots, self.repeat, self.seconds,
         )?;
         for case in self.cases() {
-            let [figures, ratios] = self.tables(case);
+            let [figures, ratios] = tables(self, case);
             write!(out, "\n{figures}\n{ratios}")?;
         }
         if let Some(table) = bars::table(self) {

@@ -21,7 +21,7 @@ pub struct HotItem<'a> {
     /// Its CAS unique.
     pub cas: u64,
     /// From when on it is not answered, in nanoseconds of CLOCK_MONOTONIC. See
-    /// [`deadline_ns`](crate::deadline_ns).
+    /// [`deadline_ns`](crate::Timeline::deadline_ns).
     pub deadline_ns: u64,
 }
 

@@ -21,10 +21,10 @@
 //! **No datagram waits for a worker that does not look.** A worker that was called goes on to look
 //! until it has found the device empty. Two cannot do this: one that stops to receive from the
 //! device, because the plan has changed, and one that receives only while it has nothing else to
-//! do, and now has. Both pass each call on (`../dispatch/calls.rs`): they count it, and wake workers
-//! that receive from the device. A worker that sees another count looks at each of its devices. A
-//! worker that sleeps has looked at the count after it said so, as at everything else that others
-//! leave it (`../forward/doorbell.rs`).
+//! do, and now has. Both pass each call on (`../dispatch/calls.rs`): they count it, and wake
+//! workers that receive from the device. A worker that sees another count looks at each of its
+//! devices. A worker that sleeps has looked at the count after it said so, as at everything else
+//! that others leave it (`../forward/doorbell.rs`).
 
 use glimmer_base::limits::{PACKET_BATCH_MAX, SHARED_PACKETS_MAX};
 use glimmer_base::sync::weakened;
