@@ -10,7 +10,7 @@ mod circuit;
 mod loader;
 mod model;
 
-pub use circuit::Circuit;
+pub use circuit::{Circuit, CircuitItem};
 pub use loader::{Loaded, Loader};
 pub use model::Model;
 
