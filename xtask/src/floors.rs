@@ -18,6 +18,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("glimmer-proto", 1),
     ("glimmer-store", 1),
     ("glimmer-transport", 1),
+    ("glimmer-accel-link", 2),
     ("glimmer-engine", 2),
     ("glimmer-client", 2),
     ("glimmer-queueing", 2),
