@@ -166,7 +166,9 @@ fn append_capabilities(out: &mut Vec<u8>, it: &Capabilities) {
     let bit = |is_set, bit| if is_set { bit } else { 0 };
     out.extend((it.slots as u32).to_le_bytes());
     out.push(it.key_bytes_max as u8);
-    out.extend((it.value_bytes_max as u32).to_le_bytes());
+    // Longer values do not fit into a frame.
+    let value_bytes_max = it.value_bytes_max.min(LINK_MEMORY_BYTES_MAX);
+    out.extend((value_bytes_max as u32).to_le_bytes());
     out.extend((it.value_memory_bytes.unwrap_or(0) as u32).to_le_bytes());
     out.push(
         bit(it.value_memory_bytes.is_some(), HAS_VALUE_MEMORY)
