@@ -195,6 +195,7 @@ fn what_was_looked_up_before_a_flush_comes_too_late() {
         assert_eq!(circuit.get("a"), None);
         false
     });
+    assert_eq!((circuit.get("a"), circuit.is_writable()), (None, false));
     let kept = keeper.fill(&offer("b"), epoch, Some(&item("b", "old")), 0);
     assert_eq!((kept, circuit.get("b")), (Kept::Late, None));
     assert_eq!(fill(&keeper, "b", "new"), Kept::Live);
