@@ -528,6 +528,14 @@ pub const HOT_ADDRESSES_MAX: usize = 16;
 /// Networks of each family whose hosts the packet program answers. With more, it is not attached.
 pub const HOT_SOURCES_MAX: usize = 32;
 
+/// Most bytes that an operation of an accelerator in another process takes along: its reply port
+/// has 16 bits for the length of a value.
+pub const LINK_MEMORY_BYTES_MAX: usize = u16::MAX as usize;
+
+/// Milliseconds in which an accelerator in another process has to answer an operation. After that
+/// it is lost for good, and its keys are answered by the server.
+pub const LINK_PATIENCE_MS: u64 = 10_000;
+
 /// Cells of the sketch of key popularity: this many to a slot of the accelerator, two bytes each.
 /// Keys that share all their cells are taken for one.
 pub const SKETCH_CELLS_PER_SLOT: usize = 128;
@@ -543,6 +551,10 @@ pub const POPULAR_SAMPLE_EVERY: u32 = 256;
 
 /// Milliseconds between two times that a worker takes credit for what the accelerator has answered.
 pub const HOT_HARVEST_MS: u64 = 250;
+
+/// Milliseconds after which the counts of an accelerator that cannot be read begin at zero again,
+/// so that its keys have to be read again to keep their slots.
+pub const HOT_COUNTS_RESET_MS: u64 = 1000;
 
 /// Keys that may wait to be offered to the accelerator. Further ones are forgotten; their next
 /// sampled reads bring them again.

@@ -172,7 +172,8 @@ impl Launch {
             }
             machine::pin(cores.iter().copied())
         };
-        // SAFETY: between fork and exec, the closure makes three system calls and does not allocate.
+        // SAFETY: between fork and exec, the closure makes three system calls and does not
+        // allocate.
         unsafe { command.pre_exec(start) };
         let said = File::from(memfd_create("stderr", MemfdFlags::CLOEXEC)?);
         command.stdin(Stdio::null()).stdout(Stdio::null());

@@ -61,8 +61,8 @@ macro_rules! here {
              while it waits. The server has one worker on another core. Each server has a veth \
              pair of its own between two network namespaces. `glimmer model` looks in the slots \
              inside the server, and `glimmer xdp` has the packet program at the server's end of \
-             the pair; both have 1,024 slots and the policy `counting`. `glimmer, empty program` is \
-             the server with a program that passes everything. There are a million keys",
+             the pair; both have 1,024 slots and the policy `counting`. `glimmer, empty program` \
+             is the server with a program that passes everything. There are a million keys",
             $open,
             ". The horizontal axis is the share of requests that are at most as slow as the line \
              says. The paper measures a circuit beside a core of 50 MHz, so directions and shares \

@@ -1,4 +1,5 @@
-//! The paper's interface to an accelerator: seven operations (§VI-A, Figure 13).
+//! The paper's interface to an accelerator: seven operations (§VI-A, Figure 13), and what replies
+//! need besides: the item's flags and CAS unique.
 
 use std::fmt::Debug;
 
@@ -49,6 +50,23 @@ pub enum DeviceError {
     Slot,
     /// The value would not lie within the memory for values, or is longer than a value may be.
     Value,
+    /// Nobody is there any more who could carry it out. It answers nothing.
+    Lost,
+}
+
+/// What a device has counted since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceCounters {
+    /// Cycles of its clock.
+    pub cycles: u64,
+    /// Reads that it answered.
+    pub hits: u64,
+    /// Reads of keys that it does not have.
+    pub misses: u64,
+    /// Reads that came in write mode and went on to the server.
+    pub bypassed: u64,
+    /// Most bytes that its buffer of frames for the server held at once.
+    pub defer_high_water: u64,
 }
 
 /// An accelerator with the paper's operations. The number of an operation is its `funct7`.
@@ -91,6 +109,25 @@ pub trait Device: Debug {
     /// [`DeviceError::ReadMode`] and [`DeviceError::Slot`].
     fn associate_length(&mut self, slot: usize, bytes: usize) -> Result<(), DeviceError>;
 
+    /// 4, with the item's flags, which share the operation's second register.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Device::associate_length`].
+    fn associate_length_and_flags(
+        &mut self,
+        slot: usize,
+        bytes: usize,
+        flags: u32,
+    ) -> Result<(), DeviceError>;
+
+    /// 7, which the paper does not have: the CAS unique of the slot's item.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Device::associate_length`].
+    fn associate_cas(&mut self, slot: usize, cas: u64) -> Result<(), DeviceError>;
+
     /// 5: copies the slot's value, as long as associated, from the beginning of `memory`.
     ///
     /// # Errors
@@ -107,6 +144,20 @@ pub trait Device: Debug {
 
     /// The count of a slot, if counts can be read.
     fn count(&self, slot: usize) -> Option<u8>;
+
+    /// What the device has counted; `None` if it counts nothing that can be read.
+    fn counters(&mut self) -> Option<DeviceCounters> {
+        None
+    }
+
+    /// Whether the device has gone for good. It answers nothing then, and every operation fails
+    /// with [`DeviceError::Lost`].
+    fn is_lost(&self) -> bool {
+        false
+    }
+
+    /// Gives the device up, for this reason: it has done what it may not do.
+    fn give_up(&mut self, _reason: &str) {}
 }
 
 /// The second register of `reserve`: the key's length in bits 0 to 7, the weight in bits 8 to 13.

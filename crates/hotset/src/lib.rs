@@ -19,6 +19,7 @@
 //! | `sampler`, `sketch`, `hot_keys`, `popularity` | how often keys are read |
 //! | `quarantine` | which keys are changed too often |
 //! | `controller` | makes a policy's observations and carries its decisions out; credit for hits |
+//! | `keeper` | guard and controller of a device that shares no memory with the server |
 //! | `device` | the paper's seven operations as a trait (§VI-A) |
 //! | `bodies/` | devices in software: the paper's circuit (§IV-A), and ours |
 //! | `pearson`, `allocator` | the circuit's hash, and its memory for values |
@@ -40,6 +41,7 @@ mod directory;
 mod guard;
 mod hash;
 mod hot_keys;
+mod keeper;
 mod lookup;
 mod memory;
 mod pause;
@@ -58,6 +60,7 @@ pub use directory::Directory;
 pub use guard::{Epoch, Filled, Guard, Token};
 pub use hash::{hash, places};
 pub use hot_keys::HotKey;
+pub use keeper::{Deleted, Keeper, Kept};
 pub use lookup::{Hit, Reader};
 pub use memory::{Mapped, Memory};
 pub use pause::Pause;

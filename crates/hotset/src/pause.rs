@@ -12,15 +12,21 @@ pub enum Pause {
     Draining = 2,
     /// The operator said so.
     Operator = 3,
+    /// A flush is due later, and the body knows no time.
+    FlushPending = 4,
+    /// The body has gone for good.
+    DeviceLost = 5,
 }
 
 impl Pause {
     /// Every reason.
-    pub const ALL: [Pause; 4] = [
+    pub const ALL: [Pause; 6] = [
         Pause::Watched,
         Pause::ClockMoved,
         Pause::Draining,
         Pause::Operator,
+        Pause::FlushPending,
+        Pause::DeviceLost,
     ];
 
     /// Its bit.
@@ -35,6 +41,8 @@ impl Pause {
             Pause::ClockMoved => "clock_moved",
             Pause::Draining => "draining",
             Pause::Operator => "operator",
+            Pause::FlushPending => "flush_pending",
+            Pause::DeviceLost => "device_lost",
         }
     }
 

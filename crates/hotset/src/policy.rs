@@ -14,6 +14,11 @@ pub trait Policy: Debug + Send {
     /// One read of this many is sampled.
     fn sample_every(&self) -> u32;
 
+    /// How many reads a weight stands for: the unit of a device's counts.
+    fn reads(&self, weight: u32) -> u32 {
+        weight
+    }
+
     /// A read was sampled that the server answered and the accelerator could have answered.
     fn read(&mut self, read: &SampledRead<'_>, now_ms: u64);
 

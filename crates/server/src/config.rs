@@ -392,6 +392,10 @@ impl Config {
             Some("-Y excludes native clients, who cannot authenticate; leave --native-port out")
         } else if self.accelerate != Accelerate::Off && !has_udp {
             Some("--accelerate answers memcached's UDP protocol: give its port with -U")
+        } else if matches!(self.accelerate, Accelerate::Circuit { .. })
+            && !matches!(self.protocol, Accepts::Any | Accepts::Binary)
+        {
+            Some("--accelerate rtl: answers binary requests: leave -B out or give -B binary")
         } else if let Some(reason) = self.contradicts_interface() {
             Some(reason)
         } else if self.native_single_port && self.native.is_empty() {

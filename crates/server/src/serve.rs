@@ -118,7 +118,10 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     };
     // It needs rights that are given up below. Until workers give it keys, it answers nothing.
     let attachment = accelerate::attach(&config, random())?;
-    let body = attachment.as_ref().map(Attachment::body);
+    let body = match &attachment {
+        Some(attachment) => Some(attachment.body()),
+        None => accelerate::connect(&config)?,
+    };
     let store = build(&config, &plan, body, &mut surroundings)?;
     let node = node_config(&config, &plan, &store, surroundings);
     let bound = Bound::bind(node, config.workers)?;

@@ -79,33 +79,6 @@ impl Circuit {
         let slot = self.operate(number, KEY_ADDRESS, operand.into())?;
         Ok((slot != u64::from(NO_SLOT)).then_some(slot as usize))
     }
-
-    /// The length together with the flags, as one operation.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Device::associate_length`].
-    pub fn associate_length_and_flags(
-        &mut self,
-        slot: usize,
-        bytes: usize,
-        flags: u32,
-    ) -> Result<(), DeviceError> {
-        let length = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let operand = u64::from(length) | u64::from(flags) << 32;
-        self.operate(operation::LENGTH, slot as u64, operand)?;
-        self.lengths[slot] = bytes;
-        Ok(())
-    }
-
-    /// Our own operation: the CAS of a slot's item.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Device::associate_length`].
-    pub fn associate_cas(&mut self, slot: usize, cas: u64) -> Result<(), DeviceError> {
-        self.operate(operation::CAS, slot as u64, cas).map(|_| ())
-    }
 }
 
 impl Device for Circuit {
@@ -146,6 +119,23 @@ impl Device for Circuit {
 
     fn associate_length(&mut self, slot: usize, bytes: usize) -> Result<(), DeviceError> {
         self.associate_length_and_flags(slot, bytes, 0)
+    }
+
+    fn associate_length_and_flags(
+        &mut self,
+        slot: usize,
+        bytes: usize,
+        flags: u32,
+    ) -> Result<(), DeviceError> {
+        let length = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let operand = u64::from(length) | u64::from(flags) << 32;
+        self.operate(operation::LENGTH, slot as u64, operand)?;
+        self.lengths[slot] = bytes;
+        Ok(())
+    }
+
+    fn associate_cas(&mut self, slot: usize, cas: u64) -> Result<(), DeviceError> {
+        self.operate(operation::CAS, slot as u64, cas).map(|_| ())
     }
 
     /// The circuit cannot know where the program's memory ends, so this looks at it first.

@@ -1,4 +1,5 @@
-//! Hardware Acceleration of Key-Value Stores, Figure 15: latency of reads of a uniform distribution.
+//! Hardware Acceleration of Key-Value Stores, Figure 15: latency of reads of a uniform
+//! distribution.
 
 use anyhow::Result;
 use glimmer_comparisons::accelerator::Keys;

@@ -98,7 +98,7 @@ pub struct Arguments {
     pub(super) native_direction: Direction,
 
     /// Answer reads of hot keys over UDP before the server sees them: off, model, xdp:IF,
-    /// xdp-native:IF or tcx:IF
+    /// xdp-native:IF, tcx:IF or rtl:SOCKET
     ///
     /// A small table of the hottest items answers datagrams with one text `get` or `gets` of one
     /// key, or one binary GET. It is always exact. All other requests go to the server. Needs -U.
@@ -108,7 +108,12 @@ pub struct Arguments {
     /// kernel's network stack and its firewall see them; in the network driver if the driver can do
     /// that, and otherwise in the kernel's generic mode. xdp-native:IF: only in the driver. tcx:IF:
     /// at the kernel's tcx hook, beside another XDP program. Programs need CAP_BPF, CAP_PERFMON and
-    /// CAP_NET_ADMIN at start; -u gives them up. `stats accelerator` shows what it does.
+    /// CAP_NET_ADMIN at start; -u gives them up.
+    ///
+    /// rtl:SOCKET: a circuit that another process simulates before the server answers binary GETs.
+    /// The server fills it by that Unix socket, and waits for it when hot keys change.
+    ///
+    /// `stats accelerator` shows what it does.
     #[arg(
         long,
         value_name = "BODY",

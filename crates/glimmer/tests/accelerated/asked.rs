@@ -34,6 +34,16 @@ impl Asked {
         }
     }
 
+    /// A binary read of a key.
+    pub fn binary(key: usize, id: u16) -> Asked {
+        Asked {
+            key,
+            id,
+            form: Form::Binary,
+            parts: Vec::new(),
+        }
+    }
+
     /// The datagram that asks.
     pub fn request(&self) -> Vec<u8> {
         let name = name(self.key);

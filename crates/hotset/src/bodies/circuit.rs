@@ -25,7 +25,20 @@ struct Slot {
     key: Vec<u8>,
     address: usize,
     length: usize,
+    flags: u32,
+    cas: u64,
     count: u8,
+}
+
+/// An item as the circuit answers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CircuitItem {
+    /// The value.
+    pub value: Vec<u8>,
+    /// The client's flags.
+    pub flags: u32,
+    /// The CAS unique.
+    pub cas: u64,
 }
 
 impl Circuit {
@@ -59,6 +72,28 @@ impl Circuit {
     /// 1,024 slots and 512 KiB.
     pub fn of_the_paper() -> Circuit {
         Circuit::new(1024, 512 << 10)
+    }
+
+    /// The item of a key; `None` for a miss, and in write mode.
+    pub fn look_up_item(&mut self, key: &[u8]) -> Option<CircuitItem> {
+        if self.mode == Mode::Write || key.is_empty() {
+            return None;
+        }
+        let slot = self.key_slot(key)?;
+        let slot = &mut self.slots[slot];
+        slot.count = (slot.count + 1).min(COUNT_MAX);
+        let end = slot.address.checked_add(slot.length)?;
+        let value = self.values.get(slot.address..end)?;
+        (!value.is_empty()).then(|| CircuitItem {
+            value: value.to_vec(),
+            flags: slot.flags,
+            cas: slot.cas,
+        })
+    }
+
+    /// Whether it is in write mode.
+    pub fn is_in_write_mode(&self) -> bool {
+        self.mode == Mode::Write
     }
 
     fn writable(&self) -> Result<(), DeviceError> {
@@ -145,7 +180,22 @@ impl Device for Circuit {
     }
 
     fn associate_length(&mut self, slot: usize, bytes: usize) -> Result<(), DeviceError> {
-        self.owned(slot)?.length = bytes;
+        self.associate_length_and_flags(slot, bytes, 0)
+    }
+
+    fn associate_length_and_flags(
+        &mut self,
+        slot: usize,
+        bytes: usize,
+        flags: u32,
+    ) -> Result<(), DeviceError> {
+        let slot = self.owned(slot)?;
+        (slot.length, slot.flags) = (bytes, flags);
+        Ok(())
+    }
+
+    fn associate_cas(&mut self, slot: usize, cas: u64) -> Result<(), DeviceError> {
+        self.owned(slot)?.cas = cas;
         Ok(())
     }
 
@@ -175,16 +225,7 @@ impl Device for Circuit {
 
 impl Body for Circuit {
     fn look_up(&mut self, key: &[u8]) -> Option<Vec<u8>> {
-        if self.mode == Mode::Write || key.is_empty() {
-            return None;
-        }
-        let slot = self.key_slot(key)?;
-        let slot = &mut self.slots[slot];
-        slot.count = (slot.count + 1).min(COUNT_MAX);
-        let value = self
-            .values
-            .get(slot.address..slot.address.checked_add(slot.length)?)?;
-        (!value.is_empty()).then(|| value.to_vec())
+        self.look_up_item(key).map(|item| item.value)
     }
 
     fn places(&self, key: &[u8]) -> [usize; 2] {

@@ -10,7 +10,7 @@ mod circuit;
 mod loader;
 mod model;
 
-pub use circuit::{Circuit, Hash};
+pub use circuit::{Circuit, CircuitItem, Hash};
 pub use loader::{Loaded, Loader};
 pub use model::Model;
 

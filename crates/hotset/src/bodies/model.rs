@@ -30,6 +30,8 @@ struct Reserved {
     key: Vec<u8>,
     token: Option<Token>,
     length: usize,
+    flags: u32,
+    cas: u64,
     /// Its count is this much above the hits that were counted, modulo 2^64.
     offset: u64,
 }
@@ -58,6 +60,11 @@ impl Model {
     fn saturated(&self, slot: usize) -> u8 {
         let count = self.hits(slot).wrapping_add(self.slots[slot].offset);
         count.min(COUNT_MAX.into()) as u8
+    }
+
+    fn owned(&mut self, slot: usize) -> Result<&mut Reserved, DeviceError> {
+        let slot = self.slots.get_mut(slot).filter(|slot| !slot.key.is_empty());
+        slot.ok_or(DeviceError::Slot)
     }
 
     fn check_key(key: &[u8]) -> Result<(), DeviceError> {
@@ -112,21 +119,34 @@ impl Device for Model {
             self.slots[slot] = Reserved {
                 key: key.to_vec(),
                 token: Some(token),
-                length: 0,
                 offset,
+                ..Reserved::default()
             };
             slot
         }))
     }
 
     fn associate_address(&mut self, slot: usize, _address: usize) -> Result<(), DeviceError> {
-        let slot = self.slots.get(slot).filter(|slot| !slot.key.is_empty());
-        slot.map(|_| ()).ok_or(DeviceError::Slot)
+        self.owned(slot).map(|_| ())
     }
 
     fn associate_length(&mut self, slot: usize, bytes: usize) -> Result<(), DeviceError> {
-        let slot = self.slots.get_mut(slot).filter(|slot| !slot.key.is_empty());
-        slot.ok_or(DeviceError::Slot)?.length = bytes;
+        self.associate_length_and_flags(slot, bytes, 0)
+    }
+
+    fn associate_length_and_flags(
+        &mut self,
+        slot: usize,
+        bytes: usize,
+        flags: u32,
+    ) -> Result<(), DeviceError> {
+        let slot = self.owned(slot)?;
+        (slot.length, slot.flags) = (bytes, flags);
+        Ok(())
+    }
+
+    fn associate_cas(&mut self, slot: usize, cas: u64) -> Result<(), DeviceError> {
+        self.owned(slot)?.cas = cas;
         Ok(())
     }
 
@@ -146,8 +166,8 @@ impl Device for Model {
         let item = HotItem {
             key: &place.key,
             value,
-            flags: 0,
-            cas: 0,
+            flags: place.flags,
+            cas: place.cas,
             deadline_ns: NEVER_NS,
         };
         match self.guard.refill(token, self.guard.epoch(), &item) {

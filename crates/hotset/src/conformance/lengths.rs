@@ -97,6 +97,19 @@ impl Device for Boxed {
         self.0.associate_length(slot, bytes)
     }
 
+    fn associate_length_and_flags(
+        &mut self,
+        slot: usize,
+        bytes: usize,
+        flags: u32,
+    ) -> Result<(), DeviceError> {
+        self.0.associate_length_and_flags(slot, bytes, flags)
+    }
+
+    fn associate_cas(&mut self, slot: usize, cas: u64) -> Result<(), DeviceError> {
+        self.0.associate_cas(slot, cas)
+    }
+
     fn write_value(&mut self, slot: usize, memory: &[u8]) -> Result<(), DeviceError> {
         self.0.write_value(slot, memory)
     }

@@ -48,6 +48,10 @@ impl Policy for Counting {
         SAMPLE_EVERY
     }
 
+    fn reads(&self, weight: u32) -> u32 {
+        weight.saturating_mul(SAMPLE_EVERY)
+    }
+
     fn read(&mut self, read: &SampledRead<'_>, now_ms: u64) {
         let count = self.popularity.read(read, now_ms);
         let fits = (1..=VALUE_MAX).contains(&read.value_bytes);

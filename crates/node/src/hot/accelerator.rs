@@ -8,27 +8,40 @@ use glimmer_base::limits::HOT_SLOTS_MIN;
 use glimmer_base::sync::{Arc, AtomicU64, Mutex, Ordering::Relaxed, lock, weakened};
 use glimmer_base::{Keyhash, Moment};
 use glimmer_engine::Item;
+use glimmer_hotset::device::DeviceCounters;
 use glimmer_hotset::layout::dimensions::{KEY_MAX, VALUE_MAX};
 use glimmer_hotset::layout::{HotItem, NEVER_NS, Tally};
 use glimmer_hotset::{
-    Changed, Controller, Credit, Epoch, Filled, Guard, Offer, Pause, Policy, Reader, SampledRead,
-    Timeline, Token,
+    Changed, Controller, Credit, Deleted, Epoch, Filled, Form, Guard, Keeper, Kept, Offer, Pause,
+    Policy, Reader, SampledRead, Timeline, Token,
 };
 
 use super::body::{Body, Readers};
 
 /// What all workers share of the accelerator.
 pub struct Accelerator {
-    controller: Controller,
-    guard: Arc<Guard>,
-    /// Held during a flush, so that the time of the next one is set in the order of flushes.
-    flushing: Mutex<()>,
-    readers: Readers,
+    door: Door,
     /// Where the server's time lies on the readers' clock.
     timeline: Timeline,
     /// Keys that the owner of their partition is to bring in, by worker.
     wanted: Box<[Mutex<Vec<Offer>>]>,
     counts: Counts,
+}
+
+/// How changes come to the body.
+enum Door {
+    /// By the memory that it shares with the server.
+    Memory(Box<Shared>),
+    /// By operations.
+    Device(Box<Keeper>),
+}
+
+struct Shared {
+    controller: Controller,
+    guard: Arc<Guard>,
+    /// Held during a flush, so that the time of the next one is set in the order of flushes.
+    flushing: Mutex<()>,
+    readers: Readers,
 }
 
 #[derive(Default)]
@@ -80,12 +93,19 @@ pub struct AcceleratorFigures {
     pub credited: u64,
     /// Why nothing is answered at the moment.
     pub paused: Vec<&'static str>,
+    /// What a device has counted that is no memory of the server.
+    pub device: Option<DeviceCounters>,
 }
 
 /// A slot that was retracted for a change, until the change is done.
 pub(crate) struct Retracted {
-    token: Token,
+    right: Right,
     epoch: Epoch,
+}
+
+enum Right {
+    Slot(Token),
+    Device(Deleted),
 }
 
 thread_local! {
@@ -102,12 +122,20 @@ impl Accelerator {
         workers: usize,
         timeline: Timeline,
     ) -> Accelerator {
-        let guard = Arc::new(Guard::new(body.memory));
+        let door = match body {
+            Body::Memory { memory, readers } => {
+                let guard = Arc::new(Guard::new(memory));
+                Door::Memory(Box::new(Shared {
+                    controller: Controller::new(guard.clone(), policy),
+                    guard,
+                    flushing: Mutex::default(),
+                    readers,
+                }))
+            }
+            Body::Device(device) => Door::Device(Box::new(Keeper::new(device, policy))),
+        };
         Accelerator {
-            controller: Controller::new(guard.clone(), policy),
-            guard,
-            flushing: Mutex::default(),
-            readers: body.readers,
+            door,
             timeline,
             wanted: (0..workers).map(|_| Mutex::default()).collect(),
             counts: Counts::default(),
@@ -124,21 +152,37 @@ impl Accelerator {
         glimmer_hotset::upkeep_bytes(slots)
     }
 
+    /// Bytes of memory that an accelerator takes whose body is a device.
+    pub fn device_bytes(slots: usize) -> usize {
+        glimmer_hotset::upkeep_bytes(slots) + Keeper::bytes(slots)
+    }
+
     /// The reader of a worker, if workers look in the slots.
     pub(crate) fn reader(&self, worker: usize) -> Option<Reader> {
-        let memory = self.guard.memory();
-        self.is_read_by_workers()
-            .then(|| Reader::new(memory.clone(), worker))
+        match &self.door {
+            Door::Memory(it) if it.readers == Readers::Workers => {
+                Some(Reader::new(it.guard.memory().clone(), worker))
+            }
+            _ => None,
+        }
     }
 
     /// Whether workers look in the slots.
     pub(crate) fn is_read_by_workers(&self) -> bool {
-        self.readers == Readers::Workers
+        matches!(&self.door, Door::Memory(it) if it.readers == Readers::Workers)
+    }
+
+    /// Whether the body answers requests of this form. A circuit answers binary ones alone.
+    pub(crate) fn may_answer(&self, form: Form) -> bool {
+        matches!(self.door, Door::Memory(_)) || matches!(form, Form::Binary { .. })
     }
 
     /// One read of this many is sampled.
     pub(crate) fn sample_every(&self) -> u32 {
-        self.controller.sample_every()
+        match &self.door {
+            Door::Memory(it) => it.controller.sample_every(),
+            Door::Device(keeper) => keeper.sample_every(),
+        }
     }
 
     /// The time as readers are told it.
@@ -149,7 +193,10 @@ impl Accelerator {
     /// The epoch, before the number of due flushes is loaded.
     #[inline]
     pub(crate) fn epoch(&self) -> u64 {
-        self.guard.epoch().raw()
+        match &self.door {
+            Door::Memory(it) => it.guard.epoch().raw(),
+            Door::Device(keeper) => keeper.epoch().raw(),
+        }
     }
 
     /// An item is about to change. The gate of its partition is held.
@@ -158,10 +205,13 @@ impl Accelerator {
         if weakened("accelerator_retract") {
             return None;
         }
-        let token = self.guard.retract(keyhash)?;
+        let right = match &self.door {
+            Door::Memory(it) => Right::Slot(it.guard.retract(keyhash)?),
+            Door::Device(keeper) => Right::Device(keeper.retract(keyhash)?),
+        };
         self.counts.retracts.fetch_add(1, Relaxed);
         Some(Retracted {
-            token,
+            right,
             epoch: Epoch::from_raw(epoch),
         })
     }
@@ -170,25 +220,42 @@ impl Accelerator {
     #[cold]
     pub(crate) fn refill(
         &self,
-        Retracted { token, epoch }: Retracted,
+        Retracted { right, epoch }: Retracted,
         key: &[u8],
         item: Option<&Item<'_>>,
         now: Moment,
     ) {
-        let changed = self.with_hot(key, item, |item| {
-            self.controller.changed(token, epoch, item, now.ms)
+        let [refreshes, quarantines] = [&self.counts.refreshes, &self.counts.quarantines];
+        let count = self.with_hot(key, item, |item| match (&self.door, right) {
+            (Door::Memory(it), Right::Slot(token)) => {
+                match it.controller.changed(token, epoch, item, now.ms) {
+                    Changed::Refilled(Filled::Live(_)) => Some(refreshes),
+                    Changed::Evicted => Some(quarantines),
+                    Changed::Refilled(_) | Changed::LeftDead => None,
+                }
+            }
+            (Door::Device(keeper), Right::Device(deleted)) => {
+                match keeper.refill(deleted, epoch, item, now.ms) {
+                    Kept::Live => Some(refreshes),
+                    Kept::Evicted => Some(quarantines),
+                    Kept::Unfit | Kept::NoRoom | Kept::Late => None,
+                }
+            }
+            _ => unreachable!("the right is from this door"),
         });
-        let count = match changed {
-            Changed::Refilled(Filled::Live(_)) => &self.counts.refreshes,
-            Changed::Evicted => &self.counts.quarantines,
-            Changed::Refilled(_) | Changed::LeftDead => return,
-        };
-        count.fetch_add(1, Relaxed);
+        if let Some(count) = count {
+            count.fetch_add(1, Relaxed);
+        }
     }
 
     /// An item is about to leave the store without a request. The gate is held.
     pub(crate) fn evict(&self, keyhash: Keyhash) {
-        if !weakened("accelerator_evict") && self.guard.evict(keyhash) {
+        let was_there = !weakened("accelerator_evict")
+            && match &self.door {
+                Door::Memory(it) => it.guard.evict(keyhash),
+                Door::Device(keeper) => keeper.evict(keyhash),
+            };
+        if was_there {
             self.counts.evicted.fetch_add(1, Relaxed);
         }
     }
@@ -200,11 +267,15 @@ impl Accelerator {
             flush();
             return;
         }
-        let flushing = lock(&self.flushing);
-        let control = self.guard.memory().control();
+        let it = match &self.door {
+            Door::Memory(it) => it,
+            Door::Device(keeper) => return keeper.flush(|| flush().is_some()),
+        };
+        let flushing = lock(&it.flushing);
+        let control = it.guard.memory().control();
         let mut pending_ms = None;
         // Until the flush is done, the time of the one that was pending stands.
-        self.guard
+        it.guard
             .flush(Some(control.flush_at_ns()), || pending_ms = flush());
         control.set_flush_at_ns(pending_ms.map_or(NEVER_NS, |at_ms| self.timeline.ns(at_ms)));
         drop(flushing);
@@ -212,9 +283,10 @@ impl Accelerator {
 
     /// Nothing is answered for this reason, until it is taken back.
     pub(crate) fn pause(&self, reason: Pause, is_paused: bool) {
-        match is_paused {
-            true => self.guard.pause(reason),
-            false => self.guard.resume(reason),
+        match (&self.door, is_paused) {
+            (Door::Memory(it), true) => it.guard.pause(reason),
+            (Door::Memory(it), false) => it.guard.resume(reason),
+            (Door::Device(keeper), _) => keeper.pause(reason, is_paused),
         }
     }
 
@@ -225,8 +297,11 @@ impl Accelerator {
         now: Moment,
         offers: &mut Vec<Offer>,
     ) {
-        self.controller
-            .sampled(reads, now.ms, |offer| offers.push(offer));
+        let offer = |offer| offers.push(offer);
+        match &self.door {
+            Door::Memory(it) => it.controller.sampled(reads, now.ms, offer),
+            Door::Device(keeper) => keeper.sampled(reads, now.ms, offer),
+        }
     }
 
     /// Leaves a key for the owner of its partition.
@@ -246,12 +321,18 @@ impl Accelerator {
     /// number of due flushes was loaded.
     pub(crate) fn fill(&self, offer: &Offer, epoch: u64, item: Option<&Item<'_>>, now: Moment) {
         let is_live = self.with_hot(&offer.key, item, |item| {
+            let epoch = Epoch::from_raw(epoch);
+            let controller = match &self.door {
+                Door::Memory(it) => &it.controller,
+                Door::Device(keeper) => {
+                    return keeper.fill(offer, epoch, item, now.ms) == Kept::Live;
+                }
+            };
             let Some(item) = item else {
-                self.controller.refused(offer, now.ms);
+                controller.refused(offer, now.ms);
                 return false;
             };
-            let filled = self.controller.fill(offer, Epoch::from_raw(epoch), item);
-            matches!(filled, Filled::Live(_))
+            matches!(controller.fill(offer, epoch, item), Filled::Live(_))
         });
         let count = match is_live {
             true => &self.counts.offers_taken,
@@ -272,8 +353,11 @@ impl Accelerator {
         is_mine: impl Fn(Keyhash) -> bool,
         credits: &mut Vec<Credit>,
     ) {
-        self.controller
-            .harvest(now.ms, is_mine, |credit| credits.push(credit));
+        let credit = |credit| credits.push(credit);
+        match &self.door {
+            Door::Memory(it) => it.controller.harvest(now.ms, is_mine, credit),
+            Door::Device(keeper) => keeper.harvest(now.ms, is_mine, credit),
+        }
     }
 
     /// The store has taken credit for this many hits.
@@ -283,43 +367,30 @@ impl Accelerator {
 
     /// All hits.
     fn hits(&self) -> u64 {
-        let hits = [Tally::HitGet, Tally::HitGets, Tally::HitBinary];
-        hits.into_iter().map(|tally| self.count(tally)).sum()
-    }
-
-    fn count(&self, tally: Tally) -> u64 {
-        let memory = self.guard.memory();
-        let rows = (0..memory.readers()).map(|reader| memory.tallies(reader));
-        rows.map(|row| row[tally as usize].load(Relaxed)).sum()
+        match &self.door {
+            Door::Memory(it) => it.hits(),
+            Door::Device(keeper) => keeper.counters().hits,
+        }
     }
 
     /// What it is and did. `now_ms` is in milliseconds since the epoch.
     pub fn figures(&self, now_ms: u64) -> AcceleratorFigures {
-        let slots = self.guard.memory().slots();
         let counts = &self.counts;
         // Before the hits, of which they are a part.
         let credited = counts.credited.load(Relaxed);
-        let event = |&tally: &Tally| Passed {
-            name: tally.name(),
-            count: self.count(tally),
+        let body = match &self.door {
+            Door::Memory(it) => it.figures(now_ms),
+            Door::Device(keeper) => figures_of(keeper, now_ms),
         };
         AcceleratorFigures {
-            slots: slots.len(),
-            live: slots
-                .iter()
-                .filter(|slot| slot.state().may_be_read())
-                .count(),
-            hits: self.hits(),
-            events: Tally::all().iter().map(event).collect(),
             offers_taken: counts.offers_taken.load(Relaxed),
             offers_refused: counts.offers_refused.load(Relaxed),
             retracts: counts.retracts.load(Relaxed),
             refreshes: counts.refreshes.load(Relaxed),
             evicted: counts.evicted.load(Relaxed),
-            quarantined: self.controller.quarantined(now_ms),
             quarantines: counts.quarantines.load(Relaxed),
             credited,
-            paused: self.guard.pauses().map(Pause::name).collect(),
+            ..body
         }
     }
 
@@ -357,10 +428,72 @@ impl Accelerator {
     }
 }
 
+impl Shared {
+    /// All hits.
+    fn hits(&self) -> u64 {
+        let hits = [Tally::HitGet, Tally::HitGets, Tally::HitBinary];
+        hits.into_iter().map(|tally| self.count(tally)).sum()
+    }
+
+    fn count(&self, tally: Tally) -> u64 {
+        let memory = self.guard.memory();
+        let rows = (0..memory.readers()).map(|reader| memory.tallies(reader));
+        rows.map(|row| row[tally as usize].load(Relaxed)).sum()
+    }
+
+    /// The body's part of the figures.
+    fn figures(&self, now_ms: u64) -> AcceleratorFigures {
+        let slots = self.guard.memory().slots();
+        let event = |&tally: &Tally| Passed {
+            name: tally.name(),
+            count: self.count(tally),
+        };
+        AcceleratorFigures {
+            slots: slots.len(),
+            live: slots
+                .iter()
+                .filter(|slot| slot.state().may_be_read())
+                .count(),
+            hits: self.hits(),
+            events: Tally::all().iter().map(event).collect(),
+            quarantined: self.controller.quarantined(now_ms),
+            paused: self.guard.pauses().map(Pause::name).collect(),
+            ..AcceleratorFigures::default()
+        }
+    }
+}
+
+/// A device's part of the figures. It answers binary requests alone, and does not say why it passes
+/// others on.
+fn figures_of(keeper: &Keeper, now_ms: u64) -> AcceleratorFigures {
+    let counters = keeper.counters();
+    let event = |&tally: &Tally| Passed {
+        name: tally.name(),
+        count: match tally {
+            Tally::HitBinary => counters.hits,
+            Tally::Miss => counters.misses,
+            _ => 0,
+        },
+    };
+    AcceleratorFigures {
+        slots: keeper.slots(),
+        live: keeper.live(),
+        hits: counters.hits,
+        events: Tally::all().iter().map(event).collect(),
+        quarantined: keeper.quarantined(now_ms),
+        paused: keeper.pauses().into_iter().map(Pause::name).collect(),
+        device: Some(counters),
+        ..AcceleratorFigures::default()
+    }
+}
+
 impl fmt::Debug for Accelerator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Accelerator")
-            .field(&self.guard.memory())
-            .finish()
+        let mut out = f.debug_tuple("Accelerator");
+        match &self.door {
+            Door::Memory(it) => out.field(&it.guard.memory()),
+            Door::Device(keeper) => out.field(keeper),
+        };
+        out.finish()
     }
 }

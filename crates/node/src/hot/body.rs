@@ -2,14 +2,20 @@
 
 use glimmer_base::sync::Arc;
 use glimmer_hotset::Memory;
+use glimmer_hotset::device::Device;
 
-/// What answers: the memory that it shares with the server, and who reads it.
-#[derive(Clone, Debug)]
-pub struct Body {
-    /// Slots, control block and counts.
-    pub memory: Arc<Memory>,
-    /// Who answers from the slots.
-    pub readers: Readers,
+/// What answers.
+#[derive(Debug)]
+pub enum Body {
+    /// Somebody who reads memory that he shares with the server.
+    Memory {
+        /// Slots, control block and counts.
+        memory: Arc<Memory>,
+        /// Who answers from the slots.
+        readers: Readers,
+    },
+    /// A device that takes the paper's operations and shares no memory. Its slots are all empty.
+    Device(Box<dyn Device + Send>),
 }
 
 /// Who answers from the slots. Each reader has a row of counts of its own.
@@ -25,7 +31,7 @@ pub enum Readers {
 impl Body {
     /// Slots in this process's memory, for workers to look in. The seed places keys.
     pub fn model(slots: usize, workers: usize, seed: u64) -> Body {
-        Body {
+        Body::Memory {
             memory: Arc::new(Memory::new(slots, workers, seed)),
             readers: Readers::Workers,
         }
@@ -33,7 +39,7 @@ impl Body {
 
     /// Slots in memory that a body outside this process has mapped.
     pub fn elsewhere(memory: Arc<Memory>) -> Body {
-        Body {
+        Body::Memory {
             memory,
             readers: Readers::Elsewhere,
         }

@@ -56,6 +56,7 @@ impl Accelerated {
         let Some(reader) = &self.reader else {
             if self.sampler.takes()
                 && let Some(request) = parse(request, accepts)
+                && self.accelerator.may_answer(request.form)
             {
                 self.sample(request.key, seed);
             }

@@ -3,6 +3,7 @@
 
 use super::setting::{Accelerate, Hook, Sources, masked};
 use crate::config::Config;
+use glimmer_accel_link::ConnectError;
 use glimmer_node::Body;
 use glimmer_transport::Interface;
 use glimmer_xdp as xdp;
@@ -66,6 +67,12 @@ pub enum Refusal {
     /// The driver has no XDP.
     #[error("the driver has no XDP: xdp:{0} takes the kernel's generic mode instead")]
     NoDriverSupport(String),
+    /// There is no link to a circuit.
+    #[error(transparent)]
+    Circuit(#[from] ConnectError),
+    /// The circuit has another number of slots than the server was told.
+    #[error("the circuit has {0} slots: give --accelerate-slots {0}")]
+    Slots(usize),
     /// Everything else, in one line.
     #[error("{0}; --accelerate model needs no program")]
     Program(String),

@@ -3,13 +3,16 @@
 //! | file | idea |
 //! | --- | --- |
 //! | `setting` | the values of `--accelerate`, `--accelerate-from` and `--accelerate-policy` |
+//! | `circuit` | a circuit in another process, or why there is none |
 //! | `attachment` | a packet program at an interface, or why there is none |
 
 mod attachment;
+mod circuit;
 mod setting;
 
 pub use attachment::{AccelerateError, Refusal};
 pub(crate) use attachment::{Attachment, Mode, attach, refused};
+pub(crate) use circuit::connect;
 pub use setting::{Accelerate, Hook, HotPolicy, Sources};
 
 use crate::config::Config;
@@ -24,6 +27,7 @@ pub(crate) fn bytes(config: &Config) -> usize {
         Accelerate::At { .. } => {
             glimmer_xdp::memory_bytes(slots) + Accelerator::upkeep_bytes(slots)
         }
+        Accelerate::Circuit { .. } => Accelerator::device_bytes(slots),
     }
 }
 

@@ -3,10 +3,13 @@
 use glimmer_node::hot_policies::{Make, POLICIES};
 use std::fmt;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// Longest name of an interface in bytes (`IFNAMSIZ` without the zero at the end).
 const NAME_BYTES_MAX: usize = 15;
+/// The name of a circuit on the command line.
+const CIRCUIT: &str = "rtl";
 
 /// What answers reads of hot keys before the server sees them (`--accelerate`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +24,12 @@ pub enum Accelerate {
         hook: Hook,
         /// The name of the interface.
         interface: String,
+    },
+    /// A circuit that another process simulates, behind a Unix socket. The process passes on what
+    /// it does not answer.
+    Circuit {
+        /// Where the process listens.
+        socket: PathBuf,
     },
 }
 
@@ -56,13 +65,14 @@ impl Accelerate {
             Accelerate::Off => "off",
             Accelerate::Model => "model",
             Accelerate::At { hook, .. } => hook.name(),
+            Accelerate::Circuit { .. } => CIRCUIT,
         }
     }
 
     /// The interface at which the body is, if it is at one.
     pub fn interface(&self) -> Option<&str> {
         match self {
-            Accelerate::Off | Accelerate::Model => None,
+            Accelerate::Off | Accelerate::Model | Accelerate::Circuit { .. } => None,
             Accelerate::At { interface, .. } => Some(interface),
         }
     }
@@ -71,6 +81,9 @@ impl Accelerate {
 impl fmt::Display for Accelerate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.body())?;
+        if let Accelerate::Circuit { socket } = self {
+            return write!(f, ":{}", socket.display());
+        }
         self.interface().map_or(Ok(()), |name| write!(f, ":{name}"))
     }
 }
@@ -85,8 +98,15 @@ impl FromStr for Accelerate {
             _ => {}
         }
         let (name, interface) = text.split_once(':').unwrap_or((text, ""));
+        if name == CIRCUIT {
+            let socket = PathBuf::from(interface);
+            return match interface.is_empty() {
+                true => Err(format!("name the socket: {CIRCUIT}:SOCKET")),
+                false => Ok(Accelerate::Circuit { socket }),
+            };
+        }
         let hook = Hook::ALL.into_iter().find(|hook| hook.name() == name);
-        let hook = hook.ok_or("one of off, model, xdp:IF, xdp-native:IF and tcx:IF")?;
+        let hook = hook.ok_or("one of off, model, xdp:IF, xdp-native:IF, tcx:IF and rtl:SOCKET")?;
         if interface.is_empty() {
             return Err(format!(
                 "name the interface: {name}:IF, such as {name}:eth0"
@@ -231,6 +251,7 @@ mod tests {
             "xdp:eth0",
             "xdp-native:enp1s0f1np1",
             "tcx:br-0.5",
+            "rtl:/run/circuit.sock",
         ] {
             let setting: Accelerate = text.parse().unwrap();
             assert_eq!(setting.to_string(), text);
@@ -243,6 +264,7 @@ mod tests {
             ("on", "one of off, model, xdp:IF"),
             ("xdp", "name the interface: xdp:IF"),
             ("tcx:", "name the interface: tcx:IF"),
+            ("rtl", "name the socket: rtl:SOCKET"),
             ("xdp:a/b", "\"a/b\" is not the name of an interface"),
             ("xdp:an-interface-name", "is not the name of an interface"),
             ("xdp:e 0", "is not the name of an interface"),

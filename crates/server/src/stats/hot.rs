@@ -26,6 +26,11 @@ pub(super) fn write_accelerator(admin: &ServerAdmin, now: Moment, lines: &mut Li
     for event in &figures.events {
         lines.put(event.name, event.count);
     }
+    if let Some(device) = figures.device {
+        lines.put("cycles", device.cycles);
+        lines.put("bypassed_write_mode", device.bypassed);
+        lines.put("defer_high_water", device.defer_high_water);
+    }
     for (name, count) in [
         ("offers_taken", figures.offers_taken),
         ("offers_refused", figures.offers_refused),
