@@ -19,6 +19,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("glimmer-store", 1),
     ("glimmer-transport", 1),
     ("glimmer-accel-rtl", 2),
+    ("glimmer-cosim", 3),
     ("glimmer-accel-link", 2),
     ("glimmer-engine", 2),
     ("glimmer-client", 2),

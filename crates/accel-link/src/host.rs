@@ -7,6 +7,7 @@ use crate::operation::carry_out;
 use glimmer_hotset::device::{Capabilities, Device, DeviceCounters};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -39,6 +40,12 @@ pub struct Host {
     received: Vec<u8>,
     is_greeted: bool,
     has_ended: bool,
+}
+
+impl AsFd for Host {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
 }
 
 impl Host {
