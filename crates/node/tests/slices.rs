@@ -50,6 +50,10 @@ struct Bench {
 
 impl Bench {
     fn new<A: Access>(workers: usize, uniques: Uniques) -> Bench {
+        Bench::with_partitions::<A>(1, workers, uniques)
+    }
+
+    fn with_partitions<A: Access>(partitions: usize, workers: usize, uniques: Uniques) -> Bench {
         let clock = Arc::new(TestClock::default());
         let mut config = config();
         config.clock = clock.clone();
@@ -65,7 +69,7 @@ impl Bench {
             ..PartitionConfig::default()
         };
         let spread = Spread {
-            partitions: 1,
+            partitions,
             workers,
             numa_nodes: Vec::new(),
         };
@@ -332,4 +336,39 @@ fn replies_keep_their_order() {
     ]
     .concat();
     assert!(reply == expected);
+}
+
+/// A request for another worker follows a large read in the same batch. It is taken back, so that
+/// the large read must not wait for its reply.
+#[test]
+fn a_large_read_does_not_wait_for_a_request_behind_it() {
+    let mut bench = Bench::with_partitions::<Erew>(2, 2, Uniques::Kept);
+    // Each worker is home to one of them, and either of them to the large value.
+    let mut clients = [bench.connect(), bench.connect()];
+    let large = set(&format!("set large 0 0 {LARGE}"), &value(1));
+    assert_eq!(bench.ask(&mut clients[0], &large), b"STORED\r\n");
+    let names: Vec<String> = (0..8).map(|number| format!("k{number}")).collect();
+    for client in &mut clients {
+        for name in &names {
+            let request = format!("set {name} 0 0 1\r\nx\r\n");
+            assert_eq!(bench.ask(client, request.as_bytes()), b"STORED\r\n");
+        }
+    }
+    let mut expected = shown(&value(1));
+    expected.truncate(expected.len() - b"END\r\n".len());
+    for name in &names {
+        expected.extend_from_slice(format!("VALUE {name} 0 1\r\nx\r\n").as_bytes());
+    }
+    expected.extend_from_slice(b"END\r\n");
+    for client in &mut clients {
+        let crossed = |bench: &Bench| -> u64 {
+            let tallies = bench.node.figures().tallies();
+            tallies.iter().map(|tally| tally.requests_crossed).sum()
+        };
+        let before = crossed(&bench);
+        let request = format!("get large {}\r\n", names.join(" "));
+        let reply = bench.ask(client, request.as_bytes());
+        assert!(reply == expected, "{} bytes", reply.len());
+        assert!(crossed(&bench) > before, "some belong to the other worker");
+    }
 }

@@ -244,6 +244,19 @@ impl Burst {
             }
             let member = &mut self.members[index];
             member.rewind(input_of(member.asker), steps[job]);
+            // First of all, so that the member does not wait for a reply to what is taken back.
+            let later = |forwarded: &&Forwarded| {
+                usize::from(forwarded.member) == index && forwarded.step > steps[job]
+            };
+            if let Some(first) = self.forwarded.iter().find(later) {
+                let reorder = member
+                    .reorder
+                    .as_mut()
+                    .expect("what was forwarded left a slot");
+                tools.core.tally.requests_crossed -= reorder.len() as u64 - u64::from(first.slot);
+                reorder.truncate(first.slot);
+                tools.port.retract(member.asker, first.slot);
+            }
             member.stop = match done.status {
                 Status::AskOwner => {
                     let home = tools
@@ -257,18 +270,6 @@ impl Burst {
                 Status::Elsewhere { bytes } => elsewhere(member, bytes, tools.core),
                 _ => Stop::Full,
             };
-            let later = |forwarded: &&Forwarded| {
-                usize::from(forwarded.member) == index && forwarded.step > steps[job]
-            };
-            if let Some(first) = self.forwarded.iter().find(later) {
-                let reorder = member
-                    .reorder
-                    .as_mut()
-                    .expect("what was forwarded left a slot");
-                tools.core.tally.requests_crossed -= reorder.len() as u64 - u64::from(first.slot);
-                reorder.truncate(first.slot);
-                tools.port.retract(member.asker, first.slot);
-            }
         }
     }
 
