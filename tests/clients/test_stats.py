@@ -376,4 +376,6 @@ def test_hot_keys_are_shown_by_their_bytes(server, ours):
         wire.exchange(b"ms Y2Fm6Q== 2 b\r\nxy\r\n", b"HD\r\n")
         for _ in range(40):
             wire.exchange(b"mg Y2Fm6Q== b v\r\n" * 100, b"VA 2\r\nxy\r\n" * 100)
-    assert list(server.stats("hotkeys")) == ["caf%E9"]
+    names = list(server.stats("hotkeys"))
+    assert "caf%E9" in names
+    assert "Y2Fm6Q==" not in names
