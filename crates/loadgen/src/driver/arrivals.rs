@@ -1,11 +1,15 @@
 //! When the kernel received what a TCP connection reads.
 
 use std::{
-    io::IoSliceMut,
+    io::{IoSliceMut, Write},
+    net::{Ipv4Addr, TcpListener, TcpStream},
     os::fd::{AsFd, AsRawFd},
+    sync::{Mutex, PoisonError},
+    thread,
+    time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use nix::{
     errno::Errno,
     sys::{
@@ -13,6 +17,9 @@ use nix::{
         time::TimeSpec,
     },
 };
+
+/// After this time without a timestamp, the kernel is taken to have none.
+const BEGINS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Space for the control message of a read.
 pub struct Arrivals {
@@ -30,8 +37,13 @@ pub struct Read {
 }
 
 impl Arrivals {
-    /// Has the kernel note when it receives segments (`SO_TIMESTAMPNS`).
+    /// Has the kernel note when it receives segments (`SO_TIMESTAMPNS`), and waits until it does.
     pub fn of(socket: &impl AsFd) -> Result<Arrivals> {
+        wait_until_noted()?;
+        Arrivals::asked_of(socket)
+    }
+
+    fn asked_of(socket: &impl AsFd) -> Result<Arrivals> {
         setsockopt(socket, sockopt::ReceiveTimestampns, &true).context("SO_TIMESTAMPNS")?;
         Ok(Arrivals {
             control: nix::cmsg_space!(TimeSpec),
@@ -56,14 +68,43 @@ impl Arrivals {
     }
 }
 
+/// Returns when the kernel notes the arrival of segments.
+///
+/// It begins to do so after a socket has asked, at a time of its own, and ends when no socket asks
+/// any longer. So the socket of the first call stays open.
+fn wait_until_noted() -> Result<()> {
+    static ASKING: Mutex<Option<TcpStream>> = Mutex::new(None);
+    let mut asking = ASKING.lock().unwrap_or_else(PoisonError::into_inner);
+    if asking.is_some() {
+        return Ok(());
+    }
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let ours = TcpStream::connect(listener.local_addr()?)?;
+    let (mut theirs, _) = listener.accept()?;
+    theirs.set_nodelay(true)?;
+    let mut arrivals = Arrivals::asked_of(&ours)?;
+    let begin = Instant::now();
+    loop {
+        theirs.write_all(b"?")?;
+        match arrivals.read(&ours, &mut [0]) {
+            Ok(read) if read.arrived_ns > 0 => break,
+            Ok(_) | Err(Errno::EAGAIN | Errno::EINTR) => {}
+            Err(error) => return Err(error).context("reading a timestamp"),
+        }
+        ensure!(
+            begin.elapsed() < BEGINS_WITHIN,
+            "the kernel does not say when it received segments of TCP"
+        );
+        thread::sleep(Duration::from_millis(1));
+    }
+    *asking = Some(ours);
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use rustix::time::{ClockId, clock_gettime};
-    use std::{
-        io::Write,
-        net::{TcpListener, TcpStream},
-    };
 
     fn now_ns() -> u64 {
         let time = clock_gettime(ClockId::Realtime);
