@@ -19,11 +19,14 @@ pub fn run(names: &[String]) -> anyhow::Result<Vec<Outcome>> {
     })
 }
 
+/// This program. An earlier stage may have replaced its file, so that a path from
+/// [`std::env::current_exe`] would lead to nothing.
+const ITSELF: &str = "/proc/self/exe";
+
 /// Runs one stage and prints its output in one piece.
 fn stage(name: &str) -> anyhow::Result<()> {
-    let itself = std::env::current_exe().context("where is this program?")?;
     let mut output = tempfile::tempfile().context("a file for the output")?;
-    let status = program(itself, &["test", "--only", name])
+    let status = program(ITSELF, &["test", "--only", name])
         .stdin(Stdio::null())
         .stdout(output.try_clone()?)
         .stderr(output.try_clone()?)
