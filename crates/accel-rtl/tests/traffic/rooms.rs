@@ -9,6 +9,7 @@ use glimmer_accel_rtl::tools::Tools;
 
 const PATIENCE: u64 = 300;
 const DEFER_BYTES: u64 = 16_384;
+const MAIN_BYTES: usize = 8192;
 
 fn get(number: u32, key: &[u8]) -> Vec<u8> {
     let mut frame = request(true, &binary(0, key, number.to_be_bytes()));
@@ -116,6 +117,32 @@ pub fn no_patience(tools: &Tools, width: usize, bug: Option<&'static str>) {
     assert_eq!(bench.out.dropped_main, 60 - answered as u64);
 }
 
+/// The main buffer is full when the last beat of a GET comes: the whole GET is dropped, and nobody
+/// looks it up.
+pub fn no_room_for_a_last_beat(tools: &Tools, width: usize, bug: Option<&'static str>) {
+    let mut bench = bench(tools, width, bug);
+    bench.inputs.patience = 0;
+    bench.lookups.is_asleep = true;
+    let words = |frame: &[u8]| frame.len().div_ceil(width);
+    let (first, last) = (get(0, b"key"), get(1, b"key"));
+    // All of these wait for the verdict on the first.
+    let mut others = vec![vec![0x11; 1000]; 7];
+    let used = words(&first) + 7 * words(&others[0]);
+    let rest = MAIN_BYTES / width - 1 - used - (words(&last) - 1);
+    others.push(vec![0x11; rest * width]);
+    bench.rx.frames.push_back(first);
+    bench.rx.frames.extend(others.clone());
+    bench.rx.frames.push_back(last);
+    while !bench.rx.frames.is_empty() {
+        bench.step();
+    }
+    bench.lookups.is_asleep = false;
+    bench.drain();
+    assert_eq!((bench.out.hits, bench.out.dropped_main), (1, 1));
+    assert_eq!(bench.tx.frames.len(), 1);
+    assert_eq!(bench.cpu_rx.plain().len(), others.len());
+}
+
 mod scenarios {
     use glimmer_accel_rtl::tools::Tools;
 
@@ -139,5 +166,10 @@ mod scenarios {
     #[test]
     fn no_patience() {
         both(super::no_patience);
+    }
+
+    #[test]
+    fn no_room_for_a_last_beat() {
+        both(super::no_room_for_a_last_beat);
     }
 }
