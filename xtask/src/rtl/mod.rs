@@ -1,5 +1,5 @@
-//! Checks the circuit in `accel/rtl/`: lint, synthesizability, proofs, and simulation with
-//! coverage; and its size and clock.
+//! Checks the circuit in `accel/rtl/`: lint, synthesizability, proofs, simulation with coverage, and
+//! a real server behind it; and its size and clock.
 //!
 //! | file | idea |
 //! | --- | --- |
@@ -19,7 +19,7 @@ mod proofs;
 mod sources;
 pub mod synthesis;
 
-use crate::tools;
+use crate::{process, tools};
 use anyhow::bail;
 use clap::ValueEnum;
 use std::time::Instant;
@@ -43,6 +43,8 @@ enum Part {
     Formal,
     /// The tests of crates/accel-rtl, with planted bugs, and the coverage that they reach
     Simulation,
+    /// The tests of crates/cosim: the simulated circuit between real clients and a real server
+    Cosimulation,
 }
 
 impl Circuit {
@@ -55,7 +57,12 @@ impl Circuit {
             println!("circuit: SKIPPED, as tools are missing");
             return Ok(());
         }
-        let parts = [Part::Lint, Part::Formal, Part::Simulation];
+        let parts = [
+            Part::Lint,
+            Part::Formal,
+            Part::Simulation,
+            Part::Cosimulation,
+        ];
         for part in parts {
             if !self.only.is_empty() && !self.only.contains(&part) {
                 continue;
@@ -65,6 +72,9 @@ impl Circuit {
                 Part::Lint => lint::check()?,
                 Part::Formal => formal::check(self.name.as_deref())?,
                 Part::Simulation => coverage::check()?,
+                Part::Cosimulation => {
+                    process::run_tests(&mut process::cargo(&["test", "-p", "glimmer-cosim"]))?;
+                }
             }
             println!("{part:?}: {:.0} s\n", begun.elapsed().as_secs_f64());
         }

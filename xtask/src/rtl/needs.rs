@@ -28,6 +28,11 @@ pub const TOOLS: &[Tool] = &[
         packages: &["z3"],
         without: "proofs about the circuit",
     },
+    Tool {
+        probe: &["ip", "-V"],
+        packages: &["iproute2"],
+        without: "the simulated circuit between a client and a server",
+    },
 ];
 
 /// Synthesis alone takes these; Python's package index has the rest.

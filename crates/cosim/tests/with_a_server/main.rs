@@ -96,6 +96,6 @@ fn wide() {
 
 #[test]
 fn requests_are_what_they_should_be() {
-    assert_eq!(&value(3, 7)[..], b"3:7:xxx");
+    assert_eq!(&value(3, 7)[..], b"3:7:xxxxxxxxxxxx");
     assert_eq!(binary_get(0x0102, 3).len(), 8 + 24 + 4);
 }

@@ -4,9 +4,11 @@ use crate::server_program::server_beside;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 use tempfile::TempDir;
 
 pub const HOST: &str = "10.9.0.2";
@@ -103,16 +105,17 @@ impl Setup {
                 "serve", "-u", "root", "-l", HOST, "-p", "11211", "-U", "11211",
             ])
             .args(["-t", "1", "-m", "64", "--accelerate", &accelerate])
-            .stdout(Stdio::piped())
+            .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let mut said = String::new();
-        let output = child.stdout.take().unwrap();
-        let process = Process(child);
-        BufReader::new(output).read_line(&mut said).unwrap();
-        assert!(said.contains("ready"), "{said}");
-        process
+        while self.in_client(|| TcpStream::connect((HOST, PORT))).is_err() {
+            if let Some(status) = child.try_wait().unwrap() {
+                panic!("the server ends at its start: {status}");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Process(child)
     }
 
     /// Does something on a thread in the clients' namespace. Sockets stay where they were made.
