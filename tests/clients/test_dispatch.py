@@ -233,3 +233,8 @@ def test_a_switch_is_refused_with_what_to_do(ours):
         assert server.stats("dispatch")["access"] == "crcw"
     with Server("-t", 1) as server, server.wire() as wire:
         wire.exchange(b"dispatch size-aware erew\r\n", b"OK\r\n")
+        wire.exchange(
+            b"dispatch handoff\r\n",
+            b"CLIENT_ERROR dispatch: handoff leaves no worker that executes requests; lower N or raise -t\r\n",
+        )
+        assert server.stats("dispatch")["policy"] == "size-aware"

@@ -192,6 +192,37 @@ fn policies_are_found_by_their_names() {
 }
 
 #[test]
+fn a_policy_that_leaves_a_role_without_a_worker_is_refused() {
+    let settings = Settings {
+        large_cores: LargeCores::Fixed(2),
+        ..Settings::DEFAULT
+    };
+    for (name, workers_min) in [
+        ("keyhash", 1),
+        ("owner", 1),
+        ("stealing", 1),
+        ("handoff", 2),
+        ("handoff:3", 4),
+        ("size-aware", 3),
+    ] {
+        let policy = named(name, &settings).unwrap();
+        for workers in 1..=5 {
+            let checked = policy.check_workers(workers);
+            assert_eq!(checked.is_ok(), workers >= workers_min, "{name}, {workers}");
+            assert!(checked.is_ok() || checked.unwrap_err().contains("raise -t"));
+        }
+    }
+    for large_cores in [LargeCores::Auto, LargeCores::Paper] {
+        let settings = Settings {
+            large_cores,
+            ..settings
+        };
+        let policy = named("size-aware", &settings).unwrap();
+        assert_eq!(policy.check_workers(1), Ok(()), "one worker serves all");
+    }
+}
+
+#[test]
 fn the_documentation_says_what_each_policy_does() {
     let page = include_str!("../../../docs/flags.md");
     let is_dispatch = |row: &&str| row.starts_with("| `--dispatch` |");

@@ -40,7 +40,7 @@ impl Policy for Handoff {
     }
 
     fn check_workers(&self, workers: usize) -> Result<(), &'static str> {
-        match workers > 1 && self.dispatchers >= workers {
+        match self.dispatchers >= workers {
             true => Err("handoff leaves no worker that executes requests; lower N or raise -t"),
             false => Ok(()),
         }

@@ -59,7 +59,7 @@ impl Policy for SizeAware {
 
     fn check_workers(&self, workers: usize) -> Result<(), &'static str> {
         match self.settings.large_cores {
-            LargeCores::Fixed(large) if workers > 1 && large >= workers => {
+            LargeCores::Fixed(large) if large >= workers => {
                 Err("--large-cores leaves no worker for small requests; lower it or raise -t")
             }
             _ => Ok(()),

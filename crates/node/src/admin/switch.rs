@@ -76,6 +76,7 @@ pub(crate) fn begin(wanted: Wanted, shared: &Arc<Shared>, now: Moment) -> Result
         true => access_now,
         false => wanted.access.unwrap_or(access_now),
     };
+    policy.check_workers(shared.workers())?;
     if !shared.is_alone() {
         check(&*policy, access, shared)?;
     }
@@ -92,7 +93,7 @@ pub(crate) fn begin(wanted: Wanted, shared: &Arc<Shared>, now: Moment) -> Result
     })
 }
 
-/// Whether the policy works with the access mode, and the server can have it.
+/// Whether the policy works with the access mode, and the server can have both.
 fn check(policy: &dyn Policy, access: AccessMode, shared: &Shared) -> Result<(), String> {
     if let Err(reason) = policy.check(access) {
         // The rest of the reason is for the command line.
@@ -103,7 +104,6 @@ fn check(policy: &dyn Policy, access: AccessMode, shared: &Shared) -> Result<(),
              dispatch keyhash {access}"
         ));
     }
-    policy.check_workers(shared.workers())?;
     let config = &shared.config;
     let has_one_port = config
         .native
