@@ -20,13 +20,13 @@ pub const PRESETS: [(&str, &str); 10] = [
     ),
     (
         "etc[:SHARE[:MAX]]",
-        "Facebook's ETC as Minos §5.2 has it: a share of the requests (0.00125) is for values of \
-         1500 to MAX (500000) bytes",
+        "Facebook's ETC as Minos §5.2 has it: a share of the requests (0.00125, or 0.125%) is for \
+         values of 1500 to MAX (500000) bytes; the paper's p_L are percentages",
     ),
     (
         "minos[:SHARE[:MAX]]",
         "the workload of Minos §5.2 at its size: as etc, with 16 million keys of which 10,000 are \
-         large; SHARE may be a percentage (0.125%)",
+         large",
     ),
     (
         "ycsb-a",
