@@ -131,6 +131,7 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         return Err(accelerate::refused(&config, Refusal::InUse(others)).into());
     }
     let mode = attachment.as_ref().map(Attachment::mode);
+    let not_in_driver = attachment.as_ref().and_then(Attachment::not_in_driver);
     if config.unix.is_none() {
         process::port_file::write_if_wanted(&bound.local_addrs(), bound.udp_addresses()).map_err(
             |error| io::Error::new(error.kind(), format!("MEMCACHED_PORT_FILENAME: {error}")),
@@ -156,10 +157,9 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     for line in passed_over {
         tracing::warn!("{line}");
     }
-    if mode.is_some_and(|mode| mode.is_generic()) {
+    if let Some(reason) = not_in_driver {
         tracing::warn!(
-            "--accelerate {}: the driver has no XDP, so the kernel's generic mode is used, which \
-             is slower",
+            "--accelerate {}: {reason}, so the kernel's generic mode is used, which is slower",
             config.accelerate
         );
     }

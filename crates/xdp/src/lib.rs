@@ -11,6 +11,7 @@
 //! | `attached` | a program at an interface |
 //! | `link` | what ties both together, so that nothing is left when the process ends |
 //! | `interface` | what an interface says of itself |
+//! | `veth` | whether the replies of a program reach anybody |
 #![cfg(target_os = "linux")]
 
 mod attached;
@@ -20,9 +21,11 @@ mod link;
 mod maps;
 mod program;
 mod settings;
+mod veth;
 
 pub use attached::{Attached, attach};
 pub use error::Error;
 pub use maps::memory_bytes;
 pub use program::{Program, TestRun, Verdict, test_run};
 pub use settings::{Growth, Limits, Mode, Settings, Sources};
+pub use veth::sends_to_nobody;

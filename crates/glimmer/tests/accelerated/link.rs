@@ -26,6 +26,8 @@ pub struct Link {
 pub enum Driver {
     /// It runs XDP programs.
     Xdp,
+    /// The same, and the client's interface drops what they send.
+    SendsToNobody,
     /// It does not: the interface is a second one on top of another.
     Plain,
 }
@@ -81,7 +83,7 @@ impl Link {
         let version = Command::new("ip").arg("-V").output();
         version.map_err(|_| "the program `ip` (the package iproute2)")?;
         let end = match driver {
-            Driver::Xdp => Link::SERVER_INTERFACE,
+            Driver::Xdp | Driver::SendsToNobody => Link::SERVER_INTERFACE,
             Driver::Plain => "below",
         };
         ip(&format!(
@@ -97,7 +99,9 @@ impl Link {
         });
         // Requests are to have complete checksums, as on a wire.
         ethtool("client", SET_TX_CHECKSUMS, 0);
-        link._takes_packets = bpf::pass_all("client").ok();
+        if driver != Driver::SendsToNobody {
+            link._takes_packets = bpf::pass_all("client").ok();
+        }
         link.beyond(|| {
             ip(&format!("address add {}/32 dev lo", Link::OTHER_ADDRESS));
             link.set_vlan_stripping(false);

@@ -5,6 +5,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::process::Command;
 
 use crate::link::{Driver, Link, has};
+use crate::reader::make_hot;
 use crate::server::{PORT, Server, command};
 
 /// Requires that a server ends, with one line that has these parts.
@@ -93,6 +94,30 @@ fn a_driver_without_xdp_is_not_native() {
     let parts = [
         "the driver has no XDP",
         "xdp:server takes the kernel's generic mode",
+    ];
+    expect_refusal(&link, start(&link, "xdp-native", &[]), &parts);
+}
+
+/// The other end of a virtual pair drops what a program in the driver sends, unless it has a
+/// program itself.
+#[test]
+fn replies_that_would_be_dropped_are_not_sent_from_the_driver() {
+    let Some(link) = Link::make(Driver::SendsToNobody) else {
+        return;
+    };
+    let Some(mut server) = has(Server::at(&link, "xdp", &[])) else {
+        return;
+    };
+    let mode = server.text_figure("stats accelerator", "mode");
+    assert_eq!(mode, "generic");
+    make_hot(&server, "a", "1");
+    assert!(server.stop().success());
+    let lines = server.lines();
+    let says_so = |line: &String| line.contains("would drop the replies, so the kernel's generic");
+    assert!(lines.iter().any(says_so), "{lines:?}");
+    let parts = [
+        "drops what a program in the driver sends",
+        "use xdp:server or tcx:server",
     ];
     expect_refusal(&link, start(&link, "xdp-native", &[]), &parts);
 }

@@ -33,15 +33,21 @@ impl Drop for Server {
 impl Server {
     /// A server with the accelerator's model.
     pub fn on_loopback(arguments: &[&str]) -> Server {
-        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = tcp.local_addr().unwrap();
-        drop(tcp);
-        let port = address.port().to_string();
-        let own = ["-l", "127.0.0.1", "-p", &port, "-U", &port];
-        let own = [&own[..], &["--accelerate", "model"], arguments].concat();
-        let mut server = Server::spawn(command(&own), vec![address]);
-        server.wait().expect("it starts");
-        server
+        loop {
+            let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = tcp.local_addr().unwrap();
+            drop(tcp);
+            let port = address.port().to_string();
+            let own = ["-l", "127.0.0.1", "-p", &port, "-U", &port];
+            let own = [&own[..], &["--accelerate", "model"], arguments].concat();
+            let mut server = Server::spawn(command(&own), vec![address]);
+            match server.wait() {
+                Ok(()) => return server,
+                // Somebody else has taken it meanwhile, or has it for UDP.
+                Err(line) if line.contains("Address already in use") => {}
+                Err(line) => panic!("{line}"),
+            }
+        }
     }
 
     /// A server at the far end of a link, with an accelerator there.

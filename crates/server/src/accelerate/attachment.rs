@@ -67,6 +67,12 @@ pub enum Refusal {
     /// The driver has no XDP.
     #[error("the driver has no XDP: xdp:{0} takes the kernel's generic mode instead")]
     NoDriverSupport(String),
+    /// The other end of a virtual pair would drop the replies.
+    #[error(
+        "the other end of this virtual interface drops what a program in the driver sends: attach \
+         an XDP program there that passes everything, or use xdp:{0} or tcx:{0}"
+    )]
+    SendsToNobody(String),
     /// There is no link to a circuit.
     #[error(transparent)]
     Circuit(#[from] ConnectError),
@@ -79,30 +85,53 @@ pub enum Refusal {
 }
 
 /// A packet program that is attached. Dropping it detaches the program.
-pub(crate) struct Attachment(xdp::Attached);
+pub(crate) struct Attachment {
+    attached: xdp::Attached,
+    /// Why the program is not in the driver, if that was wanted.
+    not_in_driver: Option<NotInDriver>,
+}
 
 impl Attachment {
     /// What answers, as workers know it.
     pub fn body(&self) -> Body {
-        Body::elsewhere(self.0.memory())
+        Body::elsewhere(self.attached.memory())
     }
 
     /// How the program is attached.
     pub fn mode(&self) -> Mode {
-        Mode(self.0.mode())
+        Mode(self.attached.mode())
+    }
+
+    /// Why the kernel runs the program after the driver, which is slower.
+    pub fn not_in_driver(&self) -> Option<NotInDriver> {
+        self.not_in_driver
+    }
+}
+
+/// Why a program is in the kernel's generic mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotInDriver {
+    /// The driver has no XDP.
+    NoSupport,
+    /// The other end of a virtual pair would drop the replies.
+    SendsToNobody,
+}
+
+impl fmt::Display for NotInDriver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NotInDriver::NoSupport => "the driver has no XDP",
+            NotInDriver::SendsToNobody => {
+                "the other end of this virtual interface has no XDP program and would drop the \
+                 replies"
+            }
+        })
     }
 }
 
 /// How a packet program is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mode(xdp::Mode);
-
-impl Mode {
-    /// Whether the driver has no XDP, so that the kernel runs the program later.
-    pub fn is_generic(self) -> bool {
-        self.0 == xdp::Mode::Generic
-    }
-}
 
 impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -123,7 +152,7 @@ pub(crate) fn attach(config: &Config, seed: u64) -> Result<Option<Attachment>, A
     let attached = find(interface)
         .and_then(|found| attach_at(config, *hook, &found, seed))
         .map_err(|reason| refused(config, reason))?;
-    Ok(Some(Attachment(attached)))
+    Ok(Some(attached))
 }
 
 /// The error of a configuration.
@@ -144,7 +173,7 @@ fn attach_at(
     hook: Hook,
     interface: &Interface,
     seed: u64,
-) -> Result<xdp::Attached, Refusal> {
+) -> Result<Attachment, Refusal> {
     let served = served(&config.udp, interface)?;
     // The tcx hook is told of tags that were removed, and XDP is not.
     if interface.strips_vlan_tags && hook != Hook::Tcx {
@@ -162,22 +191,36 @@ fn attach_at(
         sources: sources(&config.accelerate_from, interface),
     };
     let attach = |mode| xdp::attach(&settings(mode));
+    let generic = |reason| attach(xdp::Mode::Generic).map(|attached| (attached, Some(reason)));
+    let sends_to_nobody = || xdp::sends_to_nobody(interface.index);
     let attached = match hook {
-        Hook::Tcx => attach(xdp::Mode::Tcx),
-        Hook::XdpNative => attach(xdp::Mode::Driver),
-        Hook::Xdp => match attach(xdp::Mode::Driver) {
-            Err(xdp::Error::NoDriverSupport) => attach(xdp::Mode::Generic),
-            attached => attached,
+        Hook::Tcx => attach(xdp::Mode::Tcx).map(|attached| (attached, None)),
+        Hook::XdpNative => match sends_to_nobody() {
+            Ok(true) => return Err(Refusal::SendsToNobody(interface.name.clone())),
+            Ok(false) => attach(xdp::Mode::Driver).map(|attached| (attached, None)),
+            Err(error) => Err(error),
+        },
+        Hook::Xdp => match sends_to_nobody() {
+            Ok(true) => generic(NotInDriver::SendsToNobody),
+            Ok(false) => match attach(xdp::Mode::Driver) {
+                Err(xdp::Error::NoDriverSupport) => generic(NotInDriver::NoSupport),
+                attached => attached.map(|attached| (attached, None)),
+            },
+            Err(error) => Err(error),
         },
     };
     let name = interface.name.clone();
-    attached.map_err(|error| match error {
+    let (attached, not_in_driver) = attached.map_err(|error| match error {
         xdp::Error::NoRights => Refusal::NoRights,
         xdp::Error::KernelTooOld(reason) => Refusal::KernelTooOld(reason),
         xdp::Error::OtherProgram => Refusal::OtherProgram(name),
         xdp::Error::NoDriverSupport => Refusal::NoDriverSupport(name),
         xdp::Error::NoInterface => Refusal::NoInterface,
         error => Refusal::Program(in_one_line(&error.to_string())),
+    })?;
+    Ok(Attachment {
+        attached,
+        not_in_driver,
     })
 }
 
@@ -312,6 +355,10 @@ mod tests {
             (Refusal::KernelTooOld("no links"), "(no links)"),
             (Refusal::OtherProgram("eth0".into()), "tcx:eth0"),
             (Refusal::NoDriverSupport("eth0".into()), "xdp:eth0"),
+            (
+                Refusal::SendsToNobody("eth0".into()),
+                "use xdp:eth0 or tcx:eth0",
+            ),
         ];
         for (reason, part) in refusals {
             let setting = "xdp-native:eth0".parse().unwrap();
