@@ -19,7 +19,7 @@ use values::Port;
 impl Arguments {
     /// Serves until a signal stops it.
     pub fn run(self) -> anyhow::Result<()> {
-        if self.license {
+        if self.process.license {
             print!("{LICENSE}");
             return Ok(());
         }
@@ -29,7 +29,7 @@ impl Arguments {
 
     /// What happens when memory is full. Fails if the flags contradict each other.
     fn mode(&self) -> anyhow::Result<Mode> {
-        let mode = match (self.disable_evictions, self.mode) {
+        let mode = match (self.memory.disable_evictions, self.memory.mode) {
             (true, Some(Mode::Cache)) => {
                 return Err(Refused::usage(
                     "-M means --mode store and excludes --mode cache",
@@ -38,14 +38,14 @@ impl Arguments {
             (true, _) => Mode::Store,
             (false, mode) => mode.unwrap_or(Mode::Cache),
         };
-        let reason = match (mode, self.table) {
+        let reason = match (mode, self.memory.table) {
             (Mode::Store, TableKind::Mica) => {
                 "--evict: store mode (--mode store, -M) evicts nothing"
             }
             (_, TableKind::Memc3) => "--evict: --table memc3 evicts by CLOCK",
             (Mode::Cache, TableKind::Mica) => return Ok(mode),
         };
-        match self.evict {
+        match self.memory.evict {
             Some(_) => Err(Refused::usage(reason)),
             None => Ok(mode),
         }
@@ -54,11 +54,11 @@ impl Arguments {
     fn config(self) -> anyhow::Result<Config> {
         for (is_given, reason) in [
             (
-                self.enable_ssl,
+                self.clients.enable_ssl,
                 "-Z: This server is not built with TLS support.",
             ),
             (
-                self.memory_file.is_some(),
+                self.clients.memory_file.is_some(),
                 "-e: this server keeps items in memory only",
             ),
         ] {
@@ -66,60 +66,60 @@ impl Arguments {
                 return Err(Refused::usage(reason));
             }
         }
-        if self.max_item_size > Some(self.memory_limit / 2) {
+        if self.memory.max_item_size > Some(self.memory.memory_limit / 2) {
             return Err(Refused::usage(
                 "-I: Cannot set item size limit higher than 1/2 of memory max.",
             ));
         }
         let mode = self.mode()?;
         let mut options = Config::default();
-        extended::read(&self.extended, &mut options)?;
+        extended::read(&self.clients.extended, &mut options)?;
         let mut notices = std::mem::take(&mut options.notices);
         const SLABS: &str = "there are no slabs";
         const QUEUES: &str = "the server does not assign threads by network queue";
         for (flag, is_given, reason) in [
-            ("-f", self.slab_growth_factor.is_some(), SLABS),
-            ("-n", self.slab_min_size.is_some(), SLABS),
-            ("-N", self.napi_ids.is_some(), QUEUES),
+            ("-f", self.memory.slab_growth_factor.is_some(), SLABS),
+            ("-n", self.memory.slab_min_size.is_some(), SLABS),
+            ("-N", self.clients.napi_ids.is_some(), QUEUES),
         ] {
             if is_given {
                 notices.push(format!("{flag} has no effect: {reason}"));
             }
         }
-        if self.unix_socket.is_some() {
-            if self.native_port != Port::None {
+        if self.network.unix_socket.is_some() {
+            if self.network.native_port != Port::None {
                 return Err(Refused::usage(
                     "--native-port excludes -s, which listens on a Unix socket only",
                 ));
             }
             // memcached silently ignores it as well.
-            if self.udp_port != Port::None {
+            if self.network.udp_port != Port::None {
                 notices.push("-U has no effect: -s listens on a Unix socket only".into());
             }
         }
-        let tcp_port = match (self.port, self.udp_port) {
+        let tcp_port = match (self.network.port, self.network.udp_port) {
             (Some(port), _) => port,
             (None, Port::None) => Port::Number(PORT_DEFAULT),
             (None, udp_port) => udp_port,
         };
-        let is_local = self.unix_socket.is_some();
+        let is_local = self.network.unix_socket.is_some();
         let listeners = |port| match port {
             _ if is_local => Ok(Listeners::default()),
-            port => listen::addresses(&self.listen, port),
+            port => listen::addresses(&self.network.listen, port),
         };
         let tcp = listeners(tcp_port)?;
-        let udp = listeners(self.udp_port)?;
-        let native = listeners(self.native_port)?.addresses;
-        let default_protocol = match (&self.auth_file, self.enable_sasl) {
+        let udp = listeners(self.network.udp_port)?;
+        let native = listeners(self.network.native_port)?.addresses;
+        let default_protocol = match (&self.clients.auth_file, self.clients.enable_sasl) {
             (_, true) => Accepts::Binary,
             (Some(_), false) => Accepts::Text,
             (None, false) => Accepts::Any,
         };
-        let protocol = match &self.protocol {
+        let protocol = match &self.clients.protocol {
             Some(name) => values::protocol(name).map_err(Refused::usage)?,
             None => default_protocol,
         };
-        let only_text = self.auth_file.is_some() && !self.enable_sasl;
+        let only_text = self.clients.auth_file.is_some() && !self.clients.enable_sasl;
         if only_text && tcp.protocols.contains(&Some(Accepts::Binary)) {
             const REASON: &str = "Cannot use binary protocol when ascii authentication enabled";
             return Err(Refused {
@@ -133,17 +133,17 @@ impl Arguments {
             asked_for => asked_for.unwrap_or(protocol),
         };
         let dispatch_settings = Settings {
-            percentile: self.dispatch_percentile,
-            epoch_ms: self.dispatch_epoch_ms,
-            alpha: self.dispatch_alpha,
-            batch: self.dispatch_batch.into(),
-            cost: self.dispatch_cost,
-            large_cores: self.large_cores,
-            large_min: self.large_min,
+            percentile: self.workers.dispatch_percentile,
+            epoch_ms: self.workers.dispatch_epoch_ms,
+            alpha: self.workers.dispatch_alpha,
+            batch: self.workers.dispatch_batch.into(),
+            cost: self.workers.dispatch_cost,
+            large_cores: self.workers.large_cores,
+            large_min: self.workers.large_min,
         };
-        let workers = self.threads.unwrap_or_else(cores);
-        let default = glimmer_dispatch::default_for(self.access, workers);
-        let dispatch = self.dispatch.as_deref().unwrap_or(default.name());
+        let workers = self.workers.threads.unwrap_or_else(cores);
+        let default = glimmer_dispatch::default_for(self.workers.access, workers);
+        let dispatch = self.workers.dispatch.as_deref().unwrap_or(default.name());
         let dispatch = glimmer_dispatch::named(dispatch, &dispatch_settings)
             .map_err(|expected| Refused::usage(format!("--dispatch: {expected}")))?;
         let mut config = Config {
@@ -151,68 +151,77 @@ impl Arguments {
             tcp_protocols: tcp.protocols.into_iter().map(tcp_protocol).collect(),
             tcp_names: tcp.names,
             liveness: Liveness {
-                keepalive: unless_0(self.tcp_keepalive),
-                user_timeout: unless_0(self.tcp_user_timeout),
+                keepalive: unless_0(self.network.tcp_keepalive),
+                user_timeout: unless_0(self.network.tcp_user_timeout),
             },
             udp: udp.addresses,
             udp_names: udp.names,
-            native: listen::at_port(native, self.native_port),
-            native_single_port: self.native_single_port,
-            native_checks_reads: self.native_check_keyhash,
-            native_direction: self.native_direction,
-            accelerate: self.accelerate,
-            accelerate_slots: self.accelerate_slots,
-            accelerate_from: self.accelerate_from.unwrap_or_default(),
-            accelerate_policy: self.accelerate_policy,
-            busy_poll: self.busy_poll,
-            unix: self.unix_socket.map(|path| UnixSocket {
+            native: listen::at_port(native, self.network.native_port),
+            native_single_port: self.network.native_single_port,
+            native_checks_reads: self.network.native_check_keyhash,
+            native_direction: self.network.native_direction,
+            accelerate: self.accelerator.accelerate,
+            accelerate_slots: self.accelerator.accelerate_slots,
+            accelerate_from: self.accelerator.accelerate_from.unwrap_or_default(),
+            accelerate_policy: self.accelerator.accelerate_policy,
+            busy_poll: self.workers.busy_poll,
+            unix: self.network.unix_socket.map(|path| UnixSocket {
                 path,
-                mode: self.unix_mask,
+                mode: self.network.unix_mask,
             }),
-            interfaces: (!self.listen.is_empty()).then(|| self.listen.join(",")),
-            backlog: self.listen_backlog,
+            interfaces: (!self.network.listen.is_empty()).then(|| self.network.listen.join(",")),
+            backlog: self.network.listen_backlog,
             protocol,
-            turn_requests: self.max_reqs_per_event.min(limits::TURN_REQUESTS_MAX),
+            turn_requests: self
+                .network
+                .max_reqs_per_event
+                .min(limits::TURN_REQUESTS_MAX),
             permits: Permits {
-                flush: !self.disable_flush_all,
-                dump: !self.disable_dumping,
-                watch: !self.disable_watch,
-                debug: self.debug_commands,
+                flush: !self.clients.disable_flush_all,
+                dump: !self.clients.disable_dumping,
+                watch: !self.clients.disable_watch,
+                debug: self.clients.debug_commands,
             },
-            shutdown_command: self.enable_shutdown,
-            cas: !self.disable_cas,
-            auth_file: self.auth_file,
-            sasl: self.enable_sasl,
-            prefix_delimiter: self.prefix_delimiter.unwrap_or(PREFIX_DELIMITER_DEFAULT),
-            detail: self.prefix_delimiter.is_some(),
-            memory_bytes: self.memory_limit,
+            shutdown_command: self.clients.enable_shutdown,
+            cas: !self.clients.disable_cas,
+            auth_file: self.clients.auth_file,
+            sasl: self.clients.enable_sasl,
+            prefix_delimiter: self
+                .clients
+                .prefix_delimiter
+                .unwrap_or(PREFIX_DELIMITER_DEFAULT),
+            detail: self.clients.prefix_delimiter.is_some(),
+            memory_bytes: self.memory.memory_limit,
             workers,
-            connections_max: self.conn_limit,
-            item_bytes_max: self.max_item_size.unwrap_or(limits::ITEM_BYTES_DEFAULT),
-            item_bytes_hint: self.item_size_hint,
+            connections_max: self.network.conn_limit,
+            item_bytes_max: self
+                .memory
+                .max_item_size
+                .unwrap_or(limits::ITEM_BYTES_DEFAULT),
+            item_bytes_hint: self.memory.item_size_hint,
             mode,
-            access: self.access,
+            access: self.workers.access,
             dispatch,
             dispatch_settings,
-            packets: self.packet_transport,
-            table: self.table,
-            evict: self.evict.unwrap_or(evict::DEFAULT),
-            lru_threshold: self.lru_threshold,
-            hugepages: self.hugepages,
-            pin: self.pin,
-            verbosity: self.verbose,
-            pid_file: self.pidfile,
-            user: self.user,
-            daemon: self.daemon,
-            lock_memory: self.lock_memory,
-            core_files: self.enable_coredumps,
+            packets: self.network.packet_transport,
+            table: self.memory.table,
+            evict: self.memory.evict.unwrap_or(evict::DEFAULT),
+            lru_threshold: self.memory.lru_threshold,
+            hugepages: self.memory.hugepages,
+            pin: self.workers.pin,
+            verbosity: self.process.verbose,
+            pid_file: self.process.pidfile,
+            user: self.process.user,
+            daemon: self.process.daemon,
+            lock_memory: self.memory.lock_memory,
+            core_files: self.process.enable_coredumps,
             notices,
             // What only -o sets.
             ..options
         };
         config.check().map_err(glimmer_server::ServeError::from)?;
         let needs = Needs::of(&config);
-        if self.threads.is_none() {
+        if self.workers.threads.is_none() {
             config.workers = MemoryPlan::workers_fitting(needs);
         } else if MemoryPlan::make(needs).is_err() {
             let workers = MemoryPlan::workers_fitting(needs);

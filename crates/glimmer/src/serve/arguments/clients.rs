@@ -1,0 +1,77 @@
+//! What clients may do, and `-o`.
+
+use super::super::values;
+use clap::Args;
+use std::path::PathBuf;
+
+/// What clients may do, and `-o`.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Clients")]
+pub struct Clients {
+    /// Protocol that clients speak: ascii, binary, resp, or auto to detect it from the first byte
+    #[arg(short = 'B', long, value_name = "NAME")]
+    pub(in crate::serve) protocol: Option<String>,
+
+    /// File of users and passwords, one `user:password` per line
+    ///
+    /// Text clients have to authenticate first, by `set x 0 0 N` with `user password` as the value.
+    /// SIGHUP reads the file again.
+    #[arg(short = 'Y', long, value_name = "FILE")]
+    pub(in crate::serve) auth_file: Option<PathBuf>,
+
+    /// Require SASL PLAIN from binary clients, with the users of -Y
+    #[arg(short = 'S', long, hide_short_help = true)]
+    pub(in crate::serve) enable_sasl: bool,
+
+    /// Enable the `shutdown` command
+    #[arg(short = 'A', long)]
+    pub(in crate::serve) enable_shutdown: bool,
+
+    /// Disable CAS uniques: `gets` shows 0, and `cas` fails with EXISTS
+    #[arg(short = 'C', long)]
+    pub(in crate::serve) disable_cas: bool,
+
+    /// Disable `flush_all`
+    #[arg(short = 'F', long)]
+    pub(in crate::serve) disable_flush_all: bool,
+
+    /// Disable `stats cachedump`, `stats detail` and `lru_crawler metadump`
+    #[arg(short = 'X', long)]
+    pub(in crate::serve) disable_dumping: bool,
+
+    /// Disable `watch`
+    #[arg(short = 'W', long)]
+    pub(in crate::serve) disable_watch: bool,
+
+    /// Delimiter of key prefixes for `stats detail`; also enables its counts at start [default: :]
+    #[arg(
+        short = 'D',
+        value_name = "CHAR",
+        value_parser = values::delimiter,
+    )]
+    pub(in crate::serve) prefix_delimiter: Option<u8>,
+
+    /// memcached's extended options, separated by commas
+    ///
+    /// idle_timeout=SECONDS, maxconns_fast and no_maxconns_fast mean what they mean in memcached.
+    /// Options about features that this server does not have (slabs, LRU segments) are accepted
+    /// with a warning.
+    #[arg(short = 'o', long, value_name = "OPTIONS")]
+    pub(in crate::serve) extended: Vec<String>,
+
+    /// Enable `debugtime`, with which clients advance the clock, as in a debug build of memcached
+    #[arg(long, hide = true)]
+    pub(in crate::serve) debug_commands: bool,
+
+    /// TLS, which this server does not support
+    #[arg(short = 'Z', long, hide = true)]
+    pub(in crate::serve) enable_ssl: bool,
+
+    /// File to map items from; this server keeps items in memory only
+    #[arg(short = 'e', long, value_name = "FILE", hide = true)]
+    pub(in crate::serve) memory_file: Option<PathBuf>,
+
+    /// Threads by network queue, which this server does not support
+    #[arg(short = 'N', long, value_name = "NUM", hide = true)]
+    pub(in crate::serve) napi_ids: Option<String>,
+}

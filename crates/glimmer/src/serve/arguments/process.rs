@@ -1,0 +1,41 @@
+//! The process as the operating system sees it.
+
+use clap::{ArgAction, Args};
+use std::path::PathBuf;
+
+/// The process as the operating system sees it.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Process")]
+pub struct Process {
+    /// Run in the background
+    ///
+    /// The command returns when the server is ready, or with the reason why it is not.
+    #[arg(short, long)]
+    pub(in crate::serve) daemon: bool,
+
+    /// Allow core files of any size
+    #[arg(short = 'r', long)]
+    pub(in crate::serve) enable_coredumps: bool,
+
+    /// Print the licence and exit
+    #[arg(short = 'i', long)]
+    pub(in crate::serve) license: bool,
+
+    /// File for the process id; removed at the end
+    #[arg(short = 'P', long, value_name = "FILE")]
+    pub(in crate::serve) pidfile: Option<PathBuf>,
+
+    /// User to become after binding the addresses; only when started as root
+    ///
+    /// memcached refuses to run as root without this option. This server prints a warning and
+    /// continues.
+    #[arg(short, long, value_name = "USER")]
+    pub(in crate::serve) user: Option<String>,
+
+    /// Log more: -v shows the memory layout and the stop of the server, -vv also administrative
+    /// commands
+    ///
+    /// Requests are never logged. A client can change the level with `verbosity`.
+    #[arg(short, long, action = ArgAction::Count)]
+    pub(in crate::serve) verbose: u8,
+}
