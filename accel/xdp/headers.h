@@ -44,12 +44,15 @@ INLINE int is_our_v6(struct v6 address)
 	return 0;
 }
 
-/* Whether a source is one host, and among those that are answered. */
+/* Whether a source is one host that is not ours, and among those that are answered. */
 INLINE int answers_v4(__u32 source)
 {
 	if ((source & BE32(0xf0000000)) == BE32(0xe0000000) || source == 0 ||
-	    source == BE32(0xffffffff))
+	    source == BE32(0xffffffff) || (source & BE32(0xff000000)) == BE32(0x7f000000))
 		return 0;
+	for (__u32 i = 0; i < 2 * ADDRESSES_MAX && i < settings.v4_not_hosts; i++)
+		if (settings.v4_not_host[i] == source)
+			return 0;
 	for (__u32 i = 0; i < SOURCES_MAX && i < settings.v4_sources; i++)
 		if (((source ^ settings.v4_source[i].address) & settings.v4_source[i].mask) == 0)
 			return 1;
@@ -58,7 +61,9 @@ INLINE int answers_v4(__u32 source)
 
 INLINE int answers_v6(struct v6 source)
 {
-	if ((source.high & 0xff) == 0xff || (source.high | source.low) == 0)
+	/* A group, no address, or the sender itself. */
+	if ((source.high & 0xff) == 0xff ||
+	    (source.high == 0 && (source.low == 0 || source.low == BE64(1))))
 		return 0;
 	for (__u32 i = 0; i < SOURCES_MAX && i < settings.v6_sources; i++) {
 		__u64 high = source.high ^ settings.v6_source[i].address.high;

@@ -43,14 +43,16 @@ struct settings {
 	__u32 v6_addresses;
 	__u32 v4_sources;
 	__u32 v6_sources;
-	__u32 zero;
+	__u32 v4_not_hosts;
 	__u32 v4_address[ADDRESSES_MAX];
+	/* Our own addresses, and those of all hosts on a link. */
+	__u32 v4_not_host[2 * ADDRESSES_MAX];
 	struct v6 v6_address[ADDRESSES_MAX];
 	struct v4_network v4_source[SOURCES_MAX];
 	struct v6_network v6_source[SOURCES_MAX];
 };
 
-_Static_assert(sizeof(struct settings) == 40 + 64 + 256 + 256 + 1024, "settings");
+_Static_assert(sizeof(struct settings) == 40 + 64 + 128 + 256 + 256 + 1024, "settings");
 
 const volatile struct settings settings SEC(".rodata");
 

@@ -40,6 +40,7 @@ pub fn frame(data: &[u8]) {
             any(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
             any(IpAddr::V6(Ipv6Addr::UNSPECIFIED)),
         ],
+        not_hosts: vec![Ipv4Addr::new(10, 7, 0, 2)],
         frame_bytes_max: 1514,
         growth_bytes_max: 1514,
         partial_checksums: true,

@@ -20,6 +20,7 @@ fn interface() -> Interface {
         addresses: vec![server(true), server(false)],
         port: PORT,
         sources: vec![prefix(client(true), 24), prefix(client(false), 64)],
+        not_hosts: vec![[10, 7, 0, 2].into(), [10, 7, 0, 255].into()],
         frame_bytes_max: 4096,
         growth_bytes_max: 4096,
         partial_checksums: false,
@@ -162,7 +163,7 @@ fn any_doubt_is_a_pass() {
     let (guard, reader) = bodies();
     fill(&guard, &hot(b"key", b"value"));
     type Change = fn(&mut Vec<u8>);
-    let doubts: [(bool, Tally, Change); 24] = [
+    let doubts: [(bool, Tally, Change); 26] = [
         (true, Tally::Foreign, |frame| frame[5] ^= 1),
         (true, Tally::Foreign, |frame| {
             frame[12..14].copy_from_slice(&[0x81, 0x00])
@@ -179,6 +180,8 @@ fn any_doubt_is_a_pass() {
         (true, Tally::Malformed, |frame| frame.truncate(40)),
         (true, Tally::Source, |frame| frame[28] = 9),
         (true, Tally::Source, |frame| frame[26] = 224),
+        (true, Tally::Source, |frame| frame[29] = 2),
+        (true, Tally::Source, |frame| frame[29] = 255),
         (true, Tally::Source, |frame| frame[6] |= 1),
         (true, Tally::Source, |frame| frame[34..36].fill(0)),
         (true, Tally::Request, |frame| frame[45] = 1),

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use glimmer_base::limits::{HOT_ADDRESSES_MAX, HOT_SLOTS_MAX, HOT_SOURCES_MAX};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// How the program is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,9 @@ pub struct Settings {
     pub addresses: Vec<IpAddr>,
     /// Who is answered.
     pub sources: Sources,
+    /// Sources that are not answered in any case, at most two for each address: the addresses that
+    /// are answered for, and those by which all hosts on a link are addressed.
+    pub not_hosts: Vec<Ipv4Addr>,
 }
 
 /// Who is answered. A request from elsewhere goes to the server.
@@ -84,15 +87,16 @@ pub(crate) struct Raw {
     v6_addresses: u32,
     v4_sources: u32,
     v6_sources: u32,
-    zero: u32,
+    v4_not_hosts: u32,
     v4_address: [[u8; 4]; HOT_ADDRESSES_MAX],
+    v4_not_host: [[u8; 4]; 2 * HOT_ADDRESSES_MAX],
     v6_address: [[u8; 16]; HOT_ADDRESSES_MAX],
     /// Addresses with their masks.
     v4_source: [[[u8; 4]; 2]; HOT_SOURCES_MAX],
     v6_source: [[[u8; 16]; 2]; HOT_SOURCES_MAX],
 }
 
-const _: () = assert!(size_of::<Raw>() == 40 + 64 + 256 + 256 + 1024);
+const _: () = assert!(size_of::<Raw>() == 40 + 64 + 128 + 256 + 256 + 1024);
 
 // SAFETY: the structure is made of integers and has no padding, as the sum of the sizes shows.
 unsafe impl aya::Pod for Raw {}
@@ -138,6 +142,11 @@ impl Raw {
                     raw.v6_addresses += 1;
                 }
             }
+        }
+        for address in &settings.not_hosts {
+            let place = raw.v4_not_host.get_mut(raw.v4_not_hosts as usize);
+            *place.ok_or(TOO_MANY_ADDRESSES)? = address.octets();
+            raw.v4_not_hosts += 1;
         }
         match &settings.sources {
             Sources::Any => (raw.v4_sources, raw.v6_sources) = (1, 1),
@@ -195,6 +204,7 @@ mod tests {
             mac: [2; 6],
             addresses,
             sources,
+            not_hosts: vec![],
         }
     }
 

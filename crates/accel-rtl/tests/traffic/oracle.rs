@@ -47,6 +47,7 @@ impl Oracle {
                     address: Ipv4Addr::from_bits(SOURCE_NET as u32).into(),
                     bits: 24,
                 }],
+                not_hosts: Vec::new(),
                 frame_bytes_max: 1514,
                 growth_bytes_max: 4096,
                 partial_checksums: false,

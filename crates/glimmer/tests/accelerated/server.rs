@@ -9,7 +9,8 @@ use tempfile::NamedTempFile;
 
 use crate::link::Link;
 
-pub const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a busy machine may take for anything.
+pub const PATIENCE: Duration = Duration::from_secs(90);
 /// The port of servers that have a network namespace of their own.
 pub const PORT: u16 = 11211;
 

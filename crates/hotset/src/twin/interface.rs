@@ -1,6 +1,6 @@
 //! Which frames are ours, and whom we answer.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// What the packet program is told when it is attached.
 #[derive(Clone, Debug)]
@@ -13,6 +13,9 @@ pub struct Interface {
     pub port: u16,
     /// Who is answered. A source in none of these goes to the server.
     pub sources: Vec<Prefix>,
+    /// Sources that are not answered in any case: our own addresses, and those by which all hosts
+    /// on a link are addressed.
+    pub not_hosts: Vec<Ipv4Addr>,
     /// Longest frame that the interface sends, in bytes.
     pub frame_bytes_max: usize,
     /// Bytes by which a frame may grow.
@@ -48,10 +51,17 @@ impl Prefix {
 }
 
 impl Interface {
-    /// Whether a source may be answered: it is one host, and it is among the sources.
+    /// Whether a source may be answered: it is one host that is not ours, and it is among the
+    /// sources.
     pub fn answers(&self, source: IpAddr) -> bool {
-        let is_broadcast = matches!(source, IpAddr::V4(source) if source.is_broadcast());
-        let is_one_host = !source.is_multicast() && !source.is_unspecified() && !is_broadcast;
+        let is_broadcast = match source {
+            IpAddr::V4(source) => source.is_broadcast() || self.not_hosts.contains(&source),
+            IpAddr::V6(_) => false,
+        };
+        let is_one_host = !source.is_multicast()
+            && !source.is_unspecified()
+            && !source.is_loopback()
+            && !is_broadcast;
         is_one_host && self.sources.iter().any(|prefix| prefix.has(source))
     }
 }

@@ -9,7 +9,7 @@ use glimmer_transport::Interface;
 use glimmer_xdp as xdp;
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Why a server with a packet program did not start. One line that says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -189,6 +189,7 @@ fn attach_at(
         mac: interface.mac,
         addresses: served.clone(),
         sources: sources(&config.accelerate_from, interface),
+        not_hosts: not_hosts(&served, interface),
     };
     let attach = |mode| xdp::attach(&settings(mode));
     let generic = |reason| attach(xdp::Mode::Generic).map(|attached| (attached, Some(reason)));
@@ -251,6 +252,21 @@ fn served(udp: &[SocketAddr], interface: &Interface) -> Result<Vec<IpAddr>, Refu
         }),
         false => Ok(served),
     }
+}
+
+/// Of the addresses that are served, and the links that they are on, what a request cannot come
+/// from. The kernel drops such a request, too.
+fn not_hosts(served: &[IpAddr], interface: &Interface) -> Vec<Ipv4Addr> {
+    let is_served = |(ip, _): &&(IpAddr, u8)| served.contains(ip);
+    let on_link = interface.addresses.iter().filter(is_served);
+    let not_hosts = on_link.flat_map(|&(ip, bits)| {
+        let IpAddr::V4(ip) = ip else { return [None; 2] };
+        // All bits after the prefix are one. A link of two hosts has no such address.
+        let rest = u32::MAX.checked_shr(bits.into()).unwrap_or(0);
+        let all_hosts = (bits < 31).then(|| (ip.to_bits() | rest).into());
+        [Some(ip), all_hosts]
+    });
+    not_hosts.flatten().collect()
 }
 
 fn list(addresses: impl Iterator<Item = IpAddr>) -> String {
@@ -332,6 +348,31 @@ mod tests {
             xdp::Sources::Networks(networks.into())
         );
         assert_eq!(sources(&Sources::Any, &interface()), xdp::Sources::Any);
+    }
+
+    #[test]
+    fn a_request_comes_neither_from_us_nor_from_all_hosts() {
+        let addresses = [
+            ("10.1.2.3", 24),
+            ("10.9.9.9", 32),
+            ("10.8.0.0", 31),
+            ("fd00::1", 64),
+        ];
+        let addresses = addresses.map(|(ip, bits)| (ip.parse().unwrap(), bits));
+        let served: Vec<IpAddr> = addresses.iter().map(|&(ip, _)| ip).collect();
+        let interface = Interface {
+            addresses: addresses.into(),
+            ..interface()
+        };
+        let texts = |served: &[IpAddr]| -> Vec<String> {
+            let all = not_hosts(served, &interface).into_iter();
+            all.map(|ip| ip.to_string()).collect()
+        };
+        assert_eq!(
+            texts(&served),
+            ["10.1.2.3", "10.1.2.255", "10.9.9.9", "10.8.0.0"]
+        );
+        assert_eq!(texts(&served[1..2]), ["10.9.9.9"]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use glimmer_hotset::layout::{HotItem, NEVER_NS, TALLIES, Tally};
 use glimmer_hotset::twin::{self, Interface, Prefix};
 use glimmer_hotset::{Filled, Guard, Memory, Reader};
 use glimmer_xdp::{Error, Growth, Limits, Mode, Program, Settings, Sources, Verdict};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 pub const SLOTS: usize = 256;
@@ -40,6 +41,11 @@ pub fn sources() -> Vec<(std::net::IpAddr, u8)> {
     vec![(client(true), 24), (client(false), 64)]
 }
 
+/// The server and all hosts on its link, as the program and its twin are told.
+pub fn not_hosts() -> Vec<Ipv4Addr> {
+    vec![Ipv4Addr::new(10, 7, 0, 2), Ipv4Addr::new(10, 7, 0, 255)]
+}
+
 pub fn settings(mode: Mode) -> Settings {
     Settings {
         ifindex: 1,
@@ -50,6 +56,7 @@ pub fn settings(mode: Mode) -> Settings {
         mac: SERVER_MAC,
         addresses: vec![server(true), server(false)],
         sources: Sources::Networks(sources()),
+        not_hosts: not_hosts(),
     }
 }
 
@@ -142,6 +149,7 @@ impl Pair {
                 addresses: vec![server(true), server(false)],
                 port: PORT,
                 sources: sources().into_iter().map(prefix).collect(),
+                not_hosts: not_hosts(),
                 frame_bytes_max: FRAME_BYTES_MAX as usize,
                 growth_bytes_max: match growth {
                     Growth { tail: true, .. } => usize::MAX / 2,

@@ -116,12 +116,16 @@ fn change(rng: &mut SmallRng, frame: &mut Vec<u8>) {
         7 => set(frame, 22 + rng.random_range(0..32), rng.random()),
         8 => set(frame, rng.random_range(0..12), rng.random()),
         9 => {
-            let source_at = if is_v4 { 26 } else { 22 };
-            set(
-                frame,
-                source_at,
-                *[0, 224, 255, 10, 0xFD].choose(rng).unwrap(),
-            );
+            let (first, last) = if is_v4 { (26, 29) } else { (22, 37) };
+            // Groups and other networks, or the server itself and all hosts.
+            match rng.random() {
+                true => set(
+                    frame,
+                    first,
+                    *[0, 127, 224, 255, 10, 0xFD].choose(rng).unwrap(),
+                ),
+                false => set(frame, last, *[0, 2, 255].choose(rng).unwrap()),
+            }
         }
         // No checksum, or what the kernel leaves to hardware.
         10 => {
