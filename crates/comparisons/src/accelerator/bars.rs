@@ -67,13 +67,17 @@ fn bars(report: &Report, row: &Row) -> Vec<Bar> {
     let without = without(row.body);
     let of = |what: &str, server: &str| format!("{what} over {server}");
     match row.scenario {
-        // A hit of a packet program.
-        Scenario::Plain if row.keys == Some(Keys::One) && row.body.is_at_interface() => {
+        // A hit of a packet program, for both kinds of client.
+        Scenario::Plain | Scenario::Batches
+            if row.keys == Some(Keys::One) && row.body.is_at_interface() =>
+        {
             add(
                 of("requests/s", MEMCACHED),
                 AtLeast(3.0),
                 over(MEMCACHED, RATE),
             );
+            let (cpu, name) = report.cpu(&row.case);
+            add(of(name, MEMCACHED), AtMost(0.25), over(MEMCACHED, cpu));
         }
         Scenario::Alone if row.keys == Some(Keys::One) && row.body.is_at_interface() => {
             add(of("p50", MEMCACHED), AtMost(0.6), over(MEMCACHED, P50));
@@ -244,7 +248,11 @@ mod tests {
             let table = table(&report(rows(scenario, keys)));
             table.map_or(String::new(), |table| table.to_string())
         };
-        assert!(said(Scenario::Plain, one).contains("3.00 (3.00..3.00) |   holds"));
+        for scenario in [Scenario::Plain, Scenario::Batches] {
+            let said = said(scenario, one);
+            assert!(said.contains("3.00 (3.00..3.00) |   holds"), "{said}");
+            assert!(said.contains("CPU of the machine over memcached"), "{said}");
+        }
         assert!(said(Scenario::Plain, Some(Keys::Zipf)).is_empty());
         let misses = said(Scenario::Misses, None);
         assert!(
