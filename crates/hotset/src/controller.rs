@@ -89,7 +89,7 @@ impl Controller {
     /// Whether a key would come in, as far as can be seen without its gate.
     fn is_worth_a_look(&self, state: &State, offer: &Offer) -> bool {
         match self.guard.slot_of(offer.keyhash) {
-            Some(slot) => !self.guard.memory().slots()[slot].state().may_be_read(),
+            Some(slot) => !self.guard.is_current(slot),
             None => {
                 let standing = |slot| self.standing(state, slot);
                 self.guard.would_place(&offer.key, offer.weight, standing)

@@ -26,7 +26,7 @@
 
 use crate::directory::Directory;
 use crate::hash;
-use crate::layout::{HotItem, NEVER_NS, Refused, State, Writing};
+use crate::layout::{HotItem, NEVER_NS, Peek, Refused, State, Writing};
 use crate::memory::Memory;
 use crate::pause::Pause;
 use glimmer_base::Keyhash;
@@ -297,6 +297,24 @@ impl Guard {
     /// The reasons for which nothing is answered.
     pub fn pauses(&self) -> impl Iterator<Item = Pause> {
         Pause::among(self.memory.control().paused())
+    }
+
+    /// The number of slots that are answered from at this time of CLOCK_MONOTONIC in nanoseconds.
+    pub fn live(&self, now_ns: u64) -> usize {
+        let control = self.memory.control();
+        if control.paused() != 0 || now_ns >= control.flush_at_ns() {
+            return 0;
+        }
+        let peeks = self.memory.slots().iter().filter_map(Peek::at);
+        let is_live =
+            |peek: &Peek<'_>| peek.epoch() == control.epoch() && now_ns < peek.deadline_ns();
+        peeks.filter(is_live).count()
+    }
+
+    /// Whether a slot is live, and was filled after the last flush was ordered, as a hint.
+    pub fn is_current(&self, slot: usize) -> bool {
+        let peek = Peek::at(&self.memory.slots()[slot]);
+        peek.is_some_and(|peek| peek.epoch() == self.memory.control().epoch())
     }
 
     /// The slot that a key has, as a hint.

@@ -51,6 +51,21 @@ fn a_key_is_offered_until_it_is_in() {
     assert_eq!(sample(&controller, &[b"a"], 0).len(), 1);
 }
 
+/// A flush for later ends the epoch, and the items are still there.
+#[test]
+fn a_key_comes_in_again_after_a_flush_was_ordered() {
+    let (controller, reader) = controller(Counting::new(256, 0));
+    let guard = controller.guard().clone();
+    bring_in(&controller, &sample(&controller, &[b"a"], 0));
+    assert_eq!(guard.live(0), 1);
+    guard.flush(Some(1000), || ());
+    assert_eq!(value(&reader, b"a"), Err(Tally::Flushed));
+    assert_eq!(guard.live(0), 0);
+    bring_in(&controller, &sample(&controller, &[b"a"], 0));
+    assert_eq!(value(&reader, b"a").unwrap(), b"one");
+    assert_eq!([guard.live(999), guard.live(1000)], [1, 0]);
+}
+
 #[test]
 fn hits_are_credited_once_to_their_keys() {
     let (controller, reader) = controller(Counting::new(256, 0));

@@ -69,7 +69,7 @@ pub struct Passed {
 pub struct AcceleratorFigures {
     /// Number of slots.
     pub slots: usize,
-    /// Slots that may be answered from.
+    /// Slots that are answered from now.
     pub live: usize,
     /// Reads that were answered.
     pub hits: u64,
@@ -379,7 +379,7 @@ impl Accelerator {
         // Before the hits, of which they are a part.
         let credited = counts.credited.load(Relaxed);
         let body = match &self.door {
-            Door::Memory(it) => it.figures(now_ms),
+            Door::Memory(it) => it.figures(now_ms, self.timeline.ns(now_ms)),
             Door::Device(keeper) => figures_of(keeper, now_ms),
         };
         AcceleratorFigures {
@@ -442,7 +442,7 @@ impl Shared {
     }
 
     /// The body's part of the figures.
-    fn figures(&self, now_ms: u64) -> AcceleratorFigures {
+    fn figures(&self, now_ms: u64, now_ns: u64) -> AcceleratorFigures {
         let slots = self.guard.memory().slots();
         let event = |&tally: &Tally| Passed {
             name: tally.name(),
@@ -450,10 +450,7 @@ impl Shared {
         };
         AcceleratorFigures {
             slots: slots.len(),
-            live: slots
-                .iter()
-                .filter(|slot| slot.state().may_be_read())
-                .count(),
+            live: self.guard.live(now_ns),
             hits: self.hits(),
             events: Tally::all().iter().map(event).collect(),
             quarantined: self.controller.quarantined(now_ms),
