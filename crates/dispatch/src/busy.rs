@@ -8,6 +8,13 @@ const ENOUGH: f64 = 0.75;
 /// missing for small ones.
 const ALL_FULL: f64 = 0.9;
 
+/// Large cores that are busy with large requests for this part of the time are reserved for them,
+const RESERVED_FROM: f64 = 0.5;
+/// until they are for less than this part.
+const RESERVED_UNTIL: f64 = 0.25;
+/// But only where small requests take less than this part of the time of the other cores.
+const SMALL_MAX: f64 = 0.8;
+
 /// CPU time that requests took in an epoch, in cores: 1.5 is all the time of one core and half of
 /// that of another one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -31,5 +38,17 @@ impl Busy {
             }
         };
         wanted.max(formula)
+    }
+
+    /// Whether `large` of `cores` should be reserved for large requests, if they are now or not.
+    ///
+    /// A reserved core serves its large requests whole and makes no small one wait. It has time to
+    /// spare which nobody uses, so the other cores have to have enough.
+    pub fn reserves(self, cores: usize, large: usize, is_reserved: bool) -> bool {
+        let least = match is_reserved {
+            true => RESERVED_UNTIL,
+            false => RESERVED_FROM,
+        };
+        self.large >= least * large as f64 && self.small < SMALL_MAX * (cores - large) as f64
     }
 }

@@ -146,7 +146,8 @@ impl Plan {
     /// Whether connections may be at home with a core: whether it ever reads what they send.
     pub fn is_home(&self, core: usize) -> bool {
         let role = &self.roles[core];
-        role.reads.iter().any(|read| read.rx == core) || role.takes.rx.contains(&core)
+        let reads = role.reads.iter().any(|read| read.rx == core);
+        (reads || role.takes.rx.contains(&core)) && !role.is_reserved
     }
 
     /// The number of the plan.

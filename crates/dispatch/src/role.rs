@@ -17,6 +17,9 @@ pub struct Role {
     pub intake: Intake,
     /// Where it looks for requests when it has found none.
     pub takes: Takes,
+    /// Requests that are handed to it take most of its time. So no connection is at home with it,
+    /// although it may take datagrams: nobody but the home looks for what a connection sends.
+    pub is_reserved: bool,
 }
 
 impl Role {

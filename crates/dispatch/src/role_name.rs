@@ -19,7 +19,7 @@ impl Plan {
     /// - `all`: it executes what it receives.
     /// - `small`: the same, but it hands large requests over.
     /// - `large`: it executes the large requests that are handed to it, if the plan has sizes for
-    ///   it, and receives none itself.
+    ///   it, and no connection is at home with it.
     /// - `standby`: the same, and it takes small requests while it has no large one.
     /// - `dispatcher`: it receives requests for others.
     /// - `executor`: it executes the requests that dispatchers have received.
@@ -33,7 +33,7 @@ impl Plan {
             Intake::Execute if !role.reads.is_empty() && !is_sorted => "all",
             Intake::Execute if !role.reads.is_empty() => "small",
             Intake::Execute if !is_sorted => "executor",
-            Intake::Execute if role.takes.rx.is_empty() => "large",
+            Intake::Execute if role.takes.rx.is_empty() || role.is_reserved => "large",
             Intake::Execute => "standby",
         }
     }

@@ -232,6 +232,46 @@ fn auto_adds_a_large_core_while_the_formula_overloads_one_and_others_have_time()
     }
 }
 
+/// A large core that has little to do is home to connections. One that is busy with large requests
+/// is not, if the others have time for the small ones.
+#[test]
+fn a_large_core_is_reserved_while_large_requests_keep_it_busy() {
+    let busy = |small, large| Some(Busy { small, large });
+    let is_reserved = |controller: &mut Controller, busy| {
+        let plan = controller.epoch(&paper(0.125), busy);
+        let large = plan.roles().len() - 1;
+        assert!((0..large).all(|core| plan.is_home(core)));
+        let takes_datagrams = plan.role(large).takes.rx.contains(&large);
+        assert!(takes_datagrams, "also where it is reserved");
+        let names = ["large", "standby"];
+        assert_eq!(
+            plan.role_name(large),
+            names[usize::from(plan.is_home(large))]
+        );
+        !plan.is_home(large)
+    };
+    let mut auto = Controller::new(SizeAware::DEFAULT, layout(2));
+    for (small, large, expected) in [
+        (0.5, 0.49, false),
+        (0.85, 0.9, false),
+        (0.7, 0.6, true),
+        (0.7, 0.3, true),
+        (0.7, 0.2, false),
+        (0.7, 0.3, false),
+        (0.1, 0.9, true),
+        (0.9, 0.9, false),
+    ] {
+        let told = format!("{small} and {large}");
+        assert_eq!(
+            is_reserved(&mut auto, busy(small, large)),
+            expected,
+            "{told}"
+        );
+    }
+    assert!(is_reserved(&mut auto, busy(0.1, 0.9)));
+    assert!(!is_reserved(&mut auto, None), "nothing is known");
+}
+
 /// A small reply of a large core waits in its TX queue for the packets of the large one.
 #[test]
 fn a_large_core_takes_small_requests_only_where_more_wait_than_packets_in_its_tx_queue() {

@@ -20,6 +20,13 @@ pub trait Clock: fmt::Debug + Send + Sync {
         self.now().ms * 1_000_000
     }
 
+    /// CPU time that a worker has used so far, in nanoseconds; `None` if that is not known.
+    /// `thread` is the kernel's number of its thread, or 0 if it has no thread of its own.
+    fn cpu_ns(&self, worker: usize, thread: u32) -> Option<u64> {
+        let _ = (worker, thread);
+        None
+    }
+
     /// Where this clock lies on CLOCK_MONOTONIC.
     fn timeline(&self) -> Timeline {
         Timeline::default()
@@ -62,6 +69,13 @@ impl Clock for SystemClock {
     fn ns(&self) -> u64 {
         let now = clock_gettime(ClockId::Monotonic);
         now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    }
+
+    fn cpu_ns(&self, _: usize, thread: u32) -> Option<u64> {
+        match thread {
+            0 => None,
+            thread => glimmer_transport::thread_cpu_ns(thread),
+        }
     }
 
     /// The coarse clock shows CLOCK_MONOTONIC as it was at the last tick of the kernel, so it is

@@ -101,6 +101,22 @@ impl Core {
         }
     }
 
+    /// Large requests are about to be executed. Returns when, if that is to be known.
+    #[inline]
+    pub fn begin_large(&self) -> Option<u64> {
+        let is_timed = self.counting.times_large();
+        is_timed.then(|| self.shared.config.clock.ns())
+    }
+
+    /// Large requests were executed, and this time they began at.
+    #[inline]
+    pub fn end_large(&self, since_ns: Option<u64>) {
+        if let Some(since_ns) = since_ns {
+            let ns = self.shared.config.clock.ns().saturating_sub(since_ns);
+            self.shared.plans.work(self.me).add_large(ns);
+        }
+    }
+
     /// Goes by the latest plan from here on, and makes another one if that is due. Returns the plan
     /// before, if there is another one.
     #[inline(always)]
@@ -123,7 +139,8 @@ impl Core {
     #[inline(never)]
     fn change_plan(&mut self, is_due: bool) -> Option<Arc<Plan>> {
         let plans = &self.shared.plans;
-        if is_due && plans.end_epoch(self.now.ms) {
+        let clock = &*self.shared.config.clock;
+        if is_due && plans.end_epoch(self.now.ms, clock) {
             self.shared.wake_all();
         }
         if plans.version() == self.plan_version {
@@ -131,7 +148,7 @@ impl Core {
         }
         let (version, plan) = plans.take(self.me);
         self.plan_version = version;
-        self.counting.follow(&plan);
+        self.counting.follow(&plan, self.me);
         Some(std::mem::replace(&mut self.plan, plan))
     }
 

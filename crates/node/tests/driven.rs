@@ -22,7 +22,17 @@ use support::{Access, Admin, Habits, config, engines};
 
 /// A clock that the test moves.
 #[derive(Debug, Default)]
-struct TestClock(AtomicU64);
+struct TestClock(AtomicU64, CpuTime);
+
+/// What the clock tells about time that workers use.
+#[derive(Debug, Default)]
+struct CpuTime {
+    /// Milliseconds by which the nanoseconds go on each time that they are asked for.
+    step_ms: AtomicU64,
+    stepped_ms: AtomicU64,
+    /// CPU time of each worker in milliseconds.
+    cpu_ms: AtomicU64,
+}
 
 impl Clock for TestClock {
     fn now(&self) -> Moment {
@@ -34,6 +44,17 @@ impl Clock for TestClock {
 
     fn unix_us(&self) -> u128 {
         0
+    }
+
+    fn ns(&self) -> u64 {
+        let step_ms = self.1.step_ms.load(Ordering::Relaxed);
+        let stepped_ms = self.1.stepped_ms.fetch_add(step_ms, Ordering::Relaxed);
+        (self.now().ms + stepped_ms) * 1_000_000
+    }
+
+    fn cpu_ns(&self, _: usize, thread: u32) -> Option<u64> {
+        assert_eq!(thread, 0, "driven workers have no threads");
+        Some(self.1.cpu_ms.load(Ordering::Relaxed) * 1_000_000)
     }
 }
 
@@ -352,6 +373,37 @@ fn the_plan_follows_the_requests_of_the_last_epoch() {
         "all values have one size"
     );
     assert_eq!(store(&mut node, &mut stream, 1, 4 * bytes), 1);
+}
+
+/// A large request takes a tenth of an epoch here. In the epochs in which they keep their worker
+/// busy, connections are at home with the other one only.
+#[test]
+fn connections_leave_a_worker_that_large_requests_keep_busy() {
+    let (mut node, clock, mut stream) = size_aware();
+    clock
+        .1
+        .step_ms
+        .store(DISPATCH_EPOCH_MS / 10, Ordering::Relaxed);
+    let mut epoch = 0;
+    let mut spend = |node: &mut DrivenNode, large| {
+        store(node, &mut stream, EPOCH_REQUESTS_MIN, 1);
+        assert_eq!(store(node, &mut stream, large, 1_000), large);
+        epoch += 1;
+        clock.0.store(epoch * DISPATCH_EPOCH_MS, Ordering::Relaxed);
+        // Small ones cost a tenth of each worker's time.
+        let cpu_ms = epoch * DISPATCH_EPOCH_MS / 10;
+        clock.1.cpu_ms.store(cpu_ms, Ordering::Relaxed);
+        store(node, &mut stream, 1, 1);
+        let plan = node.figures().dispatch().unwrap().plan;
+        assert!(plan.is_home(0));
+        plan.is_home(1)
+    };
+    assert!(spend(&mut node, 9), "nothing is known of the time before");
+    assert!(spend(&mut node, 1));
+    assert!(!spend(&mut node, 6));
+    assert!(!spend(&mut node, 4), "they are not far fewer");
+    assert!(spend(&mut node, 1));
+    assert!(!spend(&mut node, 9));
 }
 
 #[test]

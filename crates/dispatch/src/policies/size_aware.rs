@@ -94,15 +94,16 @@ impl SizeAware {
 
     /// The plan for these requests.
     pub fn plan_for(&self, layout: Layout, requests: &Smoothed) -> Plan {
-        self.plan_with(layout, requests, |division| division)
+        self.plan_with(layout, requests, |division| (division, false))
     }
 
-    /// The same, where `adjust` may change the number of large cores.
+    /// The same, where `adjust` may change the number of large cores, and says whether they are
+    /// reserved for large requests.
     fn plan_with(
         &self,
         layout: Layout,
         requests: &Smoothed,
-        adjust: impl FnOnce(Division) -> Division,
+        adjust: impl FnOnce(Division) -> (Division, bool),
     ) -> Plan {
         let cores = layout.map.cores();
         if cores == 1 {
@@ -114,13 +115,15 @@ impl SizeAware {
             None => threshold(requests, self.settings.percentile, self.settings.large_min),
         };
         let rule = self.settings.large_cores;
-        let division = adjust(rule.divide(cores, self.small_share(requests, large_from)));
+        let by_rule = rule.divide(cores, self.small_share(requests, large_from));
+        let (division, is_reserved) = adjust(by_rule);
         let ranges = size_ranges(requests, self.settings.cost, large_from, division.large);
         let small = (0..division.small).map(|core| self.small(core, division));
         let large = (division.small..cores).zip(ranges);
         let large = large.map(|(core, sizes)| Role {
             sizes,
             takes: spare(core, cores, division.spare),
+            is_reserved,
             ..Role::default()
         });
         Plan::by_size(layout, large_from, small.chain(large).collect()).profiled()
@@ -208,10 +211,15 @@ impl Controller {
         // Large cores read no RX queue, whether or not there is a size for each of them.
         let is_large = |role: &&Role| role.reads.is_empty();
         let now = self.plan.roles().iter().filter(is_large).count();
+        let was_reserved = self.plan.roles().iter().any(|role| role.is_reserved);
         let busy = busy.filter(|_| self.policy.settings.large_cores == LargeCores::Auto);
         let adjust = |division: Division| match busy {
-            Some(busy) => division.with_large(busy.large_cores(cores, now, division.large)),
-            None => division,
+            Some(busy) => {
+                let is_reserved = busy.reserves(cores, now, was_reserved);
+                let large = busy.large_cores(cores, now, division.large);
+                (division.with_large(large), is_reserved)
+            }
+            None => (division, false),
         };
         let next = self.policy.plan_with(layout, &self.requests, adjust);
         let next = next.numbered(version);

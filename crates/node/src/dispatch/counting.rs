@@ -14,14 +14,23 @@ pub(crate) struct Counting {
     /// Requests are looked at once they are executed, for one reason or the other.
     is_on: bool,
     is_profiled: bool,
+    /// Large requests are handed to this worker, and the plan depends on how much time they take.
+    times_large: bool,
     sampler: Sampler,
 }
 
 impl Counting {
-    /// The worker goes by this plan from now on.
-    pub fn follow(&mut self, plan: &Plan) {
+    /// Worker `me` goes by this plan from now on.
+    pub fn follow(&mut self, plan: &Plan, me: usize) {
         self.is_profiled = plan.is_profiled();
+        self.times_large = self.is_profiled && !plan.role(me).sizes.is_empty();
         self.update();
+    }
+
+    /// Whether the time of large requests is to be known.
+    #[inline]
+    pub fn times_large(&self) -> bool {
+        self.times_large
     }
 
     fn update(&mut self) {

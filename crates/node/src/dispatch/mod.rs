@@ -10,6 +10,7 @@
 //! | `sampler`, `service_times` | how long a sample of them takes, by size |
 //! | `counting` | what a worker counts now: all requests, a sample, or nothing |
 //! | `calls` | calls for datagrams that a worker passes on |
+//! | `work` | how much of the workers' time large requests take |
 //! | `queue_length` | how much has been handed to one worker |
 //! | `plans` | the policy in force, its epochs, and the plan that all workers go by |
 
@@ -31,3 +32,5 @@ pub mod queue_length;
 pub(crate) mod sampler;
 #[cfg(not(loom))]
 pub mod service_times;
+#[cfg(not(loom))]
+pub(crate) mod work;

@@ -11,6 +11,8 @@ use super::profile::Profile;
 use super::published::Published;
 use super::queue_length::QueueLength;
 use super::service_times::{ServiceTimes, Times};
+use super::work::{Work, Worked};
+use crate::clock::Clock;
 
 /// What all workers go by, and what makes the next plan.
 pub(crate) struct Plans {
@@ -23,6 +25,8 @@ pub(crate) struct Plans {
     times: Vec<CachePadded<ServiceTimes>>,
     /// By worker.
     queues: Vec<CachePadded<QueueLength>>,
+    /// By worker.
+    work: Vec<CachePadded<Work>>,
     /// When the epoch ends, in milliseconds since the epoch of the clock.
     epoch_end_ms: AtomicU64,
     control: Mutex<Control>,
@@ -37,6 +41,8 @@ struct Control {
     controller: Option<Controller>,
     /// The workers' profiles when the epoch began.
     counted: Histogram,
+    /// The workers' time when it began, if that is known.
+    worked: Option<Worked>,
     epochs: u64,
 }
 
@@ -76,6 +82,7 @@ impl Plans {
             profiles: (0..workers).map(|_| CachePadded::default()).collect(),
             times: (0..workers).map(|_| CachePadded::default()).collect(),
             queues: (0..workers).map(|_| CachePadded::default()).collect(),
+            work: (0..workers).map(|_| CachePadded::default()).collect(),
             epoch_end_ms: AtomicU64::new(now_ms + epoch_ms),
             control: Mutex::new(Control {
                 layout,
@@ -83,6 +90,7 @@ impl Plans {
                 policy,
                 controller,
                 counted: Histogram::default(),
+                worked: None,
                 epochs: 0,
             }),
         }
@@ -124,6 +132,11 @@ impl Plans {
         &self.queues[worker]
     }
 
+    /// What a worker tells about its time.
+    pub fn work(&self, worker: usize) -> &Work {
+        &self.work[worker]
+    }
+
     /// Whether the epoch has ended.
     #[inline(always)]
     pub fn is_epoch_over(&self, now_ms: u64) -> bool {
@@ -134,7 +147,7 @@ impl Plans {
     /// in the first turn after the end; another one that comes meanwhile goes on. Returns whether
     /// there is another plan.
     #[cold]
-    pub fn end_epoch(&self, now_ms: u64) -> bool {
+    pub fn end_epoch(&self, now_ms: u64, clock: &dyn Clock) -> bool {
         let Some(mut control) = self.control.try_lock() else {
             return false;
         };
@@ -150,8 +163,13 @@ impl Plans {
             .store(now_ms + controller.epoch_ms(), Relaxed);
         let requests = self.requests();
         let before = std::mem::replace(&mut control.counted, requests.clone());
+        let workers = self.work.iter().map(|work| &**work);
+        let worked = Worked::now(workers, now_ms, clock);
+        let worked_before = std::mem::replace(&mut control.worked, worked);
+        let busy = worked.zip(worked_before);
+        let busy = busy.and_then(|(worked, before)| worked.since(before));
         let version = controller.plan().version();
-        let plan = controller.epoch(&requests.since(&before), None);
+        let plan = controller.epoch(&requests.since(&before), busy);
         control.epochs += 1;
         let is_new = plan.version() != version;
         if is_new {
@@ -204,6 +222,7 @@ impl Plans {
     fn begin(&self, control: &mut Control, now_ms: u64) -> u64 {
         control.controller = control.policy.controller(control.layout);
         control.counted = self.requests();
+        control.worked = None;
         control.epochs = 0;
         let epoch_ms = control.controller.as_ref().map_or(0, Controller::epoch_ms);
         self.epoch_end_ms.store(now_ms + epoch_ms, Relaxed);

@@ -68,7 +68,9 @@ impl Streams {
             is_large |= served.is_large();
         }
         let mut large_bytes = TURN_LARGE_BYTES_MAX.min(core.slice_bytes());
-        for nth in 0..self.ready.len(Lane::Large) {
+        let large = self.ready.len(Lane::Large);
+        let since_ns = if large > 0 { core.begin_large() } else { None };
+        for nth in 0..large {
             let Some(key) = self.ready.first(Lane::Large) else {
                 break;
             };
@@ -79,6 +81,7 @@ impl Streams {
             large_bytes = large_bytes.saturating_sub(served.bytes);
             is_large |= served.is_large();
         }
+        core.end_large(since_ns);
         if has_queues {
             self.serve_shared(core, port);
         }

@@ -19,7 +19,9 @@ pub(super) fn take(
         true => unpack(batch, core, streams, packets),
         false if batch.has_datagrams() => {
             core.note_small_request();
+            let since_ns = core.begin_large();
             packets.answer_forwarded(batch, core);
+            core.end_large(since_ns);
             has_native = true;
         }
         false => {

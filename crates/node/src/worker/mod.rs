@@ -141,7 +141,7 @@ impl Worker {
                 slice_bytes: usize::MAX,
                 counting: {
                     let mut counting = Counting::default();
-                    counting.follow(&plan);
+                    counting.follow(&plan, me);
                     counting
                 },
                 plan,
@@ -176,6 +176,8 @@ impl Worker {
     /// Runs until the server is told to stop.
     pub fn run(mut self) {
         let clock = self.core.shared.config.clock.clone();
+        let work = self.core.shared.plans.work(self.core.me);
+        work.note_thread(glimmer_transport::thread_number());
         loop {
             match self.has_handed_in() {
                 true => park(),

@@ -1,6 +1,7 @@
 //! What needs unsafe code, behind safe faces.
 
 pub mod buffers;
+pub mod cpu_time;
 pub mod ethtool;
 pub mod events;
 pub mod frames;

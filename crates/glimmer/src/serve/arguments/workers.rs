@@ -99,8 +99,9 @@ pub struct Workers {
     /// Workers for large requests under --dispatch size-aware: auto, paper or a number
     ///
     /// paper: by the formula of the Minos paper; where that gives none, one worker is standby, and
-    /// takes large requests besides its small ones. auto: by the same formula, and a worker for
-    /// large requests takes small ones while it has no large one.
+    /// takes large requests besides its small ones. auto: by the same formula, and more of them
+    /// while large requests keep these busy. A worker for large requests takes small ones while it
+    /// has no large one, and connections are at home with it unless it is busy.
     #[arg(
         long,
         value_name = "WORKERS",
