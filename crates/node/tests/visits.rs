@@ -124,6 +124,60 @@ fn a_large_set_leaves_when_its_command_line_announces_the_length() {
     assert_eq!(visits(&node), 4);
 }
 
+/// The value has become small, or is gone, when the request for it arrives at worker 1. That worker
+/// executes the request all the same.
+#[test]
+fn a_request_is_sent_on_once_whatever_becomes_of_its_item() {
+    let (mut node, listener) = node();
+    let mut reader = connect(&listener, StreamFaults::default());
+    let mut writer = connect(&listener, StreamFaults::default());
+    run(&mut node);
+    let turn = |node: &mut DrivenNode, worker: usize| {
+        node.workers[worker].rest();
+        node.workers[worker].turn();
+    };
+    let gone = (
+        b"delete key\r\n".to_vec(),
+        "DELETED\r\n",
+        "END\r\n".to_owned(),
+    );
+    let small = (set("key", 10), "STORED\r\n", value("key", 10));
+    for (number, (change, changed, shown)) in (0..).zip([small, gone]) {
+        writer.send(&set("key", 5_000));
+        run(&mut node);
+        assert_eq!(received(&mut writer), "STORED\r\n");
+        reader.send(b"get key\r\n");
+        turn(&mut node, 0);
+        assert_eq!(visits(&node), number + 1);
+        // Worker 1 is home to the writer, and serves small requests before its visitors.
+        writer.send(&change);
+        turn(&mut node, 1);
+        assert_eq!(received(&mut writer), changed);
+        assert_eq!(received(&mut reader), shown);
+        run(&mut node);
+        assert_eq!(visits(&node), number + 1);
+        assert_eq!(requests(&node, 0), 0);
+    }
+}
+
+/// Whatever the size of the item is that they are for.
+#[test]
+fn misses_and_deletes_are_small() {
+    let (mut node, listener) = node();
+    let mut stream = connect(&listener, StreamFaults::default());
+    stream.send(b"get absent\r\ndelete absent\r\n");
+    stream.send(&set("large", 5_000));
+    run(&mut node);
+    assert_eq!(received(&mut stream), "END\r\nNOT_FOUND\r\nSTORED\r\n");
+    stream.send(b"delete large\r\nget large\r\n");
+    run(&mut node);
+    assert_eq!(received(&mut stream), "DELETED\r\nEND\r\n");
+    assert_eq!((visits(&node), requests(&node, 0)), (1, 4));
+    let profiles = node.figures().dispatch().unwrap().profiles;
+    let nothing = profiles.iter().map(|all| all.of_class(SizeClass::of(0)));
+    assert_eq!(nothing.collect::<Vec<_>>(), [4, 0]);
+}
+
 /// Worker 1 does not wait for a client that takes its replies slowly. The memory counts at home.
 #[test]
 fn a_slow_reader_of_large_values_does_not_occupy_a_large_core() {
