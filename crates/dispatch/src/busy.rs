@@ -12,8 +12,11 @@ const ALL_FULL: f64 = 0.9;
 const RESERVED_FROM: f64 = 0.5;
 /// until they are for less than this part.
 const RESERVED_UNTIL: f64 = 0.25;
-/// But only where small requests take less than this part of the time of the other cores.
-const SMALL_MAX: f64 = 0.8;
+/// They are not where small requests take this part of the time of the other cores,
+const SMALL_FROM: f64 = 0.7;
+/// and are no longer where they take this part. The difference is for what the other cores get to
+/// do when large cores are reserved, so that they are not reserved in every second epoch.
+const SMALL_UNTIL: f64 = 0.9;
 
 /// CPU time that requests took in an epoch, in cores: 1.5 is all the time of one core and half of
 /// that of another one.
@@ -45,10 +48,11 @@ impl Busy {
     /// A reserved core serves its large requests whole and makes no small one wait. It has time to
     /// spare which nobody uses, so the other cores have to have enough.
     pub fn reserves(self, cores: usize, large: usize, is_reserved: bool) -> bool {
-        let least = match is_reserved {
-            true => RESERVED_UNTIL,
-            false => RESERVED_FROM,
+        let (large_min, small_max) = match is_reserved {
+            true => (RESERVED_UNTIL, SMALL_UNTIL),
+            false => (RESERVED_FROM, SMALL_FROM),
         };
-        self.large >= least * large as f64 && self.small < SMALL_MAX * (cores - large) as f64
+        let others = (cores - large) as f64;
+        self.large >= large_min * large as f64 && self.small < small_max * others
     }
 }

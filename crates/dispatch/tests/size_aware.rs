@@ -253,11 +253,11 @@ fn a_large_core_is_reserved_while_large_requests_keep_it_busy() {
     let mut auto = Controller::new(SizeAware::DEFAULT, layout(2));
     for (small, large, expected) in [
         (0.5, 0.49, false),
-        (0.85, 0.9, false),
-        (0.7, 0.6, true),
-        (0.7, 0.3, true),
-        (0.7, 0.2, false),
-        (0.7, 0.3, false),
+        (0.7, 0.9, false),
+        (0.6, 0.6, true),
+        (0.8, 0.3, true),
+        (0.8, 0.2, false),
+        (0.6, 0.3, false),
         (0.1, 0.9, true),
         (0.9, 0.9, false),
     ] {
