@@ -79,6 +79,31 @@ impl<T: Table> Prefetch for Partitions<T> {
     }
 }
 
+/// The first stage of a group. Apart, as the second is, so that the registers are its own.
+#[inline(never)]
+fn fetch_buckets<T: Prefetch, J, const FETCH: bool>(
+    table: &T,
+    jobs: &[J],
+    places: &mut [T::Place; GROUP],
+    keyhash: impl Fn(&J) -> Keyhash,
+) {
+    for (job, place) in jobs.iter().zip(places) {
+        *place = table.bucket(keyhash(job), FETCH);
+    }
+}
+
+/// The second stage of a group. Returns those of its requests that the third is for.
+#[inline(never)]
+fn fetch_items<T: Prefetch>(table: &T, places: &mut [T::Place]) -> Subset {
+    let mut behind = 0;
+    for (nth, place) in places.iter_mut().enumerate() {
+        if table.item(place) {
+            behind |= 1 << nth;
+        }
+    }
+    behind
+}
+
 /// Runs `execute` on every job of a batch in order, with each job's bucket and item fetched ahead.
 /// It is told the job's number in the batch, and where the stages have met its key.
 #[inline(always)]
@@ -102,15 +127,12 @@ pub fn staged<T: Prefetch, J>(
             behind &= behind - 1;
         }
         if stages.item {
-            for (nth, place) in met[..next.len()].iter_mut().enumerate() {
-                if table.item(place) {
-                    behind |= 1 << nth;
-                }
-            }
+            behind = fetch_items(table, &mut met[..next.len()]);
         }
         let following = groups.next().unwrap_or_default();
-        for (job, place) in following.iter().zip(fetched.iter_mut()) {
-            *place = table.bucket(keyhash(job), stages.bucket);
+        match stages.bucket {
+            true => fetch_buckets::<_, _, true>(table, following, fetched, &keyhash),
+            false => fetch_buckets::<_, _, false>(table, following, fetched, &keyhash),
         }
         for (nth, (job, place)) in group.iter().zip(executed.iter()).enumerate() {
             execute(table, first + nth, *place, job);
