@@ -185,6 +185,7 @@ fn team<T: Table, X, const K: usize, const V: usize>(
         .map(|(partitions, participant)| Ourselves {
             partitions,
             participant,
+            hashed: [(Keyhash(0), Operation::new(0, false)); BATCH_MAX],
             figures: Vec::new(),
         })
         .collect();
@@ -203,6 +204,8 @@ fn team<T: Table, X, const K: usize, const V: usize>(
 struct Ourselves<T: Table, const K: usize, const V: usize> {
     partitions: Partitions<T>,
     participant: Participant,
+    /// The operations of a batch with their keyhashes.
+    hashed: [(Keyhash, Operation); BATCH_MAX],
     /// Statistics of all partitions, kept by the first worker.
     figures: Vec<Box<dyn TableFigures>>,
 }
@@ -210,11 +213,10 @@ struct Ourselves<T: Table, const K: usize, const V: usize> {
 impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
     #[inline(never)]
     fn batch(&mut self, batch: &[Operation], task: &Task, version: u32, tally: &mut Tally) {
-        let mut hashed = [(Keyhash(0), Operation::new(0, false)); BATCH_MAX];
-        for (place, &operation) in hashed.iter_mut().zip(batch) {
+        for (place, &operation) in self.hashed.iter_mut().zip(batch) {
             *place = (items::keyhash::<K>(operation.number()), operation);
         }
-        let hashed = &hashed[..batch.len()];
+        let hashed = &self.hashed[..batch.len()];
         let (mut found, mut missed, mut wrong) = (0, 0, 0);
         let reading = T::Access::SHARED_READS.then(|| self.participant.begin());
         staged(
