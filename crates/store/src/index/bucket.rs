@@ -160,13 +160,19 @@ impl Bucket {
     /// The places of a main bucket's entries with this tag, lowest first.
     #[inline(always)]
     pub fn tagged(&self, tag: u16) -> tags::Matches {
-        tags::matching(self, tag)
+        self.tagged_as(u32::from(tag) << 16)
+    }
+
+    /// The same for a tag in the upper half of a word. What is in the lower half does not matter.
+    #[inline(always)]
+    pub(super) fn tagged_as(&self, tag_and_more: u32) -> tags::Matches {
+        tags::matching(self, tag_and_more)
     }
 
     /// The places of a spare bucket's entries with this tag, lowest first.
     #[inline(always)]
     pub fn tagged_spare(&self, tag: u16) -> tags::Matches {
-        tags::matching_spare(self, tag)
+        tags::matching_spare(self, u32::from(tag) << 16)
     }
 
     /// Number of the next bucket of the chain.

@@ -79,6 +79,12 @@ impl Entry {
         (self.0 >> 48) as u16
     }
 
+    /// The tag in the upper half, with bits of the offset in the lower.
+    #[inline(always)]
+    pub(super) fn tag_and_more(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
     /// Where the item lies in its log.
     #[inline(always)]
     pub fn offset(self) -> Offset {

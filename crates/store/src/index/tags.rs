@@ -7,7 +7,8 @@ use super::bucket::{BUCKET_ENTRIES, SPARE_ENTRIES};
 #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
 use core::arch::x86_64::*;
 
-/// Places of a bucket's entries, lowest first.
+/// Places of a bucket's entries, lowest first. Bit 0 stands for version and link and is never set,
+/// bit 1 for place 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Matches(u32);
 
@@ -19,34 +20,36 @@ impl Iterator for Matches {
         if self.0 == 0 {
             return None;
         }
-        let place = self.0.trailing_zeros() as usize;
+        let word = self.0.trailing_zeros() as usize;
         self.0 &= self.0 - 1;
-        Some(place)
+        Some(word - 1)
     }
 }
 
-/// The places of a main bucket's entries whose tag is `tag`.
+/// The places of a main bucket's entries whose tag is the upper half of `tag_and_more`.
 #[inline(always)]
-pub fn matching(bucket: &Bucket, tag: u16) -> Matches {
+pub fn matching(bucket: &Bucket, tag_and_more: u32) -> Matches {
     #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
-    return Matches(sse2(bucket, tag));
+    return Matches(sse2(bucket, tag_and_more));
     #[cfg(not(all(target_arch = "x86_64", not(any(loom, miri)))))]
-    return Matches(plain(bucket, BUCKET_ENTRIES, tag));
+    return Matches(plain(bucket, BUCKET_ENTRIES, tag_and_more));
 }
 
-/// The places of a spare bucket's entries whose tag is `tag`. Only its own line is read.
+/// The places of a spare bucket's entries whose tag is the upper half of `tag_and_more`. Only its
+/// own line is read.
 #[inline(always)]
-pub fn matching_spare(bucket: &Bucket, tag: u16) -> Matches {
+pub fn matching_spare(bucket: &Bucket, tag_and_more: u32) -> Matches {
     #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
-    return Matches(sse2_spare(bucket, tag));
+    return Matches(sse2_spare(bucket, tag_and_more));
     #[cfg(not(all(target_arch = "x86_64", not(any(loom, miri)))))]
-    return Matches(plain(bucket, SPARE_ENTRIES, tag));
+    return Matches(plain(bucket, SPARE_ENTRIES, tag_and_more));
 }
 
 #[cfg(any(test, not(all(target_arch = "x86_64", not(any(loom, miri))))))]
-fn plain(bucket: &Bucket, entries: usize, tag: u16) -> u32 {
+fn plain(bucket: &Bucket, entries: usize, tag_and_more: u32) -> u32 {
+    let tag = (tag_and_more >> 16) as u16;
     (0..entries).fold(0, |places, at| {
-        places | u32::from(bucket.entry(at).tag() == tag) << at
+        places | u32::from(bucket.entry(at).tag() == tag) << (1 + at)
     })
 }
 
@@ -60,7 +63,7 @@ fn plain(bucket: &Bucket, entries: usize, tag: u16) -> u32 {
 /// 16-byte load (each half is read whole).
 #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
 #[inline(always)]
-fn sse2(bucket: &Bucket, tag: u16) -> u32 {
+fn sse2(bucket: &Bucket, tag: u32) -> u32 {
     let line = [
         eight::<0, 1, 2, 3>(bucket, tag),
         eight::<4, 5, 6, 7>(bucket, tag),
@@ -71,7 +74,7 @@ fn sse2(bucket: &Bucket, tag: u16) -> u32 {
 /// As [`sse2`], for the entries of a bucket's first line.
 #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
 #[inline(always)]
-fn sse2_spare(bucket: &Bucket, tag: u16) -> u32 {
+fn sse2_spare(bucket: &Bucket, tag: u32) -> u32 {
     // SAFETY: SSE2 is part of x86-64.
     let none = unsafe { _mm_setzero_si128() };
     outcomes([eight::<0, 1, 2, 3>(bucket, tag), none])
@@ -82,16 +85,16 @@ fn sse2_spare(bucket: &Bucket, tag: u16) -> u32 {
 #[inline(always)]
 fn outcomes([low, high]: [__m128i; 2]) -> u32 {
     // SAFETY: SSE2 is part of x86-64.
-    unsafe { (_mm_movemask_epi8(_mm_packs_epi16(low, high)) as u32) >> 1 }
+    unsafe { _mm_movemask_epi8(_mm_packs_epi16(low, high)) as u32 & !1 }
 }
 
-/// Compares the tags of eight words, those of four aligned 16-byte parts of a bucket. Negative
-/// lanes stand for tags that are equal.
+/// Compares the tags of eight words, those of four aligned 16-byte parts of a bucket, with the
+/// upper half of `tag`. Negative lanes stand for tags that are equal.
 #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
 #[inline(always)]
 fn eight<const A: usize, const B: usize, const C: usize, const D: usize>(
     bucket: &Bucket,
-    tag: u16,
+    tag: u32,
 ) -> __m128i {
     let head = core::ptr::from_ref(bucket).cast::<__m128i>();
     #[inline(always)]
@@ -115,7 +118,7 @@ fn eight<const A: usize, const B: usize, const C: usize, const D: usize>(
     }
     // SAFETY: SSE2 is part of x86-64.
     unsafe {
-        let wanted = _mm_set1_epi32(i32::from(tag) << 16);
+        let wanted = _mm_set1_epi32(tag.cast_signed());
         _mm_packs_epi32(
             _mm_cmpeq_epi16(high_halves::<A, B>(head), wanted),
             _mm_cmpeq_epi16(high_halves::<C, D>(head), wanted),
@@ -149,7 +152,7 @@ mod tests {
                 );
             }
             bucket.set_next(Some(rng.random_range(0..1 << 30)));
-            let wanted = rng.random_range(0..4);
+            let wanted = rng.random_range(0..4) << 16 | rng.random_range(0..1 << 16);
             assert_eq!(
                 sse2(&bucket, wanted),
                 plain(&bucket, BUCKET_ENTRIES, wanted)

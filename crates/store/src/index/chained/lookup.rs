@@ -58,6 +58,18 @@ impl Home {
         (self.at >> 16) as u16
     }
 
+    /// The tag in the upper half. What is in the lower half does not matter.
+    #[inline(always)]
+    fn tag_and_place(self) -> u32 {
+        self.at as u32
+    }
+
+    /// Whether an entry bears the tag.
+    #[inline(always)]
+    fn is_tag_of(self, entry: Entry) -> bool {
+        (self.tag_and_place() ^ entry.tag_and_more()) >> 16 == 0
+    }
+
     #[inline(always)]
     fn place(self) -> u64 {
         self.at & PLACE
@@ -79,7 +91,7 @@ impl ChainedIndex {
     /// The number of a home's main bucket.
     #[inline(always)]
     pub fn chain_of(&self, home: Home) -> usize {
-        self.capacity - 1 - home.line()
+        self.number_on(home.line())
     }
 
     /// The home of a key after the index has changed its shape. Apart, so that no part of it is
@@ -102,7 +114,7 @@ impl Index for ChainedIndex {
     #[inline(always)]
     fn home(&self, keyhash: Keyhash) -> Home {
         let shape = self.shape();
-        let line = self.capacity - 1 - self.home_in(shape, keyhash);
+        let line = self.line_of(self.home_in(shape, keyhash));
         Home::new(shape, line, keyhash.tag())
     }
 
@@ -126,7 +138,7 @@ impl Index for ChainedIndex {
     #[inline(always)]
     fn seek(&self, home: &mut Home, mut meet: impl FnMut(Entry)) -> bool {
         let bucket = self.bucket_on(home.line());
-        let mut places = bucket.tagged(home.tag());
+        let mut places = bucket.tagged_as(home.tag_and_place());
         let Some(first) = places.next() else {
             let spare = self.behind(self.chain_of(*home));
             if let Some(spare) = spare {
@@ -158,21 +170,21 @@ impl Index for ChainedIndex {
     /// Which bucket is behind the main one may have changed since the home was made.
     #[inline(always)]
     fn carried(&self, home: Home, _keyhash: Keyhash) -> Option<((Slot, Entry), &AtomicU64)> {
-        let (main, place) = (self.chain_of(home), home.place());
-        let (number, bucket, place) = if place < NOWHERE {
-            (main, self.bucket_on(home.line()), place)
+        let place = home.place();
+        let (line, place, cell) = if place < NOWHERE {
+            let (line, place) = (home.line(), place as usize);
+            (line, place, self.bucket_on(line).cell(place))
         } else {
-            let place = place.checked_sub(BEHIND)?;
-            let spare = self.behind(main)?;
-            (spare, self.bucket(spare), place)
+            let place = place.checked_sub(BEHIND)? as usize;
+            let line = self.line_of(self.behind(self.chain_of(home))?);
+            (line, place, self.bucket_on(line).cell(place))
         };
-        let cell = bucket.cell(place as usize);
         let entry = Entry::in_cell(cell);
         let slot = Slot {
-            bucket: number,
-            entry: place as usize,
+            bucket: self.number_on(line),
+            entry: place,
         };
-        (entry.tag() == home.tag()).then_some(((slot, entry), cell))
+        home.is_tag_of(entry).then_some(((slot, entry), cell))
     }
 
     #[inline(always)]

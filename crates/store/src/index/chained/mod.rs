@@ -244,7 +244,19 @@ impl ChainedIndex {
     #[inline(always)]
     pub fn bucket(&self, number: usize) -> &Bucket {
         assert!(number < self.capacity);
-        self.bucket_on(self.capacity - 1 - number)
+        self.bucket_on(self.line_of(number))
+    }
+
+    /// The line on which a bucket begins.
+    #[inline(always)]
+    fn line_of(&self, number: usize) -> usize {
+        self.capacity - 1 - number
+    }
+
+    /// The number of the bucket that begins on a line.
+    #[inline(always)]
+    fn number_on(&self, line: usize) -> usize {
+        self.capacity - 1 - line
     }
 
     /// The bucket that begins on a line of the memory.
@@ -362,6 +374,6 @@ impl ChainedIndex {
     /// Fetches a spare bucket without waiting for it.
     #[inline(always)]
     fn prefetch_spare(&self, number: usize) {
-        (self.memory).prefetch((self.capacity - 1 - number) * SPARE_WORDS);
+        self.memory.prefetch(self.line_of(number) * SPARE_WORDS);
     }
 }
