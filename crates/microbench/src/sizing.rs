@@ -12,8 +12,8 @@ use glimmer_store::{
 const BUCKET_ENTRIES: usize = 15;
 /// Load of the main buckets when all items are stored, and spare buckets per hundred main ones, as
 /// in the server's memory plan.
-const LOAD_PERCENT: usize = 97;
-const SPARE_PERCENT: usize = 45;
+const LOAD_PERCENT: usize = 100;
+const SPARE_PERCENT: usize = 50;
 const PAGE_BYTES: usize = 4096;
 /// Maximum bytes of a growing index per item, including store mode's bookkeeping.
 const GROWING_INDEX_BYTES: usize = 20;

@@ -21,9 +21,9 @@ const NOW: Moment = Moment {
 const ITEMS: u32 = 16 * 12_000;
 /// Bytes of a main bucket and of a spare one.
 const BUCKET_BYTES: [usize; 2] = [128, 64];
-/// Main buckets at 97% load, and spare ones.
-const MAINS: usize = ITEMS as usize * 100 / (15 * 97);
-const SPARES: usize = MAINS * 45 / 100;
+/// Main buckets at full load, and spare ones.
+const MAINS: usize = ITEMS as usize / 15;
+const SPARES: usize = MAINS / 2;
 
 /// A table for those items whose index begins with this part of its buckets.
 fn table(part: usize, rule: Rule) -> Owner<Crew> {
@@ -78,6 +78,29 @@ fn keeps_as_many_items_as_an_index_of_the_right_size(rule: Rule) {
         right.items
     );
     assert!(follows.index_evictions <= 2 * right.index_evictions);
+}
+
+/// A cache that is full goes on with the spare buckets of the items that leave. No entry has to
+/// make room for another one while its item is in the log.
+fn keeps_its_entries_when_it_is_full(rule: Rule) {
+    let mut owner = table(1, rule);
+    for number in 0..4 * ITEMS {
+        put(&mut owner, number, 32);
+    }
+    let counts = counts(&owner);
+    println!("{}: {counts:?}", rule.name);
+    assert!(counts.evictions > u64::from(2 * ITEMS));
+    assert!(counts.index_evictions * 2_000 < u64::from(4 * ITEMS));
+}
+
+#[test]
+fn fifo_keeps_its_entries() {
+    keeps_its_entries_when_it_is_full(FIFO);
+}
+
+#[test]
+fn s3fifo_keeps_its_entries() {
+    keeps_its_entries_when_it_is_full(S3_FIFO);
 }
 
 #[test]

@@ -25,7 +25,10 @@ use glimmer_base::limits::BUCKETS_ADDED_PER_STORE_MAX;
 
 /// Share of its spare buckets, in percent, that an index uses before it grows. An index that waits
 /// longer loses entries of chains that find no spare bucket before it has grown.
-const SPARES_USED_PERCENT: usize = 88;
+const SPARES_USED_PERCENT: usize = 95;
+/// Share of its spare buckets, in percent, that an index uses before the chains of evicted items
+/// are looked at for spare buckets that they need no longer, so that it does not grow for those.
+const SPARES_LACKED_PERCENT: usize = 90;
 /// The log gives up at least this part of the index's size in a lap, if it gives up anything.
 const LEAST_PART: u64 = 64;
 /// Words of the index that one item needs, spare buckets included.
@@ -77,8 +80,17 @@ impl Shared {
     }
 
     fn is_pressed(&self) -> bool {
+        self.uses_spares(SPARES_USED_PERCENT)
+    }
+
+    /// Whether spare buckets are to be taken from chains that need them no longer.
+    pub(super) fn lacks_spares(&self) -> bool {
+        self.uses_spares(SPARES_LACKED_PERCENT)
+    }
+
+    fn uses_spares(&self, percent: usize) -> bool {
         let used = self.common.counters.spares_used.get() as usize;
-        used * 100 >= self.index.spares() * SPARES_USED_PERCENT
+        used * 100 >= self.index.spares() * percent
     }
 }
 

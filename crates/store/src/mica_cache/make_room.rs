@@ -158,22 +158,31 @@ impl<A: Access> Writer<'_, A> {
                 Passing::Item(item, after) => {
                     let keyhash =
                         self.state.lookahead[id as usize].take(shared, head, &item, after);
-                    if let Some((slot, entry)) = shared.indexed(keyhash, id, head) {
+                    if let Some(mut named) = shared.indexed(keyhash, id, head) {
+                        let (_, entry) = named;
                         match self.fate(id, &item, entry, budget, now) {
                             Some((to, reads)) => {
                                 let words = item.words() as u64;
                                 if to != id && self.lacks_room(to, words) {
                                     self.find_room::<false>(to, words, budget, now);
+                                    // That may have moved the entry within its chain.
+                                    let again = shared.indexed(keyhash, id, head);
+                                    named = again.expect("the head has not passed the item");
                                 }
                                 let place = (id, head, after);
-                                self.keep(keyhash, place, (slot, entry), (to, reads));
+                                self.keep(keyhash, place, named, (to, reads));
                             }
-                            None => shared.common.removed(
-                                &item,
-                                entry.is_fetched(),
-                                Reason::Evicted,
-                                now,
-                            ),
+                            None => {
+                                shared.common.removed(
+                                    &item,
+                                    entry.is_fetched(),
+                                    Reason::Evicted,
+                                    now,
+                                );
+                                if !STEP && shared.lacks_spares() {
+                                    self.leave_spare(keyhash, id, after);
+                                }
+                            }
                         }
                     }
                     after
@@ -221,6 +230,19 @@ impl<A: Access> Writer<'_, A> {
         }
         self.state.evicted_from = Some(id);
         None
+    }
+
+    /// An item of the key has just been evicted: its chain may need one spare bucket less. A step
+    /// leaves that to the scan, because the lock is held for as long as a step takes.
+    #[inline(never)]
+    fn leave_spare(&mut self, keyhash: Keyhash, id: LogId, after: Offset) {
+        let index = &self.shared.index;
+        let home = index.chain_of(index.home(keyhash));
+        if index.bucket(home).next().is_some() {
+            // The item is dead once the head has passed it.
+            self.set_head(id, after);
+            self.shorten_chain(home);
+        }
     }
 
     /// Puts the item between `head` and `after` of log `id` at the tail of log `to`, which has room
