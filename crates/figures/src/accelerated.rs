@@ -40,6 +40,12 @@ const SHARE: &str = "answered by the accelerator, %";
 const MACHINE: &str = "CPU of the machine, µs per request";
 const LOST: &str = "lost";
 
+/// Cycles of the simulated circuit for a request that is alone, which a test of `crates/accel-rtl`
+/// counts: width, key and value in bytes, then cycles of a hit and of a miss.
+const CIRCUIT: &str = include_str!("../../../accel/cycles.csv");
+/// The paper's clock, that of 1 Gb/s, and that of 10 Gb/s with 8 bytes.
+const CLOCKS_MHZ: [f64; 3] = [50.0, 125.0, 156.25];
+
 /// A system with its load.
 struct Case<'a> {
     server: &'a Running,
@@ -66,7 +72,11 @@ macro_rules! here {
             $open,
             ". The horizontal axis is the share of requests that are at most as slow as the line \
              says. The paper measures a circuit beside a core of 50 MHz, so directions and shares \
-             can be compared, and factors cannot."
+             can be compared, and factors cannot. The circuit's rows are cycles of its simulation \
+             (`accel/cycles.csv`) and what they take at three clocks, for a key of 16 bytes and a \
+             value of 64: from a request's first byte at the MAC to the reply's last one, or to \
+             the last one that the CPU is offered. They contain neither the network nor the \
+             client, as the other systems' times do."
         )
     };
 }
@@ -204,6 +214,24 @@ fn above(data: &Data, system: &str, other: &str) -> Option<Spread> {
     Some(Spread::of(&differences))
 }
 
+/// Puts the simulated circuit's latency beside that of the others.
+pub fn beside_circuit(shape: &mut Shape) {
+    for line in CIRCUIT.lines().skip(1) {
+        let fields: Option<Vec<f64>> = line.split(',').map(|field| field.parse().ok()).collect();
+        let Some(&[width, _, _, hit, miss]) = fields.as_deref() else {
+            unreachable!("a test writes this file");
+        };
+        for (what, cycles) in [("hit", hit), ("miss, until the CPU has it", miss)] {
+            let times = CLOCKS_MHZ.map(|mhz| format!("{:.2} µs at {mhz} MHz", cycles / mhz));
+            shape.beside(
+                &format!("the simulated circuit, bytes wide: {width}; {what}"),
+                "not stated",
+                Some(format!("{cycles} cycles: {}", times.join(", "))),
+            );
+        }
+    }
+}
+
 /// Judges a distribution that no cache can help: nothing is gained, and each request pays.
 pub fn judge_price(data: &Data, shape: &mut Shape) {
     for (system, without) in [(XDP, CONTROL), (MODEL, SOFTWARE)] {
@@ -225,6 +253,7 @@ pub fn judge_price(data: &Data, shape: &mut Shape) {
             above(data, system, without).map(|price| price.text(2)),
         );
     }
+    beside_circuit(shape);
 }
 
 /// Judges a distribution with hot keys: at least this share of the requests gains, in percent, and
@@ -256,6 +285,7 @@ pub fn judge_gain(data: &Data, shape: &mut Shape, percent: f64, percentile: f64)
             gain(data, 90.0, system, without).map(|price| price.text(2)),
         );
     }
+    beside_circuit(shape);
 }
 
 /// Data for tests: a system's share in percent, and its latencies below and above that share.

@@ -142,6 +142,39 @@ fn a_missed_frame() {
     assert_eq!(bench.received.len(), 7);
 }
 
+/// What `accel/cycles.csv` says of a request that is alone, which the figures show in microseconds.
+/// A hit counts from the first beat of the request to the last one of the reply, and a miss to the
+/// last beat that the CPU is offered; both beats are included.
+#[test]
+fn cycles_of_frames() {
+    let Some(tools) = Tools::for_test() else {
+        return;
+    };
+    let (key, absent, value_bytes) = ([b'k'; 16], [b'm'; 16], 64);
+    let mut found = "width_bytes,key_bytes,value_bytes,hit_cycles,miss_cycles\n".to_owned();
+    for width in [1, 8] {
+        let mut bench = Bench::new(&tools, width, 1);
+        let item = Item {
+            value: vec![b'v'; value_bytes],
+            flags: 0,
+            cas: 0,
+        };
+        bench.switch(1);
+        bench.store(&key, &item);
+        bench.switch(0);
+        for key in [key, absent] {
+            bench.rx.frames.push_back(get(0, &key, 0));
+            bench.drain();
+        }
+        let [hit, miss] = [0, 1].map(|frame| bench.rx.taken[frame].first);
+        let hit_cycles = bench.tx.frames[0].last - hit + 1;
+        let miss_cycles = bench.passed[0] - miss + 1;
+        let key_bytes = key.len();
+        found += &format!("{width},{key_bytes},{value_bytes},{hit_cycles},{miss_cycles}\n");
+    }
+    assert_eq!(found, include_str!("../../../../accel/cycles.csv"));
+}
+
 /// Hits without a gap in the wide circuit: requests and replies of these lengths at 10 Gb/s, with
 /// 24 bytes between two frames.
 #[test]

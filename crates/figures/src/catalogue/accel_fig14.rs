@@ -50,6 +50,7 @@ impl Figure for OneKey {
                 accelerated::gain(data, 50.0, without, system).map(|gain| gain.text(2)),
             );
         }
+        accelerated::beside_circuit(shape);
     }
 }
 
