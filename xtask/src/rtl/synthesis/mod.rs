@@ -80,10 +80,15 @@ impl Synthesis {
             bail!("tools for synthesis are missing");
         }
         let python = venv::python(&target_dir().join("rtl/venv"), Path::new(PINS))?;
+        let folder = target_dir().join("rtl/synthesis");
         let bench = Bench {
             programs: std::path::absolute(python.parent().context("a folder of programs")?)?,
             files: sources::files()?,
-            folder: target_dir().join("rtl/synthesis"),
+            // The tools run in a sandbox that has a /tmp of its own, and the current folder.
+            folder: match folder.strip_prefix(std::env::current_dir()?) {
+                Ok(within) => within.to_owned(),
+                Err(_) => folder,
+            },
         };
         std::fs::create_dir_all(&bench.folder)?;
         let mut jobs = Vec::new();
