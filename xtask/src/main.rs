@@ -1,11 +1,12 @@
 //! The project's own chores: `cargo xtask test`, `cargo xtask loom`, `cargo xtask miri`,
 //! `cargo xtask cross`, `cargo xtask instructions`, `cargo xtask fuzz`, `cargo xtask floors`,
-//! `cargo xtask packet-program`, `cargo xtask rtl`, `cargo xtask synth`,
+//! `cargo xtask packet-program`, `cargo xtask rtl`, `cargo xtask cosim`, `cargo xtask synth`,
 //! `cargo xtask memcached-tests`, `cargo xtask ci`.
 
 mod circles;
 mod clients;
 mod columns;
+mod cosim;
 mod cross;
 mod floors;
 mod fuzz;
@@ -88,6 +89,13 @@ enum Chore {
     ///
     /// Installs Verilator, Yosys and z3 as root on Debian; elsewhere it names what is missing.
     Rtl(rtl::Circuit),
+    /// Try the simulated circuit between real clients and a real server
+    ///
+    /// Makes two network namespaces with the circuit between them, so it needs root. Installs
+    /// Verilator, and memcached and libmemcached's tools if possible, as root on Debian. `cargo
+    /// xtask cosim --help` explains its options, among them `--vcd FILE`. Not part of the test
+    /// suite, which has a short version.
+    Cosim(cosim::Cosimulation),
     /// Synthesize the accelerator's circuit: its size on the paper's FPGA, and its clock
     ///
     /// Fetches the tools into target/rtl/venv. Not part of the test suite.
@@ -181,6 +189,7 @@ fn run() -> anyhow::Result<()> {
         Chore::Cross => cross::check(),
         Chore::Instructions(counting) => counting.run(),
         Chore::Rtl(circuit) => circuit.run(),
+        Chore::Cosim(cosimulation) => cosimulation.run(),
         Chore::Synth(synthesis) => synthesis.run(),
         Chore::Floors => floors::check(),
         Chore::PacketProgram { check } => packet_program::build(check),

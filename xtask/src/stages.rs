@@ -36,7 +36,7 @@ pub enum Stage {
     Instructions,
     /// The fuzz targets, a few seconds each
     Fuzz,
-    /// The accelerator's circuit: lint, proofs, simulation and its coverage, and a real server behind it
+    /// The accelerator's circuit: lint, proofs, simulation and its coverage, and a server behind it
     Circuit,
     /// Real memcached clients against the running server
     Clients,

@@ -15,11 +15,35 @@
 #include "Vtop.h"
 #include "Vtop___024root.h"
 #include "verilated.h"
+#if VM_TRACE
+#include "verilated_vcd_c.h"
+#endif
 
 struct Shim {
     VerilatedContext context;
     Vtop top;
-    explicit Shim(int seed) : context{}, top{(context.randReset(2), context.randSeed(seed), &context)} {}
+    explicit Shim(int seed) : context{}, top{(context.randReset(2), context.randSeed(seed), &context)} {
+#if VM_TRACE
+        context.traceEverOn(true);
+        top.trace(&vcd, 99);
+#endif
+    }
+
+#if VM_TRACE
+    VerilatedVcdC vcd;
+    uint64_t ps = 0;
+    // Half a cycle of 125 MHz passes.
+    void dump() {
+        if (vcd.isOpen()) vcd.dump(ps);
+        ps += 4000;
+    }
+    void begin(const char *file) { vcd.open(file); }
+    void end() { vcd.close(); }
+#else
+    void dump() {}
+    void begin(const char *) {}
+    void end() {}
+#endif
 };
 
 // A value of more than 64 bits, as Verilator keeps it.
@@ -71,13 +95,17 @@ static void write_coverage(Shim *shim) {
         shim->top.clk = 0;                                                                   \
         drive(&shim->top, in);                                                               \
         shim->top.eval();                                                                    \
+        shim->dump();                                                                        \
         sample(&shim->top, out);                                                             \
     }                                                                                        \
     /* The clock rises. */                                                                   \
     void top_rise(Shim *shim) {                                                              \
         shim->top.clk = 1;                                                                   \
         shim->top.eval();                                                                    \
+        shim->dump();                                                                        \
     }                                                                                        \
+    void top_trace(Shim *shim, const char *file) { shim->begin(file); }                      \
+    void top_stop_trace(Shim *shim) { shim->end(); }                                         \
     uint64_t top_peek(Shim *shim, uint64_t what, uint64_t index) {                           \
         return peek(&shim->top, what, index);                                                \
     }                                                                                        \

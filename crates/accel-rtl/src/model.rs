@@ -2,11 +2,12 @@
 
 use crate::tools::Tools;
 use crate::verilate::Variant;
-use libc::{RTLD_LOCAL, RTLD_NOW, c_void, dlclose, dlerror, dlopen, dlsym};
+use libc::{RTLD_LOCAL, RTLD_NOW, c_char, c_void, dlclose, dlerror, dlopen, dlsym};
 use std::ffi::{CStr, CString};
 use std::fmt;
 use std::marker::PhantomData;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::ptr::NonNull;
 
 /// The ports of a top.
@@ -36,6 +37,8 @@ struct Functions<P: Ports> {
     settle: unsafe extern "C" fn(*mut c_void, *const P::In, *mut P::Out),
     rise: unsafe extern "C" fn(*mut c_void),
     peek: unsafe extern "C" fn(*mut c_void, u64, u64) -> u64,
+    trace: unsafe extern "C" fn(*mut c_void, *const c_char),
+    stop_trace: unsafe extern "C" fn(*mut c_void),
     _ports: PhantomData<P>,
 }
 
@@ -72,6 +75,8 @@ impl<P: Ports> Model<P> {
                 settle: library.function(c"top_settle"),
                 rise: library.function(c"top_rise"),
                 peek: library.function(c"top_peek"),
+                trace: library.function(c"top_trace"),
+                stop_trace: library.function(c"top_stop_trace"),
                 _ports: PhantomData,
             };
             (new, functions)
@@ -99,6 +104,19 @@ impl<P: Ports> Model<P> {
         unsafe { (self.functions.rise)(self.circuit.as_ptr()) };
     }
 
+    /// Writes all signals to a file (VCD) from now on, if the variant is traced.
+    pub fn trace(&mut self, file: &Path) {
+        let name = CString::new(file.as_os_str().as_bytes()).expect("a path");
+        // SAFETY: the circuit is alive, and the name ends with a zero.
+        unsafe { (self.functions.trace)(self.circuit.as_ptr(), name.as_ptr()) };
+    }
+
+    /// Ends the file.
+    pub fn stop_trace(&mut self) {
+        // SAFETY: the circuit is alive.
+        unsafe { (self.functions.stop_trace)(self.circuit.as_ptr()) };
+    }
+
     /// What no port shows; the shim says what there is.
     pub fn peek(&self, what: u64, index: usize) -> u64 {
         // SAFETY: the circuit is alive. The function changes nothing.
@@ -122,7 +140,7 @@ impl<P: Ports> fmt::Debug for Model<P> {
 struct Library(NonNull<c_void>);
 
 impl Library {
-    fn open(path: &std::path::Path) -> Library {
+    fn open(path: &Path) -> Library {
         let name = CString::new(path.as_os_str().as_bytes()).expect("a path");
         // SAFETY: the name ends with a zero. The library's initialisers set up its own data.
         let handle = unsafe { dlopen(name.as_ptr(), RTLD_NOW | RTLD_LOCAL) };

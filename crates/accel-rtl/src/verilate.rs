@@ -18,6 +18,8 @@ pub struct Variant {
     pub parameters: Vec<(&'static str, u64)>,
     /// A planted bug: a macro that the sources ask for.
     pub bug: Option<&'static str>,
+    /// Whether it can write all of its signals to a file. That makes it slower.
+    pub is_traced: bool,
 }
 
 impl Variant {
@@ -27,6 +29,7 @@ impl Variant {
             top,
             parameters: Vec::new(),
             bug: None,
+            is_traced: false,
         }
     }
 
@@ -51,7 +54,7 @@ impl Variant {
     /// If Verilator or the compiler refuses the sources.
     pub fn build(&self, tools: &Tools) -> PathBuf {
         let kept = kept();
-        let runtime = runtime(tools, &kept, self.is_covered());
+        let runtime = runtime(tools, &kept, self.kind());
         let folder = kept.join(format!(
             "{}-{:016x}",
             self.top.name,
@@ -78,6 +81,13 @@ impl Variant {
         self.bug.is_none() && std::env::var_os("GLIMMER_RTL_COVERAGE").is_some()
     }
 
+    fn kind(&self) -> Kind {
+        Kind {
+            is_covered: self.is_covered(),
+            is_traced: self.is_traced,
+        }
+    }
+
     fn shim(&self) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("shims")
@@ -92,7 +102,7 @@ impl Variant {
             self.bug,
             FLAGS,
             RUNTIME,
-            self.is_covered(),
+            self.kind(),
         )
             .hash(&mut hasher);
         let ports = self.shim().with_file_name("shim.h");
@@ -125,6 +135,7 @@ impl Variant {
             )
             .args(self.bug.map(|bug| format!("+define+{bug}")))
             .args(COVERAGE.iter().filter(|_| self.is_covered()))
+            .args(self.is_traced.then_some("--trace"))
             .args(self.sources());
         run(&mut verilator);
         // One translation unit: it compiles in a third of the time of all the files one by one.
@@ -138,7 +149,7 @@ impl Variant {
         whole += &format!("#include \"{}\"\n", self.shim().display());
         let all = folder.join("all.cpp");
         fs::write(&all, whole).expect("written");
-        let mut compiler = compiler(tools, self.is_covered());
+        let mut compiler = compiler(tools, self.kind());
         if self.bug.is_some() {
             // It runs for a moment only.
             compiler.arg("-O0");
@@ -162,21 +173,30 @@ const FLAGS: &[&str] = &[
     "-fno-gnu-unique",
     "-Wl,-Bsymbolic",
     "-DVM_SC=0",
-    "-DVM_TRACE=0",
     "-DVL_TIME_CONTEXT",
 ];
 
-/// The files of Verilator's runtime.
+/// The files of Verilator's runtime, and the one that traced circuits have besides.
 const RUNTIME: [&str; 3] = [
     "verilated.cpp",
     "verilated_threads.cpp",
     "verilated_cov.cpp",
 ];
+const RUNTIME_OF_TRACES: &str = "verilated_vcd_c.cpp";
 
-fn compiler(tools: &Tools, is_covered: bool) -> Command {
+/// What a circuit does besides.
+#[derive(Clone, Copy, Hash)]
+struct Kind {
+    is_covered: bool,
+    is_traced: bool,
+}
+
+fn compiler(tools: &Tools, kind: Kind) -> Command {
     let mut command = Command::new(&tools.compiler);
     command.args(FLAGS);
-    command.arg(format!("-DVM_COVERAGE={}", u8::from(is_covered)));
+    command.arg(format!("-DVM_COVERAGE={}", u8::from(kind.is_covered)));
+    command.arg(format!("-DVM_TRACE={}", u8::from(kind.is_traced)));
+    command.arg(format!("-DVM_TRACE_VCD={}", u8::from(kind.is_traced)));
     for folder in [tools.include.clone(), tools.include.join("vltstd")] {
         command.arg("-I").arg(folder);
     }
@@ -184,16 +204,18 @@ fn compiler(tools: &Tools, is_covered: bool) -> Command {
 }
 
 /// Verilator's runtime as an object file, which all libraries contain.
-fn runtime(tools: &Tools, kept: &Path, is_covered: bool) -> PathBuf {
+fn runtime(tools: &Tools, kept: &Path, kind: Kind) -> PathBuf {
     let mut hasher = DefaultHasher::new();
-    (tools, FLAGS, RUNTIME, is_covered).hash(&mut hasher);
+    (tools, FLAGS, RUNTIME, kind).hash(&mut hasher);
     let folder = kept.join(format!("runtime-{:016x}", hasher.finish()));
     once(&folder, |folder| {
-        let whole =
-            RUNTIME.map(|file| format!("#include \"{}\"\n", tools.include.join(file).display()));
+        let of_traces = Some(RUNTIME_OF_TRACES).filter(|_| kind.is_traced);
+        let whole: String = (RUNTIME.into_iter().chain(of_traces))
+            .map(|file| format!("#include \"{}\"\n", tools.include.join(file).display()))
+            .collect();
         let all = folder.join("all.cpp");
-        fs::write(&all, whole.concat()).expect("written");
-        let mut compiler = compiler(tools, is_covered);
+        fs::write(&all, whole).expect("written");
+        let mut compiler = compiler(tools, kind);
         compiler.arg("-c").arg("-o").arg(folder.join("verilated.o"));
         run(compiler.arg(all));
     });

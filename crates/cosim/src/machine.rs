@@ -13,6 +13,7 @@ use glimmer_accel_rtl::verilate::Variant;
 use glimmer_hotset::device::{Capabilities, DeviceCounters};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 
 /// Where the driver's memory begins: for keys, values, frames that were received, and frames to
 /// send.
@@ -51,6 +52,15 @@ pub struct Settings {
     pub source_bits: u8,
 }
 
+/// Every signal of the circuit over time, as a file (VCD) that GTKWave and Surfer show.
+#[derive(Clone, Debug)]
+pub struct Waveform {
+    /// The file.
+    pub file: PathBuf,
+    /// How many cycles are written. They begin with the first operation.
+    pub cycles: u64,
+}
+
 /// See the module's text.
 #[derive(Debug)]
 pub struct Machine {
@@ -61,11 +71,13 @@ pub struct Machine {
     cycles: u64,
     model: Model<TopPorts>,
     memory: Memory,
-    /// From the network, and to it.
+    /// From the network.
     pub rx: Incoming,
+    /// To the network.
     pub tx: Outgoing,
-    /// To the CPU, and from it.
+    /// To the CPU.
     pub to_cpu: VecDeque<Vec<u8>>,
+    /// From the CPU.
     pub from_cpu: VecDeque<Vec<u8>>,
     /// Buffers for frames: those that the circuit has, and those to give it.
     posted: VecDeque<u64>,
@@ -73,15 +85,25 @@ pub struct Machine {
     sent: u64,
     /// The cycle in which something moved.
     moved: u64,
+    /// What has not begun to be written.
+    waveform: Option<Waveform>,
+    /// The cycle after which no more is written.
+    written: u64,
 }
 
 impl Machine {
     /// A circuit after its reset, with empty slots, in read mode.
-    pub fn new(tools: &Tools, settings: Settings, seed: u64) -> Machine {
-        let variant = Variant::new(KV_TOP)
+    pub fn new(
+        tools: &Tools,
+        settings: Settings,
+        seed: u64,
+        waveform: Option<Waveform>,
+    ) -> Machine {
+        let mut variant = Variant::new(KV_TOP)
             .with("W", settings.width as u64)
             .with("SLOTS", settings.slots as u64)
             .with("VALUE_BYTES", settings.value_bytes as u64);
+        variant.is_traced = waveform.is_some();
         let ones = u64::from(u32::MAX);
         let mask = ones << (32 - u32::from(settings.source_bits)) & ones;
         let inputs = In {
@@ -112,6 +134,8 @@ impl Machine {
             to_post: VecDeque::new(),
             sent: 0,
             moved: 0,
+            waveform,
+            written: 0,
         };
         machine.reset();
         machine
@@ -214,6 +238,9 @@ impl Machine {
         }
         self.out = out;
         self.cycles += 1;
+        if self.cycles == self.written {
+            self.model.stop_trace();
+        }
         if moved == 1 {
             self.moved = self.cycles;
         }
@@ -258,6 +285,10 @@ impl Machine {
             mut rs2,
             memory,
         } = *registers;
+        if let Some(waveform) = self.waveform.take() {
+            self.model.trace(&waveform.file);
+            self.written = self.cycles + waveform.cycles;
+        }
         let number = u64::from(funct7);
         // An address of the server is that of the bytes that came along.
         match number {

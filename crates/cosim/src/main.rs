@@ -1,37 +1,55 @@
-//! Simulates the accelerator's circuit between a network and a server. `docs/accelerator-rtl.md`
-//! describes the circuit, and `docs/accelerator-rtl-server.md` the server behind it.
-//!
-//! | file | idea |
-//! | --- | --- |
-//! | `network` | frames between two devices pass the circuit, and a server fills it |
-//! | `machine` | the circuit with the CPU's memory and a driver of its rings |
-//! | `wire` | frames as beats |
-//! | `tap` | a network interface of the kernel |
-
-mod machine;
-mod network;
-mod tap;
-mod wire;
+//! Simulates the accelerator's circuit between a network and a server: `glimmer-cosim circuit` for
+//! one's own experiments, and `glimmer-cosim try` for a whole one.
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
+use clap::{Args, Parser, Subcommand};
 use glimmer_accel_rtl::tools::Tools;
-use machine::Settings;
-use network::Network;
+use glimmer_cosim::bed;
+use glimmer_cosim::machine::{Settings, Waveform};
+use glimmer_cosim::network::Network;
+use glimmer_cosim::tap::Tap;
+use glimmer_cosim::trial::{self, Trial};
 use std::net::Ipv4Addr;
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
-use tap::Tap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// Simulates the hot-key accelerator's circuit between two network interfaces
-///
-/// It makes two TAP devices. One is the circuit's network; the other is the interface of the server
-/// behind it. Move the server's to a network namespace, give it the address and the hardware
-/// address that you name here, and start the server there with `-U PORT --accelerate rtl:SOCKET`.
-/// Give the network's device an address in the same net, in another namespace, for clients.
+/// Simulates the hot-key accelerator's circuit with real packets
 #[derive(Debug, Parser)]
 #[command(name = "glimmer-cosim", version)]
 struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Simulate the circuit between two network interfaces, until it is stopped
+    ///
+    /// It makes two TAP devices. One is the circuit's network; the other is the interface of the
+    /// server behind it. Move the server's to a network namespace, give it the address and the
+    /// hardware address that you name here, and start the server there with `-U PORT --accelerate
+    /// rtl:SOCKET`. Give the network's device an address in the same net, in another namespace, for
+    /// clients.
+    Circuit(Circuit),
+    /// Try the circuit with a server behind it and clients in front
+    ///
+    /// It makes two network namespaces with the simulated circuit between them, starts `glimmer
+    /// serve --accelerate rtl:SOCKET` behind it, and sends requests to it: by the load generator,
+    /// by libmemcached's one, by raw sockets, and by some that change keys while others read them.
+    /// Then memcached takes the server's place. Every byte of every answer is checked. The first
+    /// answer that is wrong, outdated or lost ends it with an error. Nothing is left behind.
+    Try(Try),
+    /// Draw the circuit's ports during a hit, a miss and a switch of the mode
+    Draw {
+        /// The folder of the pictures
+        #[arg(default_value = "docs/figures")]
+        folder: PathBuf,
+    },
+}
+
+#[derive(Args, Debug)]
+struct Circuit {
     /// The Unix socket at which the server fills the circuit
     #[arg(long)]
     socket: PathBuf,
@@ -65,6 +83,34 @@ struct Arguments {
     /// The seed of the memory's latencies and of what registers hold before their reset
     #[arg(long, default_value_t = 1)]
     seed: u64,
+}
+
+#[derive(Args, Debug)]
+struct Try {
+    /// Requests of the load generator
+    #[arg(long, default_value = "100k", value_parser = count)]
+    requests: u64,
+    /// Seconds for which keys are changed and read at a time
+    #[arg(long, default_value_t = 30)]
+    hammer_seconds: u64,
+    /// Bytes that the circuit handles in a cycle: 1 as in the paper, or 8
+    #[arg(long, default_value_t = 1, value_parser = width)]
+    width: usize,
+    /// Number of slots, a power of two
+    #[arg(long, default_value_t = 1024, value_parser = slots)]
+    slots: usize,
+    /// The seed of the requests, the memory's latencies and what registers hold before their reset
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write every signal of the circuit to this file (VCD), from the first operation on
+    #[arg(long, value_name = "FILE")]
+    vcd: Option<PathBuf>,
+    /// How many cycles are written to it; each takes about two kilobytes
+    #[arg(long, default_value_t = 20_000, requires = "vcd")]
+    vcd_cycles: u64,
+    /// The server's program (default: `glimmer` beside this one)
+    #[arg(long)]
+    server: Option<PathBuf>,
 }
 
 fn hardware_address(text: &str) -> Result<u64> {
@@ -105,27 +151,71 @@ fn slots(text: &str) -> Result<usize> {
     Ok(slots)
 }
 
+fn count(text: &str) -> Result<u64, String> {
+    glimmer_notation::count(text)
+}
+
 fn main() -> Result<()> {
-    let arguments = Arguments::parse();
+    match Arguments::parse().command {
+        Command::Circuit(circuit) => circuit.run(),
+        Command::Try(try_) => try_.run(),
+        Command::Draw { folder } => draw(&folder),
+    }
+}
+
+fn draw(folder: &Path) -> Result<()> {
     let tools = Tools::find().map_err(anyhow::Error::msg)?;
-    let settings = Settings {
-        width: arguments.width,
-        slots: arguments.slots,
-        value_bytes: arguments.value_bytes,
-        host_mac: arguments.host_mac,
-        host: arguments.host,
-        port: arguments.port,
-        sources: arguments.from.0,
-        source_bits: arguments.from.1,
-    };
-    let taps = [Tap::new(&arguments.network)?, Tap::new(&arguments.server)?];
-    // A socket that a former run has left.
-    let _ = std::fs::remove_file(&arguments.socket);
-    let listener = UnixListener::bind(&arguments.socket)
-        .with_context(|| format!("cannot listen at {}", arguments.socket.display()))?;
-    let mut network = Network::new(&tools, settings, arguments.seed, taps, listener)?;
-    println!("ready");
-    loop {
-        network.turn()?;
+    for (name, picture) in glimmer_cosim::waves::draw(&tools) {
+        let file = folder.join(name);
+        std::fs::write(&file, picture).with_context(|| file.display().to_string())?;
+        println!("{}", file.display());
+    }
+    Ok(())
+}
+
+impl Circuit {
+    fn run(self) -> Result<()> {
+        let tools = Tools::find().map_err(anyhow::Error::msg)?;
+        let settings = Settings {
+            width: self.width,
+            slots: self.slots,
+            value_bytes: self.value_bytes,
+            host_mac: self.host_mac,
+            host: self.host,
+            port: self.port,
+            sources: self.from.0,
+            source_bits: self.from.1,
+        };
+        let taps = [Tap::new(&self.network)?, Tap::new(&self.server)?];
+        // A socket that a former run has left.
+        let _ = std::fs::remove_file(&self.socket);
+        let listener = UnixListener::bind(&self.socket)
+            .with_context(|| format!("cannot listen at {}", self.socket.display()))?;
+        let mut network = Network::new(&tools, settings, self.seed, taps, listener, None)?;
+        println!("ready");
+        loop {
+            network.turn()?;
+        }
+    }
+}
+
+impl Try {
+    fn run(self) -> Result<()> {
+        let server = match self.server {
+            Some(server) => server,
+            None => std::env::current_exe()?.with_file_name("glimmer"),
+        };
+        let cycles = self.vcd_cycles;
+        trial::run(&Trial {
+            requests: self.requests,
+            hammered: Duration::from_secs(self.hammer_seconds),
+            circuit: bed::Circuit {
+                width: self.width,
+                slots: self.slots,
+                seed: self.seed,
+                waveform: self.vcd.map(|file| Waveform { file, cycles }),
+            },
+            server,
+        })
     }
 }

@@ -1,11 +1,12 @@
 //! The circuit as a network interface: frames between two TAP devices pass it, and a server fills
 //! it over a socket.
 
-use crate::machine::{Machine, Settings};
+use crate::machine::{Machine, Settings, Waveform};
 use crate::tap::Tap;
 use anyhow::{Context, Result};
 use glimmer_accel_link::{Answer, Host, Request};
 use glimmer_accel_rtl::tools::Tools;
+use glimmer_hotset::device::DeviceCounters;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
@@ -16,6 +17,8 @@ const CYCLES_PER_TURN: usize = 256;
 const FRAMES_MAX: usize = 32;
 /// Cycles without a movement after which the clock stops until something comes.
 const QUIET_CYCLES: u64 = 4000;
+/// Nanoseconds without work after which the caller has its turn.
+const IDLE_NS_MAX: i64 = 100_000_000;
 
 /// See the module's text.
 #[derive(Debug)]
@@ -39,10 +42,11 @@ impl Network {
         seed: u64,
         [mac, cpu]: [Tap; 2],
         listener: UnixListener,
+        waveform: Option<Waveform>,
     ) -> Result<Network> {
         listener.set_nonblocking(true)?;
         Ok(Network {
-            machine: Machine::new(tools, settings, seed),
+            machine: Machine::new(tools, settings, seed, waveform),
             mac,
             cpu,
             listener,
@@ -50,7 +54,7 @@ impl Network {
         })
     }
 
-    /// Simulates some cycles and moves frames and operations; waits if there are none.
+    /// Simulates some cycles and moves frames and operations; waits for a moment if there are none.
     ///
     /// # Errors
     ///
@@ -59,7 +63,7 @@ impl Network {
         if self.machine.is_quiet(QUIET_CYCLES) {
             self.wait()?;
         }
-        while self.machine.rx.len() < FRAMES_MAX
+        while self.machine.rx.waiting() < FRAMES_MAX
             && let Some(frame) = self.mac.receive()?
         {
             self.machine.rx.push(frame);
@@ -77,6 +81,11 @@ impl Network {
             self.cpu.send(&frame)?;
         }
         self.send_to_network()
+    }
+
+    /// What the circuit has counted since its last reset.
+    pub fn counters(&self) -> DeviceCounters {
+        self.machine.counters()
     }
 
     /// Frames leave only while the server that has filled the slots is there: nobody would tell the
@@ -134,8 +143,8 @@ impl Network {
             PollFd::from_borrowed_fd(server, PollFlags::IN),
         ];
         let most = Timespec {
-            tv_sec: 1,
-            tv_nsec: 0,
+            tv_sec: 0,
+            tv_nsec: IDLE_NS_MAX,
         };
         match poll(&mut fds, Some(&most)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),

@@ -23,7 +23,7 @@ pub struct Incoming {
 
 impl Incoming {
     /// Frames that were not taken in full.
-    pub fn len(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         self.frames.len()
     }
 

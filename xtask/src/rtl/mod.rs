@@ -1,5 +1,5 @@
-//! Checks the circuit in `accel/rtl/`: lint, synthesizability, proofs, simulation with coverage, and
-//! a real server behind it; and its size and clock.
+//! Checks the circuit in `accel/rtl/`: lint, synthesizability, proofs, simulation with coverage,
+//! and a real server behind it; and its size and clock.
 //!
 //! | file | idea |
 //! | --- | --- |

@@ -132,6 +132,11 @@ impl Circuit {
         self.shape
     }
 
+    /// The inputs in the last cycle.
+    pub fn inputs(&self) -> &In {
+        &self.inputs
+    }
+
     /// The outputs in the last cycle.
     pub fn outputs(&self) -> &Out {
         &self.outputs
