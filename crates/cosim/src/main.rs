@@ -105,7 +105,7 @@ struct Try {
     /// Write every signal of the circuit to this file (VCD), from the first operation on
     #[arg(long, value_name = "FILE")]
     vcd: Option<PathBuf>,
-    /// How many cycles are written to it; each takes about two kilobytes
+    /// How many cycles are written to it; each takes two kilobytes at most
     #[arg(long, default_value_t = 20_000, requires = "vcd")]
     vcd_cycles: u64,
     /// The server's program (default: `glimmer` beside this one)
