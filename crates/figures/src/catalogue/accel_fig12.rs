@@ -16,7 +16,6 @@ const REGISTERS: &str = "registers";
 const BLOCK_RAMS: &str = "block RAMs of 36 kbit";
 const CLOCK: &str = "clock of an ECP5, MHz";
 
-const PAPER: &str = "the paper's";
 const NARROW: &str = "1 byte wide";
 const WIDE: &str = "8 bytes wide";
 const BOTH: &str = "both";
@@ -93,7 +92,8 @@ impl Figure for Resources {
                 "Figure 12, the increment; the clock is §V's",
                 INCREMENT
                     .into_iter()
-                    .map(|(resource, number)| Mark::bar(resource, PAPER, BOTH, number))
+                    .map(|(resource, number)| Mark::bar(resource, NARROW, BOTH, number))
+                    .chain(PARTS.map(|part| Mark::bar(CLOCK, NARROW, part, PAPER_MHZ)))
                     .collect(),
             ),
         }
