@@ -29,6 +29,9 @@ const SPARES_USED_PERCENT: usize = 95;
 /// Share of its spare buckets, in percent, that an index uses before the chains of evicted items
 /// are looked at for spare buckets that they need no longer, so that it does not grow for those.
 const SPARES_LACKED_PERCENT: usize = 90;
+/// An index with fewer spare buckets than this leaves all of them to the scan, which comes to every
+/// chain soon.
+const SPARES_LACKED_MIN: usize = 16;
 /// The log gives up at least this part of the index's size in a lap, if it gives up anything.
 const LEAST_PART: u64 = 64;
 /// Words of the index that one item needs, spare buckets included.
@@ -85,7 +88,7 @@ impl Shared {
 
     /// Whether spare buckets are to be taken from chains that need them no longer.
     pub(super) fn lacks_spares(&self) -> bool {
-        self.uses_spares(SPARES_LACKED_PERCENT)
+        self.index.spares() >= SPARES_LACKED_MIN && self.uses_spares(SPARES_LACKED_PERCENT)
     }
 
     fn uses_spares(&self, percent: usize) -> bool {
