@@ -238,3 +238,35 @@ def test_a_switch_is_refused_with_what_to_do(ours):
             b"CLIENT_ERROR dispatch: handoff leaves no worker that executes requests; lower N or raise -t\r\n",
         )
         assert server.stats("dispatch")["policy"] == "size-aware"
+
+
+def test_listings_and_watchers_stay_at_home(ours):
+    """A connection visits the worker for large values for a large read, and for no listing or watch of one."""
+    large = b"v" * 4096
+    with Server("-t", 2, "--dispatch", "size-aware:1024") as server:
+        wires = [server.wire() for _ in range(8)]
+
+        def visits():
+            return int(server.stats("glimmer")["visits"])
+
+        wires[0].exchange(store(large, b"large") + store(b"s", b"small"), STORED * 2)
+        before = visits()
+        for wire in wires:
+            wire.send(b"lru_crawler metadump all\r\n")
+            wire.expect(b"OK\r\n")
+            lines = {wire.line().split()[0], wire.line().split()[0]}
+            assert lines == {b"key=large", b"key=small"}
+            wire.expect(END)
+        watcher = server.wire()
+        watcher.send(b"watch fetchers\r\n")
+        watcher.expect(b"OK\r\n")
+        assert visits() == before
+        # The connections of one of the two workers visit the other one, and the watcher is told all the same.
+        for wire in wires:
+            wire.send(b"get large\r\n")
+            wire.expect(value(b"large", large) + END)
+            assert b"key=large" in watcher.line()
+        assert before < visits() <= before + len(wires)
+        for wire in wires:
+            wire.close()
+        watcher.close()
