@@ -1,16 +1,16 @@
 //! Runs servers as child processes: ours and its competitors, as far as they are installed. They
 //! are pinned to cores and stop with this process.
 
+mod ports;
 mod workers;
 
 use std::{
     ffi::OsStr,
     fs::File,
     io::{Read, Seek},
-    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket},
+    net::{SocketAddr, TcpStream},
     os::{fd::AsFd, unix::process::CommandExt},
     process::{Child, Command, Stdio},
-    sync::atomic::{AtomicU16, Ordering},
     time::{Duration, Instant},
 };
 
@@ -33,10 +33,9 @@ use glimmer_loadgen::{
 };
 use glimmer_measure::machine;
 
+pub use ports::free_ports;
 pub use workers::Worker;
 
-/// Ports of the measured servers.
-const PORTS: std::ops::Range<u16> = 21300..21900;
 const START_MAX: Duration = Duration::from_secs(20);
 const STOP_MAX: Duration = Duration::from_secs(5);
 /// What servers are started with, unless a measurement needs more connections.
@@ -161,7 +160,7 @@ impl Launch {
     /// The same somewhere else.
     pub fn start_at(&self, place: &Place) -> Result<Server> {
         let name = self.kind.name();
-        let address = SocketAddr::from((place.ip, free_port()?));
+        let address = SocketAddr::from((place.ip, free_ports(1)?));
         let mut command = self.command(address)?;
         let (cores, namespace) = (self.cores.clone(), place.namespace.clone());
         let start = move || {
@@ -189,7 +188,9 @@ impl Launch {
             said,
         };
         let begin = Instant::now();
-        while TcpStream::connect(address).is_err() {
+        loop {
+            // If it has ended, somebody else has its port and accepts.
+            let accepts = TcpStream::connect(address).is_ok();
             if let Some(status) = server.child.try_wait()? {
                 let arguments: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
                 bail!(
@@ -198,12 +199,14 @@ impl Launch {
                     server.said()
                 );
             }
+            if accepts {
+                return Ok(server);
+            }
             if begin.elapsed() > START_MAX {
                 bail!("{name} accepts no connections at {address}");
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        Ok(server)
     }
 
     fn command(&self, address: SocketAddr) -> Result<Command> {
@@ -238,30 +241,6 @@ impl Launch {
         command.args(&self.arguments);
         Ok(command)
     }
-}
-
-/// A free port.
-fn free_port() -> Result<u16> {
-    free_ports(1)
-}
-
-/// The first of this many ports in a row that are free for TCP and UDP. No port is returned twice
-/// before all have been used, so that servers started at the same time do not collide.
-pub fn free_ports(count: u16) -> Result<u16> {
-    static HANDED_OUT: AtomicU16 = AtomicU16::new(0);
-    let firsts = PORTS.len() as u16 + 1 - count;
-    let is_free = |port| {
-        let address = (Ipv4Addr::LOCALHOST, port);
-        TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok()
-    };
-    let next = |_| {
-        let turn = HANDED_OUT.fetch_add(count, Ordering::Relaxed);
-        PORTS.start + (std::process::id() as u16).wrapping_add(turn) % firsts
-    };
-    PORTS
-        .map(next)
-        .find(|first| (*first..first + count).all(is_free))
-        .with_context(|| format!("no {count} ports in a row are free in {PORTS:?}"))
 }
 
 impl Server {
