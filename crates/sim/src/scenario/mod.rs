@@ -212,7 +212,8 @@ impl Scenario {
                 .map(|_| {
                     let at_us = rng.random_range(0..200_000);
                     let access = server::access(&mut rng);
-                    (at_us, (server::dispatch(&mut rng, access), access))
+                    let policy = server::dispatch(&mut rng, access, server.workers);
+                    (at_us, (policy, access))
                 })
                 .collect(),
             false => Vec::new(),

@@ -55,12 +55,13 @@ pub fn draw(rng: &mut SmallRng) -> ServerPlan {
     };
     let is_tight = rng.random_bool(0.3);
     let access = access(rng);
+    let workers = *[1, 2, 3, 4, 4].choose(rng).expect("not empty");
     ServerPlan {
-        workers: *[1, 2, 3, 4, 4].choose(rng).expect("not empty"),
+        workers,
         mode,
         table,
         access,
-        dispatch: dispatch(rng, access),
+        dispatch: dispatch(rng, access, workers),
         evict: *RULES.choose(rng).expect("not empty"),
         memory_mib: if is_tight { TIGHT_MIB } else { 16 },
         item_bytes_max: if is_tight { 64 << 10 } else { 48 << 10 },
@@ -80,11 +81,12 @@ pub fn access(rng: &mut SmallRng) -> AccessMode {
     *AccessMode::ALL.choose(rng).expect("not empty")
 }
 
-/// A policy that works with the access mode.
-pub fn dispatch(rng: &mut SmallRng, access: AccessMode) -> &'static dyn Policy {
+/// A policy that works with the access mode and this many workers.
+pub fn dispatch(rng: &mut SmallRng, access: AccessMode, workers: usize) -> &'static dyn Policy {
     let policies: [&'static dyn Policy; 1] = [&BySize];
     let policies = policies.iter().chain(POLICIES);
     let fit = policies.filter(|policy| policy.check(access).is_ok());
+    let fit = fit.filter(|policy| policy.check_workers(workers).is_ok());
     let fit: Vec<&'static dyn Policy> = fit.copied().collect();
     *fit.choose(rng).expect("the default works with every mode")
 }
