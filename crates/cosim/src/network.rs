@@ -54,7 +54,8 @@ impl Network {
         })
     }
 
-    /// Simulates some cycles and moves frames and operations; waits for a moment if there are none.
+    /// Simulates some cycles, and moves frames and operations. While nothing comes, it sleeps for
+    /// up to a second at a time.
     ///
     /// # Errors
     ///

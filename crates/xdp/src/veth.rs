@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(number.unwrap(), 0x01020304);
         assert_eq!(attribute(&attributes, 1).unwrap(), [9]);
         assert!(attribute::<2>(&attributes, 1).is_err(), "another length");
-        assert!(attribute::<1>(&attributes, 3).is_err(), "there is none");
+        assert!(attribute::<1>(&attributes, 3).is_err(), "no such attribute");
         assert!(attribute::<1>(&[0; 12], 3).is_err(), "no length");
         assert!(attribute::<4>(&attributes[..10], 2).is_err(), "cut off");
     }

@@ -178,7 +178,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// If there is none.
+    /// If the server does not show this figure.
     pub fn figure(&mut self, name: &str) -> Result<u64> {
         self.lines.get_mut().write_all(b"stats accelerator\r\n")?;
         let mut found = None;
