@@ -494,9 +494,7 @@ fn native_is_measured_beside_the_echo() {
 
 /// A free port, and our server on it.
 fn serving_tcp(arguments: &[&str]) -> (Serving, String) {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
+    let port = glimmer_measure::ports::free_ports(1).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let server = server()
         .args([

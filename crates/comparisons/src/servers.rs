@@ -1,7 +1,6 @@
 //! Runs servers as child processes: ours and its competitors, as far as they are installed. They
 //! are pinned to cores and stop with this process.
 
-mod ports;
 mod workers;
 
 use std::{
@@ -33,7 +32,7 @@ use glimmer_loadgen::{
 };
 use glimmer_measure::machine;
 
-pub use ports::free_ports;
+pub use glimmer_measure::ports::free_ports;
 pub use workers::Worker;
 
 const START_MAX: Duration = Duration::from_secs(20);

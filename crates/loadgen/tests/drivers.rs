@@ -1,7 +1,7 @@
 //! Every protocol over every transport against memcached, if it is installed.
 
 use std::{
-    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket},
+    net::{Ipv4Addr, SocketAddr, TcpStream},
     os::unix::net::UnixStream,
     path::PathBuf,
     process::{Child, Command, Stdio},
@@ -13,6 +13,7 @@ use glimmer_loadgen::{
     load::{self, Arrivals, Idle, Pace, Pass, Plan, Requests, WarmUp},
     workload::{Mix, Sizes, Ttl, Workload, trace::Trace},
 };
+use glimmer_measure::ports::free_ports;
 
 const KEYS: u64 = 2000;
 
@@ -33,14 +34,7 @@ impl Drop for Memcached {
 impl Memcached {
     fn start(unix: bool) -> Option<Memcached> {
         let directory = tempfile::tempdir().unwrap();
-        // A port number that is free for TCP and for UDP.
-        let port = (0..100).find_map(|_| {
-            let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-            let port = tcp.local_addr().unwrap().port();
-            UdpSocket::bind((Ipv4Addr::LOCALHOST, port))
-                .ok()
-                .map(|_| port)
-        })?;
+        let port = free_ports(1).unwrap();
         let mut command = Command::new("memcached");
         command
             .args(["-u", "root", "-m", "64", "-t", "1"])

@@ -13,6 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use glimmer_measure::ports::free_ports;
+
 const PATIENCE: Duration = Duration::from_secs(20);
 const PROGRAM: &str = env!("CARGO_BIN_EXE_glimmer-top");
 
@@ -47,9 +49,8 @@ fn start(program: &str, arguments: &[&str], address: &str) -> Server {
 
 /// An address at which no process listens.
 fn free_address() -> (String, String) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    (address.to_string(), address.port().to_string())
+    let port = free_ports(1).unwrap();
+    (format!("127.0.0.1:{port}"), port.to_string())
 }
 
 fn top(arguments: &[&str]) -> (bool, String) {

@@ -1,36 +1,25 @@
 //! The hammer on a device in another process, by the circuit's software model, and what the server
 //! does when the device is not there, or is there no more.
 
-use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::time::Duration;
+
+use glimmer_measure::ports::free_ports;
 
 use crate::asked::Asked;
 use crate::front::Front;
 use crate::hammer::hammer;
-use crate::server::{PATIENCE, Server, Text, command};
+use crate::server::{PATIENCE, Server, Text};
 
 /// A server behind the model, with its front. Clients send datagrams to the front.
 fn behind_front(arguments: &[&str]) -> (Server, Front) {
-    let port = free_port();
+    let port = free_ports(1).unwrap();
     let front = Front::before(([127, 0, 0, 1], port).into());
     let body = format!("rtl:{}", front.path().display());
-    let mut server = begin(port, &body, arguments);
+    let mut server = Server::begin_on_loopback(port, &body, arguments);
     server.wait().expect("it starts");
     server.udp = vec![front.address];
     (server, front)
-}
-
-fn begin(port: u16, body: &str, arguments: &[&str]) -> Server {
-    let number = port.to_string();
-    let own = ["-l", "127.0.0.1", "-p", &number, "-U", &number];
-    let own = [&own[..], &["--accelerate", body], arguments].concat();
-    Server::spawn(command(&own), vec![([127, 0, 0, 1], port).into()])
-}
-
-fn free_port() -> u16 {
-    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-    tcp.local_addr().unwrap().port()
 }
 
 fn hammer_circuit(arguments: &[&str], evictions: u64) -> u64 {
@@ -113,7 +102,7 @@ fn a_circuit_without_its_server_answers_nothing() {
     server.kill();
     let port = server.address.port();
     let body = format!("rtl:{}", front.path().display());
-    let mut next = begin(port, &body, &[]);
+    let mut next = Server::begin_on_loopback(port, &body, &[]);
     next.wait().expect("it starts");
     next.udp = vec![front.address];
     assert_eq!(read(&next, 0), None);
@@ -124,7 +113,7 @@ fn a_circuit_without_its_server_answers_nothing() {
 #[test]
 fn what_a_circuit_lacks_is_said() {
     let refused = |body: &str, arguments: &[&str]| {
-        let mut server = begin(free_port(), body, arguments);
+        let mut server = Server::begin_on_loopback(free_ports(1).unwrap(), body, arguments);
         let waited = server.wait();
         waited.expect_err("it does not start")
     };

@@ -1,10 +1,11 @@
 //! A server with an accelerator, and a connection of the text protocol.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use glimmer_measure::ports::free_ports;
 use tempfile::NamedTempFile;
 
 use crate::link::Link;
@@ -34,21 +35,17 @@ impl Drop for Server {
 impl Server {
     /// A server with the accelerator's model.
     pub fn on_loopback(arguments: &[&str]) -> Server {
-        loop {
-            let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-            let address = tcp.local_addr().unwrap();
-            drop(tcp);
-            let port = address.port().to_string();
-            let own = ["-l", "127.0.0.1", "-p", &port, "-U", &port];
-            let own = [&own[..], &["--accelerate", "model"], arguments].concat();
-            let mut server = Server::spawn(command(&own), vec![address]);
-            match server.wait() {
-                Ok(()) => return server,
-                // Somebody else has taken it meanwhile, or has it for UDP.
-                Err(line) if line.contains("Address already in use") => {}
-                Err(line) => panic!("{line}"),
-            }
-        }
+        let mut server = Server::begin_on_loopback(free_ports(1).unwrap(), "model", arguments);
+        server.wait().expect("it starts");
+        server
+    }
+
+    /// A server at a port, without waiting until it serves.
+    pub fn begin_on_loopback(port: u16, body: &str, arguments: &[&str]) -> Server {
+        let number = port.to_string();
+        let own = ["-l", "127.0.0.1", "-p", &number, "-U", &number];
+        let own = [&own[..], &["--accelerate", body], arguments].concat();
+        Server::spawn(command(&own), vec![([127, 0, 0, 1], port).into()])
     }
 
     /// A server at the far end of a link, with an accelerator there.
@@ -100,7 +97,8 @@ impl Server {
     /// Its last line, if it ends.
     pub fn wait(&mut self) -> Result<(), String> {
         let begin = Instant::now();
-        while TcpStream::connect_timeout(&self.address, PATIENCE).is_err() {
+        // A server that is about to refuse accepts connections for a moment.
+        while !self.lines().iter().any(|line| line.contains(" ready on ")) {
             if self.child.try_wait().unwrap().is_some() {
                 let lines = self.lines();
                 return Err(lines.last().cloned().unwrap_or_default());

@@ -5,12 +5,13 @@ mod faces;
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
-    net::{TcpListener, TcpStream, UdpSocket},
+    net::{TcpStream, UdpSocket},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
 use glimmer_client::{Client, CountError, GetError, Session, Settings, StoreError};
+use glimmer_measure::ports::free_ports;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -28,10 +29,7 @@ impl Drop for Server {
 }
 
 fn start(arguments: &[&str]) -> Server {
-    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-    let text = tcp.local_addr().unwrap();
-    drop(tcp);
-    let port = text.port().to_string();
+    let port = free_ports(1).unwrap().to_string();
     let child = Command::new(env!("CARGO_BIN_EXE_glimmer"))
         .args([
             "serve",
@@ -48,7 +46,7 @@ fn start(arguments: &[&str]) -> Server {
         .unwrap();
     let mut server = Server {
         child,
-        text: text.to_string(),
+        text: format!("127.0.0.1:{port}"),
         native: String::new(),
     };
     let begin = Instant::now();
@@ -266,11 +264,7 @@ fn random_datagrams_disturb_no_client() {
 
 #[test]
 fn a_client_finds_a_server_that_was_restarted() {
-    let port = UdpSocket::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    let port = port.port().to_string();
+    let port = free_ports(1).unwrap().to_string();
     let arguments = ["-m", "64", "-t", "1", "--native-port", &port];
     let first = start(&arguments);
     let mut client = Client::connect(&first.native).unwrap();

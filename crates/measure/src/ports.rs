@@ -2,16 +2,18 @@
 
 use std::{
     collections::BTreeMap,
-    net::{Ipv4Addr, TcpListener, UdpSocket},
+    io,
+    net::{Ipv4Addr, SocketAddrV4, UdpSocket},
     os::linux::net::SocketAddrExt as _,
     os::unix::net::{SocketAddr, UnixListener},
     sync::atomic::{AtomicU16, Ordering},
     sync::{Mutex, PoisonError},
 };
 
-use anyhow::{Context, Result};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
 
-/// Ports of the measured servers.
+/// The ports of the servers. The kernel gives none of them to the client's end of a connection,
+/// since they lie below its range for that.
 const PORTS: std::ops::Range<u16> = 21300..21900;
 
 /// The ports that this process has taken, each with the name that says so to other processes. It
@@ -20,12 +22,16 @@ static TAKEN: Mutex<BTreeMap<u16, UnixListener>> = Mutex::new(BTreeMap::new());
 
 /// The first of this many ports in a row that are free for TCP and UDP. No port is returned twice
 /// before all have been used, so that servers started at the same time do not collide.
-pub fn free_ports(count: u16) -> Result<u16> {
+///
+/// # Errors
+///
+/// If there are none.
+pub fn free_ports(count: u16) -> io::Result<u16> {
     static HANDED_OUT: AtomicU16 = AtomicU16::new(0);
     let firsts = PORTS.len() as u16 + 1 - count;
     let is_free = |port| {
-        let address = (Ipv4Addr::LOCALHOST, port);
-        take(port) && TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok()
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+        take(port) && has_no_listener(address).is_ok() && UdpSocket::bind(address).is_ok()
     };
     let next = |_| {
         let turn = HANDED_OUT.fetch_add(count, Ordering::Relaxed);
@@ -34,7 +40,21 @@ pub fn free_ports(count: u16) -> Result<u16> {
     PORTS
         .map(next)
         .find(|first| (*first..first + count).all(is_free))
-        .with_context(|| format!("no {count} ports in a row are free in {PORTS:?}"))
+        .ok_or_else(|| {
+            let what = format!("no {count} ports in a row are free in {PORTS:?}");
+            io::Error::new(io::ErrorKind::AddrInUse, what)
+        })
+}
+
+/// Fails if a socket listens for TCP at the address. The check's own socket does not listen: if
+/// another thread starts a program meanwhile, the child has a copy of the socket until it executes
+/// the program. A caller that waits until its server accepts would take that copy for the server.
+fn has_no_listener(address: SocketAddrV4) -> io::Result<()> {
+    let (family, flags) = (AddressFamily::INET, SocketFlags::CLOEXEC);
+    let socket = socket_with(family, SocketType::STREAM, flags, None)?;
+    // Earlier connections of another server may linger at the port.
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    Ok(bind(&socket, &address)?)
 }
 
 /// Takes a port, unless another process has taken it. Until a server listens, its port looks free
@@ -59,6 +79,18 @@ fn claim(port: u16) -> std::io::Result<UnixListener> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net;
+
+    #[test]
+    fn a_port_with_a_listener_is_not_free() {
+        let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let net::SocketAddr::V4(address) = listener.local_addr().unwrap() else {
+            unreachable!("it was bound to such an address");
+        };
+        assert!(has_no_listener(address).is_err());
+        drop(listener);
+        assert!(has_no_listener(address).is_ok());
+    }
 
     #[test]
     fn a_port_that_another_process_has_taken_is_not_taken() {
