@@ -106,6 +106,8 @@ struct Machine<'a> {
     /// When each core is free; infinite while it is idle.
     free_ns: Vec<f64>,
     cores: Vec<Core>,
+    /// By core: the others that may find work when a request comes to one of its queues, in order.
+    helpers: Vec<Vec<usize>>,
     /// Of equal idle cores, this one looks for work first.
     next_awake: usize,
     /// Number of requests in each RX queue and in each software queue, for the plan.
@@ -136,6 +138,7 @@ impl<'a> Machine<'a> {
             now_ns: 0.0,
             free_ns: vec![f64::INFINITY; cores],
             cores: (0..cores).map(|_| Core::default()).collect(),
+            helpers: helpers(&run.plan),
             next_awake: 0,
             rx_depths: vec![0; cores],
             queue_depths: vec![0; cores],
@@ -220,6 +223,7 @@ impl<'a> Machine<'a> {
         };
         if next.version() != self.plan.version() {
             self.plan = next.clone();
+            self.helpers = helpers(&self.plan);
             self.outcome.plans.push((self.now_ns, self.plan.clone()));
             for core in 0..self.cores.len() {
                 self.cores[core].next_read = 0;
@@ -240,4 +244,21 @@ impl<'a> Machine<'a> {
         }
         first
     }
+}
+
+/// By core: those that may find work in its queues besides itself. Those that look beside large
+/// replies are among them wherever they look: a reply that has left may let them.
+fn helpers(plan: &Plan) -> Vec<Vec<usize>> {
+    let cores = 0..plan.layout().map.cores();
+    let of = |at: usize| {
+        let helps = |&core: &usize| {
+            let role = plan.role(core);
+            let reads = role.reads.iter().any(|read| read.rx == at);
+            let takes = &role.takes;
+            let takes = takes.queues.contains(&at) || takes.rx.contains(&at);
+            (reads && core != at) || takes || role.takes.beside_large
+        };
+        cores.clone().filter(helps).collect()
+    };
+    cores.clone().map(of).collect()
 }

@@ -15,10 +15,14 @@ impl Machine<'_> {
         if (serves || reads) && self.cores[at].work == Work::Idle && self.find_work(at) {
             return;
         }
-        let (cores, first) = (self.cores.len(), self.next_awake);
+        let helpers = self.helpers[at].len();
+        if helpers == 0 {
+            return;
+        }
+        let first = self.helpers[at].partition_point(|&core| core < self.next_awake);
         for readers in [true, false] {
-            for place in 0..cores {
-                let core = (first + place) % cores;
+            for place in 0..helpers {
+                let core = self.helpers[at][(first + place) % helpers];
                 let reads = !self.plan.role(core).reads.is_empty();
                 let looks = reads == readers && self.cores[core].work == Work::Idle;
                 if looks && self.find_work(core) {
