@@ -2,61 +2,15 @@
 
 use super::ports::{In, LookupPorts, Out};
 use super::pressure::Pressure;
+use super::shape::Shape;
 use super::traffic::{Replies, Reply, Requests};
 use crate::memory::{Memory, Requested};
 use crate::model::Model;
 use crate::random;
 use crate::tools::Tools;
-use crate::tops::LOOKUP;
-use crate::verilate::Variant;
+use glimmer_hotset::bodies;
 use rand::Rng;
 use rand::rngs::SmallRng;
-
-/// The parameters of a circuit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Bytes in a beat: 1 or 8.
-    pub width: usize,
-    /// Number of slots.
-    pub slots: usize,
-    /// Bytes of the memory for values.
-    pub value_bytes: usize,
-    /// A planted bug.
-    pub bug: Option<&'static str>,
-}
-
-impl Shape {
-    /// The paper's, one byte wide or eight.
-    pub fn of_the_paper(width: usize) -> Shape {
-        Shape {
-            width,
-            slots: 1024,
-            value_bytes: 512 << 10,
-            bug: None,
-        }
-    }
-
-    /// One that is quick to build and to fill.
-    pub fn small(width: usize) -> Shape {
-        Shape {
-            width,
-            slots: 64,
-            value_bytes: 64 << 10,
-            bug: None,
-        }
-    }
-
-    fn variant(&self) -> Variant {
-        let variant = Variant::new(LOOKUP)
-            .with("W", self.width as u64)
-            .with("SLOTS", self.slots as u64)
-            .with("VALUE_BYTES", self.value_bytes as u64);
-        match self.bug {
-            Some(bug) => variant.with_bug(bug),
-            None => variant,
-        }
-    }
-}
 
 /// A circuit with its memory, and with what is sent and received.
 #[derive(Debug)]
@@ -74,6 +28,8 @@ pub struct Circuit {
     next_tag: u8,
     /// Bytes of each slot's value, as associated.
     pub(super) lengths: Vec<usize>,
+    /// A model without values, which tells where keys may lie.
+    pub(super) places: bodies::Circuit,
     /// Ports' readiness.
     pub pressure: Pressure,
 }
@@ -106,6 +62,11 @@ impl Circuit {
             cycle: 0,
             next_tag: 0,
             lengths: vec![0; shape.slots],
+            places: Shape {
+                value_bytes: 0,
+                ..shape
+            }
+            .model(),
             pressure: Pressure::NONE,
         };
         circuit.reset();

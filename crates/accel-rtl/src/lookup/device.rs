@@ -1,7 +1,8 @@
 //! The circuit as a device: each operation with its answer.
 
-use super::circuit::{Circuit, Shape};
-use glimmer_hotset::bodies::{self, Body};
+use super::circuit::Circuit;
+use super::shape::Shape;
+use glimmer_hotset::bodies::Body;
 use glimmer_hotset::device::{Capabilities, Device, DeviceError, Mode, NO_SLOT, reserve_operand};
 
 /// Longest key: its length is a byte.
@@ -31,30 +32,6 @@ pub mod operation {
 /// Where keys and values lie in the CPU's memory. Odd, so that most of them cross lines.
 const KEY_ADDRESS: u64 = 0x1_0035;
 const VALUE_ADDRESS: u64 = 0x20_001d;
-
-/// The software model of a circuit: the oracle.
-pub fn model(shape: Shape) -> bodies::Circuit {
-    if shape.width == 1 {
-        bodies::Circuit::new(shape.slots, shape.value_bytes)
-    } else {
-        bodies::Circuit::with_hash(shape.slots, shape.value_bytes, crc32c)
-    }
-}
-
-/// The hash of the wide circuit (`crc32c.sv`): CRC-32C of the key, filled up with zeros to whole
-/// words, with the length in the initial value.
-fn crc32c(key: &[u8]) -> [u16; 2] {
-    const POLYNOMIAL: u32 = 0x82f6_3b78;
-    let mut crc = 0xffff_ff00 | u32::from(!(key.len() as u8));
-    let padding = key.len().next_multiple_of(8) - key.len();
-    for &byte in key.iter().chain(&[0; 8][..padding]) {
-        crc ^= u32::from(byte);
-        for _ in 0..8 {
-            crc = crc >> 1 ^ if crc & 1 == 1 { POLYNOMIAL } else { 0 };
-        }
-    }
-    [crc as u16, (crc >> 16) as u16]
-}
 
 impl Circuit {
     fn operate(&mut self, number: u64, rs1: u64, rs2: u64) -> Result<u64, DeviceError> {
@@ -170,10 +147,6 @@ impl Body for Circuit {
     }
 
     fn places(&self, key: &[u8]) -> [usize; 2] {
-        model(Shape {
-            value_bytes: 0,
-            ..self.shape()
-        })
-        .places(key)
+        self.places.places(key)
     }
 }

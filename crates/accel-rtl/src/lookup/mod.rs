@@ -2,6 +2,7 @@
 //!
 //! | file | idea |
 //! | --- | --- |
+//! | `shape` | the parameters of a circuit, and its software model |
 //! | `ports` | the ports as structs |
 //! | `pressure` | how often each port is not ready |
 //! | `traffic` | what is sent and what came back, cycle by cycle, with random back-pressure |
@@ -12,9 +13,11 @@ mod circuit;
 pub mod device;
 mod ports;
 mod pressure;
+mod shape;
 mod traffic;
 
-pub use circuit::{Circuit, Shape};
+pub use circuit::Circuit;
 pub use ports::{In, LookupPorts, Out};
 pub use pressure::Pressure;
+pub use shape::Shape;
 pub use traffic::{Item, Reply};

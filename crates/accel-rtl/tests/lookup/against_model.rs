@@ -2,7 +2,7 @@
 //! back-pressure on every port.
 
 use crate::directed;
-use glimmer_accel_rtl::lookup::device::{model, operation};
+use glimmer_accel_rtl::lookup::device::operation;
 use glimmer_accel_rtl::lookup::{Circuit, Pressure, Shape};
 use glimmer_accel_rtl::random;
 use glimmer_accel_rtl::tools::Tools;
@@ -42,7 +42,7 @@ impl Pair {
         circuit.switch_mode(Mode::Read);
         Pair {
             circuit,
-            model: model(shape),
+            model: shape.model(),
             keys,
             rng,
             properties: HashMap::new(),
