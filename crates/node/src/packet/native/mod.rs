@@ -11,7 +11,8 @@
 //!    have been executed before (`completions.rs`).
 //! 3. Up to 32 jobs, from any number of datagrams, go through [`glimmer_engine::Engine::run`] as
 //!    one batch.
-//! 4. `outbox.rs` writes each reply over its request's datagram if it is no longer than that.
+//! 4. `endpoint/replies.rs` makes the replies. `outbox.rs` writes each over its request's datagram
+//!    if it is no longer than that.
 //!    Longer replies are sent separately, together with others of similar length, and only to
 //!    clients with a validated address (`token.rs`). Replies longer than a datagram are fragmented.
 //! 5. One call sends all segment batches back, and another one sends the separate replies.
