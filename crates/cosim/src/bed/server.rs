@@ -11,7 +11,10 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long a server may take until a connection has passed the circuit, which is simulated.
+const START_MAX: Duration = Duration::from_secs(120);
 
 /// A process that ends when this is dropped, and when the thread that has started it ends.
 #[derive(Debug)]
@@ -70,7 +73,12 @@ impl Server {
         let child = command.spawn();
         let child = child.with_context(|| command.get_program().display().to_string())?;
         let mut server = Server(child);
+        let begin = Instant::now();
         while TcpStream::connect((ADDRESS, PORT)).is_err() {
+            if begin.elapsed() > START_MAX {
+                let name = command.get_program().display();
+                bail!("{name} accepts no connections at {ADDRESS}:{PORT}");
+            }
             if let Some(status) = server.0.try_wait()? {
                 let mut text = String::new();
                 said.rewind()?;
