@@ -52,6 +52,19 @@ pub struct Acceleration {
     pub refreshes_per_s: f64,
     /// Why nothing is answered now.
     pub paused: Vec<String>,
+    /// What a circuit tells of itself.
+    pub circuit: Option<CircuitCounts>,
+}
+
+/// Counts of the accelerator's circuit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CircuitCounts {
+    /// Clock cycles per second.
+    pub cycles_per_s: f64,
+    /// Reads per second that passed to the server because the circuit was being written.
+    pub bypassed_per_s: f64,
+    /// Most bytes that have waited in its defer buffer.
+    pub deferred_bytes_max: u64,
 }
 
 impl Acceleration {
@@ -91,15 +104,31 @@ impl Acceleration {
             retracts_per_s: per_s("retracts"),
             refreshes_per_s: per_s("refreshes"),
             paused: paused.map(str::to_owned).collect(),
+            circuit: now.contains_key("cycles").then(|| CircuitCounts {
+                cycles_per_s: per_s("cycles"),
+                bypassed_per_s: per_s("bypassed_write_mode"),
+                deferred_bytes_max: number(now, "defer_high_water"),
+            }),
         })
     }
 
     /// Names with fields, the more important ones first.
-    pub fn lines(&self) -> [(&'static str, Vec<String>); 5] {
+    pub fn lines(&self) -> Vec<(&'static str, Vec<String>)> {
         let hits = self.hits_per_s.iter();
         let hits = hits.map(|(protocol, rate)| format!("{}/s {protocol}", count(*rate)));
         let [live, all] = self.slots;
-        [
+        let circuit = self.circuit.map(|circuit| {
+            let fields = [
+                format!("{} cycles/s", count(circuit.cycles_per_s)),
+                format!("{}/s bypassed", count(circuit.bypassed_per_s)),
+                format!(
+                    "{} deferred at most",
+                    memory(circuit.deferred_bytes_max as f64)
+                ),
+            ];
+            ("circuit", fields.to_vec())
+        });
+        let mut lines = vec![
             ("share", vec![format!("{} of reads", percent(self.share))]),
             ("hits", hits.collect()),
             (
@@ -117,7 +146,9 @@ impl Acceleration {
                     format!("{}/s refreshes", count(self.refreshes_per_s)),
                 ],
             ),
-        ]
+        ];
+        lines.extend(circuit);
+        lines
     }
 }
 
@@ -159,6 +190,24 @@ mod tests {
         let idle = Acceleration::between(&before, &before, 1.0, 0).unwrap();
         assert_eq!((idle.share, idle.paused.len()), (None, 0));
         assert_eq!(idle.lines()[2].1, ["no"]);
+    }
+
+    #[test]
+    fn a_circuit_tells_of_itself() {
+        let before = figures("body=rtl, cycles=1000, bypassed_write_mode=5, defer_high_water=8");
+        let after =
+            figures("body=rtl, cycles=501000, bypassed_write_mode=25, defer_high_water=640");
+        let is = Acceleration::between(&after, &before, 2.0, 0).unwrap();
+        let lines = is.lines();
+        let (name, fields) = lines.last().unwrap();
+        assert_eq!(*name, "circuit");
+        assert_eq!(
+            fields.join(", "),
+            "250k cycles/s, 10/s bypassed, 640 B deferred at most"
+        );
+        let model = figures("body=model");
+        let is = Acceleration::between(&model, &model, 1.0, 0).unwrap();
+        assert_eq!(is.circuit, None);
     }
 
     #[test]

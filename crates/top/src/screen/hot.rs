@@ -40,7 +40,7 @@ pub fn accelerator(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
         return;
     };
     let width = inner(area).saturating_sub(NAME_WIDTH);
-    let lines = accelerator.lines().map(|(name, fields)| {
+    let lines = accelerator.lines().into_iter().map(|(name, fields)| {
         let fields = fit(&fields, ", ", width);
         match fields.is_empty() {
             true => Line::default(),
@@ -48,5 +48,5 @@ pub fn accelerator(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
         }
     });
     let block = framed(format!("accelerator: {}", accelerator.body), area);
-    frame.render_widget(Paragraph::new(lines.to_vec()).block(block), area);
+    frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()).block(block), area);
 }

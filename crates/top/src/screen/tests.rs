@@ -83,6 +83,7 @@ fn view() -> View {
                 retracts_per_s: 3456.0,
                 refreshes_per_s: 3344.0,
                 paused: vec!["watched".to_owned(), "clock_moved".to_owned()],
+                circuit: None,
             }),
         },
         interval_s: 1.0,
