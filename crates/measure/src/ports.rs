@@ -1,16 +1,13 @@
 //! Ports for servers. Programs that start servers at the same time do not take the same ones.
 
 use std::{
-    collections::BTreeMap,
-    io,
-    net::{Ipv4Addr, SocketAddrV4, UdpSocket},
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
     os::linux::net::SocketAddrExt as _,
     os::unix::net::{SocketAddr, UnixListener},
     sync::atomic::{AtomicU16, Ordering},
     sync::{Mutex, PoisonError},
 };
-
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
 
 /// The ports of the servers. The kernel gives none of them to the client's end of a connection,
 /// since they lie below its range for that.
@@ -25,14 +22,12 @@ static TAKEN: Mutex<BTreeMap<u16, UnixListener>> = Mutex::new(BTreeMap::new());
 ///
 /// # Errors
 ///
-/// If there are none.
+/// [`io::ErrorKind::AddrInUse`] if no such row of ports is free, and errors of reading which are.
 pub fn free_ports(count: u16) -> io::Result<u16> {
     static HANDED_OUT: AtomicU16 = AtomicU16::new(0);
     let firsts = PORTS.len() as u16 + 1 - count;
-    let is_free = |port| {
-        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
-        take(port) && has_no_listener(address).is_ok() && UdpSocket::bind(address).is_ok()
-    };
+    let served = ports_served()?;
+    let is_free = |port| !served.contains(&port) && take(port);
     let next = |_| {
         let turn = HANDED_OUT.fetch_add(count, Ordering::Relaxed);
         PORTS.start + (std::process::id() as u16).wrapping_add(turn) % firsts
@@ -46,15 +41,37 @@ pub fn free_ports(count: u16) -> io::Result<u16> {
         })
 }
 
-/// Fails if a socket listens for TCP at the address. The check's own socket does not listen: if
-/// another thread starts a program meanwhile, the child has a copy of the socket until it executes
-/// the program. A caller that waits until its server accepts would take that copy for the server.
-fn has_no_listener(address: SocketAddrV4) -> io::Result<()> {
-    let (family, flags) = (AddressFamily::INET, SocketFlags::CLOEXEC);
-    let socket = socket_with(family, SocketType::STREAM, flags, None)?;
-    // Earlier connections of another server may linger at the port.
-    sockopt::set_socket_reuseaddr(&socket, true)?;
-    Ok(bind(&socket, &address)?)
+/// The ports at which a socket listens for TCP or receives over UDP, at whatever address.
+///
+/// No socket is bound to find out. A program that another thread starts meanwhile would have a copy
+/// of it until it is executed, and a caller that waits until its server accepts would take that copy
+/// for the server.
+fn ports_served() -> io::Result<BTreeSet<u16>> {
+    let mut served = BTreeSet::new();
+    for (table, listening) in [
+        ("tcp", Some("0A")),
+        ("tcp6", Some("0A")),
+        ("udp", None),
+        ("udp6", None),
+    ] {
+        let rows = match fs::read_to_string(format!("/proc/thread-self/net/{table}")) {
+            Ok(rows) => rows,
+            // A kernel without IPv6.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        served.extend(rows.lines().filter_map(|row| port_served(row, listening)));
+    }
+    Ok(served)
+}
+
+/// The local port in a row of one of the kernel's tables of sockets, if the socket is in this state.
+fn port_served(row: &str, state: Option<&str>) -> Option<u16> {
+    let mut cells = row.split_ascii_whitespace().skip(1);
+    let (_, port) = cells.next()?.rsplit_once(':')?;
+    let is = cells.nth(1)?;
+    let port = u16::from_str_radix(port, 16).ok()?;
+    state.is_none_or(|state| state == is).then_some(port)
 }
 
 /// Takes a port, unless another process has taken it. Until a server listens, its port looks free
@@ -79,17 +96,21 @@ fn claim(port: u16) -> std::io::Result<UnixListener> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net;
+    use std::net::{TcpListener, TcpStream, UdpSocket};
 
     #[test]
-    fn a_port_with_a_listener_is_not_free() {
-        let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let net::SocketAddr::V4(address) = listener.local_addr().unwrap() else {
-            unreachable!("it was bound to such an address");
-        };
-        assert!(has_no_listener(address).is_err());
-        drop(listener);
-        assert!(has_no_listener(address).is_ok());
+    fn sockets_of_servers_are_seen_and_those_of_clients_are_not() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let served = ports_served().unwrap();
+        assert!(served.contains(&listener.local_addr().unwrap().port()));
+        assert!(served.contains(&receiver.local_addr().unwrap().port()));
+        let row = "0: 0100007F:1F90 0200007F:D431 01 00000000:00000000 00:00000000";
+        assert_eq!(port_served(row, Some("0A")), None);
+        assert_eq!(port_served(row, None), Some(8080));
+        assert_eq!(port_served("sl local_address rem_address st", None), None);
+        drop(client);
     }
 
     #[test]
