@@ -43,9 +43,9 @@ pub fn free_ports(count: u16) -> io::Result<u16> {
 
 /// The ports at which a socket listens for TCP or receives over UDP, at whatever address.
 ///
-/// No socket is bound to find out. A program that another thread starts meanwhile would have a copy
-/// of it until it is executed, and a caller that waits until its server accepts would take that copy
-/// for the server.
+/// No socket is bound to find out. A child that another thread forks meanwhile would have a copy of
+/// it until it executes its program, and a caller that waits until its server accepts would take
+/// the copy for the server.
 fn ports_served() -> io::Result<BTreeSet<u16>> {
     let mut served = BTreeSet::new();
     for (table, listening) in [
@@ -65,7 +65,7 @@ fn ports_served() -> io::Result<BTreeSet<u16>> {
     Ok(served)
 }
 
-/// The local port in a row of one of the kernel's tables of sockets, if the socket is in this state.
+/// The local port in a row of a kernel's table of sockets, if the socket is in this state.
 fn port_served(row: &str, state: Option<&str>) -> Option<u16> {
     let mut cells = row.split_ascii_whitespace().skip(1);
     let (_, port) = cells.next()?.rsplit_once(':')?;
