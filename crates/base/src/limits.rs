@@ -155,8 +155,8 @@ pub const TURN_REPLY_BYTES_MAX: usize = 4 << 20;
 pub const LARGE_REPLY_BYTES: usize = 16 << 10;
 
 /// A value of at least this many bytes leaves from the table's memory, where the worker alone may
-/// write it and the client's stream takes it at once. A shorter one is copied, so that it leaves
-/// together with other replies.
+/// write it or the table lends it, as far as the client's stream takes it at once. A shorter one is
+/// copied, so that it leaves together with other replies.
 pub const IN_PLACE_BYTES_MIN: usize = 16 << 10;
 
 /// Bytes of replies that the connections with large replies may be expected to produce in one turn.
@@ -294,6 +294,10 @@ pub const DRAFT_BYTES_MIN: usize = 16 << 10;
 /// Large values that are being copied to one partition at a time. One more is copied under the
 /// lock.
 pub const DRAFTS_MAX: usize = 16;
+
+/// Large values of one partition that leave from where they lie at a time, where other threads may
+/// write to the partition. One more is copied.
+pub const LOANS_MAX: usize = 8;
 
 /// Bytes by which a store of a large value moves the head of a log before it lets other requests
 /// use the partition. The item that crosses the limit is passed.

@@ -1,8 +1,9 @@
 //! Replies that leave from the table's memory, without a copy in a reply buffer.
 //!
 //! A worker that alone may write a partition can send a value from where it lies: while it sends,
-//! it changes nothing. Nothing refers to the value after that, so that the item may change or leave
-//! the table with the next request.
+//! it changes nothing. Beside other writers the table [lends](glimmer_store::table::Loan) the value
+//! for as long. Nothing refers to the value after that, so that the item may change or leave the
+//! table with the next request.
 
 /// Where replies may leave at once, while their batch is being executed.
 pub trait Outlet {

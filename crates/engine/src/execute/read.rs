@@ -27,6 +27,8 @@ enum Look {
     ForWriter,
     /// The item is too large to be copied here, or now.
     Not(Status),
+    /// The item's value may be sent from where it lies.
+    Large,
 }
 
 /// Appends the key's value, or what stands for its absence.
@@ -52,16 +54,23 @@ pub fn get<T: Table, O: ChangeObserver>(
             context.flushes,
             |item| {
                 out.truncate(start);
-                look(item, job, context.now, out)
+                match item.value().len() >= IN_PLACE_BYTES_MIN {
+                    true => Look::Large,
+                    false => look(item, job, context.now, out),
+                }
             },
         );
+        let read = match read {
+            Ok(Some(Look::Large)) => in_place::look_beside_writers(reader, context, job, out),
+            read => read,
+        };
         match read {
             Ok(Some(Look::Shown(bytes))) => {
                 context.read_bytes = bytes;
                 context.tally.get_hits.add(1);
                 return Ok(OutcomeKind::Value);
             }
-            Ok(Some(Look::ForWriter)) => out.truncate(start),
+            Ok(Some(Look::ForWriter | Look::Large)) => out.truncate(start),
             Ok(Some(Look::Not(status))) => {
                 out.truncate(start);
                 return Err(status);
@@ -105,7 +114,7 @@ pub fn get<T: Table, O: ChangeObserver>(
             Ok(OutcomeKind::Value)
         }
         Some(Look::Not(status)) => Err(status),
-        Some(Look::ForWriter) => {
+        Some(Look::ForWriter | Look::Large) => {
             let mut writer = owner.enter_at(keyhash, home, flushes);
             let mutation = mutate::begin(tap, &writer, context, job);
             let kind = meta::get(&mut writer, context, job, out);

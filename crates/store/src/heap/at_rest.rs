@@ -21,21 +21,40 @@ impl<'a> ItemAtRest<'a> {
     }
 
     /// The value's bytes where they lie. `None` where words do not lie in memory as bytes do.
-    #[cfg(all(target_endian = "little", not(loom)))]
     #[inline(always)]
     pub fn value_bytes(&self) -> Option<&[u8]> {
-        let words = self.0.place().range(0, self.0.words());
-        let (at, len) = (self.0.layout().value_at(), self.0.value().len());
+        // SAFETY: nothing writes to the item while `self` is borrowed, by the invariant.
+        unsafe { self.0.bytes_in_place(self.0.value().len()) }
+    }
+}
+
+impl<'a> Item<'a> {
+    /// The first `len` bytes of the value where they lie. `None` where words do not lie in memory
+    /// as bytes do.
+    ///
+    /// # Safety
+    ///
+    /// Nothing writes to these bytes while the result is in use.
+    #[cfg(all(target_endian = "little", not(loom)))]
+    #[inline(always)]
+    pub(crate) unsafe fn bytes_in_place(&self, len: usize) -> Option<&'a [u8]> {
+        let words = self.place().range(0, self.words());
+        let at = self.layout().value_at();
         assert!(at + len <= 8 * words.len());
-        // SAFETY: the bytes lie within the words, which live as long as the item. Nothing writes to
-        // them while `self` is borrowed, by the invariant.
+        // SAFETY: the bytes lie within the words, which live as long as the item. The caller
+        // answers for the rest.
         Some(unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>().add(at), len) })
     }
 
-    /// The value's bytes where they lie. `None` where words do not lie in memory as bytes do.
+    /// The first `len` bytes of the value where they lie. `None` where words do not lie in memory
+    /// as bytes do.
+    ///
+    /// # Safety
+    ///
+    /// Nothing writes to these bytes while the result is in use.
     #[cfg(not(all(target_endian = "little", not(loom))))]
     #[inline(always)]
-    pub fn value_bytes(&self) -> Option<&[u8]> {
+    pub(crate) unsafe fn bytes_in_place(&self, _len: usize) -> Option<&'a [u8]> {
         None
     }
 }

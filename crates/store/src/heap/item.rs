@@ -366,6 +366,13 @@ impl<'a> Item<'a> {
         }
     }
 
+    /// Bytes of the value up to the end of the last word that holds nothing else after it. What
+    /// changes the item's other fields where it lies never stores to the words of these.
+    pub fn whole_bytes(&self) -> usize {
+        let (from, to) = (self.layout.value_at(), self.layout.flags_at());
+        (to / 8 * 8).saturating_sub(from)
+    }
+
     /// The value's bytes.
     #[inline]
     pub fn value(&self) -> Value<'a> {

@@ -13,12 +13,13 @@ use crate::memory::Words;
 use crate::table::{Draft, Reservation, Step};
 use glimmer_base::sync::weakened;
 
-/// What a place is called among the table's drafts.
+/// What a place is called among the table's drafts and loans.
 pub(super) fn name_of(id: LogId, offset: Offset) -> u64 {
     offset.raw() << 1 | id as u64
 }
 
-fn named(name: u64) -> (LogId, Offset) {
+/// The place of this name.
+pub(super) fn named(name: u64) -> (LogId, Offset) {
     let id = match name & 1 {
         0 => LogId::Main,
         _ => LogId::Small,

@@ -1,6 +1,7 @@
 //! Where items lie, one log or two, and which entries are live.
 
 use super::ages::SharedAges;
+use super::draft::{name_of, named};
 use super::{Shared, Writer};
 use crate::access::Access;
 use crate::evict::Rule;
@@ -34,6 +35,10 @@ impl Logs {
 
 impl Heap for Logs {
     type Index = ChainedIndex;
+
+    fn loan_name(&self, entry: Entry) -> Option<u64> {
+        Some(name_of(entry.log(), entry.offset()))
+    }
 
     #[inline(always)]
     fn item_words_max(&self) -> usize {
@@ -120,10 +125,25 @@ impl<A: Access> Writer<'_, A> {
     #[inline(always)]
     pub(super) fn set_head(&mut self, id: LogId, head: Offset) {
         self.log(id).publish_head(head, A::SHARED_READS);
+        if self.state.passed_large {
+            self.await_loans();
+        }
         let geometry = self.geometry(id);
         if geometry.is_same_lap(head, self.tail(id)) {
             self.state.geometry[id as usize] = geometry.open();
         }
+    }
+
+    /// Waits until no value is lent that the heads have passed.
+    #[cold]
+    #[inline(never)]
+    fn await_loans(&mut self) {
+        self.state.passed_large = false;
+        let is_passed = |name| {
+            let (id, offset) = named(name);
+            !self.log(id).is_live(offset)
+        };
+        self.shared.common.loans.wait_until(is_passed);
     }
 
     #[inline(always)]

@@ -14,7 +14,7 @@ use crate::evict::{Arrival, AtHead, Budget};
 use crate::heap::{Geometry, Header, Item, Offset};
 use crate::index::{Entry, LogId, Slot};
 use crate::removals::Reason;
-use crate::table::{Index, ROOM_WORDS_PER_HOLD, expired};
+use crate::table::{DRAFT_WORDS_MIN, Index, ROOM_WORDS_PER_HOLD, expired};
 use crate::work;
 use glimmer_base::sync::weakened;
 use glimmer_base::{Keyhash, Moment};
@@ -156,6 +156,7 @@ impl<A: Access> Writer<'_, A> {
             let after = match shared.at(id, geometry, head) {
                 Passing::Filler(after) => after,
                 Passing::Item(item, after) => {
+                    self.note_passing(&item);
                     let keyhash =
                         self.state.lookahead[id as usize].take(shared, head, &item, after);
                     if let Some(mut named) = shared.indexed(keyhash, id, head) {
@@ -194,6 +195,12 @@ impl<A: Access> Writer<'_, A> {
             head = after;
         }
         self.set_head(id, head);
+    }
+
+    /// An item is about to be passed, live or dead: its value may be lent.
+    #[inline(always)]
+    fn note_passing(&mut self, item: &Item<'_>) {
+        self.state.passed_large |= A::SHARED_READS && item.words() >= DRAFT_WORDS_MIN;
     }
 
     /// Where a live item at the head goes on, and with which count of reads; none if it goes.
@@ -299,6 +306,7 @@ impl<A: Access> Writer<'_, A> {
             head = match shared.at(id, geometry, head) {
                 Passing::Filler(after) => after,
                 Passing::Item(item, after) => {
+                    self.note_passing(&item);
                     let keyhash = shared.common.keyhash(&item);
                     if let Some((_, entry)) = shared.indexed(keyhash, id, head) {
                         if !expired(&item, now) {

@@ -67,6 +67,8 @@ pub struct State {
     growth: growth::Growth,
     /// Where the item lies whose value a request is about to copy: it stays until that is done.
     in_use: Option<(LogId, Offset)>,
+    /// Whether items were passed whose values may be lent, since a head was last published.
+    passed_large: bool,
     /// When items were appended, by [`LogId`].
     calendars: [Calendar; 2],
     /// The log that an item was evicted from most recently, if one was since ages were last shown.
@@ -103,6 +105,7 @@ impl<A: Access> Owner<A> {
             scanned_in_vain: 0,
             growth: growth::Growth::new(config.index_follows),
             in_use: None,
+            passed_large: false,
             calendars: Default::default(),
             evicted_from: None,
         };
@@ -120,6 +123,7 @@ impl<A: Access> Design for MicaCache<A> {
         let shared = writer.shared;
         shared.common.drafts.wait_for_all();
         for id in [LogId::Main, LogId::Small] {
+            writer.state.passed_large = A::SHARED_READS;
             let tail = writer.state.tails[id as usize];
             let head = shared.log(id).head();
             shared.heap.flushed_from[id as usize].store(head.raw(), Relaxed);

@@ -8,7 +8,7 @@ use crate::index::chained::Home;
 use crate::index::{Entry, LogId, Slot};
 use crate::table::{DRAFT_WORDS_MIN, Heap, Index};
 use crate::work;
-use glimmer_base::sync::AtomicU64;
+use glimmer_base::sync::{AtomicU64, weakened};
 use glimmer_base::{Keyhash, Moment};
 
 #[cfg(all(test, not(loom)))]
@@ -126,6 +126,10 @@ impl<A: Access> Writer<'_, A> {
         let own = found.item.words() as u64;
         if own == words {
             return Some(own);
+        }
+        // The value of a large one may be lent.
+        if A::SHARED_READS && own >= DRAFT_WORDS_MIN as u64 && !weakened("loan_update") {
+            return None;
         }
         let extent = own + self.filler_behind(id, offset, own);
         (extent >= words).then_some(extent)

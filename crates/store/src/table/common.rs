@@ -1,6 +1,6 @@
 //! What every core may see of a table, whatever the table is made of.
 
-use super::{Counters, Drafts, expired};
+use super::{Counters, Drafts, Loans, expired};
 use crate::flushes::FlushCount;
 use crate::heap::{Item, Marks};
 use crate::removals::{Exit, Reason};
@@ -20,6 +20,8 @@ pub struct Common {
     pub(crate) counters: CachePadded<Counters>,
     /// Large values that are being copied.
     pub(crate) drafts: Drafts,
+    /// Large values that are lent. Changed with every loan, and so on lines of their own.
+    pub(crate) loans: CachePadded<Loans>,
     seed: Seed,
     /// Where what leaves is reported.
     pub(crate) exit: Exit,
@@ -32,6 +34,7 @@ impl Common {
             last_word: Counter::default(),
             counters: CachePadded::default(),
             drafts: Drafts::default(),
+            loans: CachePadded::default(),
             seed,
             exit: Exit::default(),
         }

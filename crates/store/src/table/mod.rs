@@ -17,6 +17,7 @@ mod config_error;
 mod draft;
 mod figures;
 mod handles;
+mod loans;
 mod read;
 mod shared;
 mod verbs;
@@ -29,6 +30,8 @@ pub(crate) use figures::Counters;
 pub use figures::{Ages, Counts};
 pub(crate) use handles::note_read;
 pub use handles::{Design, Owner, Parts, Writer};
+pub use loans::Loan;
+pub(crate) use loans::Loans;
 pub use read::{Found, Reader};
 pub use shared::{Chain, Fetched, Heap, Index, Ledger, Shared, State};
 pub(crate) use verbs::learn_size;
@@ -314,6 +317,24 @@ pub trait TableReader: Clone + Send {
         flushes: u64,
         take: impl FnMut(&Item<'_>) -> T,
     ) -> Result<Option<T>, Busy>;
+
+    /// Borrows a large value, so that it can be used where it lies. `take` sees its item, as in
+    /// [`read`](Self::read), and what it takes is returned. Does not count as a read.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`] as in [`read`](Self::read), and also if the value is not to be lent: the table does
+    /// not lend, other readers have borrowed as many as there may be, or the item is smaller than
+    /// `DRAFT_BYTES_MIN`.
+    fn borrow<T>(
+        &self,
+        batch: &Batch<'_>,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        flushes: u64,
+        take: impl FnMut(&Item<'_>) -> T,
+    ) -> Result<Option<(T, Loan<'_>)>, Busy>;
 
     /// See [`TableWriter::absence`]. Beside a writer the answer may be wrong.
     fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence;

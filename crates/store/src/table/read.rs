@@ -1,7 +1,8 @@
 //! A read, from the keyhash to the item: by the writer, or optimistically beside it.
 
+use super::loans::Note;
 use super::shared::{CellIn, EntryIn, Heap, HomeIn, Index, LockIn, Named, Shared, SlotIn};
-use super::{Absence, Busy, TableReader, expired};
+use super::{Absence, Busy, DRAFT_WORDS_MIN, Loan, TableReader, expired};
 use crate::batches::{Batch, Seat};
 use crate::heap::Item;
 use glimmer_base::limits::{OPTIMISTIC_BYTES_MAX, OPTIMISTIC_TRIES_MAX};
@@ -85,6 +86,36 @@ impl<H: Heap> TableReader for Reader<H> {
         Ok(found.map(|(taken, ..)| taken))
     }
 
+    #[cold]
+    #[inline(never)]
+    fn borrow<T>(
+        &self,
+        batch: &Batch<'_>,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        flushes: u64,
+        mut take: impl FnMut(&Item<'_>) -> T,
+    ) -> Result<Option<(T, Loan<'_>)>, Busy> {
+        let (shared, home) = (&*self.shared, HomeIn::<H>::default());
+        debug_assert!(self.seat.knows(batch));
+        let taken = optimistically(|_| {
+            if !shared.common.flushes.is_current(flushes) {
+                return Some(Err(Busy));
+            }
+            let lent = shared.try_read(home, keyhash, key, now, flushes, |found| {
+                // A note that was made in a try that fails is removed with the try.
+                Some((shared.note_loan(found)?, found.item, take(&found.item)))
+            });
+            lent.map(Ok)
+        })??;
+        match taken {
+            None => Ok(None),
+            Some((None, ..)) => Err(Busy),
+            Some((Some((note, item, taken)), ..)) => Ok(Some((taken, Loan::new(item, note)))),
+        }
+    }
+
     fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
         self.shared.absence(keyhash, key)
     }
@@ -112,9 +143,9 @@ impl<H: Heap> Reader<H> {
             if !shared.common.flushes.is_current(flushes) {
                 return Some(Err(Busy));
             }
-            let take = |item: &Item<'_>| {
-                *bytes_copied += item.value().len();
-                take(item)
+            let take = |found: &Found<'_, H>| {
+                *bytes_copied += found.item.value().len();
+                take(&found.item)
             };
             (shared.try_read(home, keyhash, key, now, flushes, take)).map(Ok)
         })?
@@ -135,15 +166,15 @@ impl<H: Heap> Shared<H> {
     /// [`Directory::unchanged`](crate::index::cuckoo::Directory::unchanged) for MemC3 (§3.2.1 and
     /// §4.2 of its paper).
     #[inline(always)]
-    fn try_read<T>(
-        &self,
+    fn try_read<'a, T>(
+        &'a self,
         home: HomeIn<H>,
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
         flushes: u64,
-        take: impl FnOnce(&Item<'_>) -> T,
-    ) -> Option<Taken<'_, T, H>> {
+        take: impl FnOnce(&Found<'a, H>) -> T,
+    ) -> Option<Taken<'a, T, H>> {
         let read = |home| self.take(home, keyhash, key, now, take);
         let taken = self.index.try_read(home, keyhash, read)?;
         let is_still_live = match &taken {
@@ -156,16 +187,25 @@ impl<H: Heap> Shared<H> {
 
     /// Has `take` see the key's item, unless it has expired.
     #[inline(always)]
-    pub(crate) fn take<T>(
-        &self,
+    fn take<'a, T>(
+        &'a self,
         home: HomeIn<H>,
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
-        take: impl FnOnce(&Item<'_>) -> T,
-    ) -> Taken<'_, T, H> {
+        take: impl FnOnce(&Found<'a, H>) -> T,
+    ) -> Taken<'a, T, H> {
         let found = self.find(home, keyhash, key)?;
-        (!expired(&found.item, now)).then(|| (take(&found.item), found.cell, found.entry))
+        (!expired(&found.item, now)).then(|| (take(&found), found.cell, found.entry))
+    }
+
+    /// Notes that a value is to be lent, if it is one that may be.
+    fn note_loan(&self, found: &Found<'_, H>) -> Option<Note<'_>> {
+        let name = self.heap.loan_name(found.entry)?;
+        match found.item.words() < DRAFT_WORDS_MIN {
+            true => None,
+            false => self.common.loans.note(name),
+        }
     }
 
     /// Finds the key's item, expired or not. Safe to run while a writer works; what it finds is

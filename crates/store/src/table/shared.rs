@@ -164,6 +164,12 @@ pub trait Heap: Send + Sync + Sized + 'static {
     /// that it looks at tells it of every flush.
     const RECHECKS_FLUSHES: bool = false;
 
+    /// What a place that is lent is called, by the entry that names its item. None where the values
+    /// of items are not lent.
+    fn loan_name(&self, _entry: EntryIn<Self>) -> Option<u64> {
+        None
+    }
+
     /// Words that the largest item takes.
     fn item_words_max(&self) -> usize;
 
