@@ -194,6 +194,10 @@ pub const SLICE_BYTES: usize = 64 << 10;
 /// expects none copies, sends and receives large values whole.
 pub const SMALL_REQUEST_MS: u64 = 1_000;
 
+/// Bytes of a worker's buffers that are spared for what has arrived of values that wait until
+/// another one is complete; less if the largest item is smaller.
+pub const BEGUN_VALUES_BYTES: usize = 1 << 20;
+
 /// Bytes received at a time from a connection that holds no buffer, while connections hold more
 /// than half of their memory. Received data that cannot be executed in the same burst would have to
 /// be held as well.
@@ -249,9 +253,13 @@ pub const FORWARD_BATCH_BYTES_HIGH: usize = 256 << 10;
 pub const FORWARD_DATAGRAM_BYTES_MAX: usize = 64 << 10;
 
 /// Milliseconds after which a stalled connection that holds buffers is closed while other
-/// connections wait for memory, the longest-stalled first. With several waiting connections the
-/// time is this value divided by their number plus one, so that all of them have their turn.
+/// connections wait for memory, the longest-stalled first. With several waiting connections, of
+/// which the first has waited for [`QUEUE_MS_MAX`], the time is this value divided by their number
+/// plus one, so that all of them have their turn.
 pub const STALLED_MS_MAX: u64 = 500;
+
+/// Milliseconds that a connection may wait for memory before those who hold it have less time.
+pub const QUEUE_MS_MAX: u64 = 100;
 
 /// Lower bound of the time of [`STALLED_MS_MAX`].
 pub const STALLED_MS_MIN: u64 = 5;

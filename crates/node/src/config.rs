@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use glimmer_base::Seed;
-use glimmer_base::limits::{BUFFER_BYTES, BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH};
+use glimmer_base::limits::{
+    BEGUN_VALUES_BYTES, BUFFER_BYTES, BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH,
+};
 use glimmer_dispatch::{Policy, Settings};
 use glimmer_engine::Rebuild;
 use glimmer_proto::{Accepts, Limits};
@@ -140,6 +142,12 @@ impl NodeConfig {
     /// connection has waiting, and one largest item being received.
     pub fn buffer_bytes_min(limits: &Limits) -> usize {
         Self::turn_bytes(limits) + REPLY_BYTES_HIGH + limits.item_bytes_max
+    }
+
+    /// As much as `buffer_bytes` should be where there is memory for it: the least, and the first
+    /// bytes of values that wait until another one has been received.
+    pub fn buffer_bytes_ample(limits: &Limits) -> usize {
+        Self::buffer_bytes_min(limits) + limits.item_bytes_max.min(BEGUN_VALUES_BYTES)
     }
 
     /// Bytes of one worker's buffers.

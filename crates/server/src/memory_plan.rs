@@ -196,7 +196,7 @@ impl MemoryPlan {
         let wanted_bytes = needs
             .buffer_bytes
             .map(|bytes| bytes.min(needs.memory_bytes / BUFFER_SHARE_MAX))
-            .unwrap_or(needs.memory_bytes / BUFFER_SHARE_MIN);
+            .unwrap_or((needs.memory_bytes / BUFFER_SHARE_MIN).max(ample_bytes(needs)));
         let buffer_bytes_per_worker =
             buffer_bytes_min(item_bytes_max).max(wanted_bytes / needs.workers);
         let buffer_bytes = buffer_bytes_per_worker * needs.workers;
@@ -337,11 +337,22 @@ fn buffer_bytes_min(item_bytes_max: usize) -> usize {
     NodeConfig::buffer_bytes_min(&Limits { item_bytes_max })
 }
 
+/// Bytes of buffers that are ample for all workers, as far as they come out of the overdraft.
+fn ample_bytes(needs: Needs) -> usize {
+    let item_bytes_max = needs.item_bytes_max;
+    let each = NodeConfig::buffer_bytes_ample(&Limits { item_bytes_max });
+    (each * needs.workers).min(overdraft_bytes(needs))
+}
+
+/// Bytes of buffers that may come out of the overdraft.
+fn overdraft_bytes(needs: Needs) -> usize {
+    BUFFER_OVERDRAFT_BYTES.min(needs.memory_bytes.saturating_mul(8))
+}
+
 /// The largest item for which every worker can have its buffers; `None` if not even the smallest
 /// limit works.
 fn item_bytes_bufferable(needs: Needs) -> Option<usize> {
-    let bytes = (needs.memory_bytes / BUFFER_SHARE_MAX)
-        .max(BUFFER_OVERDRAFT_BYTES.min(needs.memory_bytes.saturating_mul(8)));
+    let bytes = (needs.memory_bytes / BUFFER_SHARE_MAX).max(overdraft_bytes(needs));
     let bytes = bytes / needs.workers;
     let fits = |&item_bytes: &usize| buffer_bytes_min(item_bytes) <= bytes;
     // The need grows with the item size, so binary search finds the largest one that fits.

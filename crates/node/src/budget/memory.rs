@@ -1,6 +1,8 @@
 //! The memory for buffers of one worker, and whether it is short.
 
-use glimmer_base::limits::{BUFFER_BYTES, BUFFERS_KEPT_PART, LARGE_BUFFER_IDLE_MS};
+use glimmer_base::limits::{
+    BEGUN_VALUES_BYTES, BUFFER_BYTES, BUFFERS_KEPT_PART, LARGE_BUFFER_IDLE_MS,
+};
 
 use super::pool::{Budget, Pool};
 use crate::admin::stats::Tally;
@@ -33,7 +35,7 @@ impl Memory {
         let kept_bytes = bytes / BUFFERS_KEPT_PART;
         Memory {
             pool: Pool::new(kept_bytes, kept_bytes.max(item_bytes_max + BUFFER_BYTES)),
-            budget: Budget::new(bytes, turn_bytes),
+            budget: Budget::new(bytes, turn_bytes, item_bytes_max.min(BEGUN_VALUES_BYTES)),
             forwarded_bytes: 0,
             reply_bytes_guess: 0,
             is_short: false,

@@ -180,6 +180,8 @@ pub(crate) struct Budget {
     limit: usize,
     /// Bytes that may be held.
     held_max: usize,
+    /// Bytes that may be held beyond that for a while.
+    tolerated: usize,
     /// Bytes that connections hold.
     held: usize,
     /// Bytes of connections, including those held, and of native clients.
@@ -195,10 +197,12 @@ pub(crate) struct Charge {
 }
 
 impl Budget {
-    /// A budget of `limit` bytes, of which at least `turn_bytes` are reserved for the turn.
-    pub fn new(limit: usize, turn_bytes: usize) -> Budget {
+    /// A budget of `limit` bytes, of which at least `turn_bytes` are reserved for the turn. Up to
+    /// `tolerated` bytes more may be held for a while.
+    pub fn new(limit: usize, turn_bytes: usize, tolerated: usize) -> Budget {
         Budget {
             limit,
+            tolerated,
             held_max: limit - turn_bytes.max(limit / TURN_SHARE).min(limit),
             held: 0,
             connections: Charge::default(),
@@ -228,10 +232,12 @@ impl Budget {
         self.held_max.saturating_sub(self.held)
     }
 
-    /// Bytes held beyond the limit.
+    /// Bytes held beyond what is tolerated. A reply may turn out to be larger than was guessed when
+    /// its request began; what its client has yet to take is then held although there was no room
+    /// for it.
     #[inline]
     pub fn excess(&self) -> usize {
-        self.held.saturating_sub(self.held_max)
+        self.held.saturating_sub(self.held_max + self.tolerated)
     }
 
     /// Updates the total for a connection or native client that took `before` and now takes
@@ -273,16 +279,16 @@ mod tests {
 
     #[test]
     fn a_part_of_the_budget_cannot_be_held() {
-        let mut budget = Budget::new(1000, 600);
+        let mut budget = Budget::new(1000, 600, 20);
         assert_eq!(budget.room(), 400);
         let held = Charge {
             bytes: 450,
             buffers: 1,
         };
         budget.recharge_held(Charge::default(), held);
-        assert_eq!((budget.room(), budget.excess()), (0, 50));
+        assert_eq!((budget.room(), budget.excess()), (0, 30));
         assert_eq!(budget.free(0), 550);
-        assert_eq!(Budget::new(1000, 10).held_max(), 500);
+        assert_eq!(Budget::new(1000, 10, 0).held_max(), 500);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use glimmer_base::limits::{
-    BUFFER_BYTES, HELD_MS_MAX, MEMORY_WAIT_MS_MAX, PROGRESS_BYTES_PER_MS, RECEIVE_BYTES_SCARCE,
-    REPLY_BYTES_HIGH,
+    BUFFER_BYTES, BUFFER_BYTES_KEPT_MAX, HELD_MS_MAX, MEMORY_WAIT_MS_MAX, PROGRESS_BYTES_PER_MS,
+    RECEIVE_BYTES_SCARCE, REPLY_BYTES_HIGH,
 };
 use glimmer_base::sync::weakened;
 use glimmer_proto::{Parser, Sum};
@@ -84,6 +84,8 @@ pub(crate) struct Connection {
     pub reply_bytes_guess: Option<usize>,
     /// Bytes of the replies of its last burst.
     pub burst_reply_bytes: usize,
+    /// The last value that it sent was longer than an ordinary buffer.
+    pub sends_large: bool,
     /// The value that its next request reads is copied whole.
     pub copies_whole: bool,
     /// Bytes of memory that the budget has counted.
@@ -163,6 +165,7 @@ impl Connection {
             hand_to: None,
             reply_bytes_guess: None,
             burst_reply_bytes: 0,
+            sends_large: false,
             copies_whole: false,
             counted: Charge::default(),
             progress_ms: now_ms,
@@ -271,8 +274,9 @@ impl Connection {
 
     /// Makes room to receive into. An ordinary buffer is there for every turn; one that grows takes
     /// of the `room` for what connections hold. Bytes that arrive make it grow, not bytes that are
-    /// announced: it doubles when it is full. Only an unused buffer that is there anyway is taken
-    /// for all the bytes that are announced. While memory `is_scarce`, one that holds next to
+    /// announced: it doubles when it is full, up to [`BUFFER_BYTES_KEPT_MAX`], and then takes all
+    /// that the value needs. Only an unused buffer that is there anyway is taken at once for all
+    /// the bytes that are announced. While memory `is_scarce`, one that holds next to
     /// nothing and awaits no value receives into [`RECEIVE_BYTES_SCARCE`] bytes.
     #[inline]
     pub fn make_room(&mut self, pool: &mut Pool, room: usize, is_scarce: bool) -> Room {
@@ -300,6 +304,10 @@ impl Connection {
     #[inline]
     fn make_more_room(&mut self, pool: &mut Pool, room: usize, is_scarce: bool) -> Room {
         if self.rx.capacity() < BUFFER_BYTES {
+            let missing = BUFFER_BYTES - self.rx.capacity();
+            if self.need > BUFFER_BYTES && self.growth() > 0 && room < missing {
+                return Room::Missing(missing);
+            }
             let mut rx = pool.take();
             rx.extend_from_slice(&self.rx[self.rx_start..]);
             self.rx = rx;
@@ -326,17 +334,36 @@ impl Connection {
             }
             pool.give(rx);
         }
-        let doubled = capacity * 2;
-        let wanted = if self.awaits_value() {
-            doubled.min(self.need)
-        } else {
-            doubled
+        let wanted = match self.awaits_value() {
+            true => self.grown(),
+            false => capacity * 2,
         };
         if room < wanted - capacity {
             return Room::Missing(wanted - capacity);
         }
         self.rx.reserve_exact(wanted - self.rx.len());
         Room::Made
+    }
+
+    /// Bytes by which its buffer is about to grow for the value that it receives: none if it
+    /// receives none, if an ordinary buffer holds the value, or if there is space in the buffer.
+    pub fn growth(&self) -> usize {
+        let capacity = self.rx.capacity();
+        let is_full = self.rx.len() - self.rx_start == capacity;
+        match self.awaits_value() && is_full && self.need > BUFFER_BYTES {
+            true => self.grown() - capacity,
+            false => 0,
+        }
+    }
+
+    /// The next size of the buffer for the value that it receives. Buffers that are not kept for
+    /// any time have the value's size, so that the allocator can use their memory for the next one.
+    fn grown(&self) -> usize {
+        let doubled = (2 * self.rx.capacity()).max(BUFFER_BYTES);
+        match doubled > BUFFER_BYTES_KEPT_MAX {
+            true => self.need,
+            false => doubled.min(self.need),
+        }
     }
 
     /// Whether the missing bytes belong to a value whose length is known, so that it can be refused
@@ -529,16 +556,23 @@ impl Connection {
         self.waits_since_ms.get_or_insert(now_ms);
     }
 
-    /// Notes that it has the memory that it waited for, or waits no longer.
+    /// Notes that it has the memory that it waited for, or waits no longer. Its client is not to
+    /// blame for the wait.
     #[inline]
-    pub fn end_wait(&mut self) {
-        self.waits_since_ms = None;
+    pub fn end_wait(&mut self, now_ms: u64) {
+        if self.waits_since_ms.take().is_some() {
+            self.pace_ms = now_ms;
+        }
+    }
+
+    /// For how long it has waited for memory.
+    pub fn waited_ms(&self, now_ms: u64) -> u64 {
+        (self.waits_since_ms).map_or(0, |since_ms| now_ms.saturating_sub(since_ms))
     }
 
     /// Whether it has waited for memory for too long.
     pub fn has_waited_enough(&self, now_ms: u64) -> bool {
-        let waited = |since_ms| now_ms.saturating_sub(since_ms) >= MEMORY_WAIT_MS_MAX;
-        self.waits_since_ms.is_some_and(waited)
+        self.waited_ms(now_ms) >= MEMORY_WAIT_MS_MAX
     }
 }
 
@@ -578,5 +612,9 @@ mod tests {
         assert_eq!(fast.stalled_ms(10_007), Some(7));
         fast.queued = true;
         assert_eq!(fast.stalled_ms(10_007), None, "it waits for this server");
+        fast.note_wait(10_007);
+        fast.end_wait(12_000);
+        fast.queued = false;
+        assert_eq!(fast.stalled_ms(12_001), Some(1), "it has waited");
     }
 }

@@ -235,5 +235,5 @@ pub(super) fn release(connection: &mut Connection, core: &mut Core) {
     connection.is_served = false;
     // It was meant for a request that arrived at this worker.
     connection.hand_to = None;
-    connection.end_wait();
+    connection.end_wait(core.now.ms);
 }

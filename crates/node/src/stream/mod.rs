@@ -17,6 +17,7 @@
 //! | `continuation` | listings of all items and long replies, as the client takes them |
 //! | `slices`, `copying` | large values that are copied slice by slice, beside small requests |
 //! | `withheld`, `watchers` | connections that are not parsed for now, or never again |
+//! | `receiving` | whether all values that are being received can be completed |
 //! | `relief` | which connection gives memory up when it is short |
 //! | `journey`, `visit` | connections that another worker serves for a while |
 //! | `share` | connections that any worker may take, under hand-off and stealing |
@@ -37,6 +38,7 @@ pub(crate) mod member;
 mod moves;
 mod outlet;
 mod ready;
+mod receiving;
 pub(crate) mod registry;
 mod relief;
 pub(crate) mod reorder;
@@ -68,6 +70,8 @@ pub(crate) struct Streams {
     ready: ReadyQueue,
     /// Connections that wait for memory, with the bytes they want.
     starved: VecDeque<(ConnectionKey, usize)>,
+    /// The room in which none of those could go on.
+    starved_room: Option<usize>,
     /// Connections whose answers are withheld, each until a time in milliseconds since the epoch,
     /// in the order of these times; some may be closed.
     withheld: VecDeque<(u64, ConnectionKey)>,
@@ -91,6 +95,7 @@ impl Streams {
             connections: SlotMap::with_key(),
             ready: ReadyQueue::default(),
             starved: VecDeque::new(),
+            starved_room: None,
             withheld: VecDeque::new(),
             out_of_credit: Vec::new(),
             watchers: Vec::new(),

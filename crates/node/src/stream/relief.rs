@@ -7,10 +7,14 @@
 //! than an ordinary buffer *claims* memory, and waits if the holders have not been stalled for long
 //! enough to be closed.
 
-use glimmer_base::limits::{REPLY_BYTES_HIGH, SHORT_TICK_MS, STALLED_MS_MAX, STALLED_MS_MIN};
+use glimmer_base::limits::{
+    BEGUN_VALUES_BYTES, BUFFER_BYTES, QUEUE_MS_MAX, REPLY_BYTES_HIGH, SHORT_TICK_MS,
+    STALLED_MS_MAX, STALLED_MS_MIN,
+};
 
 use super::Streams;
 use super::key::ConnectionKey;
+use super::receiving::Receivers;
 use crate::core::Core;
 use crate::forward::batch::{Asker, CompletionTag};
 use crate::forward::port::Port;
@@ -65,7 +69,7 @@ impl Streams {
     pub fn claim(&mut self, key: ConnectionKey, bytes: usize, core: &mut Core) -> bool {
         let room = core.memory.room();
         if room < bytes && core.memory.searched_ms != core.now.ms {
-            let patience_ms = self.patience_ms();
+            let patience_ms = self.patience_ms(core.now.ms);
             if !self.take_from_stalled(bytes - room, patience_ms, |other| other != key, core) {
                 // No holder can be closed before some time has passed.
                 core.memory.searched_ms = core.now.ms;
@@ -74,10 +78,34 @@ impl Streams {
         core.memory.room() >= bytes
     }
 
+    /// Whether the first bytes of further large values would come to take the room in which one of
+    /// them can be completed.
+    pub fn lacks_room_for_others(&self, core: &Core) -> bool {
+        core.memory.room() < core.shared.config.limits.item_bytes_max + spared(core) / 2
+    }
+
+    /// Whether the value that a connection receives, if it does, may take more of the room: whether
+    /// all values can be completed then.
+    #[inline]
+    pub fn may_grow(&self, key: ConnectionKey, core: &Core) -> bool {
+        let connection = &self.connections[key];
+        let bytes = connection.growth();
+        let room = core.memory.room();
+        let (largest, spared) = (core.shared.config.limits.item_bytes_max, spared(core));
+        // The room that is left is enough for any value.
+        let is_plain = bytes == 0 || room >= bytes + largest + BUFFER_BYTES + spared;
+        is_plain || Receivers::of(self.connections.iter()).grow(key, bytes, (room, spared))
+    }
+
     /// How long a connection that holds memory may be stalled before it is closed in favour of
-    /// another.
-    fn patience_ms(&self) -> u64 {
-        let waiting = self.starved.len() as u64;
+    /// another. A queue of connections that wait is no reason for haste as long as it moves.
+    fn patience_ms(&self, now_ms: u64) -> u64 {
+        let first = self.starved.front();
+        let first = first.and_then(|&(key, _)| self.connections.get(key));
+        let waiting = match first.is_some_and(|first| first.waited_ms(now_ms) >= QUEUE_MS_MAX) {
+            true => self.starved.len() as u64,
+            false => 0,
+        };
         (STALLED_MS_MAX / (1 + waiting)).max(STALLED_MS_MIN)
     }
 
@@ -132,7 +160,8 @@ impl Streams {
         port: &mut Port,
     ) {
         core.memory.pool.free_large();
-        let is_due = core.now.ms - core.memory.searched_ms >= self.patience_ms().min(SHORT_TICK_MS);
+        let is_due = core.now.ms - core.memory.searched_ms
+            >= self.patience_ms(core.now.ms).min(SHORT_TICK_MS);
         let (wanted, room) = (self.bytes_wanted(core, port), core.memory.room());
         // Replies to forwarded requests need memory of the turn, which forwarded batches and held
         // memory share.
@@ -141,7 +170,7 @@ impl Streams {
             false => room,
         };
         if room < wanted && is_due {
-            let patience_ms = self.patience_ms();
+            let patience_ms = self.patience_ms(core.now.ms);
             core.memory.searched_ms = core.now.ms;
             let is_enough = match self.starved.is_empty() {
                 false => self.take_from_stalled(wanted - room, patience_ms, |_| true, core),
@@ -170,12 +199,15 @@ impl Streams {
         }
         // Connections that need little do not wait for those that need much.
         let (mut room, now_ms) = (core.memory.room(), core.now.ms);
+        self.starved_room = Some(room);
         let (ready, connections) = (&mut self.ready, &self.connections);
+        let (mut receivers, spared) = (Receivers::of(connections.iter()), spared(core));
         self.starved.retain(|&(key, bytes)| {
             let Some(connection) = connections.get(key) else {
                 return false;
             };
-            let stays = bytes > room && !connection.has_waited_enough(now_ms);
+            let may_go_on = bytes <= room && receivers.grow(key, bytes, (room, spared));
+            let stays = !may_go_on && !connection.has_waited_enough(now_ms);
             if !stays {
                 room = room.saturating_sub(bytes);
                 ready.push(key, connection.lane());
@@ -185,12 +217,14 @@ impl Streams {
         core.memory.is_short = !self.starved.is_empty() || port.has_unfinished();
     }
 
-    /// If the connection that has waited longest could not continue even after all others had freed
-    /// what they hold, refuses values of other waiting connections, the newest first.
+    /// If no waiting connection could continue even after all others had freed what they hold,
+    /// refuses values of waiting connections, the newest first.
     fn refuse_newest(&mut self, core: &mut Core) {
-        let Some(&(_, wanted)) = self.starved.front() else {
+        let Some(&(_, first_wanted)) = self.starved.front() else {
             return;
         };
+        let receivers = Receivers::of(self.connections.iter());
+        let wanted = receivers.least_missing().unwrap_or(first_wanted);
         let held_by = |&(key, _): &(ConnectionKey, usize)| {
             let connection = self.connections.get(key);
             connection.map_or(0, |connection| connection.counted.bytes)
@@ -215,7 +249,7 @@ impl Streams {
             if connection.awaits_value() && connection.counted.bytes > 0 {
                 coming += connection.counted.bytes;
                 connection.refuse_value();
-                connection.end_wait();
+                connection.end_wait(core.now.ms);
                 core.tally.values_refused += 1;
                 self.starved.remove(index);
                 let lane = connection.lane();
@@ -229,7 +263,8 @@ impl Streams {
     #[inline]
     pub fn can_relieve(&self, core: &Core) -> bool {
         let room = core.memory.room();
-        (self.starved.front()).is_some_and(|&(_, bytes)| bytes <= room)
+        let is_new = self.starved_room.is_none_or(|before| before < room);
+        is_new && (self.starved.front()).is_some_and(|&(_, bytes)| bytes <= room)
     }
 
     /// Bytes that waiting connections need, limited by what they may hold together.
@@ -255,4 +290,13 @@ impl Streams {
         let others_wait = |key| with_window.iter().any(|&other| other != key);
         self.take_from_stalled(bytes, patience_ms, others_wait, core)
     }
+}
+
+/// Bytes of the room that are spared for the first bytes of values that are about to arrive.
+fn spared(core: &Core) -> usize {
+    core.shared
+        .config
+        .limits
+        .item_bytes_max
+        .min(BEGUN_VALUES_BYTES)
 }

@@ -184,10 +184,13 @@ impl Streams {
             return Joined::NOTHING;
         }
         let connection = &self.connections[key];
-        // One whose replies have been large waits until there is room for one more. Others do not
-        // wait: a turn has room for a reply of any size.
+        // One whose replies have been large waits until there is room for one more, unless it holds
+        // a value that it sends. Others do not wait: a turn has room for a reply of any size.
         let guess = connection.reply_bytes_guess.unwrap_or(0);
-        let is_patient = guess > BUFFER_BYTES && !connection.has_waited_enough(core.now.ms);
+        let is_patient = guess > BUFFER_BYTES
+            && connection.counted.bytes <= BUFFER_BYTES
+            && !connection.awaits_value()
+            && !connection.has_waited_enough(core.now.ms);
         if is_patient && room < guess && !self.claim(key, guess, core) {
             self.starve(key, guess, core);
             return Joined::NOTHING;
@@ -196,7 +199,7 @@ impl Streams {
             return Joined::NOTHING;
         }
         let connection = &mut self.connections[key];
-        connection.end_wait();
+        connection.end_wait(core.now.ms);
         let mut received_bytes = 0;
         if !connection.has_input() {
             received_bytes = connection.receive(core.slice_bytes(), core.now.ms);
@@ -237,21 +240,10 @@ impl Streams {
     /// waited enough: then the value that it sends is refused, or it is closed. Returns whether it
     /// goes on.
     fn make_room(&mut self, key: ConnectionKey, core: &mut Core) -> bool {
-        let (room, is_scarce) = (core.memory.room(), core.memory.budget.is_scarce());
-        let connection = &mut self.connections[key];
-        let Room::Missing(bytes) = connection.make_room(&mut core.memory.pool, room, is_scarce)
-        else {
-            if connection.rx.capacity() > BUFFER_BYTES {
-                // Others of the burst may want to grow as well.
-                connection.recharge(&mut core.memory.budget);
-            }
+        let Room::Missing(bytes) = self.grow(key, core) else {
             return true;
         };
-        if self.claim(key, bytes, core) {
-            let room = core.memory.room();
-            let connection = &mut self.connections[key];
-            connection.make_room(&mut core.memory.pool, room, is_scarce);
-            connection.recharge(&mut core.memory.budget);
+        if self.claim(key, bytes, core) && self.grow(key, core) == Room::Made {
             return true;
         }
         let connection = &mut self.connections[key];
@@ -267,6 +259,24 @@ impl Streams {
         core.tally.stalled_kicks += 1;
         self.close(key, core);
         false
+    }
+
+    /// Makes room for a connection to receive into, if there is memory for it. The memory in which
+    /// other values are to be completed does not count.
+    fn grow(&mut self, key: ConnectionKey, core: &mut Core) -> Room {
+        let is_scarce = core.memory.budget.is_scarce()
+            || self.connections[key].sends_large && self.lacks_room_for_others(core);
+        let room = match self.may_grow(key, core) {
+            true => core.memory.room(),
+            false => 0,
+        };
+        let connection = &mut self.connections[key];
+        let made = connection.make_room(&mut core.memory.pool, room, is_scarce);
+        if made == Room::Made && connection.rx.capacity() > BUFFER_BYTES {
+            // Others of the burst may want to grow as well.
+            connection.recharge(&mut core.memory.budget);
+        }
+        made
     }
 
     /// Puts a member's state back into its connection, and sends its replies.
@@ -311,6 +321,11 @@ impl Streams {
         }
         let replies = std::mem::take(&mut self.burst.outs[index]);
         let reply_bytes = sent_bytes + replies.len();
+        if connection.need > BUFFER_BYTES {
+            connection.sends_large = true;
+        } else if member.requests > 0 && input_bytes <= BUFFER_BYTES {
+            connection.sends_large = false;
+        }
         if member.requests > 0 {
             connection.end_hold();
             connection.copies_whole = false;

@@ -51,6 +51,7 @@ impl Streams {
         connection.queued = true;
         connection.note_wait(core.now.ms);
         self.starved.push_back((key, bytes));
+        self.starved_room = None;
     }
 
     /// Ends a connection. What it has crossing is executed all the same, and the replies are
