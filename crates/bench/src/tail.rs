@@ -39,7 +39,7 @@ use glimmer_cli::vocabulary::{self, above_zero, connections, memory_mib, repetit
 ///
 /// Examples:
 ///
-///   glimmer bench tail                                  some minutes, tail.svg
+///   glimmer bench tail                                  twenty minutes, tail.svg
 ///
 ///   glimmer bench tail --rate 20k --threads 1           one table, a minute
 ///
@@ -122,6 +122,10 @@ pub struct Arguments {
     /// A latency ends when the client read the reply, and not when its kernel received it
     #[arg(long)]
     no_kernel_timestamps: bool,
+    /// Seconds of the same load before every measurement. A policy that goes by what is requested
+    /// makes its plan once a second, and has the right one after two
+    #[arg(long, default_value_t = 2.5, value_parser = seconds, value_name = "SECONDS")]
+    warm_up: f64,
     /// Length of one measurement in seconds
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     seconds: f64,
@@ -233,6 +237,7 @@ impl Arguments {
                 threads: usize::from(self.large_threads),
             },
             kernel_timestamps: !self.no_kernel_timestamps,
+            warm_up: Duration::from_secs_f64(self.warm_up),
             measured: Duration::from_secs_f64(self.seconds),
             repeat: usize::from(self.repeat),
             memory_mib: self.memory_limit,

@@ -15,7 +15,7 @@ fn tail_shows_small_requests_beside_large_ones() {
     let file = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let (json, picture) = (file("tail.json"), file("tail.png"));
     let small = "tail --peers none --threads 1,2 --rate 1k,2k --keys 3200 --seconds 0.2 \
-                 --repeat 1 --memory-limit 64 --workload minos:10%:20k";
+                 --warm-up 0.2 --repeat 1 --memory-limit 64 --workload minos:10%:20k";
     let files = ["--json", &json, "--picture", &picture];
     let words: Vec<&str> = small.split_whitespace().chain(files).collect();
     let (table, progress) = told(&words);
@@ -99,7 +99,7 @@ fn tail_drives_native_clients_beside_large_requests_without_a_rate() {
     let (json, picture) = (file("tail.json"), file("tail.svg"));
     let small = "tail --peers none --protocol native,memcached --dispatch keyhash,size-aware \
                  --threads 2 --rate 1k --large-pace saturating --keys 3200 --seconds 0.2 \
-                 --repeat 1 --memory-limit 64 --workload minos:10%:20k";
+                 --warm-up 0.2 --repeat 1 --memory-limit 64 --workload minos:10%:20k";
     let files = ["--json", &json, "--picture", &picture];
     let words: Vec<&str> = small.split_whitespace().chain(files).collect();
     let (table, _) = told(&words);
@@ -132,7 +132,7 @@ fn tail_measures_small_requests_beside_slow_readers() {
     let file = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let (json, picture) = (file("tail.json"), file("tail.svg"));
     let small = "tail --peers memcached,redis --dispatch keyhash --threads 1 --rate 1k \
-                 --keys 3200 --seconds 0.2 --repeat 1 --memory-limit 64 \
+                 --keys 3200 --seconds 0.2 --warm-up 0.2 --repeat 1 --memory-limit 64 \
                  --workload minos:10%:1000000 --slow-readers 8";
     let files = ["--json", &json, "--picture", &picture];
     let words: Vec<&str> = small.split_whitespace().chain(files).collect();

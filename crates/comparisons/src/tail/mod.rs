@@ -24,8 +24,6 @@ pub use subject::policies;
 
 pub use report::{Report, Row, Sample};
 
-/// Length of the warm-up before every measurement.
-const WARM_UP: Duration = Duration::from_millis(250);
 /// By how much large requests that come as fast as they are answered outlast the small ones on
 /// either side.
 const OVERLAP: Duration = Duration::from_millis(100);
@@ -55,6 +53,9 @@ pub struct Options {
     pub slow_readers: usize,
     /// Whether a latency ends when the kernel received the reply.
     pub kernel_timestamps: bool,
+    /// Length of the load before every measurement. A dispatch policy that adapts does so by
+    /// epochs of a second, and needs two of them.
+    pub warm_up: Duration,
     /// Length of one measurement.
     pub measured: Duration,
     /// Repetitions of every measurement.
@@ -167,7 +168,7 @@ impl Options {
             large: (self.large_pace == LargePace::Due).then_some(self.large),
             kernel_timestamps: self.kernel_timestamps,
             cores: (core..=last).collect(),
-            warm_up: WarmUp::Fixed(WARM_UP),
+            warm_up: WarmUp::Fixed(self.warm_up),
             measured: Some(self.measured),
             seed,
             ..Plan::new(Requests::Drawn(workload), pace)
@@ -200,7 +201,7 @@ impl Options {
             return Sample::of(&server.drive_at(target, plan)?).in_memory_of(server);
         }
         let large = Plan {
-            warm_up: WarmUp::Fixed(WARM_UP.saturating_sub(OVERLAP)),
+            warm_up: WarmUp::Fixed(self.warm_up.saturating_sub(OVERLAP)),
             ..self.saturating(plan)?
         };
         thread::scope(|scope| {
@@ -237,7 +238,7 @@ impl Options {
     /// An upper bound of the time that measurements of this many servers take, without storing.
     fn duration(&self, servers: usize) -> Duration {
         let measurements = servers * self.rates.len() * self.loads().count() * self.repeat;
-        (self.measured + WARM_UP) * measurements as u32
+        (self.measured + self.warm_up) * measurements as u32
     }
 }
 
