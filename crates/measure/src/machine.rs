@@ -48,6 +48,31 @@ pub fn raise_priority() {
     let _ = fs::write("/proc/self/autogroup", "-20");
 }
 
+/// Gives the calling thread real-time priority, if permitted: it then runs as soon as it wakes up,
+/// also where others are busy on its core. For a thread that sends what is due and sleeps again;
+/// one that does not sleep would keep the others from running. Threads and processes that it starts
+/// do not inherit the priority.
+///
+/// # Errors
+///
+/// Without `CAP_SYS_NICE`, or a limit of at least 1 for real-time priorities (`ulimit -r`).
+pub fn run_in_real_time() -> io::Result<()> {
+    let least = libc::sched_param { sched_priority: 1 };
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: the call reads the parameters through the reference.
+    match unsafe { libc::sched_setscheduler(0, policy, &least) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether this process may [run in real time](run_in_real_time).
+pub fn may_run_in_real_time() -> bool {
+    std::thread::spawn(run_in_real_time)
+        .join()
+        .is_ok_and(|result| result.is_ok())
+}
+
 /// Lets this process, and those that it starts, have this many descriptors.
 ///
 /// # Errors

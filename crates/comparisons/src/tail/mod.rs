@@ -168,6 +168,7 @@ impl Options {
             large: (self.large_pace == LargePace::Due).then_some(self.large),
             kernel_timestamps: self.kernel_timestamps,
             cores: (core..=last).collect(),
+            real_time: !spins,
             warm_up: WarmUp::Fixed(self.warm_up),
             measured: Some(self.measured),
             seed,
@@ -186,6 +187,7 @@ impl Options {
             threads,
             connections: self.large.connections,
             cores: small.cores[own..].to_vec(),
+            real_time: false,
             measured: Some(self.measured + OVERLAP),
             seed: !small.seed,
             ..Plan::new(Requests::Drawn(workload), closed)
@@ -258,6 +260,13 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
     }
     let monitor = noise::Monitor::begin()?;
     let mut notes = Vec::new();
+    if !machine::may_run_in_real_time() {
+        notes.push(
+            "a client that shares its core is late, because it may not have real-time priority: \
+             run as root, or allow it (`ulimit -r 1`)"
+                .to_owned(),
+        );
+    }
     let mut versions = Vec::new();
     let mut rows = Vec::new();
     let subjects = subject::all(options, &mut versions, &mut notes)?;

@@ -73,6 +73,10 @@ pub struct Plan {
     pub large: Option<LargeApart>,
     /// Cores to which the threads are pinned, in turn; empty for no pinning.
     pub cores: Vec<usize>,
+    /// Whether the threads that do not drive large values alone get real-time priority, if that is
+    /// permitted. For an open loop that [sleeps](Idle::Sleep), on a core that it shares with the
+    /// server or with other clients.
+    pub real_time: bool,
     /// The warm-up.
     pub warm_up: WarmUp,
     /// The measured time; `None` means until the requests end.
@@ -99,6 +103,7 @@ impl Plan {
             connections: 50,
             large: None,
             cores: Vec::new(),
+            real_time: false,
             warm_up: WarmUp::Fixed(Duration::from_millis(500)),
             measured: Some(Duration::from_secs(3)),
             kernel_timestamps: false,

@@ -236,6 +236,10 @@ pub fn run(
                     if !plan.cores.is_empty() {
                         machine::pin([plan.cores[part % plan.cores.len()]])?;
                     }
+                    if plan.real_time && part < plan.threads {
+                        // Refused without privileges. The client is then later, and reports it.
+                        let _ = machine::run_in_real_time();
+                    }
                     target.open(
                         Share::of(plan, part).connections,
                         Thread {
