@@ -167,6 +167,26 @@ fn what_a_draft_is_copied_over_is_not_torn() {
     });
 }
 
+/// A large value is replaced twice while a reader looks for it. The third lies where the first lay.
+#[test]
+fn what_is_copied_to_a_vacant_place_is_not_torn() {
+    explore(|| {
+        let mut owner = cache(60, false);
+        let mut reader = looker(&mut owner);
+        put_large(&mut owner, key(0, 0), 1);
+        let reading = thread::spawn(move || {
+            if let Some(found) = get(&mut reader, key(0, 0)) {
+                let whole = [1, 2, 3].map(|fill| vec![fill; LARGE]);
+                assert!(whole.contains(&found), "torn: {found:?}");
+            }
+        });
+        put_large(&mut owner, key(0, 0), 2);
+        put_large(&mut owner, key(0, 0), 3);
+        reading.join().unwrap();
+        assert_eq!(find(&mut owner, key(0, 0)), Some(vec![3; LARGE]));
+    });
+}
+
 /// Another writer needs the room in which a large value is being copied: it waits for the copy, and
 /// the one who copies notices that its place is gone.
 #[test]

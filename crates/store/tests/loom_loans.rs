@@ -10,7 +10,7 @@ use glimmer_store::evict::FIFO;
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
-use glimmer_store::table::{Stored, Table, TableReader, TableWriter};
+use glimmer_store::table::{Large, Stored, Table, TableReader, TableWriter};
 use loom::thread;
 
 const NOW: Moment = Moment {
@@ -65,6 +65,30 @@ fn put(owner: &mut Cache, flushes: u64, (key, keyhash): Key, value: &[u8]) {
         history: History::NEW,
     };
     let stored = owner.enter(flushes).put(keyhash, &item, NOW);
+    assert!(matches!(stored, Stored::Yes(_)));
+}
+
+/// Stores a large value that is copied before. Its place has 10 words.
+fn put_large(owner: &mut Cache, (key, keyhash): Key, fill: u8) {
+    let value = [fill; LARGE];
+    let large = Large {
+        key: &key,
+        keyhash,
+        value: &value,
+        now: NOW,
+    };
+    let draft = owner.draft(Default::default(), 0, &large, |_| true);
+    let mut writer = owner.enter(0);
+    writer.bring(draft);
+    let item = NewItem {
+        key: &key,
+        value: [&value, &[]],
+        flags: 0,
+        expiry: Expiry::NEVER,
+        history: History::NEW,
+    };
+    let stored = writer.put(keyhash, &item, NOW);
+    writer.bring(None);
     assert!(matches!(stored, Stored::Yes(_)));
 }
 
@@ -143,6 +167,29 @@ fn a_small_value_does_not_take_the_place_of_one_that_is_lent() {
             }
         });
         put(&mut owner, 0, key(0, 0), &[2; 40]);
+        reading.join().unwrap();
+    });
+}
+
+/// A value that is lent is replaced, and the next value is to take the place that it had.
+#[test]
+fn a_vacant_place_that_is_lent_is_not_taken() {
+    explore(|| {
+        let mut owner = cache(60);
+        let mut reader = borrower(&mut owner);
+        put_large(&mut owner, key(0, 0), 1);
+        let reading = thread::spawn(move || {
+            if let Some(found) = borrow(&mut reader, key(0, 0)) {
+                assert!(
+                    [1, 2, 3]
+                        .map(|fill| [fill; LARGE].to_vec())
+                        .contains(&found),
+                    "{found:?}"
+                );
+            }
+        });
+        put_large(&mut owner, key(0, 0), 2);
+        put_large(&mut owner, key(0, 0), 3);
         reading.join().unwrap();
     });
 }

@@ -14,7 +14,7 @@ impl<A: Access> Writer<'_, A> {
     ///
     /// If a bucket is in two chains, or in a chain and free, or lost; if a live entry names no
     /// item, or one that belongs to another chain or that another entry names; if two fillers
-    /// follow an item; if log and index overlap; or if the figures are not true.
+    /// follow an item; if a vacant place is not; if log and index overlap; or if the figures are not true.
     pub fn audit(&mut self) {
         let shared = self.shared;
         let (index, shape) = (&shared.index, shared.index.shape());
@@ -46,6 +46,7 @@ impl<A: Access> Writer<'_, A> {
                 self.assert_one_filler(entry.log(), entry.offset(), item.words() as u64);
             }
         }
+        self.audit_vacant(&named);
         for number in self.state.spares.free_numbers(index) {
             assert!(buckets.insert(number), "bucket {number} is not free");
         }
@@ -55,6 +56,21 @@ impl<A: Access> Writer<'_, A> {
         let counts = shared.common.counters.counts();
         let figures = (counts.items, counts.bytes, counts.spares_used);
         assert_eq!(figures, (named.len() as u64, bytes, spares_used));
+    }
+
+    /// What is remembered as vacant overlaps neither an item nor another vacant place.
+    fn audit_vacant(&mut self, named: &BTreeSet<(u8, u64)>) {
+        self.state.forget_passed(self.shared);
+        let places: Vec<_> = self.state.vacant.places().copied().collect();
+        for place in &places {
+            let from = place.offset.raw();
+            let inside = (place.id as u8, from)..(place.id as u8, from + place.words);
+            let item = named.range(inside.clone()).next();
+            assert_eq!(item, None, "an item lies in {place:?}");
+            let overlapping = (places.iter())
+                .filter(|other| inside.contains(&(other.id as u8, other.offset.raw())));
+            assert_eq!(overlapping.count(), 1, "{place:?} overlaps another one");
+        }
     }
 
     fn assert_one_filler(&self, id: LogId, offset: Offset, words: u64) {

@@ -1,16 +1,18 @@
-//! Large items: a place at the tail of a log is reserved, the value is copied while no lock is
-//! held, and then the place becomes the item ([`table::draft`](crate::table::Draft)).
+//! Large items: a place that another large item has left, or one at the tail of a log, is reserved,
+//! the value is copied while no lock is held, and then the place becomes the item
+//! ([`table::draft`](crate::table::Draft)).
 //!
 //! In the log a place that is reserved is a filler, which the head passes as any other, except that
 //! it waits for a copy in progress. No update in place takes it for the space after an item. It
 //! stays marked so if it never becomes an item.
 
+use super::vacant::Place;
 use super::{Shared, Writer};
 use crate::access::Access;
 use crate::heap::{Offset, Put, write_drafted, write_filler, write_reserved};
 use crate::index::{Entry, LogId};
 use crate::memory::Words;
-use crate::table::{Draft, Reservation, Step};
+use crate::table::{DRAFT_WORDS_MIN, Draft, Reservation, Step};
 use glimmer_base::sync::weakened;
 
 /// What a place is called among the table's drafts and loans.
@@ -42,7 +44,7 @@ impl Shared {
 }
 
 impl<A: Access> Writer<'_, A> {
-    /// Makes some room, and reserves the place when there is enough.
+    /// Reserves a vacant place, or makes some room and reserves a place when there is enough.
     pub(super) fn reserve(&mut self, reservation: &mut Reservation<'_>) -> Step {
         let (shared, large, words) = (self.shared, reservation.large, reservation.words);
         if words > shared.log(LogId::Main).item_words_max() as u64 {
@@ -51,6 +53,9 @@ impl<A: Access> Writer<'_, A> {
         let home = self.home(large.keyhash);
         let old = shared.find(home, large.keyhash, large.key);
         let id = self.choose_log(home, large.keyhash, &old, words);
+        if let Some(place) = self.occupy(id, words) {
+            return self.begin_draft(reservation, place);
+        }
         let bounded = reservation.step();
         let paid = reservation.pay(bounded);
         self.scan_after(id, paid);
@@ -60,19 +65,31 @@ impl<A: Access> Writer<'_, A> {
                 return Step::Again;
             }
         }
-        let tail = self.claim(id, words, large.now);
-        let at = name_of(id, tail);
-        let Some(number) = shared.common.drafts.begin(at) else {
+        let now = large.now;
+        let offset = self.claim(id, words, now);
+        let step = self.begin_draft(reservation, Place { id, offset, words });
+        if matches!(step, Step::Reserved(_)) {
+            self.appended(id, offset, words, now);
+        }
+        step
+    }
+
+    /// Marks a place as reserved, unless as many values are being copied as may be.
+    fn begin_draft(&mut self, reservation: &Reservation<'_>, place: Place) -> Step {
+        let Place { id, offset, words } = place;
+        let at = name_of(id, offset);
+        let Some(number) = self.shared.common.drafts.begin(at) else {
             return Step::Never;
         };
-        let log = shared.log(id);
-        let place = log.place(log.geometry().position(tail));
+        let log = self.shared.log(id);
+        let place = log.place(log.geometry().position(offset));
         match weakened("draft_mark") {
             true => write_filler(place, words),
             false => write_reserved(place, words),
         }
-        self.appended(id, tail, words, large.now);
-        Step::Reserved(reservation.draft(at, number))
+        let mut draft = reservation.draft(at, number);
+        draft.words = words;
+        Step::Reserved(draft)
     }
 
     /// Stores a large item of which there is a draft; says whether that was done.
@@ -100,6 +117,11 @@ impl<A: Access> Writer<'_, A> {
         let entry = Entry::new(put.keyhash.tag(), id, offset, 0);
         self.index_item(put, entry, old);
         self.learn_size(put.words);
+        if let Some((_, entry, words)) = old
+            && words >= DRAFT_WORDS_MIN as u64
+        {
+            self.vacate(entry.log(), entry.offset(), words);
+        }
         true
     }
 

@@ -119,6 +119,7 @@ impl<A: Access> Writer<'_, A> {
     pub(super) fn end_lap(&mut self, id: LogId) {
         let (tail, geometry) = (self.tail(id), self.geometry(id));
         let next = geometry.next_lap(tail);
+        self.state.forget_passed(self.shared);
         self.state.lookahead[id as usize].tail_moved(tail, next);
         self.state.tails[id as usize] = next;
         if self.log(id).head() == tail {

@@ -3,7 +3,7 @@
 //!
 //! `logs` says which entries are live and where their items lie, `put` stores an item, and `read`
 //! tells the eviction rule of a read; the other verbs are those of every [`table`]. `draft` stores
-//! what is large. To store an item takes `make_room` at the head of a log, `lookahead` of that
+//! what is large, at a `vacant` place if one fits. To store an item takes `make_room` at the head of a log, `lookahead` of that
 //! head, `scan` for stale entries, `slots` for entries of chains that are full, and `growth` of the
 //! index at the log's expense.
 
@@ -21,6 +21,7 @@ mod put;
 mod read;
 mod scan;
 mod slots;
+mod vacant;
 
 pub use config::PartitionConfig;
 
@@ -30,7 +31,9 @@ use crate::heap::{Geometry, Offset, Put};
 use crate::index::chained::{Border, FreeList};
 use crate::index::{Entry, LogId, Slot};
 use crate::memory::Words;
-use crate::table::{self, ConfigError, Design, Draft, Heap, Ledger, Reservation, Step, Stored};
+use crate::table::{
+    self, ConfigError, DRAFT_WORDS_MIN, Design, Draft, Heap, Ledger, Reservation, Step, Stored,
+};
 use calendar::Calendar;
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::Relaxed;
@@ -38,6 +41,7 @@ use glimmer_base::{Keyhash, Moment};
 use logs::Logs;
 use lookahead::Lookahead;
 use std::marker::PhantomData;
+use vacant::Vacant;
 
 /// The design of this kind of table.
 pub struct MicaCache<A>(PhantomData<A>);
@@ -69,6 +73,8 @@ pub struct State {
     in_use: Option<(LogId, Offset)>,
     /// Whether items were passed whose values may be lent, since a head was last published.
     passed_large: bool,
+    /// Places that large items have left.
+    vacant: Vacant,
     /// When items were appended, by [`LogId`].
     calendars: [Calendar; 2],
     /// The log that an item was evicted from most recently, if one was since ages were last shown.
@@ -106,6 +112,7 @@ impl<A: Access> Owner<A> {
             growth: growth::Growth::new(config.index_follows),
             in_use: None,
             passed_large: false,
+            vacant: Vacant::default(),
             calendars: Default::default(),
             evicted_from: None,
         };
@@ -148,6 +155,19 @@ impl<A: Access> Design for MicaCache<A> {
 
     fn place_of<'a>(shared: &'a Shared, draft: &Draft) -> Words<'a> {
         shared.place_of(draft)
+    }
+
+    fn abandon(writer: &mut Writer<'_, A>, draft: &Draft) {
+        let (id, offset) = draft::named(draft.at);
+        writer.vacate(id, offset, draft.words);
+    }
+
+    #[inline(always)]
+    fn free(writer: &mut Writer<'_, A>, found: &Found<'_>) {
+        if A::SHARED_READS && found.item.words() >= DRAFT_WORDS_MIN {
+            let words = found.item.words() as u64;
+            writer.vacate(found.entry.log(), found.entry.offset(), words);
+        }
     }
 
     fn count_read_or_move(

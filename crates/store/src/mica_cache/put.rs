@@ -117,10 +117,7 @@ impl<A: Access> Writer<'_, A> {
     #[inline(always)]
     fn extent_for_update(&self, found: &Found<'_>, words: u64) -> Option<u64> {
         let (id, offset) = (found.entry.log(), found.entry.offset());
-        let limit = self.limit(id);
-        if self.state.is_near_head(id, offset)
-            || (self.shared.heap.rule).reinserts(|| self.distance_to_tail(id, offset), limit)
-        {
+        if !self.stays_when_stored_again(id, offset) {
             return None;
         }
         let own = found.item.words() as u64;
@@ -133,6 +130,14 @@ impl<A: Access> Writer<'_, A> {
         }
         let extent = own + self.filler_behind(id, offset, own);
         (extent >= words).then_some(extent)
+    }
+
+    /// Whether an item that is stored again may stay at its place, instead of going to the tail.
+    #[inline(always)]
+    pub(super) fn stays_when_stored_again(&self, id: LogId, offset: Offset) -> bool {
+        let distance = || self.distance_to_tail(id, offset);
+        !self.state.is_near_head(id, offset)
+            && !(self.shared.heap.rule).reinserts(distance, self.limit(id))
     }
 
     /// Words from an item to the tail. Apart, because few rules ask for them.

@@ -9,17 +9,18 @@
 //!
 //! A reader notes the place, runs a `SeqCst` fence, and then validates its read of the item as any
 //! optimistic reader does. A writer that gives up a place changes a word that readers validate by
-//! (the head of a log), runs a `SeqCst` fence, and then reads the notes ([`Loans::wait_until`]).
-//! The two fences have an order.
+//! (the head of a log, or the version of a chain), runs a `SeqCst` fence, and then reads the notes
+//! ([`Loans::wait_until`], [`Loans::is_lent`]). The two fences have an order.
 //!
 //! - *The writer's fence is first.* The reader's validation sees that the place has gone, and the
 //!   loan is not made.
-//! - *The reader's fence is first.* The writer sees the note, and waits until it is removed. The
-//!   note is removed by a release store and looked for by acquire loads, so that the reader's last
+//! - *The reader's fence is first.* The writer sees the note, and waits until it is removed, or
+//!   stores elsewhere. The note is removed by a release store and looked for by acquire loads, so that the reader's last
 //!   use of the value happens before the writer's first store.
 //!
 //! A thread that has a loan waits for nothing. So a writer waits for a bounded time, and only if
-//! its log's head has passed the place that is lent.
+//! its log's head has passed the place that is lent. A writer that may choose among places
+//! ([`vacant`](crate::mica_cache)) takes none that is lent.
 
 use crate::heap::Item;
 use glimmer_base::limits::LOANS_MAX;
@@ -45,6 +46,12 @@ impl Loans {
             fence(SeqCst);
         }
         Some(note)
+    }
+
+    /// Whether the place of this name is lent. Only for a writer that has given the place up and
+    /// has then run a `SeqCst` fence: no loan of it begins any more.
+    pub fn is_lent(&self, name: u64) -> bool {
+        (self.notes.iter()).any(|note| note.load(Acquire) == name + 1)
     }
 
     /// Waits until no place is lent that has been given up. Only for the writer that gave it up.
