@@ -16,21 +16,37 @@ const PACED: &str = "bbr";
 /// An algorithm that does not pace. Every kernel has it, and any user may choose it.
 const UNPACED: &str = "reno";
 
-/// Whether the kernel paces what a TCP socket sends. It does not for a socket of another kind.
-pub fn is_paced(socket: BorrowedFd<'_>) -> bool {
-    sockopt::tcp_congestion(socket).is_ok_and(|name| name.starts_with(PACED))
-}
+/// The algorithm of connections from other machines, where the kernel paces them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pacing(String);
 
-/// No longer paces what a connection sends, if its peer has this loopback address. Without this
-/// option, it is merely slower.
-pub fn end_if_local(connection: BorrowedFd<'_>, peer: Option<SocketAddr>) {
-    let is_local = match peer.map(|peer| peer.ip()) {
-        Some(IpAddr::V4(ip)) => ip.is_loopback(),
-        Some(IpAddr::V6(ip)) => ip.is_loopback(),
-        None => false,
-    };
-    if is_local {
-        let _ = sockopt::set_tcp_congestion(connection, UNPACED);
+impl Pacing {
+    /// Has connections that a listener accepts begin without pacing, and returns what those from
+    /// other machines are to get. None where the kernel does not pace.
+    ///
+    /// A connection whose algorithm has paced it once is paced for ever, also by algorithms that do
+    /// not ask for it. So it is the listener, whose connections inherit its algorithm, that has to
+    /// do without.
+    pub fn of_listener(listener: BorrowedFd<'_>) -> Option<Pacing> {
+        let name = sockopt::tcp_congestion(listener).ok()?;
+        let is_ended =
+            name.starts_with(PACED) && sockopt::set_tcp_congestion(listener, UNPACED).is_ok();
+        is_ended.then_some(Pacing(name))
+    }
+
+    /// Paces what an accepted connection sends, unless its peer has a loopback address or its route
+    /// has an algorithm of its own. If this is refused, it stays without.
+    pub fn begin_if_remote(&self, connection: BorrowedFd<'_>, peer: Option<SocketAddr>) {
+        let is_local = match peer.map(|peer| peer.ip()) {
+            Some(IpAddr::V4(ip)) => ip.is_loopback(),
+            Some(IpAddr::V6(ip)) => ip.is_loopback(),
+            None => false,
+        };
+        let has_listeners =
+            || sockopt::tcp_congestion(connection).is_ok_and(|name| name == UNPACED);
+        if !is_local && has_listeners() {
+            let _ = sockopt::set_tcp_congestion(connection, &self.0);
+        }
     }
 }
 
@@ -45,38 +61,45 @@ mod tests {
         Some(text.parse().unwrap())
     }
 
-    /// The algorithm of a connection to this peer, whose listener has another one.
+    /// The algorithm of a connection to this peer, whose listener had BBR. A kernel may lack it.
     fn algorithm(peer: Option<SocketAddr>) -> Option<String> {
         let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), 8).unwrap();
         let socket = listener.as_fd();
-        // A kernel may have none of them.
-        let others = ["cubic", "bbr", "dctcp"];
-        others
-            .iter()
-            .find(|name| sockopt::set_tcp_congestion(socket, name).is_ok())?;
-        end_if_local(socket, peer);
+        sockopt::set_tcp_congestion(socket, PACED).ok()?;
+        let pacing = Pacing::of_listener(socket).expect("BBR paces");
+        pacing.begin_if_remote(socket, peer);
         Some(sockopt::tcp_congestion(socket).unwrap())
     }
 
     #[test]
-    fn only_local_connections_get_another_algorithm() {
+    fn only_connections_from_other_machines_are_paced() {
         for local in ["127.0.0.1:1", "127.1.2.3:1", "[::1]:1"] {
             let algorithm = algorithm(peer(local));
             assert!(algorithm.is_none_or(|name| name == UNPACED), "{local}");
         }
         for remote in [peer("10.0.0.1:1"), peer("[2001:db8::1]:1"), None] {
-            assert_ne!(algorithm(remote).as_deref(), Some(UNPACED), "{remote:?}");
+            let algorithm = algorithm(remote);
+            assert!(algorithm.is_none_or(|name| name == PACED), "{remote:?}");
         }
     }
 
     #[test]
-    fn bbr_paces_and_others_do_not() {
+    fn a_route_keeps_its_algorithm() {
         let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), 8).unwrap();
         let socket = listener.as_fd();
-        sockopt::set_tcp_congestion(socket, UNPACED).unwrap();
-        assert!(!is_paced(socket));
-        if sockopt::set_tcp_congestion(socket, "bbr").is_ok() {
-            assert!(is_paced(socket));
+        if sockopt::set_tcp_congestion(socket, "cubic").is_ok() {
+            Pacing(PACED.to_owned()).begin_if_remote(socket, peer("10.0.0.1:1"));
+            assert_eq!(sockopt::tcp_congestion(socket).unwrap(), "cubic");
+        }
+    }
+
+    #[test]
+    fn what_does_not_pace_is_left_alone() {
+        let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), 8).unwrap();
+        let socket = listener.as_fd();
+        if sockopt::set_tcp_congestion(socket, "cubic").is_ok() {
+            assert_eq!(Pacing::of_listener(socket), None);
+            assert_eq!(sockopt::tcp_congestion(socket).unwrap(), "cubic");
         }
     }
 }
