@@ -14,7 +14,8 @@ impl<A: Access> Writer<'_, A> {
     ///
     /// If a bucket is in two chains, or in a chain and free, or lost; if a live entry names no
     /// item, or one that belongs to another chain or that another entry names; if two fillers
-    /// follow an item; if a vacant place is not; if log and index overlap; or if the figures are not true.
+    /// follow an item; if a vacant place is not vacant; if log and index overlap; or if the figures
+    /// are not true.
     pub fn audit(&mut self) {
         let shared = self.shared;
         let (index, shape) = (&shared.index, shared.index.shape());

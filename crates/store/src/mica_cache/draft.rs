@@ -6,30 +6,14 @@
 //! it waits for a copy in progress. No update in place takes it for the space after an item. It
 //! stays marked so if it never becomes an item.
 
-use super::vacant::Place;
+use super::place::{Place, name_of, named};
 use super::{Shared, Writer};
 use crate::access::Access;
-use crate::heap::{Offset, Put, write_drafted, write_filler, write_reserved};
+use crate::heap::{Put, write_drafted, write_filler, write_reserved};
 use crate::index::{Entry, LogId};
 use crate::memory::Words;
 use crate::table::{DRAFT_WORDS_MIN, Draft, Reservation, Step};
 use glimmer_base::sync::weakened;
-
-/// What a place is called among the table's drafts and loans.
-pub(super) fn name_of(id: LogId, offset: Offset) -> u64 {
-    offset.raw() << 1 | id as u64
-}
-
-/// The place of this name.
-pub(super) fn named(name: u64) -> (LogId, Offset) {
-    let id = match name & 1 {
-        0 => LogId::Main,
-        _ => LogId::Small,
-    };
-    (id, Offset::from_raw(name >> 1))
-}
-
-const _: () = assert!(LogId::Main as u64 == 0 && LogId::Small as u64 == 1);
 
 impl Shared {
     /// The place of a draft. While it is copied, no head passes it.

@@ -1,7 +1,7 @@
 //! Where items lie, one log or two, and which entries are live.
 
 use super::ages::SharedAges;
-use super::draft::{name_of, named};
+use super::place::{name_of, named};
 use super::{Shared, Writer};
 use crate::access::Access;
 use crate::evict::Rule;

@@ -6,8 +6,8 @@
 //! ones never come back) and makes the figures honest. The entry of an evicted item is left as it
 //! is: it dangles, is recognised as such, and serves rules that want to remember who left.
 
-use super::draft::name_of;
 use super::lookahead::Lookahead;
+use super::place::name_of;
 use super::{Shared, Writer};
 use crate::access::Access;
 use crate::evict::{Arrival, AtHead, Budget};

@@ -3,9 +3,9 @@
 //!
 //! `logs` says which entries are live and where their items lie, `put` stores an item, and `read`
 //! tells the eviction rule of a read; the other verbs are those of every [`table`]. `draft` stores
-//! what is large, at a `vacant` place if one fits. To store an item takes `make_room` at the head of a log, `lookahead` of that
-//! head, `scan` for stale entries, `slots` for entries of chains that are full, and `growth` of the
-//! index at the log's expense.
+//! what is large, at a `vacant` `place` if one fits. To store an item takes `make_room` at the
+//! head of a log, `lookahead` of that head, `scan` for stale entries, `slots` for entries of chains
+//! that are full, and `growth` of the index at the log's expense.
 
 mod ages;
 mod audit;
@@ -17,6 +17,7 @@ mod growth;
 mod logs;
 mod lookahead;
 mod make_room;
+mod place;
 mod put;
 mod read;
 mod scan;
@@ -158,7 +159,7 @@ impl<A: Access> Design for MicaCache<A> {
     }
 
     fn abandon(writer: &mut Writer<'_, A>, draft: &Draft) {
-        let (id, offset) = draft::named(draft.at);
+        let (id, offset) = place::named(draft.at);
         writer.vacate(id, offset, draft.words);
     }
 

@@ -11,21 +11,22 @@
 //!
 //! # Why neither a reader nor a loan meets what is stored there
 //!
-//! The item that lay at a place is gone when its entry is replaced or cleared, and so the version of
-//! its chain has changed. After that the writer runs a `SeqCst` fence, and only then stores there.
+//! The item that lay at a place is gone when its entry is replaced or cleared, and so the version
+//! of its chain has changed. After that the writer runs a `SeqCst` fence, and only then stores
+//! there.
 //!
 //! - *A reader that copies* looks at the version again behind an acquire fence. If it has copied a
 //!   word that was stored after the writer's fence, it sees that the version has changed.
-//! - *A reader that borrows* notes the place, runs a `SeqCst` fence, and looks at the version again.
-//!   If its fence comes first, the writer sees the note, and does not take the place. If the
+//! - *A reader that borrows* notes the place, runs a `SeqCst` fence, and looks at the version
+//!   again. If its fence comes first, the writer sees the note, and does not take the place. If the
 //!   writer's fence comes first, the reader sees that the version has changed, and makes no loan
 //!   (see [`loans`](crate::table::Loan)).
 //!
 //! A version never comes back, so a reader is not deceived by an entry that does: the same key may
 //! get a place again that it had before.
 
-use super::draft::name_of;
 use super::lookahead::Lookahead;
+use super::place::{Place, name_of};
 use super::{Shared, State, Writer};
 use crate::access::Access;
 use crate::heap::Offset;
@@ -38,16 +39,8 @@ const PLACES_MAX: usize = 64;
 /// A draft takes a place of which at most this part stays unused.
 const UNUSED_PART: u64 = 8;
 
-/// A place that no entry names, between a log's head and its tail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub id: LogId,
-    pub offset: Offset,
-    /// Its length, with the filler behind the item that lay there.
-    pub words: u64,
-}
-
-/// The places that are remembered, the oldest first.
+/// The places that are remembered, the oldest first. Each has the filler behind the item that lay
+/// there.
 #[derive(Default)]
 pub(super) struct Vacant(Vec<Place>);
 
@@ -211,7 +204,7 @@ mod tests {
         assert_eq!(writer.occupy(LogId::Main, 300_000 / 8), None, "flushed");
     }
 
-    /// A log of about forty large items, so that the walk ahead of the head is often at one of them.
+    /// A log of about forty large items: the walk ahead of the head is often at one of them.
     #[test]
     fn items_at_vacant_places_are_evicted_as_others_are() {
         let seed = rand::random();

@@ -15,8 +15,8 @@
 //! - *The writer's fence is first.* The reader's validation sees that the place has gone, and the
 //!   loan is not made.
 //! - *The reader's fence is first.* The writer sees the note, and waits until it is removed, or
-//!   stores elsewhere. The note is removed by a release store and looked for by acquire loads, so that the reader's last
-//!   use of the value happens before the writer's first store.
+//!   stores elsewhere. The note is removed by a release store and looked for by acquire loads, so
+//!   that the reader's last use of the value happens before the writer's first store.
 //!
 //! A thread that has a loan waits for nothing. So a writer waits for a bounded time, and only if
 //! its log's head has passed the place that is lent. A writer that may choose among places
