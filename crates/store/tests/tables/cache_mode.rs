@@ -148,8 +148,9 @@ fn items_that_become_small() -> Case {
             assert!(counts.buckets_added > 100, "{counts:?}");
             // These are three laps with an audit among them, which empties the table: it is in one
             // of them at most that the index is behind, and then by a sixteenth or two of its size.
+            // Of 375 runs, the one that lost the most lost a seventeenth of what was stored.
             assert!(
-                lost * 20 < stored,
+                lost * 12 < stored,
                 "the index has caught up: {lost} of {stored} were lost"
             );
         },
