@@ -43,24 +43,19 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Stages that want the machine for themselves: they wait for servers, count what one does, or
-    /// use every core.
-    const ALONE: [Stage; 4] = [
-        Stage::Crates,
-        Stage::Circuit,
-        Stage::Instructions,
-        Stage::Clients,
-    ];
+    /// Stages that want the machine for themselves: they wait for servers.
+    const ALONE: [Stage; 3] = [Stage::Crates, Stage::Circuit, Stage::Clients];
 
-    /// Stages that only compute and hardly use more than one core. They run one per core, the
+    /// Stages that compute, and use one core for most of their time. They run one per core, the
     /// longest first.
-    const SIDE_BY_SIDE: [Stage; 6] = [
-        Stage::Miri,
-        Stage::Loom,
+    const SIDE_BY_SIDE: [Stage; 7] = [
+        Stage::Instructions,
         Stage::Planted,
+        Stage::Loom,
+        Stage::Miri,
         Stage::Fuzz,
-        Stage::Sim,
         Stage::Weakened,
+        Stage::Sim,
     ];
 
     /// Its name on the command line.
