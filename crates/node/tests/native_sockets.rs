@@ -184,6 +184,26 @@ fn one_port_is_steered_to_the_owners() {
     }
 }
 
+/// Fragments come to one worker for all keys of a client, also where a policy gives each request to
+/// the owner of its key.
+#[test]
+fn one_port_takes_large_values_under_every_policy() {
+    for policy in ["keyhash", "owner", "handoff", "stealing", "size-aware"] {
+        let (node, _) = start_at_one_port("127.0.0.1:0", 4);
+        let mut admin = support::Client::connect(&node);
+        admin.send(format!("dispatch {policy} crcw\r\n"));
+        assert_eq!(admin.line(), "OK\r\n");
+        let (ip, ports) = node.native_ports()[0].clone();
+        let mut client = Client::connect((ip, ports[0])).unwrap();
+        for number in 0..20_u8 {
+            let (key, value) = (format!("large {number}"), vec![number; 60_000]);
+            let put = client.put(key.as_bytes(), &value, 0, 0);
+            assert!(put.is_ok(), "{policy}: {put:?}");
+            assert!(client.get(key.as_bytes()).unwrap().unwrap().value == value);
+        }
+    }
+}
+
 /// Two workers receive from one socket, and the fragments of a value meet at a third one.
 #[test]
 fn fragments_meet_at_the_worker_of_their_port() {

@@ -353,8 +353,10 @@ impl NativeEndpoint {
         let Some((record, _)) = record else {
             return self.put_status(received, context, Status::Malformed, tools);
         };
-        // It does not travel on: the access mode alone decides whether it is executed here.
-        let plan = Plan::by_keyhash(self.admission.rules.layout);
+        // It does not travel on: the table's access mode alone decides whether it is executed here.
+        // At a port of all workers its fragments come here whatever its key, and whatever the
+        // policy tells clients of owners.
+        let plan = Plan::by_keyhash(tools.engine.layout());
         let mut judging = Judging {
             now: tools.now,
             dispatch: &mut Dispatch {
