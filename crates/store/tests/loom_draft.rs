@@ -138,6 +138,14 @@ fn get<T: Table>(looker: &mut Looker<T>, (key, keyhash): Key) -> Option<Vec<u8>>
     found.unwrap_or_default()
 }
 
+/// The same without a mark in the entry. Loom lets the writer see such a mark after it has replaced
+/// the entry.
+fn peek<T: Table>(looker: &mut Looker<T>, (key, keyhash): Key) -> Option<Vec<u8>> {
+    let batch = looker.participant.begin();
+    let found = (looker.reader).peek(&batch, keyhash, &key, NOW, 0, seen);
+    found.unwrap_or_default()
+}
+
 /// What the writer finds.
 fn find<T: Table>(owner: &mut T, (key, keyhash): Key) -> Option<Vec<u8>> {
     owner.enter(0).read(keyhash, &key, NOW, seen)
@@ -167,7 +175,7 @@ fn what_a_draft_is_copied_over_is_not_torn() {
     });
 }
 
-/// A large value is replaced twice while a reader looks for it. The third lies where the first lay.
+/// A large value is deleted while a reader looks for it, and the next one lies where it lay.
 #[test]
 fn what_is_copied_to_a_vacant_place_is_not_torn() {
     explore(|| {
@@ -175,15 +183,15 @@ fn what_is_copied_to_a_vacant_place_is_not_torn() {
         let mut reader = looker(&mut owner);
         put_large(&mut owner, key(0, 0), 1);
         let reading = thread::spawn(move || {
-            if let Some(found) = get(&mut reader, key(0, 0)) {
-                let whole = [1, 2, 3].map(|fill| vec![fill; LARGE]);
-                assert!(whole.contains(&found), "torn: {found:?}");
+            if let Some(found) = peek(&mut reader, key(0, 0)) {
+                assert_eq!(found, [1; LARGE], "torn, or another item's value");
             }
         });
-        put_large(&mut owner, key(0, 0), 2);
-        put_large(&mut owner, key(0, 0), 3);
+        let (gone, keyhash) = key(0, 0);
+        assert!(owner.enter(0).remove(keyhash, &gone, NOW));
+        put_large(&mut owner, key(1, 0), 9);
         reading.join().unwrap();
-        assert_eq!(find(&mut owner, key(0, 0)), Some(vec![3; LARGE]));
+        assert_eq!(find(&mut owner, key(1, 0)), Some(vec![9; LARGE]));
     });
 }
 
