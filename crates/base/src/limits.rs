@@ -307,6 +307,10 @@ pub const DRAFTS_MAX: usize = 16;
 /// write to the partition. One more is copied.
 pub const LOANS_MAX: usize = 8;
 
+/// Places of a partition that large items have left and that are remembered for the next ones. The
+/// one that was left first is forgotten for one more; it is free again when the head has passed it.
+pub const VACANT_PLACES_MAX: usize = 64;
+
 /// Bytes by which a store of a large value moves the head of a log before it lets other requests
 /// use the partition. The item that crosses the limit is passed.
 pub const ROOM_BYTES_PER_HOLD: usize = 32 << 10;

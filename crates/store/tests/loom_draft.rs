@@ -3,53 +3,18 @@
 //! here are items of eight words.
 #![cfg(loom)]
 
-use glimmer_base::{Expiry, Keyhash, Moment, Seed};
+#[path = "support/large.rs"]
+mod large;
+
 use glimmer_store::access::Crcw;
-use glimmer_store::batches::{Batches, Participant};
-use glimmer_store::evict::FIFO;
-use glimmer_store::heap::{History, Item, NewItem};
+use glimmer_store::heap::Item;
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::mica_cache::{self, PartitionConfig};
 use glimmer_store::mica_store::{self, StoreConfig};
-use glimmer_store::table::{Large, Stored, Table, TableReader, TableWriter};
+use glimmer_store::table::{Table, TableReader, TableWriter};
+use large::*;
 use loom::thread;
 
-const NOW: Moment = Moment {
-    ms: 2_000,
-    epoch_unix_ms: 0,
-};
-const SEED: Seed = Seed(1);
-/// A large value. Its item takes 8 words, and its place 10.
-const LARGE: usize = 48;
-/// Words of the largest item.
-const ITEM_WORDS_MAX: usize = 10;
-
-type Cache = mica_cache::Owner<Crcw>;
 type Store = mica_store::Owner<Crcw>;
-type Key = ([u8; 1], Keyhash);
-
-fn explore(test: impl Fn() + Sync + Send + 'static) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = model.preemption_bound.or(Some(2));
-    model.max_branches = 100_000;
-    model.check(test);
-}
-
-/// A partition of two buckets whose log has this many words.
-fn cache(log_words: usize, index_follows: bool) -> Cache {
-    let config = PartitionConfig {
-        log_bytes: 8 * log_words,
-        main_buckets: 2,
-        spare_buckets: 0,
-        index_follows,
-        item_bytes_max: 8 * ITEM_WORDS_MAX,
-        offset_bits: 40,
-        pages: PagePolicy::Small,
-        numa_node: None,
-        seed: SEED,
-    };
-    Cache::new(&config, FIFO).unwrap()
-}
 
 /// A partition in store mode with this much memory. Its index takes 16 words of it at least.
 fn store(words: usize) -> Store {
@@ -62,67 +27,6 @@ fn store(words: usize) -> Store {
         ..StoreConfig::default()
     })
     .unwrap()
-}
-
-/// The n-th one-byte key that belongs to a bucket.
-fn key(bucket: usize, n: usize) -> Key {
-    (b'a'..=b'z')
-        .map(|byte| ([byte], SEED.keyhash(&[byte])))
-        .filter(|(_, hash)| hash.bucket(2) == bucket)
-        .nth(n)
-        .unwrap()
-}
-
-fn item<'a>(key: &'a [u8], value: &'a [u8]) -> NewItem<'a> {
-    NewItem {
-        key,
-        value: [value, &[]],
-        flags: 0,
-        expiry: Expiry::NEVER,
-        history: History::NEW,
-    }
-}
-
-/// Stores a value that is copied under the lock. Returns its CAS unique.
-fn put<T: Table>(owner: &mut T, flushes: u64, (key, keyhash): Key, value: &[u8]) -> u64 {
-    let stored = owner.enter(flushes).put(keyhash, &item(&key, value), NOW);
-    match stored {
-        Stored::Yes(cas) => cas,
-        refused => panic!("{refused:?}"),
-    }
-}
-
-/// Stores a large value that is copied before.
-fn put_large<T: Table>(owner: &mut T, (key, keyhash): Key, fill: u8) {
-    let value = [fill; LARGE];
-    let large = Large {
-        key: &key,
-        keyhash,
-        value: &value,
-        now: NOW,
-    };
-    let draft = owner.draft(Default::default(), 0, &large, |_| true);
-    assert!(draft.is_some(), "the value is large");
-    let mut writer = owner.enter(0);
-    writer.bring(draft);
-    let stored = writer.put(keyhash, &item(&key, &value), NOW);
-    writer.bring(None);
-    assert!(matches!(stored, Stored::Yes(_)));
-}
-
-struct Looker<T: Table> {
-    reader: T::Reader,
-    participant: Participant,
-}
-
-/// A reader on worker 0. Worker 1 has the table.
-fn looker<T: Table>(owner: &mut T) -> Looker<T> {
-    let (batches, mut participants) = Batches::new(1);
-    owner.join(&batches, 1);
-    Looker {
-        reader: owner.reader().unwrap(),
-        participant: participants.remove(0),
-    }
 }
 
 fn seen(item: &Item<'_>) -> Vec<u8> {

@@ -53,8 +53,8 @@ pub struct Options {
     pub slow_readers: usize,
     /// Whether a latency ends when the kernel received the reply.
     pub kernel_timestamps: bool,
-    /// Length of the load before every measurement. A dispatch policy that adapts does so by
-    /// epochs of a second, and needs two of them.
+    /// Length of the load before every measurement. `size-aware` makes a plan once a second, and
+    /// needs two.
     pub warm_up: Duration,
     /// Length of one measurement.
     pub measured: Duration,
@@ -187,7 +187,6 @@ impl Options {
             threads,
             connections: self.large.connections,
             cores: small.cores[own..].to_vec(),
-            real_time: false,
             measured: Some(self.measured + OVERLAP),
             seed: !small.seed,
             ..Plan::new(Requests::Drawn(workload), closed)

@@ -31,22 +31,21 @@ use super::{Shared, State, Writer};
 use crate::access::Access;
 use crate::heap::Offset;
 use crate::index::LogId;
+use glimmer_base::limits::VACANT_PLACES_MAX;
 use glimmer_base::sync::Ordering::SeqCst;
 use glimmer_base::sync::{fence, weakened};
 
-/// Places that are remembered. The oldest one is forgotten for the next.
-const PLACES_MAX: usize = 64;
-/// A draft takes a place of which at most this part stays unused.
-const UNUSED_PART: u64 = 8;
+/// A draft takes a place that is longer than it by at most this part of its own length.
+const LONGER_PART: u64 = 8;
 
-/// The places that are remembered, the oldest first. Each has the filler behind the item that lay
-/// there.
+/// The places that are remembered, in the order in which they were left. Each includes the filler
+/// behind the item that lay there.
 #[derive(Default)]
 pub(super) struct Vacant(Vec<Place>);
 
 impl Vacant {
     pub fn add(&mut self, place: Place) {
-        if self.0.len() == PLACES_MAX {
+        if self.0.len() == VACANT_PLACES_MAX {
             self.0.remove(0);
         }
         self.0.push(place);
@@ -58,7 +57,7 @@ impl Vacant {
 
     /// Which place of a log is the shortest one that is long enough, and not much longer.
     fn best(&self, id: LogId, words: u64, is_free: impl Fn(&Place) -> bool) -> Option<usize> {
-        let fitting = words..=words + words / UNUSED_PART;
+        let fitting = words..=words + words / LONGER_PART;
         let fits = |(_, place): &(usize, &Place)| {
             place.id == id && fitting.contains(&place.words) && is_free(place)
         };

@@ -5,7 +5,7 @@
 //! short. A large reply that leaves in slices then waits for a timer and an interrupt per slice,
 //! and the measured bandwidth is that of this waiting, so it stays low.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 use rustix::net::sockopt;
@@ -37,14 +37,9 @@ impl Pacing {
     /// Paces what an accepted connection sends, unless its peer has a loopback address or its route
     /// has an algorithm of its own. If this is refused, it stays without.
     pub fn begin_if_remote(&self, connection: BorrowedFd<'_>, peer: Option<SocketAddr>) {
-        let is_local = match peer.map(|peer| peer.ip()) {
-            Some(IpAddr::V4(ip)) => ip.is_loopback(),
-            Some(IpAddr::V6(ip)) => ip.is_loopback(),
-            None => false,
-        };
-        let has_listeners =
-            || sockopt::tcp_congestion(connection).is_ok_and(|name| name == UNPACED);
-        if !is_local && has_listeners() {
+        let is_local = peer.is_some_and(|peer| peer.ip().is_loopback());
+        let is_inherited = || sockopt::tcp_congestion(connection).is_ok_and(|name| name == UNPACED);
+        if !is_local && is_inherited() {
             let _ = sockopt::set_tcp_congestion(connection, &self.0);
         }
     }
