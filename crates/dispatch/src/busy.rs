@@ -9,9 +9,9 @@ const ENOUGH: f64 = 0.75;
 const ALL_FULL: f64 = 0.9;
 
 /// Large cores that are busy with large requests for this part of the time are reserved for them,
-const RESERVED_FROM: f64 = 0.5;
+const RESERVED_FROM: f64 = 0.2;
 /// until they are for less than this part.
-const RESERVED_UNTIL: f64 = 0.25;
+const RESERVED_UNTIL: f64 = 0.1;
 /// They are not where small requests take this part of the time of the other cores,
 const SMALL_FROM: f64 = 0.7;
 /// and are no longer where they take this part. The difference is for what the other cores get to
@@ -54,5 +54,19 @@ impl Busy {
         };
         let others = (cores - large) as f64;
         self.large >= large_min * large as f64 && self.small < small_max * others
+    }
+
+    /// Whether large requests that are many should have cores of their own, if they have them now
+    /// or not. `large_share` is what they cost of all requests, from 0 to 1.
+    ///
+    /// If they take all the time that they can get this way, and small requests leave a core idle,
+    /// all cores serve them. They get cores of their own again when these would have time to spare.
+    pub fn separates(self, cores: usize, is_separate: bool, large_share: f64) -> bool {
+        let most = FULL * (cores - 1) as f64;
+        let all = self.small + self.large;
+        match is_separate {
+            true => self.large <= most || all >= ALL_FULL * cores as f64,
+            false => all * large_share < most,
+        }
     }
 }

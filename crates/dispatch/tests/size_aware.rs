@@ -1,7 +1,7 @@
 //! What the plans of size-aware sharding promise, over random requests.
 
 use glimmer_base::Keyhash;
-use glimmer_base::limits::{EPOCH_REQUESTS_MIN, LARGE_BYTES_MIN};
+use glimmer_base::limits::{EPOCH_REQUESTS_MIN, LARGE_BYTES_MIN, SLICE_BYTES};
 use glimmer_dispatch::{
     AccessMode, Ask, Busy, Controller, Cost, Decision, Depths, Handoff, Histogram, Idle,
     LargeCores, Layout, PartitionMap, Plan, Policy, Settings, SizeAware, SizeClass, Smoothed,
@@ -252,12 +252,12 @@ fn a_large_core_is_reserved_while_large_requests_keep_it_busy() {
     };
     let mut auto = Controller::new(SizeAware::DEFAULT, layout(2));
     for (small, large, expected) in [
-        (0.5, 0.49, false),
+        (0.5, 0.19, false),
         (0.7, 0.9, false),
-        (0.6, 0.6, true),
-        (0.8, 0.3, true),
-        (0.8, 0.2, false),
-        (0.6, 0.3, false),
+        (0.6, 0.3, true),
+        (0.8, 0.12, true),
+        (0.8, 0.08, false),
+        (0.6, 0.12, false),
         (0.1, 0.9, true),
         (0.9, 0.9, false),
     ] {
@@ -304,6 +304,73 @@ fn nothing_is_large_where_all_items_are_alike() {
         let plan = SizeAware::DEFAULT.plan_for(layout(8), &smoothed(&histogram));
         assert!(plan.large_from() > bytes.max(LARGE_BYTES_MIN - 1));
     }
+}
+
+/// Half of the requests are for values of 100,000 bytes to 1 MB.
+fn many_large() -> Histogram {
+    let mut rng = SmallRng::seed_from_u64(3);
+    let mut histogram = Histogram::default();
+    for _ in 0..10_000 {
+        histogram.record(rng.random_range(1..1400));
+        histogram.record(rng.random_range(100_000..1_000_000));
+    }
+    histogram
+}
+
+/// The percentile alone would make all of them small.
+#[test]
+fn large_requests_are_large_where_they_are_many() {
+    let requests = smoothed(&many_large());
+    let with = |settings| SizeAware::with(settings).plan_for(layout(2), &requests);
+    let slice = SLICE_BYTES as u32;
+    assert_eq!(with(Settings::DEFAULT).large_from(), slice);
+    let large_min = 4 * slice;
+    let higher = with(Settings {
+        large_min,
+        ..Settings::DEFAULT
+    });
+    assert_eq!(higher.large_from(), large_min);
+    for large_cores in [LargeCores::Paper, LargeCores::Fixed(1)] {
+        let plan = with(Settings {
+            large_cores,
+            ..Settings::DEFAULT
+        });
+        assert_eq!(plan.large_from(), 1 << 20, "{large_cores:?}");
+    }
+}
+
+#[test]
+fn large_requests_are_small_where_hardly_any_smaller_one_would_wait_for_them() {
+    for (smaller, expected) in [(100, 1 << 18), (102, SLICE_BYTES as u32)] {
+        let mut histogram = Histogram::default();
+        (0..smaller).for_each(|_| histogram.record(100));
+        (0..10_000).for_each(|_| histogram.record(200_000));
+        let plan = SizeAware::DEFAULT.plan_for(layout(2), &smoothed(&histogram));
+        assert_eq!(plan.large_from(), expected, "{smaller}");
+    }
+}
+
+/// One of two cores is large. While it has no time left and the other one is idle, both serve large
+/// requests.
+#[test]
+fn all_cores_serve_large_requests_that_need_more_than_their_own() {
+    let mut auto = Controller::new(SizeAware::DEFAULT, layout(2));
+    let (alone, together) = (SLICE_BYTES as u32, 1 << 20);
+    for (small, large, expected) in [
+        (0.1, 0.90, alone),
+        (0.1, 0.96, together),
+        // What is large is not known apart from what is small then.
+        (1.9, 0.0, together),
+        (1.0, 0.0, together),
+        (0.9, 0.0, alone),
+        (0.9, 1.0, alone),
+        (0.7, 1.0, together),
+    ] {
+        let plan = auto.epoch(&many_large(), Some(Busy { small, large }));
+        assert_eq!(plan.large_from(), expected, "{small} and {large}");
+    }
+    let kept = auto.epoch(&many_large(), None);
+    assert_eq!(kept.large_from(), together, "nothing is known");
 }
 
 #[test]

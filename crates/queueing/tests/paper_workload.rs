@@ -59,3 +59,29 @@ fn auto_relieves_a_core_that_the_formula_overloads() {
     assert_eq!(auto.lost, 0);
     assert!(us(&auto) < 20.0);
 }
+
+/// One request in twenty is for a large value. The percentile is one of them, so the rule of the
+/// paper makes none of them large.
+#[test]
+fn auto_protects_small_requests_also_where_large_ones_are_many() {
+    let server = Server::new(CORES, calibration::COSTS, calibration::WIRE);
+    let trial = Trial {
+        offered_per_s: 2e5,
+        requests: 400_000,
+        seed: 1,
+    };
+    let workload = Trimodal::new(5.0, 500_000, 0.95);
+    let small_p99_ns = |dispatch| {
+        let outcome = server.simulate(dispatch, &workload, trial);
+        assert_eq!(outcome.lost, 0, "{dispatch:?}");
+        let p99_ns = outcome.small.value_at_quantile(0.99) as f64;
+        println!(
+            "{dispatch:?}: small {p99_ns:.0} ns, large {:.0} ns",
+            outcome.large_p99_ns()
+        );
+        p99_ns
+    };
+    let [keyhash, paper, auto] = [Dispatch::Keyhash, PAPER, AUTO].map(small_p99_ns);
+    assert!(3.0 * auto < keyhash);
+    assert!(3.0 * auto < paper);
+}

@@ -4,7 +4,7 @@
 //! core whose range has its size. So no small request waits for a large one.
 
 use crate::size_ranges::size_ranges;
-use crate::threshold::threshold;
+use crate::threshold::{MANY_LARGE_FROM, threshold, threshold_with_many_large};
 use crate::{
     AccessMode, Busy, Division, Histogram, LargeCores, Layout, Plan, Policy, Read, Role, Settings,
     SizeClass, Smoothed, Spare, Takes,
@@ -94,15 +94,18 @@ impl SizeAware {
 
     /// The plan for these requests.
     pub fn plan_for(&self, layout: Layout, requests: &Smoothed) -> Plan {
-        self.plan_with(layout, requests, |division| (division, false))
+        let separates = self.settings.large_cores == LargeCores::Auto;
+        self.plan_with(layout, requests, separates, |division| (division, false))
     }
 
-    /// The same, where `adjust` may change the number of large cores, and says whether they are
+    /// The same, where `separates` says whether large requests have cores of their own where they
+    /// are many, and `adjust` may change the number of large cores, and says whether they are
     /// reserved for large requests.
     fn plan_with(
         &self,
         layout: Layout,
         requests: &Smoothed,
+        separates: bool,
         adjust: impl FnOnce(Division) -> (Division, bool),
     ) -> Plan {
         let cores = layout.map.cores();
@@ -112,7 +115,13 @@ impl SizeAware {
         let large_from = match self.threshold {
             Some(bytes) => bytes,
             None if requests.is_empty() => self.settings.large_min,
-            None => threshold(requests, self.settings.percentile, self.settings.large_min),
+            None => {
+                let rule = match separates {
+                    true => threshold_with_many_large,
+                    false => threshold,
+                };
+                rule(requests, self.settings.percentile, self.settings.large_min)
+            }
         };
         let rule = self.settings.large_cores;
         let by_rule = rule.divide(cores, self.small_share(requests, large_from));
@@ -172,6 +181,8 @@ fn spare(core: usize, cores: usize, spare: Spare) -> Takes {
 pub struct Controller {
     policy: SizeAware,
     requests: Smoothed,
+    /// Large requests have cores of their own also where they are many.
+    separates: bool,
     plan: Plan,
 }
 
@@ -181,6 +192,7 @@ impl Controller {
         Controller {
             plan: policy.plan(layout),
             requests: Smoothed::default(),
+            separates: policy.settings.large_cores == LargeCores::Auto,
             policy,
         }
     }
@@ -213,6 +225,10 @@ impl Controller {
         let now = self.plan.roles().iter().filter(is_large).count();
         let was_reserved = self.plan.roles().iter().any(|role| role.is_reserved);
         let busy = busy.filter(|_| self.policy.settings.large_cores == LargeCores::Auto);
+        if let Some(busy) = busy {
+            let large_share = 1.0 - self.policy.small_share(&self.requests, MANY_LARGE_FROM);
+            self.separates = busy.separates(cores, self.separates, large_share);
+        }
         let adjust = |division: Division| match busy {
             Some(busy) => {
                 let is_reserved = busy.reserves(cores, now, was_reserved);
@@ -221,7 +237,9 @@ impl Controller {
             }
             None => (division, false),
         };
-        let next = self.policy.plan_with(layout, &self.requests, adjust);
+        let next = self
+            .policy
+            .plan_with(layout, &self.requests, self.separates, adjust);
         let next = next.numbered(version);
         if next != self.plan {
             self.plan = next.numbered(version + 1);
