@@ -11,7 +11,12 @@ use crate::{
 };
 
 /// Connections of a loading client: enough to keep one server thread busy.
-const CONNECTIONS: usize = 8;
+const CONNECTIONS: u32 = 8;
+/// Bytes of values that are on their way at once while keys are written, on average, unless one
+/// value is longer. A server has little room for large values that it has not received whole.
+const WRITTEN_BYTES_MAX: u64 = 1 << 20;
+/// So many keys of a pass tell how long its values are on average.
+const KEYS_SAMPLED: u64 = 1000;
 /// A request without a reply is given up after this time, in nanoseconds.
 const REPLY_NS_MAX: u64 = 1_000_000_000;
 
@@ -92,9 +97,13 @@ pub fn pass(
     progress: &mut dyn FnMut(u64),
 ) -> Result<Tally> {
     let burst = target.burst_keys();
-    let (keys_per_get, in_flight) = match pass {
-        Pass::Write => (1, burst),
-        Pass::Read => (burst, 1),
+    let (keys_per_get, connections, in_flight) = match pass {
+        Pass::Write => {
+            let values = values_at_once(workload, &numbers);
+            let connections = values.min(CONNECTIONS);
+            (1, connections, burst.min(values / connections))
+        }
+        Pass::Read => (burst, CONNECTIONS, 1),
     };
     let all = All {
         pass,
@@ -104,5 +113,39 @@ pub fn pass(
         progress,
         asked: 0,
     };
-    target.open(CONNECTIONS, Run { all, in_flight })
+    target.open(connections as usize, Run { all, in_flight })
+}
+
+/// How many values of these keys may be on their way at once.
+fn values_at_once(workload: &Workload, numbers: &std::ops::Range<u64>) -> u32 {
+    let sampled = numbers.clone().take(KEYS_SAMPLED as usize);
+    let bytes: u64 = sampled
+        .map(|number| u64::from(workload.sizes.of(number)))
+        .sum();
+    let keys = (numbers.end - numbers.start).clamp(1, KEYS_SAMPLED);
+    let values = WRITTEN_BYTES_MAX * keys / bytes.max(1);
+    values.clamp(1, u32::MAX.into()) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_large_values_are_on_their_way_at_once_and_many_small_ones() {
+        let at_once = |sizes: &str, keys| {
+            let sizes = sizes.parse().unwrap();
+            let workload = Workload {
+                keys,
+                sizes,
+                ..Workload::default()
+            };
+            values_at_once(&workload, &(0..keys))
+        };
+        assert_eq!(at_once("1000000", 100), 1);
+        assert_eq!(at_once("100000", 100), 10);
+        assert!(at_once("64", 100_000) > 10_000);
+        assert!(at_once("0", 100) > 10_000);
+        assert_eq!(at_once("64", 0), 1 << 20, "nothing to write");
+    }
 }
