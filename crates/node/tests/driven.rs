@@ -375,7 +375,7 @@ fn the_plan_follows_the_requests_of_the_last_epoch() {
     assert_eq!(store(&mut node, &mut stream, 1, 4 * bytes), 1);
 }
 
-/// A large request takes a tenth of an epoch here. In the epochs in which they keep their worker
+/// A large request takes a twenty-fifth of an epoch here. In the epochs in which they keep their worker
 /// busy, connections are at home with the other one only.
 #[test]
 fn connections_leave_a_worker_that_large_requests_keep_busy() {
@@ -383,7 +383,7 @@ fn connections_leave_a_worker_that_large_requests_keep_busy() {
     clock
         .1
         .step_ms
-        .store(DISPATCH_EPOCH_MS / 10, Ordering::Relaxed);
+        .store(DISPATCH_EPOCH_MS / 25, Ordering::Relaxed);
     let mut epoch = 0;
     let mut spend = |node: &mut DrivenNode, large| {
         store(node, &mut stream, EPOCH_REQUESTS_MIN, 1);
