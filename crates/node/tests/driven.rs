@@ -375,8 +375,8 @@ fn the_plan_follows_the_requests_of_the_last_epoch() {
     assert_eq!(store(&mut node, &mut stream, 1, 4 * bytes), 1);
 }
 
-/// A large request takes a twenty-fifth of an epoch here. In the epochs in which they keep their worker
-/// busy, connections are at home with the other one only.
+/// A large request takes a twenty-fifth of an epoch here. In the epochs in which they keep their
+/// worker busy, connections are at home with the other one only.
 #[test]
 fn connections_leave_a_worker_that_large_requests_keep_busy() {
     let (mut node, clock, mut stream) = size_aware();

@@ -15,7 +15,7 @@ const CONNECTIONS: u32 = 8;
 /// Bytes of values that are on their way at once while keys are written, on average, unless one
 /// value is longer. A server has little room for large values that it has not received whole.
 const WRITTEN_BYTES_MAX: u64 = 1 << 20;
-/// So many keys of a pass tell how long its values are on average.
+/// The mean length of the values of a pass is that of its first keys, of this many.
 const KEYS_SAMPLED: u64 = 1000;
 /// A request without a reply is given up after this time, in nanoseconds.
 const REPLY_NS_MAX: u64 = 1_000_000_000;
