@@ -2,7 +2,7 @@
 
 /// Large cores that were busy for this part of an epoch are too few: their queues grow.
 const FULL: f64 = 0.95;
-/// So many large cores are enough that requests keep them busy for this part of the time.
+/// Large cores are enough if requests keep them busy for this part of the time.
 const ENOUGH: f64 = 0.75;
 /// Where all cores are busy for this part of an epoch, none is given to large requests: it would be
 /// missing for small ones.
@@ -56,11 +56,12 @@ impl Busy {
         self.large >= large_min * large as f64 && self.small < small_max * others
     }
 
-    /// Whether large requests that are many should have cores of their own, if they have them now
-    /// or not. `large_share` is what they cost of all requests, from 0 to 1.
+    /// Whether large requests should have cores of their own where they are many. `is_separate`
+    /// says whether they have them now, and `large_share` is their share of the cost of all
+    /// requests, from 0 to 1.
     ///
-    /// If they take all the time that they can get this way, and small requests leave a core idle,
-    /// all cores serve them. They get cores of their own again when these would have time to spare.
+    /// All cores serve them if they fill all cores but one while the cores have time to spare. They
+    /// get cores of their own again when all cores but one would have time to spare for them.
     pub fn separates(self, cores: usize, is_separate: bool, large_share: f64) -> bool {
         let most = FULL * (cores - 1) as f64;
         let all = self.small + self.large;

@@ -98,8 +98,8 @@ impl SizeAware {
         self.plan_with(layout, requests, separates, |division| (division, false))
     }
 
-    /// The same, where `separates` says whether large requests have cores of their own where they
-    /// are many, and `adjust` may change the number of large cores, and says whether they are
+    /// The same. `separates` says whether large requests have cores of their own where they are
+    /// many. `adjust` may change the number of large cores, and says whether they are
     /// reserved for large requests.
     fn plan_with(
         &self,

@@ -44,8 +44,8 @@ pub struct Workers {
     /// Percentage of requests that --dispatch size-aware treats as small
     ///
     /// The server counts requests by the size of their values, in classes of powers of two. Those
-    /// above the class with this percentile are large. Under --large-cores auto, so are values of
-    /// 64 KiB and more if more requests than this leaves are for them.
+    /// above the class with this percentile are large. Under --large-cores auto, values of 64 KiB
+    /// and more are large even if more requests are for them.
     #[arg(
         long,
         value_name = "PERCENT",
