@@ -5,8 +5,8 @@ use glimmer_sim::{Report, Scenario, history, run, shrink};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Runs of a scenario that is made smaller, at most.
-const SHRINK_RUNS: usize = 2_000;
+/// A scenario that fails is made smaller for this long at most.
+const SHRINK_LIMIT: Duration = Duration::from_secs(120);
 
 /// Runs simulated servers and clients in virtual time, each from one seed
 #[derive(Parser)]
@@ -113,7 +113,7 @@ fn show(scenario: Scenario, report: Report, shrinks: bool) {
     let seed = scenario.seed;
     let operations = scenario.operations();
     let (scenario, report) = match shrinks {
-        true => shrink::shrink(scenario, report, SHRINK_RUNS, run),
+        true => shrink::shrink(scenario, report, SHRINK_LIMIT, run),
         false => (scenario, report),
     };
     let Some(failure) = &report.failure else {

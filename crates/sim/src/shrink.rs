@@ -1,29 +1,30 @@
 //! The smallest scenario that still fails.
 //!
 //! Fewer clients, fewer operations, fewer faults: each attempt leaves something out, and is kept if
-//! the scenario still fails. It ends when nothing more can be left out, or after a number of runs.
+//! the scenario still fails. It ends when nothing more can be left out, or at a limit.
 
 use crate::scenario::Scenario;
 use crate::world::Report;
 use glimmer_transport::packet::Faults;
 use glimmer_transport::stream::StreamFaults;
+use std::time::{Duration, Instant};
 
-/// Makes a scenario that fails smaller, with this many runs at most. Returns it with its report.
+/// Makes a scenario that fails smaller, with new runs for this long at most. Returns it with its
+/// report.
 pub fn shrink(
     scenario: Scenario,
     report: Report,
-    runs_max: usize,
+    limit: Duration,
     mut run: impl FnMut(&Scenario) -> Report,
 ) -> (Scenario, Report) {
     let mut smallest = (scenario, report);
-    let mut runs = 0;
+    let begun = Instant::now();
     loop {
         let mut has_shrunk = false;
         for attempt in attempts(&smallest.0) {
-            if runs == runs_max {
+            if begun.elapsed() > limit {
                 return smallest;
             }
-            runs += 1;
             let report = run(&attempt);
             if report.failure.is_some() {
                 smallest = (attempt, report);
@@ -134,7 +135,7 @@ mod tests {
                 first.failure.is_some(),
                 "seed {seed}: every scenario has both"
             );
-            let (smallest, last) = shrink(scenario, first, 10_000, report);
+            let (smallest, last) = shrink(scenario, first, Duration::MAX, report);
             assert!(last.failure.is_some());
             assert_eq!((smallest.clients.len(), smallest.operations()), (2, 2));
             assert!(smallest.stalls.is_empty() && smallest.clock_steps.is_empty());

@@ -33,6 +33,8 @@ const ANSWER_US_MAX: u64 = 10_000_000;
 const CALM_ANSWER_US_MAX: u64 = 1_000 * NATIVE_ASSEMBLY_IDLE_MS + 2_000_000;
 /// After this time a server whose clients have left holds no memory for them.
 const REST_US: u64 = 3_000_000;
+/// Turns of a worker in that time at most. It wakes up for its timers alone.
+const REST_TURNS_MAX: u64 = 1_000;
 /// Within this time a server that is told to stop has stopped.
 const STOP_US_MAX: u64 = 30_000_000;
 /// How often memory is looked at, in steps.
@@ -88,6 +90,8 @@ struct World<'a> {
     clock: SimClock,
     served: Served,
     phases: Vec<Phase>,
+    /// Turns that each worker has taken.
+    turns: Vec<u64>,
     clients: Vec<Box<dyn Client>>,
     notes: Notes,
     rng: SmallRng,
@@ -117,6 +121,7 @@ pub fn run(scenario: &Scenario) -> Report {
     };
     let mut world = World {
         phases: vec![Phase::Awake; scenario.server.workers],
+        turns: vec![0; scenario.server.workers],
         clients: Vec::new(),
         notes: Notes::default(),
         rng: SmallRng::seed_from_u64(scenario.seed),
@@ -148,7 +153,7 @@ impl World<'_> {
             client.check(&self.notes.calls)?;
         }
         self.clients.clear();
-        self.pass(REST_US)?;
+        self.rest()?;
         self.check_floor()?;
         self.stop()
     }
@@ -177,6 +182,20 @@ impl World<'_> {
             self.step_until(until_us)?;
         }
         Ok(())
+    }
+
+    /// Lets time pass in which the workers have nothing to do, and sleep.
+    fn rest(&mut self) -> Result<(), String> {
+        let before = self.turns.clone();
+        self.pass(REST_US)?;
+        let turns = self.turns.iter().zip(before);
+        let turns: Vec<u64> = turns.map(|(turns, before)| turns - before).collect();
+        match turns.iter().all(|turns| *turns <= REST_TURNS_MAX) {
+            true => Ok(()),
+            false => Err(format!(
+                "workers with nothing to do took {turns:?} turns in {REST_US} us"
+            )),
+        }
     }
 
     /// A client that reads every key: what was acknowledged must be there.
@@ -316,6 +335,7 @@ impl World<'_> {
         let took_us = match actor {
             Actor::Worker(number) => {
                 self.notes.trace.add(&[b'w', number as u8]);
+                self.turns[number] += 1;
                 let worker = &mut self.served.server.node.workers[number];
                 self.phases[number] = next_phase(self.phases[number], worker, self.clock.us());
                 self.rng.random_range(1..=TURN_US_MAX)

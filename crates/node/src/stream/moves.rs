@@ -43,6 +43,10 @@ impl Streams {
         if !weakened("left_in_the_queue") {
             self.take_back_shared(core);
         }
+        if core.is_alone {
+            // There is nobody to move a connection to.
+            return;
+        }
         let plan = &core.plan;
         let is_as_before = |worker| before.is_home(worker) == plan.is_home(worker);
         if !(0..plan.roles().len()).all(is_as_before) {
