@@ -94,7 +94,7 @@ fn racing<A: Access>() {
 
 /// The same with flushes, which take everything.
 fn racing_with_flushes<A: Access>() {
-    let counts = stress::run(table::<A>(64 << 10, 1, 4_000), Race::new());
+    let counts = stress::run(table::<A>(32 << 10, 1, 4_000), Race::new());
     assert!(counts.refused > 0 && counts.moved > 0, "{counts:?}");
 }
 
