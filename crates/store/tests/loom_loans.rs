@@ -1,6 +1,6 @@
-//! Loom explores loans of large values in cache mode: a value that a reader uses where it lies,
-//! beside writers that evict, flush or replace its item. See `loom_mica_cache.rs`. What counts as
-//! large here are items of eight words.
+//! Loom explores loans of large values in cache mode: a value that a reader uses where it lies, for
+//! one batch or for longer, beside writers that evict, flush or replace its item. See
+//! `loom_mica_cache.rs`. What counts as large here are items of eight words.
 #![cfg(loom)]
 
 #[path = "support/large.rs"]
@@ -19,6 +19,40 @@ fn borrow(borrower: &mut Looker<Cache>, (key, keyhash): Key) -> Option<Vec<u8>> 
     let mut value = Vec::new();
     loan.item().value().append_to(&mut value);
     Some(value)
+}
+
+/// Borrows a value for longer than a batch, and uses it in two parts. None as in [`borrow`].
+fn lend(borrower: &mut Looker<Cache>, (key, keyhash): Key) -> Option<Vec<u8>> {
+    let batch = borrower.participant.begin();
+    let lent = (borrower.reader).lend(&batch, keyhash, &key, NOW, 0, |_| ());
+    drop(batch);
+    let ((), lent) = lent.ok().flatten()?;
+    let mut value = Vec::new();
+    let (half, bytes) = (lent.bytes() / 2, lent.bytes());
+    for part in [0..half, half..bytes] {
+        lent.with(part, &mut |bytes| value.extend_from_slice(bytes));
+    }
+    Some(value)
+}
+
+/// The head passes a value that is lent for longer, and the tail comes to its place. The writer
+/// does not wait for the reader.
+#[test]
+fn what_is_lent_for_longer_is_copied() {
+    explore(|| {
+        let mut owner = cache(22, false);
+        let mut reader = looker(&mut owner);
+        put(&mut owner, 0, key(0, 0), &[1; LARGE]);
+        let reading = thread::spawn(move || {
+            if let Some(found) = lend(&mut reader, key(0, 0)) {
+                assert!(!found.is_empty());
+                assert!(found.iter().all(|byte| *byte == 1), "overwritten");
+            }
+        });
+        put(&mut owner, 0, key(1, 0), &[2; LARGE]);
+        put(&mut owner, 0, key(1, 1), &[3; LARGE]);
+        reading.join().unwrap();
+    });
 }
 
 /// The head passes a value that is lent, and the tail comes to its place.

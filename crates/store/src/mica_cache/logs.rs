@@ -126,7 +126,7 @@ impl<A: Access> Writer<'_, A> {
     pub(super) fn set_head(&mut self, id: LogId, head: Offset) {
         self.log(id).publish_head(head, A::SHARED_READS);
         if self.state.passed_large {
-            self.await_loans();
+            self.end_loans();
         }
         let geometry = self.geometry(id);
         if geometry.is_same_lap(head, self.tail(id)) {
@@ -134,16 +134,16 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
-    /// Waits until no value is lent that the heads have passed.
+    /// Waits until no value is lent at a place that the heads have passed.
     #[cold]
     #[inline(never)]
-    fn await_loans(&mut self) {
+    fn end_loans(&mut self) {
         self.state.passed_large = false;
         let is_passed = |name| {
             let (id, offset) = named(name);
             !self.log(id).is_live(offset)
         };
-        self.shared.common.loans.wait_until(is_passed);
+        self.shared.common.loans.give_up(is_passed);
     }
 
     #[inline(always)]

@@ -201,7 +201,7 @@ impl<A: Access> Writer<'_, A> {
     /// An item is about to be passed, live or dead: its value may be lent.
     #[inline(always)]
     fn note_passing(&mut self, item: &Item<'_>) {
-        self.state.passed_large |= A::SHARED_READS && item.words() >= DRAFT_WORDS_MIN;
+        self.state.passed_large |= item.words() >= DRAFT_WORDS_MIN;
     }
 
     /// Where a live item at the head goes on, and with which count of reads; none if it goes.

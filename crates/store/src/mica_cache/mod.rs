@@ -131,7 +131,7 @@ impl<A: Access> Design for MicaCache<A> {
         let shared = writer.shared;
         shared.common.drafts.wait_for_all();
         for id in [LogId::Main, LogId::Small] {
-            writer.state.passed_large = A::SHARED_READS;
+            writer.state.passed_large = true;
             let tail = writer.state.tails[id as usize];
             let head = shared.log(id).head();
             shared.heap.flushed_from[id as usize].store(head.raw(), Relaxed);

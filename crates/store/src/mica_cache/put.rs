@@ -1,6 +1,7 @@
 //! Storing an item: in place if it fits the space first given to the old one, else at the tail of a
 //! log (MICA §4.3.1), and into the index.
 
+use super::place::name_of;
 use super::{Found, Shared, State, Writer};
 use crate::access::Access;
 use crate::heap::{Header, Offset, Put, write_filler, write_item, write_over};
@@ -167,6 +168,10 @@ impl<A: Access> Writer<'_, A> {
     fn update_in_place(&mut self, found: &Found<'_>, extent: u64, put: &Put<'_>) {
         let index = &self.shared.index;
         let (old_words, words) = (found.item.words() as u64, put.words as u64);
+        if old_words >= DRAFT_WORDS_MIN as u64 {
+            let name = name_of(found.entry.log(), found.entry.offset());
+            self.shared.common.loans.give_up(|lent| lent == name);
+        }
         index.change(found.lock, A::SHARED_READS, || {
             write_over(found.item.place(), put, &found.item);
             if extent > words {

@@ -3,8 +3,8 @@
 
 use super::shared::{CellIn, EntryIn, Heap, HomeIn, Index, Ledger, LockIn, Shared, SlotIn, State};
 use super::{
-    Draft, Found, Large, Reader, Reservation, Step, Stored, Table, TableFigures, TableWriter,
-    expired,
+    Draft, Found, Large, Lent, Loan, Reader, Reservation, Step, Stored, Table, TableFigures,
+    TableWriter, WithLent, expired,
 };
 use crate::access::{Access, Gate};
 use crate::batches::{Batches, Seat};
@@ -365,6 +365,27 @@ impl<D: Design> Table for Owner<D> {
         write_draft(D::place_of(&self.shared, &draft), large.key, large.value);
         self.shared.common.drafts.end(&draft);
         Some(draft)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lend<T>(
+        &mut self,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        flushes: u64,
+        take: impl FnOnce(&Item<'_>) -> T,
+    ) -> Option<WithLent<T>> {
+        let shared = &self.shared;
+        let _state = pass::<D>(shared, &mut self.gate, &self.seat, flushes);
+        let found = shared.find(shared.index.home(keyhash), keyhash, key)?;
+        if expired(&found.item, now) {
+            return None;
+        }
+        // Nothing is written before the gate is left, so that the item is still there.
+        let loan = Loan::new(found.item, shared.note_loan(&found)?);
+        Some((take(&found.item), Lent::of(loan, shared)))
     }
 
     fn reader(&self) -> Option<Self::Reader> {

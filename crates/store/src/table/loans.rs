@@ -2,15 +2,19 @@
 //!
 //! An optimistic reader may run over bytes that are being overwritten, because it discards what it
 //! has copied. A value that leaves through a socket straight from the table's memory cannot be
-//! discarded. So a reader borrows it: a [`Loan`] keeps the item's place from being overwritten. The
+//! discarded. So a reader borrows it: a loan keeps the item's place from being overwritten. The
 //! item itself may be replaced, deleted or evicted meanwhile; it is the memory that stays.
+//!
+//! - A [`Loan`] is for one batch. Who has one waits for nothing, so that a writer can wait for it.
+//! - A [`Lent`](super::Lent) value is for as long as its reader likes, over many turns. A writer
+//!   does not wait for that: it copies the value aside, and the reader goes on with the copy.
 //!
 //! # Why nothing is stored to a place that is lent
 //!
 //! A reader notes the place, runs a `SeqCst` fence, and then validates its read of the item as any
 //! optimistic reader does. A writer that gives up a place changes a word that readers validate by
 //! (the head of a log, or the version of a chain), runs a `SeqCst` fence, and then reads the notes
-//! ([`Loans::wait_until`], [`Loans::is_lent`]). The two fences have an order.
+//! ([`Loans::give_up`], [`Loans::is_lent`]). The two fences have an order.
 //!
 //! - *The writer's fence is first.* The reader's validation sees that the place has gone, and the
 //!   loan is not made.
@@ -18,20 +22,46 @@
 //!   stores elsewhere. The note is removed by a release store and looked for by acquire loads, so
 //!   that the reader's last use of the value happens before the writer's first store.
 //!
-//! A thread that has a loan waits for nothing. So a writer waits for a bounded time, and only if
-//! its log's head has passed the place that is lent. A writer that may choose among places
-//! ([`vacant`](crate::mica_cache)) takes none that is lent.
+//! A loan becomes a lent value while its note stands, so that no writer has stored there. From then
+//! on a lock guards where the value is. The reader uses it with the lock held, for one slice at a
+//! time. The writer copies it with the lock held and says that the copy is the value from now on.
+//! So each use of the place happens before the copy, and the copy before the writer's first store.
+//!
+//! A writer waits for a bounded time, and only if its log's head has passed the place that is lent.
+//! A writer that may choose among places ([`vacant`](crate::mica_cache)) takes none that is lent.
 
 use crate::heap::Item;
 use glimmer_base::limits::LOANS_MAX;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use glimmer_base::sync::{AtomicU64, fence, weakened, yield_now};
+use glimmer_base::sync::{AtomicU64, Mutex, fence, lock, weakened, yield_now};
+use std::ops::Range;
+
+/// Loans of a table at a time.
+const MAX: usize = if cfg!(loom) { 1 } else { LOANS_MAX };
+/// In a note: the value is lent, and a writer copies it instead of waiting.
+const LENT: u64 = 1 << 63;
+/// A note whose value has been copied: it names no place any more.
+const COPIED: u64 = u64::MAX;
 
 /// The loans of a table.
 #[derive(Default)]
 pub(crate) struct Loans {
-    /// One more than the name of a place that is lent, or zero.
-    notes: [AtomicU64; if cfg!(loom) { 1 } else { LOANS_MAX }],
+    /// One more than the name of a place that is lent, or zero. See also [`LENT`] and [`COPIED`].
+    notes: [AtomicU64; MAX],
+    /// Where the lent values are, by note. Changed together with the note, under the lock.
+    values: [Mutex<Whereabouts>; MAX],
+}
+
+/// Where a lent value is.
+#[derive(Default)]
+enum Whereabouts {
+    /// Nothing is lent.
+    #[default]
+    Nowhere,
+    /// In the item. Its lifetime is that of the [`Lent`](super::Lent) value.
+    InTable(Item<'static>),
+    /// A writer needed the place, and has put the value here.
+    Aside(Vec<u8>),
 }
 
 impl Loans {
@@ -51,25 +81,101 @@ impl Loans {
     /// Whether the place of this name is lent. Only for a writer that has given the place up and
     /// has then run a `SeqCst` fence: no loan of it begins any more.
     pub fn is_lent(&self, name: u64) -> bool {
-        (self.notes.iter()).any(|note| note.load(Acquire) == name + 1)
+        (self.notes.iter()).any(|note| note.load(Acquire) & !LENT == name + 1)
     }
 
-    /// Waits until no place is lent that has been given up. Only for the writer that gave it up.
+    /// Makes the places that have been given up free to be stored to: waits until their loans are
+    /// over, and copies values that are lent for longer. Only for the writer that gave them up.
     #[cold]
     #[inline(never)]
-    pub fn wait_until(&self, is_given_up: impl Fn(u64) -> bool) {
+    pub fn give_up(&self, is_given_up: impl Fn(u64) -> bool) {
         if !weakened("loan_wait_fence") {
             fence(SeqCst);
         }
-        for note in &self.notes {
+        for (note, value) in self.notes.iter().zip(&self.values) {
             loop {
                 let noted = note.load(Acquire);
-                if noted == 0 || !is_given_up(noted - 1) || weakened("loan_wait") {
+                let is_place = noted != 0 && noted != COPIED;
+                if !is_place || !is_given_up((noted & !LENT) - 1) || weakened("loan_wait") {
                     break;
                 }
-                yield_now();
+                match noted & LENT == 0 {
+                    true => yield_now(),
+                    false => set_aside(noted, note, value),
+                }
             }
         }
+    }
+}
+
+/// A loan that has become a lent value, by the number of its note.
+#[derive(Clone, Copy)]
+pub(crate) struct Prolonged(usize);
+
+impl Loans {
+    /// Lends a value that a loan of this table is for until [`end`](Self::end).
+    ///
+    /// # Safety
+    ///
+    /// The item's memory has to be there until then.
+    pub unsafe fn prolong(&self, loan: Loan<'_>) -> Prolonged {
+        let Loan { item, note } = loan;
+        let nth = (self.notes.iter()).position(|one| std::ptr::eq(one, note.0));
+        let nth = nth.expect("the loan is one of this table's");
+        // SAFETY: only the methods of this type use the item, and none does after `end`. Until then
+        // the caller keeps the memory.
+        let item = unsafe { std::mem::transmute::<Item<'_>, Item<'static>>(item) };
+        let mut value = lock(&self.values[nth]);
+        *value = Whereabouts::InTable(item);
+        note.0.store(note.0.load(Relaxed) | LENT, Release);
+        std::mem::forget(note);
+        Prolonged(nth)
+    }
+
+    /// Passes some of the bytes of a lent value to `take`.
+    pub fn with(&self, loan: Prolonged, range: Range<usize>, take: &mut dyn FnMut(&[u8])) {
+        let value = lock(&self.values[loan.0]);
+        let item = match &*value {
+            Whereabouts::Aside(copy) => return take(&copy[range]),
+            Whereabouts::InTable(item) => item,
+            Whereabouts::Nowhere => unreachable!("the value is lent"),
+        };
+        // SAFETY: a writer that gives up the place takes the lock before it stores there. A writer
+        // that changes an item of this size where it lies stores to its header and to the words
+        // after these bytes, or takes the lock as well.
+        match unsafe { item.bytes_in_place(item.whole_bytes()) } {
+            Some(bytes) => take(&bytes[range]),
+            None => {
+                let mut copy = Vec::with_capacity(range.len());
+                let part = item.value().part(range.start, range.len());
+                part.append_to(&mut copy);
+                take(&copy);
+            }
+        }
+    }
+
+    /// The value is lent no longer.
+    pub fn end(&self, loan: Prolonged) {
+        let mut value = lock(&self.values[loan.0]);
+        *value = Whereabouts::Nowhere;
+        self.notes[loan.0].store(0, Release);
+    }
+}
+
+/// Copies a lent value, unless it was given back meanwhile.
+fn set_aside(noted: u64, note: &AtomicU64, value: &Mutex<Whereabouts>) {
+    let mut value = lock(value);
+    if let Whereabouts::InTable(item) = &*value
+        && note.load(Relaxed) == noted
+    {
+        let mut copy = Vec::with_capacity(item.whole_bytes());
+        if !weakened("lent_copy") {
+            item.value()
+                .part(0, item.whole_bytes())
+                .append_to(&mut copy);
+            *value = Whereabouts::Aside(copy);
+        }
+        note.store(COPIED, Relaxed);
     }
 }
 
@@ -85,13 +191,13 @@ impl Drop for Note<'_> {
 /// A value that does not change where it lies until this is dropped.
 pub struct Loan<'a> {
     item: Item<'a>,
-    _note: Note<'a>,
+    note: Note<'a>,
 }
 
 impl<'a> Loan<'a> {
     /// The read of the item has been validated after the note was made.
     pub(crate) fn new(item: Item<'a>, note: Note<'a>) -> Loan<'a> {
-        Loan { item, _note: note }
+        Loan { item, note }
     }
 
     /// The first [`whole_bytes`](Item::whole_bytes) of the value. `None` where words do not lie in

@@ -17,6 +17,7 @@ mod config_error;
 mod draft;
 mod figures;
 mod handles;
+mod lent;
 mod loans;
 mod read;
 mod shared;
@@ -30,6 +31,8 @@ pub(crate) use figures::Counters;
 pub use figures::{Ages, Counts};
 pub(crate) use handles::note_read;
 pub use handles::{Design, Owner, Parts, Writer};
+pub(crate) use lent::Lent;
+pub use lent::{LentValue, WithLent};
 pub use loans::Loan;
 pub(crate) use loans::Loans;
 pub use read::{Found, Reader};
@@ -96,6 +99,18 @@ pub trait Table: Send + Sized + 'static {
         now: Moment,
         flushes: u64,
     ) -> Stored;
+
+    /// Lends a large value for as long as the result lives. `take` sees its item. Does not count as
+    /// a read. None if there is no such item, or if the value is not to be lent: see
+    /// [`TableReader::lend`].
+    fn lend<T>(
+        &mut self,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        flushes: u64,
+        take: impl FnOnce(&Item<'_>) -> T,
+    ) -> Option<WithLent<T>>;
 
     /// A handle for reading beside the writer, if the access mode allows that.
     fn reader(&self) -> Option<Self::Reader>;
@@ -335,6 +350,21 @@ pub trait TableReader: Clone + Send {
         flushes: u64,
         take: impl FnMut(&Item<'_>) -> T,
     ) -> Result<Option<(T, Loan<'_>)>, Busy>;
+
+    /// [Borrows](Self::borrow) a large value for as long as the result lives.
+    ///
+    /// # Errors
+    ///
+    /// As [`borrow`](Self::borrow).
+    fn lend<T>(
+        &self,
+        batch: &Batch<'_>,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        flushes: u64,
+        take: impl FnMut(&Item<'_>) -> T,
+    ) -> Result<Option<WithLent<T>>, Busy>;
 
     /// See [`TableWriter::absence`]. Beside a writer the answer may be wrong.
     fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence;

@@ -2,7 +2,7 @@
 
 use super::loans::Note;
 use super::shared::{CellIn, EntryIn, Heap, HomeIn, Index, LockIn, Named, Shared, SlotIn};
-use super::{Absence, Busy, DRAFT_WORDS_MIN, Loan, TableReader, expired};
+use super::{Absence, Busy, DRAFT_WORDS_MIN, Lent, Loan, TableReader, WithLent, expired};
 use crate::batches::{Batch, Seat};
 use crate::heap::Item;
 use glimmer_base::limits::{OPTIMISTIC_BYTES_MAX, OPTIMISTIC_TRIES_MAX};
@@ -116,6 +116,19 @@ impl<H: Heap> TableReader for Reader<H> {
         }
     }
 
+    fn lend<T>(
+        &self,
+        batch: &Batch<'_>,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        flushes: u64,
+        take: impl FnMut(&Item<'_>) -> T,
+    ) -> Result<Option<WithLent<T>>, Busy> {
+        let borrowed = self.borrow(batch, keyhash, key, now, flushes, take)?;
+        Ok(borrowed.map(|(taken, loan)| (taken, Lent::of(loan, &self.shared))))
+    }
+
     fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
         self.shared.absence(keyhash, key)
     }
@@ -200,7 +213,7 @@ impl<H: Heap> Shared<H> {
     }
 
     /// Notes that a value is to be lent, if it is one that may be.
-    fn note_loan(&self, found: &Found<'_, H>) -> Option<Note<'_>> {
+    pub(super) fn note_loan(&self, found: &Found<'_, H>) -> Option<Note<'_>> {
         let name = self.heap.loan_name(found.entry)?;
         match found.item.words() < DRAFT_WORDS_MIN {
             true => None,

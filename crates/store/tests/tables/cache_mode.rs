@@ -3,7 +3,7 @@
 use crate::carried::{self, Between};
 use crate::oracle::{self, Load, Outcome};
 use crate::stress::{self, Race};
-use crate::{busy, crawl, flush, removals};
+use crate::{busy, crawl, flush, lent, removals};
 use glimmer_base::limits::DRAFT_BYTES_MIN;
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{FIFO, RULES, Rule};
@@ -371,7 +371,19 @@ fn carried_and_merged<A: Access>() {
     carried::see(owner::<A>(sizes, 1_200, FIFO), &between);
 }
 
+/// A log that holds about ten of the values that are lent.
+fn lent_values<A: Access>() {
+    each_rule(0.3, |rule| {
+        let sizes = PartitionConfig {
+            index_follows: true,
+            ..sizes(512 << 10, 3, 1)
+        };
+        lent::values_stay(owner::<A>(sizes, 64_000, rule));
+    });
+}
+
 in_modes! {
+    lent_values: Erew Crew Crcw;
     carried_and_replaced: Erew Crew Crcw;
     carried_and_expired: Erew Crew Crcw;
     carried_and_flushed: Erew Crew Crcw;

@@ -8,6 +8,7 @@ mod busy;
 mod carried;
 mod crawl;
 mod flush;
+mod lent;
 mod oracle;
 mod removals;
 mod stress;

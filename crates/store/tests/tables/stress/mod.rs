@@ -12,11 +12,10 @@ mod world;
 
 use crate::oracle;
 use glimmer_base::Expiry;
-use glimmer_base::limits::DRAFT_BYTES_MIN;
 use glimmer_store::access::Access;
 use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::heap::{History, Item, NewItem};
-use glimmer_store::table::{Counts, Large, Stored};
+use glimmer_store::table::{Counts, Large, LentValue, Stored};
 use glimmer_store::table::{Table, TableReader, TableWriter};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -58,7 +57,7 @@ impl<T: Table> Hand<'_, T> {
                 self.write_one(n, &mut buffer);
             }
         }
-        let has_large = self.world.race.filling_max >= 2 * DRAFT_BYTES_MIN;
+        let has_large = self.world.race.has_large_values();
         assert!(
             !T::Access::SHARED_WRITES || !has_large || self.drafts > 0,
             "large values were copied ahead"
@@ -185,8 +184,14 @@ fn read<T: Table>(
             (item.flags(), item.expiry())
         };
         let batch = participant.begin();
-        let found = reader.read(&batch, *keyhash, bytes, before.now, before.flushes, take);
-        drop(batch);
+        let found = match world.race.has_large_values() && rng.random_bool(0.5) {
+            true => {
+                let lent = reader.lend(&batch, *keyhash, bytes, before.now, before.flushes, take);
+                drop(batch);
+                lent.map(|lent| lent.map(|(taken, value)| see_later(taken, &*value, &mut buffer)))
+            }
+            false => reader.read(&batch, *keyhash, bytes, before.now, before.flushes, take),
+        };
         let may_miss = n >= world.race.kept || !matches!(found, Ok(None));
         assert!(may_miss, "key {n} is absent");
         if let Ok(Some((flags, expiry))) = found {
@@ -203,6 +208,18 @@ fn read<T: Table>(
         }
     }
     hits
+}
+
+/// Reads a value that is lent again, after others have had time to write.
+fn see_later<T>(taken: T, value: &dyn LentValue, buffer: &mut [u8]) -> T {
+    for _ in 0..3 {
+        thread::yield_now();
+    }
+    // What a writer has changed does not have the checksum of what was read.
+    value.with(0..value.bytes(), &mut |bytes| {
+        buffer[..bytes.len()].copy_from_slice(bytes)
+    });
+    taken
 }
 
 /// Puts the keys there that a reader must always find.

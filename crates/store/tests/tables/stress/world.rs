@@ -1,6 +1,7 @@
 //! What the threads of a race share: the clock, the flushes, and what they know of each key.
 
 use crate::oracle::SEED;
+use glimmer_base::limits::DRAFT_BYTES_MIN;
 use glimmer_base::{Expiry, Keyhash, Moment, Seed};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -65,6 +66,11 @@ impl Race {
             filling_max: 60_000,
             ..Race::new()
         }
+    }
+
+    /// Whether values are so large that they are copied ahead, and lent.
+    pub const fn has_large_values(&self) -> bool {
+        self.filling_max >= 2 * DRAFT_BYTES_MIN
     }
 
     /// Whether the writers may be done before a reader has found anything.

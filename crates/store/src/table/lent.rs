@@ -1,0 +1,55 @@
+//! Values that are lent for longer than a batch.
+
+use super::Loan;
+use super::loans::Prolonged;
+use super::shared::{Heap, Shared};
+use glimmer_base::sync::Arc;
+use std::ops::Range;
+
+/// A value that stays as it is until this is dropped: the first
+/// [`whole_bytes`](crate::heap::Item::whole_bytes) of an item's value.
+pub trait LentValue: Send {
+    /// Bytes of the value.
+    fn bytes(&self) -> usize;
+
+    /// Passes some of the bytes to `take`. A writer may wait meanwhile.
+    fn with(&self, range: Range<usize>, take: &mut dyn FnMut(&[u8]));
+}
+
+/// What was taken of an item, and its value.
+pub type WithLent<T> = (T, Box<dyn LentValue>);
+
+/// A value that a table lends. It keeps the table's memory.
+pub(crate) struct Lent<H: Heap> {
+    shared: Arc<Shared<H>>,
+    loan: Prolonged,
+    bytes: usize,
+}
+
+impl<H: Heap> Lent<H> {
+    /// Lends the value of a loan for longer. The loan is one of this table's.
+    pub fn of(loan: Loan<'_>, shared: &Arc<Shared<H>>) -> Box<dyn LentValue> {
+        Box::new(Lent {
+            bytes: loan.item().whole_bytes(),
+            // SAFETY: the memory is the table's, which this value keeps until it is dropped.
+            loan: unsafe { shared.common.loans.prolong(loan) },
+            shared: shared.clone(),
+        })
+    }
+}
+
+impl<H: Heap> LentValue for Lent<H> {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn with(&self, range: Range<usize>, take: &mut dyn FnMut(&[u8])) {
+        self.shared.common.loans.with(self.loan, range, take);
+    }
+}
+
+impl<H: Heap> Drop for Lent<H> {
+    fn drop(&mut self) {
+        self.shared.common.loans.end(self.loan);
+    }
+}
