@@ -11,7 +11,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use crate::outlet::{NoOutlet, Outlet};
-use crate::sliced::{Sliced, SlicedRead};
+use crate::sliced::{LentReply, Sliced, SlicedRead};
 pub use crate::tally::Tally;
 
 /// One request of a batch.
@@ -182,6 +182,13 @@ pub trait Engine: Any + Send {
         outlet: &mut dyn Outlet,
         done: &mut [Done],
     );
+
+    /// Borrows the value that a job reads, so that it can be sent slice by slice, and appends the
+    /// rest of the reply to an empty buffer. None if the value is not to be lent: it may be read in
+    /// slices or as a whole. This worker may run the job.
+    fn lend(&mut self, _now: Moment, _job: &Job<'_>, _out: &mut Vec<u8>) -> Option<LentReply> {
+        None
+    }
 
     /// Copies the next slice of the value that a job reads, of this many bytes. The job is the same
     /// for every slice of one read, and this worker may run it. An engine that copies values whole

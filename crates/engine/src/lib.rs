@@ -5,7 +5,7 @@
 //! | file | idea |
 //! | --- | --- |
 //! | `job` | the contract with the worker |
-//! | `sliced` | reads of large values with other requests between the slices |
+//! | `sliced` | replies with large values, with other requests between the slices |
 //! | `outlet` | large replies that leave from the table's memory |
 //! | `build` | one engine per worker over one set of partitions |
 //! | `rebuild` | engines over the same partitions under another access mode |
@@ -42,4 +42,4 @@ pub use outlet::{NoOutlet, Offer, Outlet};
 pub use partitions_of::{Partitions, Place};
 pub use pipeline::{Prefetch, Stages, staged};
 pub use rebuild::{Rebuild, rebuild};
-pub use sliced::{Sliced, SlicedRead};
+pub use sliced::{LentReply, Sliced, SlicedRead};

@@ -1,16 +1,24 @@
-//! Reads of large values that are copied slice by slice, with other requests between the slices.
+//! Reads of large values whose replies are made slice by slice, with other requests between the
+//! slices.
 //!
-//! Each slice is a read of its own: it finds the key's item again, and copies its part only if this
-//! is still the item of which the slices before were copied. So nothing is held between slices, and
-//! a value that changes, moves, expires or leaves meanwhile never mixes with another one.
+//! Where the table [lends](glimmer_store::table::LentValue) values, the slices leave from where the
+//! value lies: a [`LentReply`]. Elsewhere they are copied first, and the reply leaves when it is
+//! complete.
 //!
-//! **Why the slices are of one value.** An item is recognised by its CAS unique and the length of
-//! its value. A table gives a new unique to each value that it stores. Values that bear a unique of
-//! a client's choice are counted ([`GivenUniques`]) before they are stored, and a slice is valid
-//! only if none was counted since the read began. Items without a unique are not read in slices.
+//! Each slice that is copied is a read of its own: it finds the key's item again, and copies its
+//! part only if this is still the item of which the slices before were copied. So nothing is held
+//! between slices, and a value that changes, moves, expires or leaves meanwhile never mixes with
+//! another one.
+//!
+//! **Why slices that are copied are of one value.** An item is recognised by its CAS unique and the
+//! length of its value. A table gives a new unique to each value that it stores. Values that bear a
+//! unique of a client's choice are counted ([`GivenUniques`]) before they are stored, and a slice
+//! is valid only if none was counted since the read began. Items without a unique are not copied in
+//! slices.
 
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::Relaxed;
+use glimmer_store::table::LentValue;
 
 /// How far a read in slices has come.
 #[derive(Debug, Default)]
@@ -42,6 +50,16 @@ impl SlicedRead {
     pub fn value_bytes(&self) -> usize {
         self.value_bytes
     }
+}
+
+/// A reply whose value is lent by the table.
+pub struct LentReply {
+    /// Most of the value.
+    pub value: Box<dyn LentValue>,
+    /// Where in the reply buffer it belongs.
+    pub at: usize,
+    /// Bytes of the whole value. Its last ones may be in the reply buffer.
+    pub value_bytes: usize,
 }
 
 /// What became of a slice.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use glimmer_base::limits::SMALL_REQUEST_MS;
 use glimmer_base::{Moment, Seed};
-use glimmer_dispatch::Plan;
+use glimmer_dispatch::{Plan, SizeClass};
 use glimmer_engine::Engine;
 
 use crate::admin::alarm::Failure;
@@ -98,6 +98,25 @@ impl Core {
             let now_ns = self.shared.config.clock.ns();
             let times = self.shared.plans.times(self.me);
             self.counting.record(times, now_ns);
+        }
+    }
+
+    /// A request for a value of this many bytes was executed outside a burst.
+    pub fn profile(&self, value_bytes: usize) {
+        if self.counting.is_profiled() {
+            let profile = self.shared.plans.profile(self.me);
+            profile.record(value_bytes as u32);
+        }
+    }
+
+    /// The reply to a request for a value of this many bytes has been made outside a burst. The
+    /// request is timed if it is known when it began, in nanoseconds.
+    pub fn note_service_time(&self, value_bytes: usize, since_ns: Option<u64>) {
+        if let Some(since_ns) = since_ns {
+            let now_ns = self.shared.config.clock.ns();
+            let times = self.shared.plans.times(self.me);
+            let class = SizeClass::of(value_bytes as u32);
+            times.record(class, 1, now_ns.saturating_sub(since_ns), now_ns);
         }
     }
 

@@ -6,15 +6,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use glimmer_base::Moment;
-use glimmer_base::limits::{BUFFER_BYTES, SLICE_BYTES, SMALL_REQUEST_MS};
-use glimmer_engine::{Spread, Uniques, build};
+use glimmer_base::limits::{BUFFER_BYTES, LOANS_MAX, SLICE_BYTES, SMALL_REQUEST_MS};
+use glimmer_base::{Moment, Seed};
+use glimmer_engine::{Engine, Spread, Uniques, build};
 use glimmer_node::{Clock, Devices, DrivenNode};
 use glimmer_proto::Accepts;
 use glimmer_store::access::{Access, Crcw, Erew};
-use glimmer_store::evict::S3_FIFO;
+use glimmer_store::evict::FIFO;
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::mica_cache::{Owner, PartitionConfig};
+use glimmer_store::mica_cache::{self, PartitionConfig};
+use glimmer_store::mica_store::{self, StoreConfig};
 use glimmer_transport::Received;
 use glimmer_transport::stream::{ByteStream, LocalListener, LocalStream, StreamFaults};
 use support::{Admin, config};
@@ -41,6 +42,59 @@ impl Clock for TestClock {
     }
 }
 
+/// Bytes of the table.
+const TABLE_BYTES: usize = 16 << 20;
+
+/// A kind of table.
+trait Kind {
+    /// Whether it lends large values. Otherwise their slices are copied first.
+    const LENDS: bool;
+
+    fn engines(spread: &Spread, uniques: Uniques, seed: Seed) -> Vec<Box<dyn Engine>>;
+}
+
+/// Cache mode.
+struct Cache<A>(std::marker::PhantomData<A>);
+
+impl<A: Access> Kind for Cache<A> {
+    const LENDS: bool = true;
+
+    fn engines(spread: &Spread, uniques: Uniques, seed: Seed) -> Vec<Box<dyn Engine>> {
+        let table = PartitionConfig {
+            log_bytes: TABLE_BYTES,
+            main_buckets: 256,
+            spare_buckets: 16,
+            item_bytes_max: 2 << 20,
+            pages: PagePolicy::Small,
+            seed,
+            ..PartitionConfig::default()
+        };
+        let make = |_| mica_cache::Owner::<A>::new(&table, FIFO);
+        build(spread, uniques, make).unwrap()
+    }
+}
+
+/// Store mode.
+struct Store<A>(std::marker::PhantomData<A>);
+
+impl<A: Access> Kind for Store<A> {
+    const LENDS: bool = false;
+
+    fn engines(spread: &Spread, uniques: Uniques, seed: Seed) -> Vec<Box<dyn Engine>> {
+        let table = StoreConfig {
+            bytes: TABLE_BYTES,
+            roots: Some(256),
+            spare_percent: 20,
+            item_bytes_max: 2 << 20,
+            pages: PagePolicy::Small,
+            numa_node: None,
+            seed,
+        };
+        let make = |_| mica_store::Owner::<A>::new(&table);
+        build(spread, uniques, make).unwrap()
+    }
+}
+
 /// Workers and their clients. With one worker the table is its own.
 struct Bench {
     node: DrivenNode,
@@ -49,31 +103,22 @@ struct Bench {
 }
 
 impl Bench {
-    fn new<A: Access>(workers: usize, uniques: Uniques) -> Bench {
-        Bench::with_partitions::<A>(1, workers, uniques)
+    fn new<K: Kind>(workers: usize, uniques: Uniques) -> Bench {
+        Bench::with_partitions::<K>(1, workers, uniques)
     }
 
-    fn with_partitions<A: Access>(partitions: usize, workers: usize, uniques: Uniques) -> Bench {
+    fn with_partitions<K: Kind>(partitions: usize, workers: usize, uniques: Uniques) -> Bench {
         let clock = Arc::new(TestClock::default());
         let mut config = config();
         config.clock = clock.clone();
         config.limits.item_bytes_max = 2 << 20;
         config.buffer_bytes = 64 << 20;
-        let table = PartitionConfig {
-            log_bytes: 32 << 20,
-            main_buckets: 256,
-            spare_buckets: 16,
-            item_bytes_max: 2 << 20,
-            pages: PagePolicy::Small,
-            seed: config.seed,
-            ..PartitionConfig::default()
-        };
         let spread = Spread {
             partitions,
             workers,
             numa_nodes: Vec::new(),
         };
-        let engines = build(&spread, uniques, |_| Owner::<A>::new(&table, S3_FIFO)).unwrap();
+        let engines = K::engines(&spread, uniques, config.seed);
         let listener = LocalListener::new(SocketAddr::from(([10, 0, 0, 1], 1)));
         let mut devices: Vec<_> = (0..workers).map(|_| Devices::default()).collect();
         let at_listener: Box<LocalListener> = Box::new(listener.clone());
@@ -86,8 +131,13 @@ impl Bench {
     }
 
     fn connect(&mut self) -> LocalStream {
+        self.connect_with_room(8 << 20)
+    }
+
+    /// A client that is sent this many bytes, and more only when it takes them.
+    fn connect_with_room(&mut self, buffer_bytes: usize) -> LocalStream {
         let faults = StreamFaults {
-            buffer_bytes: 8 << 20,
+            buffer_bytes,
             ..StreamFaults::default()
         };
         let client = SocketAddr::from(([10, 0, 0, 2], 1));
@@ -125,8 +175,8 @@ impl Bench {
     }
 
     /// Workers of which the first one has just executed a small request, for this connection.
-    fn with_small_requests<A: Access>(workers: usize, uniques: Uniques) -> (Bench, LocalStream) {
-        let mut bench = Bench::new::<A>(workers, uniques);
+    fn with_small_requests<K: Kind>(workers: usize, uniques: Uniques) -> (Bench, LocalStream) {
+        let mut bench = Bench::new::<K>(workers, uniques);
         let mut small = bench.connect();
         let reply = bench.ask(&mut small, b"set small 0 0 1\r\nx\r\n");
         assert_eq!(reply, b"STORED\r\n");
@@ -162,8 +212,8 @@ fn shown(value: &[u8]) -> Vec<u8> {
     [head.as_bytes(), value, b"\r\nEND\r\n"].concat()
 }
 
-fn small_requests_wait_for_one_slice<A: Access>() {
-    let (mut bench, mut small) = Bench::with_small_requests::<A>(1, Uniques::Kept);
+fn small_requests_wait_for_one_slice<K: Kind>() {
+    let (mut bench, mut small) = Bench::with_small_requests::<K>(1, Uniques::Kept);
     let mut large = bench.connect();
     // Received: no turn takes more than a slice.
     large.send(&set(&format!("set large 0 0 {LARGE}"), &value(1)));
@@ -178,20 +228,24 @@ fn small_requests_wait_for_one_slice<A: Access>() {
         turns += 1;
     }
     assert!(turns >= LARGE / SLICE_BYTES, "received in {turns} turns");
-    // Sent: nothing while slices are copied, and then no more than a slice a turn.
+    // Sent: no more than a slice a turn. Where the table lends the value, each turn sends one.
     large.send(b"get large\r\n");
     let (mut reply, mut copying, mut sending) = (Vec::new(), 0, 0);
     while reply.len() < LARGE {
         bench.turn_beside(&mut small);
         let more = received(&mut large);
-        assert!(more.len() <= SLICE_BYTES);
+        let (bytes, after) = (more.len(), reply.len());
+        assert!(bytes <= SLICE_BYTES, "{bytes} bytes after {after}");
         match more.is_empty() && reply.is_empty() {
             true => copying += 1,
             false => sending += 1,
         }
         reply.extend(more);
     }
-    assert!(copying >= LARGE / SLICE_BYTES, "copied in {copying} turns");
+    match K::LENDS {
+        true => assert!(copying <= 1, "nothing was sent in {copying} turns"),
+        false => assert!(copying >= LARGE / SLICE_BYTES, "copied in {copying} turns"),
+    }
     assert!(sending >= LARGE / SLICE_BYTES, "sent in {sending} turns");
     bench.turn_beside(&mut small);
     reply.extend(received(&mut large));
@@ -200,17 +254,19 @@ fn small_requests_wait_for_one_slice<A: Access>() {
 
 #[test]
 fn small_requests_wait_for_one_slice_of_a_table_of_its_own() {
-    small_requests_wait_for_one_slice::<Erew>();
+    small_requests_wait_for_one_slice::<Cache<Erew>>();
+    small_requests_wait_for_one_slice::<Store<Erew>>();
 }
 
 #[test]
 fn small_requests_wait_for_one_slice_of_a_shared_table() {
-    small_requests_wait_for_one_slice::<Crcw>();
+    small_requests_wait_for_one_slice::<Cache<Crcw>>();
+    small_requests_wait_for_one_slice::<Store<Crcw>>();
 }
 
 #[test]
 fn without_small_requests_a_value_is_sent_whole() {
-    let (mut bench, _) = Bench::with_small_requests::<Erew>(1, Uniques::Kept);
+    let (mut bench, _) = Bench::with_small_requests::<Cache<Erew>>(1, Uniques::Kept);
     let mut large = bench.connect();
     let reply = bench.ask(
         &mut large,
@@ -223,50 +279,55 @@ fn without_small_requests_a_value_is_sent_whole() {
     assert!(received(&mut large) == shown(&value(1)));
 }
 
-/// Another worker replaces a value while it is copied: the reply shows one of both.
-fn a_reply_has_one_value(uniques: Uniques, set: &str) {
-    let (mut bench, mut small) = Bench::with_small_requests::<Crcw>(2, uniques);
+/// Another worker replaces a value while a reply is made: the reply shows one of both. What the
+/// table lends stays as it was.
+fn a_reply_has_one_value<K: Kind>(uniques: Uniques, set: &str) {
+    let (mut bench, mut small) = Bench::with_small_requests::<K>(2, uniques);
     let [mut writer, mut reader] = [bench.connect(), bench.connect()];
     let request = |first| [set.as_bytes(), b"\r\n", &value(first), b"\r\n"].concat();
-    bench.ask(&mut writer, &request(1));
+    let mut old = 1;
+    bench.ask(&mut writer, &request(old));
     for slices in [1, 2, 8, 15, 16] {
         reader.send(b"get large\r\n");
         for _ in 0..slices {
             bench.turn_beside(&mut small);
         }
-        assert!(received(&mut reader).is_empty(), "it is still being copied");
+        let mut reply = received(&mut reader);
+        assert!(K::LENDS || reply.is_empty(), "it is still being copied");
+        let new = slices as u8 + 1;
         let before = bench.node.figures().tallies()[1].requests;
-        writer.send(&request(slices as u8 + 1));
+        writer.send(&request(new));
         while received(&mut writer).is_empty() {
             bench.turn(1);
         }
         assert_eq!(bench.node.figures().tallies()[1].requests, before + 1);
         bench.turns(200);
-        assert!(
-            received(&mut reader) == shown(&value(slices as u8 + 1)),
-            "{slices} slices"
-        );
+        reply.extend(received(&mut reader));
+        let first = if K::LENDS { old } else { new };
+        assert!(reply == shown(&value(first)), "{slices} slices");
+        old = new;
     }
 }
 
 #[test]
 fn a_value_that_changes_meanwhile_does_not_mix_with_the_next() {
-    a_reply_has_one_value(Uniques::Kept, &format!("set large 0 0 {LARGE}"));
+    let set = format!("set large 0 0 {LARGE}");
+    a_reply_has_one_value::<Cache<Crcw>>(Uniques::Kept, &set);
+    a_reply_has_one_value::<Store<Crcw>>(Uniques::Kept, &set);
 }
 
 #[test]
 fn nor_if_the_client_gives_both_the_same_unique() {
-    a_reply_has_one_value(Uniques::Kept, &format!("ms large {LARGE} E5"));
+    let set = format!("ms large {LARGE} E5");
+    a_reply_has_one_value::<Cache<Crcw>>(Uniques::Kept, &set);
+    a_reply_has_one_value::<Store<Crcw>>(Uniques::Kept, &set);
 }
 
 #[test]
 fn without_uniques_a_value_is_copied_whole() {
-    let (mut bench, mut small) = Bench::with_small_requests::<Erew>(1, Uniques::Zero);
+    let (mut bench, mut small) = Bench::with_small_requests::<Store<Erew>>(1, Uniques::Zero);
     let mut large = bench.connect();
-    bench.ask(
-        &mut large,
-        &set(&format!("set large 0 0 {LARGE}"), &value(1)),
-    );
+    store(&mut bench, &mut large, 1);
     large.send(b"get large\r\n");
     let mut reply = Vec::new();
     for _ in 0..20 {
@@ -276,25 +337,132 @@ fn without_uniques_a_value_is_copied_whole() {
     assert!(reply == shown(&value(1)));
 }
 
-#[test]
-fn a_value_that_leaves_meanwhile_is_a_miss() {
-    let (mut bench, mut small) = Bench::with_small_requests::<Erew>(1, Uniques::Kept);
+fn store(bench: &mut Bench, client: &mut LocalStream, first: u8) {
+    let request = set(&format!("set large 0 0 {LARGE}"), &value(first));
+    assert_eq!(bench.ask(client, &request), b"STORED\r\n");
+}
+
+/// A request, and its reply.
+type Exchange<'a> = (&'a [u8], &'a [u8]);
+
+/// Asks for the value, lets a few slices pass, and has small requests executed in the next turns.
+/// Returns the reply to the first.
+fn reply_beside(bench: &mut Bench, small: &mut LocalStream, changes: &[Exchange<'_>]) -> Vec<u8> {
+    let mut writers = Vec::new();
+    for (request, reply) in changes {
+        let mut writer = bench.connect();
+        let (most, last) = request.split_at(request.len() - 1);
+        writer.send(most);
+        writers.push((writer, last, reply));
+    }
+    bench.turns(100);
     let mut large = bench.connect();
-    bench.ask(
-        &mut large,
-        &set(&format!("set large 0 0 {LARGE}"), &value(1)),
-    );
     large.send(b"get large\r\n");
-    for _ in 0..5 {
+    for _ in 0..3 {
+        bench.turn_beside(small);
+    }
+    for (writer, last, _) in &mut writers {
+        writer.send(last);
+    }
+    bench.turns(200);
+    for (writer, _, reply) in &mut writers {
+        assert_eq!(received(writer), **reply);
+    }
+    received(&mut large)
+}
+
+#[test]
+fn a_value_that_leaves_while_it_is_copied_is_a_miss() {
+    let (mut bench, mut small) = Bench::with_small_requests::<Store<Erew>>(1, Uniques::Kept);
+    store(&mut bench, &mut small, 1);
+    let deletion = (&b"delete large\r\n"[..], &b"DELETED\r\n"[..]);
+    let reply = reply_beside(&mut bench, &mut small, &[deletion]);
+    assert_eq!(reply, b"END\r\n");
+}
+
+/// Whatever happens to an item whose value is lent, the reply shows the value.
+fn a_value_that_is_lent_stays<A: Access>() {
+    // Stores other large values before the read. Returns whether the item has left by then.
+    let see = |what: &str, others: usize, changes: &[Exchange<'_>]| {
+        let (mut bench, mut small) = Bench::with_small_requests::<Cache<A>>(1, Uniques::Kept);
+        store(&mut bench, &mut small, 1);
+        for number in 0..others {
+            let other = set(&format!("set n{number} 0 0 {LARGE}"), &value(3));
+            assert_eq!(bench.ask(&mut small, &other), b"STORED\r\n");
+        }
+        let stored = bench.ask(&mut small, b"set small 0 0 1\r\nx\r\n");
+        assert_eq!(stored, b"STORED\r\n");
+        let reply = reply_beside(&mut bench, &mut small, changes);
+        let has_left = reply == b"END\r\n" && others > 0;
+        assert!(has_left || reply == shown(&value(1)), "{what}, {others}");
+        has_left
+    };
+    let small = |number| set(&format!("set s{number} 0 0 7000"), &[5; 7_000]);
+    let sets: Vec<Vec<u8>> = (0..200).map(small).collect();
+    let sets = sets.iter().map(|set| (&set[..], &b"STORED\r\n"[..]));
+    let sets: Vec<Exchange<'_>> = sets.collect();
+    let (tiny, more) = (b"set large 0 0 1\r\nx\r\n", b"append large 0 0 1\r\nx\r\n");
+    see("deleted", 0, &[(b"delete large\r\n", b"DELETED\r\n")]);
+    see("replaced", 0, &[(tiny, b"STORED\r\n")]);
+    see("appended to", 0, &[(more, b"STORED\r\n")]);
+    let flush: Exchange<'_> = (b"flush_all\r\n", b"OK\r\n");
+    see("flushed", 0, &[&[flush], &sets[..]].concat());
+    // In some of these the value is the next to be evicted, and its place the next to be used.
+    let fill = TABLE_BYTES / LARGE;
+    let evicted = (fill - 4..fill + 2).filter(|others| see("evicted", *others, &sets));
+    assert!((1..6).contains(&evicted.count()));
+}
+
+#[test]
+fn a_value_that_is_lent_stays_in_a_table_of_its_own() {
+    a_value_that_is_lent_stays::<Erew>();
+}
+
+#[test]
+fn a_value_that_is_lent_stays_in_a_shared_table() {
+    a_value_that_is_lent_stays::<Crcw>();
+}
+
+/// Clients that do not take their replies have none of the table's loans.
+#[test]
+fn slow_clients_do_not_keep_loans() {
+    let (mut bench, mut small) = Bench::with_small_requests::<Cache<Crcw>>(1, Uniques::Kept);
+    store(&mut bench, &mut small, 1);
+    let mut slow: Vec<_> = (0..2 * LOANS_MAX)
+        .map(|_| bench.connect_with_room(100_000))
+        .collect();
+    for client in &mut slow {
+        client.send(b"get large\r\n");
+        for _ in 0..5 {
+            bench.turn_beside(&mut small);
+        }
+    }
+    let mut large = bench.connect();
+    large.send(b"get large\r\n");
+    for _ in 0..3 {
         bench.turn_beside(&mut small);
     }
-    assert_eq!(bench.ask(&mut small, b"delete large\r\n"), b"DELETED\r\n");
-    assert_eq!(received(&mut large), b"END\r\n");
+    let mut reply = received(&mut large);
+    assert!(!reply.is_empty(), "its slices leave at once");
+    bench.turns(100);
+    reply.extend(received(&mut large));
+    assert!(reply == shown(&value(1)));
+    store(&mut bench, &mut small, 2);
+    for client in &mut slow {
+        let mut reply = Vec::new();
+        while reply.len() < shown(&value(1)).len() {
+            let more = received(client);
+            assert!(!more.is_empty());
+            reply.extend(more);
+            bench.turns(10);
+        }
+        assert!(reply == shown(&value(1)));
+    }
 }
 
 #[test]
 fn a_client_that_leaves_meanwhile_leaves_no_memory_behind() {
-    let (mut bench, mut small) = Bench::with_small_requests::<Erew>(1, Uniques::Kept);
+    let (mut bench, mut small) = Bench::with_small_requests::<Cache<Erew>>(1, Uniques::Kept);
     let mut large = bench.connect();
     bench.ask(
         &mut large,
@@ -315,7 +483,7 @@ fn a_client_that_leaves_meanwhile_leaves_no_memory_behind() {
 /// Small and large requests in one pipeline: the replies are in order.
 #[test]
 fn replies_keep_their_order() {
-    let (mut bench, _small) = Bench::with_small_requests::<Crcw>(1, Uniques::Kept);
+    let (mut bench, _small) = Bench::with_small_requests::<Cache<Crcw>>(1, Uniques::Kept);
     let mut large = bench.connect();
     let mut asked = set(&format!("set large 0 0 {LARGE}"), &value(1));
     asked.extend_from_slice(b"get small\r\nget large small large\r\nget small\r\n");
@@ -342,7 +510,7 @@ fn replies_keep_their_order() {
 /// the large read must not wait for its reply.
 #[test]
 fn a_large_read_does_not_wait_for_a_request_behind_it() {
-    let mut bench = Bench::with_partitions::<Erew>(2, 2, Uniques::Kept);
+    let mut bench = Bench::with_partitions::<Cache<Erew>>(2, 2, Uniques::Kept);
     // Each worker is home to one of them, and either of them to the large value.
     let mut clients = [bench.connect(), bench.connect()];
     let large = set(&format!("set large 0 0 {LARGE}"), &value(1));

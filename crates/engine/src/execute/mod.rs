@@ -31,9 +31,9 @@ use crate::flush::FlushClock;
 use crate::job::{Done, Engine, Figures, Job, ListCursor, Listed, Status};
 use crate::observer::{ChangeObserver, Unobserved};
 use crate::outlet::{NoOutlet, Outlet};
-use crate::partitions_of::Place;
+use crate::partitions_of::{Handle, Place};
 use crate::pipeline::{Stages, staged};
-use crate::sliced::{GivenUniques, Sliced, SlicedRead};
+use crate::sliced::{GivenUniques, LentReply, Sliced, SlicedRead};
 use crate::tally::LiveTally;
 use crate::{PageReport, Partitions, TableStats};
 use count::{Calculation, First};
@@ -162,6 +162,41 @@ impl<T: Table, O: ChangeObserver> Executor<T, O> {
         (epoch, flushes)
     }
 
+    /// Has `read` look at the item of a `get` whose reply is made in slices. None if the request is
+    /// another one.
+    fn with_reader<R>(
+        &mut self,
+        now: Moment,
+        job: &Job<'_>,
+        read: impl FnOnce(&mut Handle<T>, &Context<'_>) -> R,
+    ) -> Option<R> {
+        if !matches!(job.request.verb, Verb::Get) || job.request.has_base64_key() {
+            return None;
+        }
+        let flushes = self.due(now);
+        let context = Context {
+            batch: T::Access::SHARED_READS.then(|| self.participant.begin()),
+            now,
+            epoch: 0,
+            flushes,
+            tally: &self.tally,
+            uniques: self.uniques,
+            given: &self.given,
+            outlet: &mut NoOutlet,
+            read_bytes: 0,
+        };
+        let place = self.partitions.prefetch_bucket(job.keyhash, false);
+        Some(read(self.partitions.handle(place), &context))
+    }
+
+    /// Counts a read whose reply was made in slices.
+    fn note_sliced(&self, job: &Job<'_>, value_bytes: usize) {
+        self.tally.get_hits.add(1);
+        if O::SEES_REQUESTS && self.tap.tells_reads() {
+            self.tap.observer().read(job, Some(value_bytes));
+        }
+    }
+
     /// Divides the engine into its handles to the partitions and the rest.
     pub(crate) fn divide(self) -> (Partitions<T>, Rest<O>) {
         let rest = Rest {
@@ -276,6 +311,14 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
         self.sample(now, jobs, done);
     }
 
+    fn lend(&mut self, now: Moment, job: &Job<'_>, out: &mut Vec<u8>) -> Option<LentReply> {
+        let reply = self.with_reader(now, job, |handle, context| {
+            read::slices::lend(handle, context, job, out)
+        })??;
+        self.note_sliced(job, reply.value_bytes);
+        Some(reply)
+    }
+
     fn read_slice(
         &mut self,
         now: Moment,
@@ -283,31 +326,13 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
         slice_bytes: usize,
         read: &mut SlicedRead,
     ) -> Sliced {
-        if !matches!(job.request.verb, Verb::Get) || job.request.has_base64_key() {
-            return Sliced::Whole;
+        let sliced = self.with_reader(now, job, |handle, context| {
+            read::slices::advance(handle, context, job, slice_bytes, read)
+        });
+        if sliced == Some(Sliced::Done) {
+            self.note_sliced(job, read.value_bytes);
         }
-        let flushes = self.due(now);
-        let context = Context {
-            batch: T::Access::SHARED_READS.then(|| self.participant.begin()),
-            now,
-            epoch: 0,
-            flushes,
-            tally: &self.tally,
-            uniques: self.uniques,
-            given: &self.given,
-            outlet: &mut NoOutlet,
-            read_bytes: 0,
-        };
-        let place = self.partitions.prefetch_bucket(job.keyhash, false);
-        let handle = self.partitions.handle(place);
-        let sliced = read::slices::advance(handle, &context, job, slice_bytes, read);
-        if sliced == Sliced::Done {
-            self.tally.get_hits.add(1);
-            if O::SEES_REQUESTS && self.tap.tells_reads() {
-                self.tap.observer().read(job, Some(read.value_bytes()));
-            }
-        }
-        sliced
+        sliced.unwrap_or(Sliced::Whole)
     }
 
     fn flush(&mut self, now: Moment, at_ms: u64) {

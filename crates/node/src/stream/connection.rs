@@ -12,6 +12,7 @@ use glimmer_transport::stream::ByteStream;
 use glimmer_transport::{Received, Sent};
 
 use super::copying::Copying;
+use super::lending::Lending;
 use super::ready::Lane;
 use super::registry::SocketEntry;
 use super::reorder::ReorderBuffer;
@@ -39,6 +40,8 @@ pub(crate) struct Connection {
     /// Replies; those before `tx_sent` are sent.
     pub tx: Vec<u8>,
     pub tx_sent: usize,
+    /// The value of the reply in `tx`, where the table lends it. Only while slices are sent.
+    pub lending: Option<Box<Lending>>,
     /// The socket has taken only a part of the replies: the client has to take them first.
     is_blocked: bool,
     /// A slice of the replies has been sent, and the next one follows in a later turn.
@@ -140,6 +143,7 @@ impl Connection {
             need: 1,
             tx: Vec::new(),
             tx_sent: 0,
+            lending: None,
             is_blocked: false,
             sends_slices: false,
             reorder: None,
@@ -224,7 +228,12 @@ impl Connection {
 
     /// Bytes of replies that are not sent.
     pub fn unsent_bytes(&self) -> usize {
-        self.tx.len() - self.tx_sent
+        self.tx.len() + self.lent_bytes() - self.tx_sent
+    }
+
+    /// Bytes of its reply that the table lends.
+    fn lent_bytes(&self) -> usize {
+        self.lending.as_ref().map_or(0, |lending| lending.bytes())
     }
 
     /// Whether the parser has something to work on.
@@ -422,10 +431,15 @@ impl Connection {
     /// connection failed.
     #[inline]
     pub fn transmit(&mut self, pool: &mut Pool, bytes_max: usize, now_ms: u64) -> Option<usize> {
-        let waiting = self.tx.len() - self.tx_sent;
+        let waiting = self.unsent_bytes();
         let bytes = waiting.min(bytes_max);
         self.sends_slices = false;
-        match self.stream.send(&self.tx[self.tx_sent..][..bytes]) {
+        let range = self.tx_sent..self.tx_sent + bytes;
+        let sent = match &self.lending {
+            None => self.stream.send(&self.tx[range]),
+            Some(lending) => lending.send(&self.tx, range, &*self.stream),
+        };
+        match sent {
             Sent::All if bytes < waiting => {
                 self.is_blocked = false;
                 self.sends_slices = true;
@@ -435,8 +449,7 @@ impl Connection {
             }
             Sent::All => {
                 self.is_blocked = false;
-                pool.give(std::mem::take(&mut self.tx));
-                self.tx_sent = 0;
+                self.drop_replies(pool);
                 self.note_progress(waiting, now_ms);
                 Some(waiting)
             }
@@ -446,11 +459,31 @@ impl Connection {
                 if weakened("short_write_loses_a_byte") && self.tx_sent + 1 < self.tx.len() {
                     self.tx_sent += 1;
                 }
+                self.end_lending(pool);
                 self.note_progress(bytes, now_ms);
                 Some(bytes)
             }
             Sent::Failed => None,
         }
+    }
+
+    /// Copies what is not sent of a value that the table lends.
+    fn end_lending(&mut self, pool: &mut Pool) {
+        let unsent_bytes = self.unsent_bytes();
+        if let Some(lending) = self.lending.take() {
+            let mut rest = pool.take_large(unsent_bytes).unwrap_or_default();
+            rest.reserve_exact(unsent_bytes);
+            lending.append_rest(&self.tx, self.tx_sent, &mut rest);
+            pool.give(std::mem::replace(&mut self.tx, rest));
+            self.tx_sent = 0;
+        }
+    }
+
+    /// Has nothing to send any more.
+    pub fn drop_replies(&mut self, pool: &mut Pool) {
+        pool.give(std::mem::take(&mut self.tx));
+        self.tx_sent = 0;
+        self.lending = None;
     }
 
     /// Gives back the memory of an empty receive buffer.
@@ -474,6 +507,9 @@ impl Connection {
             let small = self.rx[self.rx_start..].to_vec();
             pool.give(std::mem::replace(&mut self.rx, small));
             self.rx_start = 0;
+        }
+        if self.lending.is_some() {
+            return;
         }
         let waiting = self.tx.len() - self.tx_sent;
         if waiting > 0 && waiting <= self.tx.capacity() / 2 {
@@ -499,7 +535,8 @@ impl Connection {
             _ => 0,
         };
         Charge {
-            bytes: rx + tx + reorder + withheld + copied,
+            // A lent value is copied here if the client does not take it.
+            bytes: rx + tx + reorder + withheld + copied + self.lent_bytes(),
             buffers: usize::from(rx > 0) + usize::from(tx > 0),
         }
     }

@@ -178,8 +178,7 @@ impl Streams {
             return false;
         };
         connection.closing = true;
-        core.memory.pool.give(mem::take(&mut connection.tx));
-        connection.tx_sent = 0;
+        connection.drop_replies(&mut core.memory.pool);
         self.send_home(key, home, core);
         true
     }
@@ -219,8 +218,7 @@ impl Streams {
         *place = connection;
         place.recharge(&mut core.memory.budget);
         if place.closing {
-            core.memory.pool.give(mem::take(&mut place.tx));
-            place.tx_sent = 0;
+            place.drop_replies(&mut core.memory.pool);
         }
         self.send_and_settle(key, core);
     }

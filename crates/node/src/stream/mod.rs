@@ -15,7 +15,8 @@
 //! | `member` | a connection, or a datagram, while it is part of a burst |
 //! | `reorder`, `join` | the order of replies while other workers execute some requests |
 //! | `continuation` | listings of all items and long replies, as the client takes them |
-//! | `slices`, `copying` | large values that are copied slice by slice, beside small requests |
+//! | `slices` | large values that leave slice by slice, beside small requests |
+//! | `lending`, `copying` | such a value where the table lends it, and where it is copied |
 //! | `withheld`, `watchers` | connections that are not parsed for now, or never again |
 //! | `receiving` | whether all values that are being received can be completed |
 //! | `relief` | which connection gives memory up when it is short |
@@ -34,6 +35,7 @@ mod intake;
 mod join;
 pub(crate) mod journey;
 pub(crate) mod key;
+mod lending;
 pub(crate) mod member;
 mod moves;
 mod outlet;

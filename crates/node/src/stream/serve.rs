@@ -339,7 +339,7 @@ impl Streams {
             connection.note_sent(sent_bytes, is_blocked, core.now.ms);
             core.tally.bytes_written += sent_bytes as u64;
         }
-        if let Stop::Large(bytes) = stop {
+        if let Stop::Large(bytes) | Stop::Slices(bytes) = stop {
             connection.burst_reply_bytes = bytes as usize;
             connection.note_reply_bytes(LARGE_REPLY_BYTES);
         }
@@ -426,12 +426,19 @@ impl Streams {
             }
         } else {
             let bytes_max = core.slice_bytes();
+            let lending = connection.lending.as_deref();
+            let lent = lending.map(|it| (it.value_bytes(), it.timed_since_ns));
             match connection.transmit(&mut core.memory.pool, bytes_max, core.now.ms) {
                 Some(bytes) => core.tally.bytes_written += bytes as u64,
                 None => {
                     self.close(key, core);
                     return false;
                 }
+            }
+            if let Some((value_bytes, since_ns)) = lent
+                && connection.lending.is_none()
+            {
+                core.note_service_time(value_bytes, since_ns);
             }
         }
         true

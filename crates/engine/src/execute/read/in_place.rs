@@ -120,7 +120,7 @@ impl<'a> InPlace<'a> {
     }
 
     /// Copies what follows the value's `first` bytes. `at` is set when the reply shows the value.
-    fn of_first(first: usize, view: View<'a>, at: &'a Cell<Option<usize>>) -> InPlace<'a> {
+    pub fn of_first(first: usize, view: View<'a>, at: &'a Cell<Option<usize>>) -> InPlace<'a> {
         InPlace { view, first, at }
     }
 }

@@ -1,16 +1,69 @@
 //! `get` of a large value, slice by slice: see [`sliced`](crate::sliced).
 
 use super::in_place::InPlace;
-use super::{Context, View};
+use super::{Context, Look, View};
 use crate::job::Job;
 use crate::partitions_of::Handle;
-use crate::sliced::{Sliced, SlicedRead};
+use crate::sliced::{LentReply, Sliced, SlicedRead};
 use glimmer_base::Moment;
 use glimmer_base::sync::weakened;
 use glimmer_proto::outcome::Found;
 use glimmer_store::heap::Item;
 use glimmer_store::table::{Table, TableReader, TableWriter};
 use std::cell::Cell;
+
+/// Borrows the value, and appends the rest of the reply to an empty buffer. None if there is no
+/// such item, or if its value is not to be lent; then nothing is appended.
+pub fn lend<T: Table>(
+    handle: &mut Handle<T>,
+    context: &Context<'_>,
+    job: &Job<'_>,
+    out: &mut Vec<u8>,
+) -> Option<LentReply> {
+    let at = Cell::new(None);
+    let mut show = |item: &Item<'_>| {
+        // What an earlier try wrote may be nonsense.
+        out.clear();
+        at.set(None);
+        let view = InPlace::of_first(item.whole_bytes(), View(*item), &at);
+        match job.request.emit_read(Found::read(view, context.now), out) {
+            true => Look::Shown(item.value().len() as u32),
+            false => Look::ForWriter,
+        }
+    };
+    let (keyhash, key) = (job.keyhash, job.request.key);
+    let (now, flushes) = (context.now, context.flushes);
+    let lent = match (&handle.reader, &context.batch, &mut handle.owner) {
+        (Some(reader), Some(batch), _) => {
+            let lent = reader.lend(batch, keyhash, key, now, flushes, show);
+            let lent = lent.ok().flatten();
+            if lent.is_some() {
+                // This is what counts as a read. Whether it finds the item does not matter.
+                let _ = reader.read(batch, keyhash, key, now, flushes, |_| ());
+            }
+            lent
+        }
+        (_, _, Some(owner)) => {
+            let lent = owner.lend(keyhash, key, now, flushes, &mut show);
+            if lent.is_some() {
+                owner.enter(flushes).read(keyhash, key, now, |_| ());
+            }
+            lent
+        }
+        _ => None,
+    };
+    match (lent, at.get()) {
+        (Some((Look::Shown(bytes), value)), Some(at)) => Some(LentReply {
+            value,
+            at,
+            value_bytes: bytes as usize,
+        }),
+        _ => {
+            out.clear();
+            None
+        }
+    }
+}
 
 /// Copies the next slice. Only the first one counts as a read of the item.
 pub fn advance<T: Table>(
