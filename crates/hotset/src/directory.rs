@@ -1,5 +1,5 @@
 //! The shadow directory: keyhash → slot. A writer asks it whether the key of an item is in the
-//! accelerator. That costs two loads from one cache line if it is not.
+//! accelerator. That costs two loads from one cache line, and one predictable branch, if it is not.
 //!
 //! A bucket is two words, and a word has two entries:
 //!
@@ -19,7 +19,8 @@
 //! # Order
 //!
 //! The entry of a key is inserted, and its slot is filled, only by the holder of the gate of the
-//! key's partition. So a holder of that gate finds an entry that was inserted before.
+//! key's partition. So a holder of that gate finds an entry that was inserted before. If it finds
+//! none, there is none until it leaves the gate.
 //!
 //! Any thread may take a slot away from its key, to give it to another one. It first begins a write
 //! of the slot, then removes the entry with release, then stores the new keyhash with release
@@ -81,12 +82,18 @@ impl Directory {
     /// than a hint.
     #[inline(always)]
     pub fn find(&self, keyhash: Keyhash, slots: &[Slot]) -> Option<usize> {
-        let Bucket([first, second]) = self.bucket(keyhash);
-        let words = [first.load(Acquire), second.load(Acquire)];
-        if words == [0, 0] {
+        let words = self.words(keyhash);
+        if !has_tag(words, keyhash) {
             return None;
         }
         find_among(words, keyhash, slots)
+    }
+
+    /// Whether a key may have a slot: its bucket has an entry with its tag. The caller is as in
+    /// [`find`](Self::find), which finds nothing if this says no.
+    #[inline(always)]
+    pub fn may_have(&self, keyhash: Keyhash) -> bool {
+        has_tag(self.words(keyhash), keyhash)
     }
 
     /// Inserts a key. Returns false if its bucket is full. The caller holds the gate of the key's
@@ -115,9 +122,24 @@ impl Directory {
     }
 
     #[inline(always)]
+    fn words(&self, keyhash: Keyhash) -> [u64; 2] {
+        let Bucket([first, second]) = self.bucket(keyhash);
+        [first.load(Acquire), second.load(Acquire)]
+    }
+
+    #[inline(always)]
     fn bucket(&self, keyhash: Keyhash) -> &Bucket {
         &self.0[keyhash.bucket(self.0.len())]
     }
+}
+
+/// Whether one of the entries has the tag of a key. A quarter of the buckets have an entry, so a
+/// branch for each of them would not be predictable.
+#[inline(always)]
+fn has_tag(words: [u64; 2], keyhash: Keyhash) -> bool {
+    let wanted = entry(keyhash, 0) >> SLOT_BITS;
+    let entries = words.into_iter().flat_map(halves);
+    entries.fold(false, |has, found| has | (found >> SLOT_BITS == wanted))
 }
 
 #[inline(never)]

@@ -5,7 +5,7 @@
 //!
 //! 1. load the [`epoch`](Guard::epoch), then the number of flushes that are due; once per batch of
 //!    requests is enough;
-//! 2. enter the gate;
+//! 2. enter the gate; if the key [has no slot](Guard::may_have), leave out 3 and 5;
 //! 3. [`retract`](Guard::retract): the slot is dead;
 //! 4. change the store;
 //! 5. [`refill`](Guard::refill), if the item still qualifies: the slot is live again;
@@ -114,6 +114,13 @@ impl Guard {
     #[inline(always)]
     pub fn epoch(&self) -> Epoch {
         Epoch(self.memory.control().epoch())
+    }
+
+    /// Whether a key may have a slot. If not, [`retract`](Guard::retract) would find none, and need
+    /// not be called. Under the gate of the key's partition.
+    #[inline(always)]
+    pub fn may_have(&self, keyhash: Keyhash) -> bool {
+        self.directory.may_have(keyhash)
     }
 
     /// Kills the slot of a key before its item is changed. `None` if the key has no slot, after two

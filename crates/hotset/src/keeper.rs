@@ -158,11 +158,18 @@ impl Keeper {
         Epoch::from_raw(self.epoch.load(Acquire))
     }
 
+    /// Whether the device may have a key. If not, it does not until the gate of the key's partition
+    /// is left, which is held.
+    #[inline]
+    pub fn may_have(&self, keyhash: Keyhash) -> bool {
+        self.place(keyhash).load(Acquire) != 0
+    }
+
     /// Deletes a key before its item is changed. `None` if the device does not have it. The gate of
     /// the key's partition is held until [`refill`](Keeper::refill).
     #[inline]
     pub fn retract(&self, keyhash: Keyhash) -> Option<Deleted> {
-        if self.place(keyhash).load(Acquire) == 0 {
+        if !self.may_have(keyhash) {
             return None;
         }
         let mut state = lock(&self.state);

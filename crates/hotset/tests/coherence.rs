@@ -75,8 +75,10 @@ fn an_evicted_key_gives_up_its_slot() {
     let two = item(&second, b"two");
     let weak = || guard.fill(guard.epoch(), keyhash(&second), &two, 5, |_| 5);
     assert_eq!(weak(), Filled::Outweighed);
+    assert!(guard.may_have(keyhash(&first)) && !guard.may_have(keyhash(&second)));
     assert!(guard.evict(keyhash(&first)));
     assert!(!guard.evict(keyhash(&first)));
+    assert!(!guard.may_have(keyhash(&first)));
     assert_eq!(value(&reader, &first), Err(Tally::Miss));
     assert_eq!(weak(), Filled::Live(3));
     assert_eq!(value(&reader, &second).unwrap(), b"two");
