@@ -1,8 +1,9 @@
 //! Reports what requests do to items to an observer.
 //!
 //! A request that may change an item passes one function of the engine, which calls the observer
-//! before and after. Items that leave a table without a request are reported to the same observer
-//! by the table: see [`removals`](glimmer_store::removals).
+//! before and after, unless the observer ignores the key. Items that leave a table without a
+//! request are reported to the same observer by the table: see
+//! [`removals`](glimmer_store::removals).
 //!
 //! All of these calls are made while the gate of the item's partition is held. Between `before` and
 //! `after`, nothing else happens to the item, except that it may be evicted to make room for
@@ -11,16 +12,18 @@
 //! Reads are reported too, but without the gate, which most reads do not take.
 
 use crate::job::{Done, Job};
-use glimmer_base::Moment;
+use glimmer_base::{Keyhash, Moment};
 use glimmer_proto::outcome::OutcomeKind;
 use glimmer_store::heap::Item;
 use glimmer_store::removals::{Removal, RemovalObserver};
 
-/// Is told of every change, and of reads. The keys of the jobs that it is told of are decoded.
+/// Is told of every change that it does not ignore, and of reads. The keys of the jobs that it is
+/// told of are decoded.
 pub trait ChangeObserver: RemovalObserver {
     /// Whether requests are reported. If not, reports cost nothing. If so, a closed
     /// [`Tap`](glimmer_store::removals::Tap) costs one load and one predictable branch per change,
-    /// and as much per batch. Reads are reported only if the tap says so.
+    /// and as much per batch. A change that is ignored costs what [`ignores`](Self::ignores) does.
+    /// Reads are reported only if the tap says so.
     const SEES_REQUESTS: bool;
 
     /// What the observer keeps from before a change until after it.
@@ -31,6 +34,12 @@ pub trait ChangeObserver: RemovalObserver {
     /// that the observer can tell whether a flush came between.
     fn epoch(&self) -> u64 {
         0
+    }
+
+    /// Whether a change of this key's item need not be reported now. It is asked once the gate is
+    /// passed, and must cost little. The answer holds until the gate is left.
+    fn ignores(&self, _keyhash: Keyhash) -> bool {
+        false
     }
 
     /// A request that may change the key's item is about to be executed. `find` looks up the key's

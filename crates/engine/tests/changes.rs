@@ -20,6 +20,8 @@ use glimmer_store::mica_cache::{Owner, PartitionConfig};
 use std::sync::{Arc, Mutex};
 
 const SEED: Seed = Seed(5);
+/// A key whose changes the observer need not be told of.
+const IGNORED: &[u8] = b"ignored";
 
 #[derive(Clone, Debug, PartialEq)]
 enum Event {
@@ -65,6 +67,10 @@ impl ChangeObserver for Observer {
 
     /// Whether the key had an item.
     type Before = bool;
+
+    fn ignores(&self, keyhash: Keyhash) -> bool {
+        keyhash == SEED.keyhash(IGNORED)
+    }
 
     fn before<'i>(
         &self,
@@ -472,6 +478,36 @@ fn reads() {
         let read = |key: &[u8], bytes| Event::Read(key.to_vec(), bytes);
         let expected = [(&b"foo"[..], Some(3)), (b"other", None), (b"foo", Some(3))];
         assert_eq!(seen, expected.map(|(key, bytes)| read(key, bytes)));
+    }
+}
+
+/// Changes of a key that the observer ignores are carried out, and it is not told of them.
+#[test]
+fn an_ignored_key() {
+    let too_large = format!("set ignored 0 0 5000\r\n{}\r\n", "x".repeat(5_000));
+    let rows = [
+        ("set ignored 0 0 1\r\n1\r\n", "STORED\r\n"),
+        ("set ignored 0 0 1\r\n2\r\n", "STORED\r\n"),
+        ("incr ignored 1\r\n", "3\r\n"),
+        ("set ignored 0 0 4\r\nlong\r\n", "STORED\r\n"),
+        ("ms ignored 1\r\n5\r\n", "HD\r\n"),
+        ("get ignored\r\n", "VALUE ignored 0 1\r\n5\r\nEND\r\n"),
+        (&too_large, "SERVER_ERROR object too large for cache\r\n"),
+        ("get ignored\r\n", "END\r\n"),
+        ("set ignored 0 0 1\r\n1\r\n", "STORED\r\n"),
+        ("delete ignored\r\n", "DELETED\r\n"),
+    ];
+    for mut server in servers() {
+        for told in [Told::Changes, Told::All] {
+            server.tap.tell(told);
+            for (said, reply) in rows {
+                let replied = server.say(said.as_bytes());
+                assert_eq!(String::from_utf8_lossy(&replied), reply, "{said}");
+                server.saw_no_change(said);
+            }
+            let other = "set k 0 0 1\r\n1\r\n";
+            server.check(b"k", other, Some((OutcomeKind::Stored, true)));
+        }
     }
 }
 

@@ -492,12 +492,13 @@ fn execute<T: Table, O: ChangeObserver>(
         value,
     } = job.request.verb
         && draft.is_none()
-        && !(O::SEES_REQUESTS && tap.is_open())
     {
         let expiry = Expiry::from_memcached(exptime, context.now);
-        let outcome = store::set(owner, place.home, context, job, (flags, expiry, value));
-        job.request.emit(outcome, out);
-        return Ok(outcome.kind());
+        let at = (&mut *owner, place.home);
+        if let Some(outcome) = store::set(at, tap, context, job, (flags, expiry, value)) {
+            job.request.emit(outcome, out);
+            return Ok(outcome.kind());
+        }
     }
     let mut writer = owner.enter_at(job.keyhash, place.home, context.flushes);
     if let Some(draft) = draft {

@@ -1,9 +1,11 @@
 //! The one place where requests change items. Every verb that may change its key's item is carried
-//! out between [`begin`] and [`Mutation::end`], which call the observer.
+//! out between [`begin`] and [`Mutation::end`], which call the observer. A `set` goes another way
+//! if the observer is not told of it: see [`is_seen`].
 
 use super::Context;
 use crate::job::Job;
 use crate::observer::ChangeObserver;
+use glimmer_base::Keyhash;
 use glimmer_proto::Verb;
 use glimmer_proto::meta::Command;
 use glimmer_proto::outcome::OutcomeKind;
@@ -17,6 +19,13 @@ pub struct Mutation<'a, O: ChangeObserver> {
     seen: Option<(&'a O, O::Before)>,
 }
 
+/// Whether the observer is told of a change of this key's item. Ask after taking the partition's
+/// gate.
+#[inline(always)]
+pub fn is_seen<O: ChangeObserver>(tap: &Tap<O>, keyhash: Keyhash) -> bool {
+    O::SEES_REQUESTS && tap.is_open() && !tap.observer().ignores(keyhash)
+}
+
 /// Begins a request. Call this after taking the partition's gate and before touching the item.
 #[inline(always)]
 pub fn begin<'a, W: TableWriter, O: ChangeObserver>(
@@ -25,7 +34,7 @@ pub fn begin<'a, W: TableWriter, O: ChangeObserver>(
     context: &Context<'_>,
     job: &Job<'_>,
 ) -> Mutation<'a, O> {
-    let is_seen = O::SEES_REQUESTS && tap.is_open() && may_change(&job.request.verb);
+    let is_seen = is_seen(tap, job.keyhash) && may_change(&job.request.verb);
     Mutation {
         seen: is_seen.then(|| {
             let observer = tap.observer();

@@ -1,11 +1,13 @@
 //! `set`, `add`, `replace`, `append`, `prepend`, `cas`.
 
-use super::Context;
+use super::{Context, mutate};
 use crate::job::Job;
+use crate::observer::ChangeObserver;
 use glimmer_base::Expiry;
 use glimmer_base::sync::weakened;
 use glimmer_proto::{Outcome, Refusal, StoreMode};
 use glimmer_store::heap::{History, Marks, NewItem};
+use glimmer_store::removals::Tap;
 use glimmer_store::table::{Stored, Table, TableWriter};
 
 /// A store.
@@ -54,16 +56,16 @@ pub fn store<W: TableWriter>(
 }
 
 /// Carries out a `set` that nobody observes. It asks nothing about the old item, so the table need
-/// not look for it first: it may write over the one that the pipeline has met.
+/// not look for it first: it may write over the one that the pipeline has met. None if somebody
+/// observes it: nothing has been done.
 #[inline(always)]
-pub fn set<T: Table>(
-    owner: &mut T,
-    home: T::Home,
+pub fn set<T: Table, O: ChangeObserver>(
+    (owner, home): (&mut T, T::Home),
+    tap: &Tap<O>,
     context: &Context<'_>,
     job: &Job<'_>,
     (flags, expiry, value): (u32, Expiry, &[u8]),
-) -> Outcome {
-    context.tally.cmd_set.add(1);
+) -> Option<Outcome> {
     let item = NewItem {
         key: job.request.key,
         value: [value, &[]],
@@ -72,16 +74,23 @@ pub fn set<T: Table>(
         history: context.history(History::NEW),
     };
     if is_dropped(&item) {
-        return acknowledged(&item, 1);
+        return Some(acknowledged(&item, 1));
     }
-    match owner.put_at((job.keyhash, home), &item, context.now, context.flushes) {
+    let (now, flushes) = (context.now, context.flushes);
+    let is_seen = || mutate::is_seen(tap, job.keyhash);
+    let stored = owner.put_at_unless((job.keyhash, home), &item, now, flushes, is_seen)?;
+    context.tally.cmd_set.add(1);
+    Some(match stored {
         Stored::Yes(cas) => acknowledged(&item, cas),
         // What others have stored since then counts as stored before.
         refused => {
-            let mut writer = owner.enter_at(job.keyhash, home, context.flushes);
-            refuse(&mut writer, context, job, refused)
+            let mut writer = owner.enter_at(job.keyhash, home, flushes);
+            let mutation = mutate::begin(tap, &writer, context, job);
+            let outcome = refuse(&mut writer, context, job, refused);
+            mutation.end(&writer, context, job, outcome.kind());
+            outcome
         }
-    }
+    })
 }
 
 /// Stores an item.

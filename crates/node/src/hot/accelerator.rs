@@ -199,6 +199,16 @@ impl Accelerator {
         }
     }
 
+    /// Whether the body may have a key. The gate of its partition is held, and until it is left, no
+    /// key comes in of which this says no.
+    #[inline]
+    pub(crate) fn may_have(&self, keyhash: Keyhash) -> bool {
+        match &self.door {
+            Door::Memory(it) => it.guard.may_have(keyhash),
+            Door::Device(keeper) => keeper.may_have(keyhash),
+        }
+    }
+
     /// An item is about to change. The gate of its partition is held.
     #[inline]
     pub(crate) fn retract(&self, keyhash: Keyhash, epoch: u64) -> Option<Retracted> {

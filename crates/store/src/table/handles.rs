@@ -314,18 +314,22 @@ impl<D: Design> Table for Owner<D> {
     /// Most stores are of values of the same size as the old ones. Only the others need a
     /// [`Writer`], which would lie in memory.
     #[inline(always)]
-    fn put_at(
+    fn put_at_unless(
         &mut self,
         (keyhash, home): (Keyhash, Self::Home),
         item: &NewItem<'_>,
         now: Moment,
         flushes: u64,
-    ) -> Stored {
+        is_in_the_way: impl FnOnce() -> bool,
+    ) -> Option<Stored> {
         let shared = &*self.shared;
         let mut state = pass::<D>(shared, &mut self.gate, &self.seat, flushes);
+        if is_in_the_way() {
+            return None;
+        }
         let home = shared.index.home_again(home, keyhash);
         if let Some(cas) = write_over::<D>(shared, &mut state, (keyhash, home), item) {
-            return Stored::Yes(cas);
+            return Some(Stored::Yes(cas));
         }
         let writer: Writer<'_, D> = Writer {
             shared,
@@ -333,7 +337,7 @@ impl<D: Design> Table for Owner<D> {
             seat: &self.seat,
             lead: (keyhash, home),
         };
-        put_apart::<D>(writer, *item, now)
+        Some(put_apart::<D>(writer, *item, now))
     }
 
     #[cold]

@@ -92,13 +92,28 @@ pub trait Table: Send + Sized + 'static {
     ) -> Option<T>;
 
     /// [`enter_at`](Self::enter_at) for nothing but a [store](TableWriter::put).
+    #[inline(always)]
     fn put_at(
         &mut self,
         at: (Keyhash, Self::Home),
         item: &NewItem<'_>,
         now: Moment,
         flushes: u64,
-    ) -> Stored;
+    ) -> Stored {
+        let stored = self.put_at_unless(at, item, now, flushes, || false);
+        stored.expect("nothing was in the way")
+    }
+
+    /// The same, unless something is in the way. That is asked once the gate is passed. None if so:
+    /// nothing has changed.
+    fn put_at_unless(
+        &mut self,
+        at: (Keyhash, Self::Home),
+        item: &NewItem<'_>,
+        now: Moment,
+        flushes: u64,
+        is_in_the_way: impl FnOnce() -> bool,
+    ) -> Option<Stored>;
 
     /// Lends a large value for as long as the result lives. `take` sees its item. Does not count as
     /// a read. None if there is no such item, or if the value is not to be lent: see

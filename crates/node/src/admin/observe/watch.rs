@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use glimmer_base::Moment;
 use glimmer_base::limits::{KEY_BYTES_MAX, PREFIXES_MAX};
 use glimmer_base::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, lock};
+use glimmer_base::{Keyhash, Moment};
 use glimmer_engine::{ChangeObserver, Done, Item, Job, Reason, Removal, RemovalObserver};
 use glimmer_proto::outcome::OutcomeKind;
 
@@ -164,6 +164,12 @@ impl ChangeObserver for Watch {
     #[inline]
     fn epoch(&self) -> u64 {
         self.accelerator.as_ref().map_or(0, |it| it.epoch())
+    }
+
+    #[inline]
+    fn ignores(&self, keyhash: Keyhash) -> bool {
+        let accelerator = self.accelerator.as_ref();
+        !self.wants(interest::ITEMS) && accelerator.is_none_or(|it| !it.may_have(keyhash))
     }
 
     fn before<'i>(
