@@ -494,10 +494,15 @@ fn execute<T: Table, O: ChangeObserver>(
         && draft.is_none()
     {
         let expiry = Expiry::from_memcached(exptime, context.now);
-        let at = (&mut *owner, place.home);
-        if let Some(outcome) = store::set(at, tap, context, job, (flags, expiry, value)) {
+        let what = (flags, expiry, value);
+        if !(O::SEES_REQUESTS && tap.is_open()) {
+            let outcome = store::set(owner, place.home, context, job, what);
             job.request.emit(outcome, out);
             return Ok(outcome.kind());
+        }
+        let at = (&mut *owner, place.home);
+        if let Some(outcome) = store::set_ignored(at, tap, context, job, what) {
+            return Ok(say(&job.request, outcome, out));
         }
     }
     let mut writer = owner.enter_at(job.keyhash, place.home, context.flushes);

@@ -56,10 +56,40 @@ pub fn store<W: TableWriter>(
 }
 
 /// Carries out a `set` that nobody observes. It asks nothing about the old item, so the table need
-/// not look for it first: it may write over the one that the pipeline has met. None if somebody
-/// observes it: nothing has been done.
+/// not look for it first: it may write over the one that the pipeline has met.
 #[inline(always)]
-pub fn set<T: Table, O: ChangeObserver>(
+pub fn set<T: Table>(
+    owner: &mut T,
+    home: T::Home,
+    context: &Context<'_>,
+    job: &Job<'_>,
+    (flags, expiry, value): (u32, Expiry, &[u8]),
+) -> Outcome {
+    context.tally.cmd_set.add(1);
+    let item = NewItem {
+        key: job.request.key,
+        value: [value, &[]],
+        flags,
+        expiry,
+        history: context.history(History::NEW),
+    };
+    if is_dropped(&item) {
+        return acknowledged(&item, 1);
+    }
+    match owner.put_at((job.keyhash, home), &item, context.now, context.flushes) {
+        Stored::Yes(cas) => acknowledged(&item, cas),
+        // What others have stored since then counts as stored before.
+        refused => {
+            let mut writer = owner.enter_at(job.keyhash, home, context.flushes);
+            refuse(&mut writer, context, job, refused)
+        }
+    }
+}
+
+/// Carries out a `set` like [`set`] if the observer ignores the key. None if not: nothing has been
+/// done. It is out of the way of the sets at which nobody looks.
+#[inline(never)]
+pub fn set_ignored<T: Table, O: ChangeObserver>(
     (owner, home): (&mut T, T::Home),
     tap: &Tap<O>,
     context: &Context<'_>,
@@ -73,16 +103,16 @@ pub fn set<T: Table, O: ChangeObserver>(
         expiry,
         history: context.history(History::NEW),
     };
-    if is_dropped(&item) {
-        return Some(acknowledged(&item, 1));
-    }
-    let (now, flushes) = (context.now, context.flushes);
+    let (at, now, flushes) = ((job.keyhash, home), context.now, context.flushes);
     let is_seen = || mutate::is_seen(tap, job.keyhash);
-    let stored = owner.put_at_unless((job.keyhash, home), &item, now, flushes, is_seen)?;
+    let stored = match is_dropped(&item) {
+        true => Stored::Yes(1),
+        false => owner.put_at_unless(at, &item, now, flushes, is_seen)?,
+    };
     context.tally.cmd_set.add(1);
     Some(match stored {
         Stored::Yes(cas) => acknowledged(&item, cas),
-        // What others have stored since then counts as stored before.
+        // A key that was ignored then need not be ignored now.
         refused => {
             let mut writer = owner.enter_at(job.keyhash, home, flushes);
             let mutation = mutate::begin(tap, &writer, context, job);

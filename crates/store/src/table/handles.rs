@@ -222,6 +222,29 @@ fn write_over<D: Design>(
     Some(cas)
 }
 
+/// Stores an item once the gate has been passed. Most stores are of values of the same size as the
+/// old ones. Only the others need a [`Writer`], which would lie in memory.
+#[inline(always)]
+fn put<'a, D: Design>(
+    (shared, seat): (&'a Shared<D::Heap>, &'a Seat),
+    mut state: GuardOf<'a, D>,
+    (keyhash, home): (Keyhash, HomeIn<D::Heap>),
+    item: &NewItem<'_>,
+    now: Moment,
+) -> Stored {
+    let home = shared.index.home_again(home, keyhash);
+    if let Some(cas) = write_over::<D>(shared, &mut state, (keyhash, home), item) {
+        return Stored::Yes(cas);
+    }
+    let writer: Writer<'_, D> = Writer {
+        shared,
+        state,
+        seat,
+        lead: (keyhash, home),
+    };
+    put_apart::<D>(writer, *item, now)
+}
+
 /// Stores an item by a writer that has entered for its key.
 #[inline(never)]
 fn put_apart<D: Design>(mut writer: Writer<'_, D>, item: NewItem<'_>, now: Moment) -> Stored {
@@ -311,33 +334,31 @@ impl<D: Design> Table for Owner<D> {
         Some(taken)
     }
 
-    /// Most stores are of values of the same size as the old ones. Only the others need a
-    /// [`Writer`], which would lie in memory.
+    #[inline(always)]
+    fn put_at(
+        &mut self,
+        at: (Keyhash, Self::Home),
+        item: &NewItem<'_>,
+        now: Moment,
+        flushes: u64,
+    ) -> Stored {
+        let (shared, seat) = (&*self.shared, &self.seat);
+        let state = pass::<D>(shared, &mut self.gate, seat, flushes);
+        put::<D>((shared, seat), state, at, item, now)
+    }
+
     #[inline(always)]
     fn put_at_unless(
         &mut self,
-        (keyhash, home): (Keyhash, Self::Home),
+        at: (Keyhash, Self::Home),
         item: &NewItem<'_>,
         now: Moment,
         flushes: u64,
         is_in_the_way: impl FnOnce() -> bool,
     ) -> Option<Stored> {
-        let shared = &*self.shared;
-        let mut state = pass::<D>(shared, &mut self.gate, &self.seat, flushes);
-        if is_in_the_way() {
-            return None;
-        }
-        let home = shared.index.home_again(home, keyhash);
-        if let Some(cas) = write_over::<D>(shared, &mut state, (keyhash, home), item) {
-            return Some(Stored::Yes(cas));
-        }
-        let writer: Writer<'_, D> = Writer {
-            shared,
-            state,
-            seat: &self.seat,
-            lead: (keyhash, home),
-        };
-        Some(put_apart::<D>(writer, *item, now))
+        let (shared, seat) = (&*self.shared, &self.seat);
+        let state = pass::<D>(shared, &mut self.gate, seat, flushes);
+        (!is_in_the_way()).then(|| put::<D>((shared, seat), state, at, item, now))
     }
 
     #[cold]

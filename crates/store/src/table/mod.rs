@@ -92,17 +92,13 @@ pub trait Table: Send + Sized + 'static {
     ) -> Option<T>;
 
     /// [`enter_at`](Self::enter_at) for nothing but a [store](TableWriter::put).
-    #[inline(always)]
     fn put_at(
         &mut self,
         at: (Keyhash, Self::Home),
         item: &NewItem<'_>,
         now: Moment,
         flushes: u64,
-    ) -> Stored {
-        let stored = self.put_at_unless(at, item, now, flushes, || false);
-        stored.expect("nothing was in the way")
-    }
+    ) -> Stored;
 
     /// The same, unless something is in the way. That is asked once the gate is passed. None if so:
     /// nothing has changed.
