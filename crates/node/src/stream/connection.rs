@@ -431,15 +431,10 @@ impl Connection {
     /// connection failed.
     #[inline]
     pub fn transmit(&mut self, pool: &mut Pool, bytes_max: usize, now_ms: u64) -> Option<usize> {
-        let waiting = self.unsent_bytes();
+        let waiting = self.tx.len() - self.tx_sent;
         let bytes = waiting.min(bytes_max);
         self.sends_slices = false;
-        let range = self.tx_sent..self.tx_sent + bytes;
-        let sent = match &self.lending {
-            None => self.stream.send(&self.tx[range]),
-            Some(lending) => lending.send(&self.tx, range, &*self.stream),
-        };
-        match sent {
+        match self.stream.send(&self.tx[self.tx_sent..][..bytes]) {
             Sent::All if bytes < waiting => {
                 self.is_blocked = false;
                 self.sends_slices = true;
@@ -449,7 +444,8 @@ impl Connection {
             }
             Sent::All => {
                 self.is_blocked = false;
-                self.drop_replies(pool);
+                pool.give(std::mem::take(&mut self.tx));
+                self.tx_sent = 0;
                 self.note_progress(waiting, now_ms);
                 Some(waiting)
             }
@@ -459,7 +455,6 @@ impl Connection {
                 if weakened("short_write_loses_a_byte") && self.tx_sent + 1 < self.tx.len() {
                     self.tx_sent += 1;
                 }
-                self.end_lending(pool);
                 self.note_progress(bytes, now_ms);
                 Some(bytes)
             }
@@ -467,16 +462,41 @@ impl Connection {
         }
     }
 
-    /// Copies what is not sent of a value that the table lends.
-    fn end_lending(&mut self, pool: &mut Pool) {
-        let unsent_bytes = self.unsent_bytes();
-        if let Some(lending) = self.lending.take() {
-            let mut rest = pool.take_large(unsent_bytes).unwrap_or_default();
-            rest.reserve_exact(unsent_bytes);
-            lending.append_rest(&self.tx, self.tx_sent, &mut rest);
+    /// [`transmit`](Self::transmit) of a reply whose value the table lends. It is lent no longer
+    /// when the reply has left, and when the socket does not take all that it is offered: then what
+    /// is not sent is copied.
+    #[cold]
+    pub fn transmit_lent(
+        &mut self,
+        lending: Box<Lending>,
+        pool: &mut Pool,
+        bytes_max: usize,
+        now_ms: u64,
+    ) -> Option<usize> {
+        let waiting = self.tx.len() + lending.bytes() - self.tx_sent;
+        let range = self.tx_sent..self.tx_sent + waiting.min(bytes_max);
+        let sent = match lending.send(&self.tx, range.clone(), &*self.stream) {
+            Sent::All => range.len(),
+            Sent::Part(bytes) => bytes,
+            Sent::Failed => return None,
+        };
+        self.tx_sent += sent;
+        self.is_blocked = sent < range.len();
+        self.sends_slices = !self.is_blocked && sent < waiting;
+        if self.sends_slices {
+            self.lending = Some(lending);
+        } else {
+            let mut rest = Vec::new();
+            if self.is_blocked {
+                rest = pool.take_large(waiting - sent).unwrap_or_default();
+                rest.reserve_exact(waiting - sent);
+                lending.append_rest(&self.tx, self.tx_sent, &mut rest);
+            }
             pool.give(std::mem::replace(&mut self.tx, rest));
             self.tx_sent = 0;
         }
+        self.note_progress(sent, now_ms);
+        Some(sent)
     }
 
     /// Has nothing to send any more.

@@ -11,6 +11,7 @@ use super::Streams;
 use super::connection::{Connection, Continuation, Room};
 use super::copying::Copying;
 use super::key::ConnectionKey;
+use super::lending::Lending;
 use super::member::{Member, Stop};
 use super::ready::Lane;
 use super::registry::Activity;
@@ -35,8 +36,8 @@ impl Streams {
             return;
         }
         let has_room = ready.writable && !connection.tx.is_empty() && !connection.sends_slices;
-        let is_long = connection.unsent_bytes() > core.slice_bytes();
-        if has_room && is_long && !connection.queued {
+        let is_long = has_room && connection.unsent_bytes() > core.slice_bytes();
+        if is_long && !connection.queued {
             // It takes turns with those that are sent much.
             connection.sends_slices = true;
             connection.queued = true;
@@ -426,23 +427,37 @@ impl Streams {
             }
         } else {
             let bytes_max = core.slice_bytes();
-            let lending = connection.lending.as_deref();
-            let lent = lending.map(|it| (it.value_bytes(), it.timed_since_ns));
-            match connection.transmit(&mut core.memory.pool, bytes_max, core.now.ms) {
+            let sent = match connection.lending.take() {
+                None => connection.transmit(&mut core.memory.pool, bytes_max, core.now.ms),
+                Some(lending) => transmit_lent(connection, lending, core),
+            };
+            match sent {
                 Some(bytes) => core.tally.bytes_written += bytes as u64,
                 None => {
                     self.close(key, core);
                     return false;
                 }
             }
-            if let Some((value_bytes, since_ns)) = lent
-                && connection.lending.is_none()
-            {
-                core.note_service_time(value_bytes, since_ns);
-            }
         }
         true
     }
+}
+
+/// Sends a slice of a reply whose value the table lends.
+#[cold]
+#[inline(never)]
+fn transmit_lent(
+    connection: &mut Connection,
+    lending: Box<Lending>,
+    core: &mut Core,
+) -> Option<usize> {
+    let (value_bytes, since_ns) = (lending.value_bytes(), lending.timed_since_ns);
+    let bytes_max = core.slice_bytes();
+    let sent = connection.transmit_lent(lending, &mut core.memory.pool, bytes_max, core.now.ms);
+    if connection.lending.is_none() {
+        core.note_service_time(value_bytes, since_ns);
+    }
+    sent
 }
 
 /// What a burst came to.
