@@ -493,16 +493,14 @@ fn execute<T: Table, O: ChangeObserver>(
     } = job.request.verb
         && draft.is_none()
     {
-        let expiry = Expiry::from_memcached(exptime, context.now);
-        let what = (flags, expiry, value);
         if !(O::SEES_REQUESTS && tap.is_open()) {
-            let outcome = store::set(owner, place.home, context, job, what);
+            let expiry = Expiry::from_memcached(exptime, context.now);
+            let outcome = store::set(owner, place.home, context, job, (flags, expiry, value));
             job.request.emit(outcome, out);
             return Ok(outcome.kind());
         }
-        let at = (&mut *owner, place.home);
-        if let Some(outcome) = store::set_ignored(at, tap, context, job, what) {
-            return Ok(say(&job.request, outcome, out));
+        if let Some(kind) = set_ignored((owner, place.home), tap, context, job, out) {
+            return Ok(kind);
         }
     }
     let mut writer = owner.enter_at(job.keyhash, place.home, context.flushes);
@@ -516,6 +514,31 @@ fn execute<T: Table, O: ChangeObserver>(
     let kind = carry_out(&mut writer, context, job, out);
     mutation.end(&writer, context, job, kind);
     Ok(kind)
+}
+
+/// Executes a `set` if the observer ignores its key. None if not: nothing has been done.
+#[cold]
+#[inline(never)]
+fn set_ignored<T: Table, O: ChangeObserver>(
+    at: (&mut T, T::Home),
+    tap: &Tap<O>,
+    context: &mut Context<'_>,
+    job: &Job<'_>,
+    out: &mut Vec<u8>,
+) -> Option<OutcomeKind> {
+    let Verb::Store {
+        flags,
+        exptime,
+        value,
+        ..
+    } = job.request.verb
+    else {
+        return None;
+    };
+    let expiry = Expiry::from_memcached(exptime, context.now);
+    let outcome = store::set_ignored(at, tap, context, job, (flags, expiry, value))?;
+    job.request.emit(outcome, out);
+    Some(outcome.kind())
 }
 
 /// Whether a verb that is executed on the writer copies the item's value into the reply.

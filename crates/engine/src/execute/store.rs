@@ -87,8 +87,8 @@ pub fn set<T: Table>(
 }
 
 /// Carries out a `set` like [`set`] if the observer ignores the key. None if not: nothing has been
-/// done. It is out of the way of the sets at which nobody looks.
-#[inline(never)]
+/// done.
+#[inline(always)]
 pub fn set_ignored<T: Table, O: ChangeObserver>(
     (owner, home): (&mut T, T::Home),
     tap: &Tap<O>,

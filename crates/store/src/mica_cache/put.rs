@@ -164,13 +164,20 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
+    /// A large item is about to be written over: its value may be lent.
+    #[cold]
+    #[inline(never)]
+    fn end_loan_of(&self, entry: Entry) {
+        let name = name_of(entry.log(), entry.offset());
+        self.shared.common.loans.give_up(|lent| lent == name);
+    }
+
     #[inline(always)]
     fn update_in_place(&mut self, found: &Found<'_>, extent: u64, put: &Put<'_>) {
         let index = &self.shared.index;
         let (old_words, words) = (found.item.words() as u64, put.words as u64);
         if old_words >= DRAFT_WORDS_MIN as u64 {
-            let name = name_of(found.entry.log(), found.entry.offset());
-            self.shared.common.loans.give_up(|lent| lent == name);
+            self.end_loan_of(found.entry);
         }
         index.change(found.lock, A::SHARED_READS, || {
             write_over(found.item.place(), put, &found.item);
