@@ -19,8 +19,8 @@
 //! # Order
 //!
 //! The entry of a key is inserted, and its slot is filled, only by the holder of the gate of the
-//! key's partition. So a holder of that gate finds an entry that was inserted before. If it finds
-//! none, there is none until it leaves the gate.
+//! key's partition. So a holder of that gate finds an entry that was inserted before. No other
+//! thread inserts one while it holds the gate.
 //!
 //! Any thread may take a slot away from its key, to give it to another one. It first begins a write
 //! of the slot, then removes the entry with release, then stores the new keyhash with release

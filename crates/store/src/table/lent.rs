@@ -1,7 +1,7 @@
 //! Values that are lent for longer than a batch.
 
 use super::Loan;
-use super::loans::Prolonged;
+use super::loans::LongLoan;
 use super::shared::{Heap, Shared};
 use glimmer_base::sync::Arc;
 use std::ops::Range;
@@ -22,7 +22,7 @@ pub type WithLent<T> = (T, Box<dyn LentValue>);
 /// A value that a table lends. It keeps the table's memory.
 pub(crate) struct Lent<H: Heap> {
     shared: Arc<Shared<H>>,
-    loan: Prolonged,
+    loan: LongLoan,
     bytes: usize,
 }
 

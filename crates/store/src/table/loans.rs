@@ -49,12 +49,12 @@ pub(crate) struct Loans {
     /// One more than the name of a place that is lent, or zero. See also [`LENT`] and [`COPIED`].
     notes: [AtomicU64; MAX],
     /// Where the lent values are, by note. Changed together with the note, under the lock.
-    values: [Mutex<Whereabouts>; MAX],
+    values: [Mutex<Location>; MAX],
 }
 
 /// Where a lent value is.
 #[derive(Default)]
-enum Whereabouts {
+enum Location {
     /// Nothing is lent.
     #[default]
     Nowhere,
@@ -110,7 +110,7 @@ impl Loans {
 
 /// A loan that has become a lent value, by the number of its note.
 #[derive(Clone, Copy)]
-pub(crate) struct Prolonged(usize);
+pub(crate) struct LongLoan(usize);
 
 impl Loans {
     /// Lends a value that a loan of this table is for until [`end`](Self::end).
@@ -118,7 +118,7 @@ impl Loans {
     /// # Safety
     ///
     /// The item's memory has to be there until then.
-    pub unsafe fn prolong(&self, loan: Loan<'_>) -> Prolonged {
+    pub unsafe fn prolong(&self, loan: Loan<'_>) -> LongLoan {
         let Loan { item, note } = loan;
         let nth = (self.notes.iter()).position(|one| std::ptr::eq(one, note.0));
         let nth = nth.expect("the loan is one of this table's");
@@ -126,19 +126,19 @@ impl Loans {
         // the caller keeps the memory.
         let item = unsafe { std::mem::transmute::<Item<'_>, Item<'static>>(item) };
         let mut value = lock(&self.values[nth]);
-        *value = Whereabouts::InTable(item);
+        *value = Location::InTable(item);
         note.0.store(note.0.load(Relaxed) | LENT, Release);
         std::mem::forget(note);
-        Prolonged(nth)
+        LongLoan(nth)
     }
 
     /// Passes some of the bytes of a lent value to `take`.
-    pub fn with(&self, loan: Prolonged, range: Range<usize>, take: &mut dyn FnMut(&[u8])) {
+    pub fn with(&self, loan: LongLoan, range: Range<usize>, take: &mut dyn FnMut(&[u8])) {
         let value = lock(&self.values[loan.0]);
         let item = match &*value {
-            Whereabouts::Aside(copy) => return take(&copy[range]),
-            Whereabouts::InTable(item) => item,
-            Whereabouts::Nowhere => unreachable!("the value is lent"),
+            Location::Aside(copy) => return take(&copy[range]),
+            Location::InTable(item) => item,
+            Location::Nowhere => unreachable!("the value is lent"),
         };
         // SAFETY: a writer that gives up the place takes the lock before it stores there. A writer
         // that changes an item of this size where it lies stores to its header and to the words
@@ -155,17 +155,17 @@ impl Loans {
     }
 
     /// The value is lent no longer.
-    pub fn end(&self, loan: Prolonged) {
+    pub fn end(&self, loan: LongLoan) {
         let mut value = lock(&self.values[loan.0]);
-        *value = Whereabouts::Nowhere;
+        *value = Location::Nowhere;
         self.notes[loan.0].store(0, Release);
     }
 }
 
 /// Copies a lent value, unless it was given back meanwhile.
-fn set_aside(noted: u64, note: &AtomicU64, value: &Mutex<Whereabouts>) {
+fn set_aside(noted: u64, note: &AtomicU64, value: &Mutex<Location>) {
     let mut value = lock(value);
-    if let Whereabouts::InTable(item) = &*value
+    if let Location::InTable(item) = &*value
         && note.load(Relaxed) == noted
     {
         let mut copy = Vec::with_capacity(item.whole_bytes());
@@ -173,7 +173,7 @@ fn set_aside(noted: u64, note: &AtomicU64, value: &Mutex<Whereabouts>) {
             item.value()
                 .part(0, item.whole_bytes())
                 .append_to(&mut copy);
-            *value = Whereabouts::Aside(copy);
+            *value = Location::Aside(copy);
         }
         note.store(COPIED, Relaxed);
     }
