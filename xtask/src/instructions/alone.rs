@@ -28,8 +28,7 @@ pub fn cases() -> Vec<Case> {
 
 /// Builds the program that is counted.
 pub fn build() -> anyhow::Result<PathBuf> {
-    let example = ["-p", "glimmer-microbench", "--example", "operations"];
-    callgrind::build(&example, "examples/operations")
+    callgrind::build("examples/operations")
 }
 
 /// Instructions per operation. The difference between two runs with different numbers of operations

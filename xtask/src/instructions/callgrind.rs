@@ -17,12 +17,26 @@ pub fn is_here() -> bool {
     tools::install(TOOLS)
 }
 
-/// Builds a program that valgrind can run: one whose system calls go through the C library.
-pub fn build(what: &[&str], file: &str) -> anyhow::Result<PathBuf> {
+/// What is counted. All of it is built at once: whichever is counted, the crates that it consists of
+/// have the same features, and each crate is compiled once.
+const PROGRAMS: &[&str] = &[
+    "--package=glimmer-engine",
+    "--example=requests",
+    "--package=glimmer",
+    "--bin=glimmer",
+    "--package=glimmer-microbench",
+    "--example=operations",
+];
+
+/// Builds what is counted so that valgrind can run it: system calls go through the C library. Returns
+/// the path of one of these programs.
+pub fn build(file: &str) -> anyhow::Result<PathBuf> {
     let folder = target_dir().join("callgrind");
     run(cargo(&["build", "--release"])
-        .args(what)
+        .args(PROGRAMS)
         .env("RUSTFLAGS", "--cfg=rustix_use_libc")
+        // Counts need the names of functions alone.
+        .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
         .env("CARGO_TARGET_DIR", &folder))?;
     Ok(folder.join("release").join(file))
 }

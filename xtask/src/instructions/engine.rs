@@ -27,8 +27,7 @@ pub fn cases() -> Vec<Case> {
 
 /// Builds the program that is counted.
 pub fn build() -> anyhow::Result<PathBuf> {
-    let example = ["-p", "glimmer-engine", "--example", "requests"];
-    callgrind::build(&example, "examples/requests")
+    callgrind::build("examples/requests")
 }
 
 /// Instructions per request. The difference between two runs with different numbers of requests

@@ -71,7 +71,7 @@ pub fn cases() -> Vec<Case> {
 
 /// Builds the server.
 pub fn build() -> anyhow::Result<PathBuf> {
-    callgrind::build(&["-p", "glimmer"], "glimmer")
+    callgrind::build("glimmer")
 }
 
 /// Instructions per key. The difference between two runs with different numbers of requests
