@@ -3,7 +3,10 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use glimmer_comparisons::accelerator::{self, Body, Keys, Options, Report, Scenario};
+use glimmer_comparisons::{
+    accelerator::{self, Body, Keys, Options, Report, Scenario},
+    lab::Receiver,
+};
 use glimmer_figures::Machine;
 use serde::Serialize;
 
@@ -32,11 +35,17 @@ use glimmer_cli::vocabulary::{self, memory_mib, repetitions, seconds};
 /// packet, cuts segment batches and computes checksums. It tells what our program
 /// costs from what the kernel costs with any program.
 ///
+/// A network card interrupts a core of the server, and a packet program runs there. On a
+/// veth pair it runs on the client's core, which then has less time for requests. With
+/// --receive-thread it runs on the server's core (threaded NAPI, Linux 5.12 or later).
+///
 /// Examples:
 ///
 ///   glimmer bench accelerator                           all of it, about ten minutes
 ///
 ///   glimmer bench accelerator --scenario alone,sockets64 --keys-by one
+///
+///   glimmer bench accelerator --receive-thread --scenario plain,sockets64,ycsb-a
 ///
 ///   glimmer bench accelerator --body model --loopback   without root
 ///
@@ -74,6 +83,10 @@ pub struct Arguments {
     /// Run everything on loopback, which needs no rights
     #[arg(long)]
     loopback: bool,
+    /// Let a thread of each interface with a packet program receive, on the server's core; without
+    /// it, the client receives for the server in its system calls
+    #[arg(long, conflicts_with = "loopback")]
+    receive_thread: bool,
     /// Number of keys; the hit ratio takes four times as many
     #[arg(long, default_value = "1m", value_parser = vocabulary::count)]
     keys: u64,
@@ -171,6 +184,10 @@ impl Arguments {
             },
             keys_by: self.keys_by.clone(),
             loopback: self.loopback,
+            receiver: match self.receive_thread {
+                true => Receiver::Thread,
+                false => Receiver::Sender,
+            },
             keys: self.keys,
             slots: self.slots,
             measured: Duration::from_secs_f64(self.seconds),

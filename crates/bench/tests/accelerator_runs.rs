@@ -99,6 +99,26 @@ fn servers_and_client_run_in_two_namespaces_that_vanish() {
     assert_eq!(interfaces(), before);
 }
 
+/// The packet program answers in a thread of the interface, and not in the client's system calls.
+#[test]
+fn a_thread_receives_for_servers_with_a_program() {
+    if !can_run(has_two_cores()) || !can_run(Namespaces::check()) {
+        return;
+    }
+    let (table, report) =
+        report("--receive-thread --without-memcached --body xdp --scenario plain --keys-by one");
+    let servers = servers(&report, "plain one");
+    let all = ["glimmer", "glimmer, empty program", "glimmer xdp"];
+    assert_eq!(servers, all, "{table}");
+    assert_eq!(report["receiver"], "thread");
+    assert!(
+        table.contains("with a thread on the server's core"),
+        "{table}"
+    );
+    let hits = &report["rows"][2]["samples"][0]["hit_share"];
+    assert!(hits.as_f64().unwrap() > 0.5, "{table}");
+}
+
 #[test]
 fn it_takes_only_what_it_knows() {
     for (arguments, hint) in [
@@ -106,6 +126,7 @@ fn it_takes_only_what_it_knows() {
         ("--scenario nonsense", "ycsb-a"),
         ("--keys-by nonsense", "pareto"),
         ("--keys 0", "--keys"),
+        ("--receive-thread --loopback", "cannot be used with"),
     ] {
         let words = ["accelerator"].into_iter().chain(arguments.split(' '));
         let output = program().args(words).output().unwrap();

@@ -7,7 +7,7 @@ use std::fmt;
 use anyhow::Result;
 use glimmer_comparisons::{
     accelerator::{Body, CONTROL, Keys, Running, SOFTWARE, Setup, Subject, Way},
-    lab::{Lab, Namespaces},
+    lab::{Lab, Namespaces, Receiver},
     servers::Kind as Server,
 };
 use glimmer_loadgen::{
@@ -118,7 +118,7 @@ pub fn spec(
 
 /// Measures every system that can run here with keys of this distribution.
 pub fn measure(run: &mut Run<'_>, keys: Keys) -> Result<()> {
-    let mut lab = match Namespaces::new() {
+    let mut lab = match Namespaces::new(Receiver::Sender) {
         Ok(namespaces) => Lab::Namespaces(namespaces),
         Err(missing) => {
             run.note(format!("measured on loopback, without XDP: {missing:#}"));

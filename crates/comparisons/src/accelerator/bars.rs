@@ -143,6 +143,7 @@ mod tests {
     use glimmer_measure::noise::Noise;
 
     use super::{super::Sample, *};
+    use crate::lab::Receiver;
 
     fn row(scenario: Scenario, keys: Option<Keys>, server: &str, body: Body, figure: f64) -> Row {
         let mut latency = Latency::of(&histogram());
@@ -171,6 +172,7 @@ mod tests {
         Report {
             versions: vec![],
             loopback: false,
+            receiver: Receiver::Sender,
             keys: 1,
             slots: 1024,
             seconds: 1.0,

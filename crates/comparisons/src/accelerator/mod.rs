@@ -14,7 +14,7 @@ use anyhow::{Result, ensure};
 use glimmer_measure::{machine, noise, progress::Progress};
 
 use crate::{
-    lab::{Lab, Namespaces},
+    lab::{Lab, Namespaces, Receiver},
     servers::Kind,
 };
 
@@ -49,6 +49,8 @@ pub struct Options {
     pub keys_by: Vec<Keys>,
     /// Whether all run on loopback, which needs no rights. Packet programs then take no part.
     pub loopback: bool,
+    /// Who receives for a server with a packet program.
+    pub receiver: Receiver,
     /// Keys stored before the measurement.
     pub keys: u64,
     /// Items for which an accelerator has room.
@@ -144,7 +146,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
     };
     let mut lab = match options.loopback {
         true => Lab::Loopback,
-        false => Lab::Namespaces(Namespaces::new()?),
+        false => Lab::Namespaces(Namespaces::new(options.receiver)?),
     };
     let subjects = bench.installed();
     let cases = options.cases();
@@ -158,6 +160,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
     Ok(Report {
         versions: bench.versions,
         loopback: options.loopback,
+        receiver: options.receiver,
         keys: options.keys,
         slots: options.slots,
         seconds: options.measured.as_secs_f64(),
@@ -301,6 +304,7 @@ mod tests {
             scenarios: Scenario::ALL.into(),
             keys_by: vec![Keys::One, Keys::Zipf],
             loopback: false,
+            receiver: Receiver::Sender,
             keys: 1000,
             slots: 1024,
             measured: Duration::from_secs(1),

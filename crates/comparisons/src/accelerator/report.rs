@@ -4,6 +4,8 @@ use std::fmt;
 
 use glimmer_measure::{report::Table, stats::Spread};
 
+use crate::lab::Receiver;
+
 use super::{
     bars,
     results::{Figure, MACHINE, MEMCACHED, OWN, P50, RATE, Report, Row},
@@ -83,11 +85,16 @@ fn tables(report: &Report, case: &str) -> [Table; 2] {
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(out, "Servers: {}.", self.versions.join("; "))?;
-        let place = match self.loopback {
-            true => "All on loopback.",
-            false => {
+        let place = match (self.loopback, self.receiver) {
+            (true, _) => "All on loopback.",
+            (false, Receiver::Sender) => {
                 "Servers in one network namespace, the client in another, a veth pair for each \
                  server."
+            }
+            (false, Receiver::Thread) => {
+                "Servers in one network namespace, the client in another, a veth pair for each \
+                 server, with a thread on the server's core that receives where there is a packet \
+                 program."
             }
         };
         writeln!(

@@ -9,6 +9,7 @@ use super::{
     scenario::{Keys, Scenario},
     subject::{Body, Measured},
 };
+use crate::lab::Receiver;
 
 /// The server that all others are compared with first.
 pub const MEMCACHED: &str = "memcached";
@@ -110,6 +111,8 @@ pub struct Report {
     pub versions: Vec<String>,
     /// Whether all ran on loopback.
     pub loopback: bool,
+    /// Who received for servers with a packet program.
+    pub receiver: Receiver,
     /// Keys stored.
     pub keys: u64,
     /// Items for which an accelerator has room.
@@ -151,10 +154,11 @@ impl Report {
     }
 
     /// The CPU time per request that says most in a case, and what it is: the machine's, or where
-    /// other programs used some of it that of client and server.
+    /// other programs used some of it that of client and server. Threads that receive for
+    /// interfaces are of neither, so that only the machine's counts with them.
     pub fn cpu(&self, case: &str) -> (Figure, &'static str) {
         let mut rows = self.rows.iter().filter(|row| row.case == case);
-        match rows.any(Row::is_noisy) {
+        match self.receiver == Receiver::Sender && rows.any(Row::is_noisy) {
             true => (OWN, "CPU of client and server"),
             false => (MACHINE, "CPU of the machine"),
         }

@@ -159,6 +159,7 @@ impl Subject {
             arguments: self.arguments(&place, setup)?,
         }
         .start_at(&place)?;
+        place.receive_on(SERVER_CORE)?;
         Ok(Running {
             subject: self.clone(),
             server,

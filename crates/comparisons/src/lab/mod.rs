@@ -8,14 +8,16 @@
 mod namespaces;
 mod offload;
 mod pass;
+mod threads;
 
 use std::{
     net::{IpAddr, Ipv4Addr},
-    os::fd::OwnedFd,
+    os::fd::{AsFd, OwnedFd},
     sync::Arc,
 };
 
 use anyhow::Result;
+use serde::Serialize;
 
 pub use namespaces::Namespaces;
 
@@ -26,6 +28,8 @@ pub struct Place {
     pub ip: IpAddr,
     /// Its network interface; `None` on loopback.
     pub interface: Option<String>,
+    /// Who receives for that interface.
+    pub receiver: Receiver,
     /// Its network namespace; `None` for the one of the calling thread.
     pub(crate) namespace: Option<Arc<OwnedFd>>,
 }
@@ -36,7 +40,24 @@ impl Place {
         Place {
             ip: Ipv4Addr::LOCALHOST.into(),
             interface: None,
+            receiver: Receiver::Sender,
             namespace: None,
+        }
+    }
+
+    /// Has the interface's thread receive on a core, if that is how this place receives. It takes
+    /// effect with a server whose packet program is attached: the kernel has no threads before.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel has none (before Linux 5.12), or hides them from this process.
+    pub fn receive_on(&self, core: usize) -> Result<()> {
+        match (self.receiver, &self.namespace, &self.interface) {
+            (Receiver::Thread, Some(namespace), Some(interface)) => {
+                namespaces::inside(namespace.as_fd(), || threads::switch_on(interface))?;
+                threads::pin(interface, core)
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -53,6 +74,16 @@ pub enum Cable {
     /// The same with a program at the server's end that passes everything: what the kernel itself
     /// costs with any program there.
     Empty,
+}
+
+/// Who receives for the server's end of a cable that has a packet program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Receiver {
+    /// The sender, within its system call, as the kernel does it unless told.
+    Sender,
+    /// A thread of the interface, as a network card's interrupt would on a core of the server.
+    Thread,
 }
 
 /// Where servers and their clients run.

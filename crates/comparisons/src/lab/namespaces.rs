@@ -16,7 +16,7 @@ use rustix::{
     thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe},
 };
 
-use super::{Cable, Place, offload, pass};
+use super::{Cable, Place, Receiver, offload, pass};
 
 /// The network namespace of the calling thread.
 const OWN: &str = "/proc/thread-self/ns/net";
@@ -33,6 +33,8 @@ pub struct Namespaces {
     clients: Arc<OwnedFd>,
     /// The programs at the clients' ends of cables.
     programs: Vec<OwnedFd>,
+    /// Who receives for the servers' ends of cables that have a program.
+    receiver: Receiver,
     cables: u8,
     /// Only the thread that made it can leave the namespace.
     of_one_thread: PhantomData<*const ()>,
@@ -56,7 +58,7 @@ impl Namespaces {
     }
 
     /// Makes both and moves the calling thread to the clients' namespace.
-    pub fn new() -> Result<Namespaces> {
+    pub fn new(receiver: Receiver) -> Result<Namespaces> {
         Namespaces::check()?;
         let home = File::open(OWN).context(OWN)?.into();
         let (servers, clients) = (Arc::new(made()?), Arc::new(made()?));
@@ -69,6 +71,7 @@ impl Namespaces {
             servers,
             clients,
             programs: Vec::new(),
+            receiver,
             cables: 0,
             of_one_thread: PhantomData,
         })
@@ -86,6 +89,10 @@ impl Namespaces {
             std::process::id(),
             self.clients.as_raw_fd()
         );
+        let receiver = match cable {
+            Cable::Plain => Receiver::Sender,
+            Cable::ForPackets | Cable::Empty => self.receiver,
+        };
         let program = inside(self.servers.as_fd(), || {
             ip(&format!(
                 "link add {server} type veth peer name {client} netns {there}"
@@ -109,6 +116,7 @@ impl Namespaces {
         Ok(Place {
             ip: address(1).into(),
             interface: Some(server),
+            receiver,
             namespace: Some(self.servers.clone()),
         })
     }
@@ -150,7 +158,7 @@ fn enter(namespace: BorrowedFd<'_>) -> Result<()> {
 }
 
 /// Runs `work` in a namespace.
-fn inside<T: Send>(
+pub(super) fn inside<T: Send>(
     namespace: BorrowedFd<'_>,
     work: impl FnOnce() -> Result<T> + Send,
 ) -> Result<T> {
@@ -201,7 +209,7 @@ mod tests {
             return;
         }
         let home = here();
-        let mut namespaces = Namespaces::new().unwrap();
+        let mut namespaces = Namespaces::new(Receiver::Sender).unwrap();
         assert_ne!(here(), home);
         for cable in [Cable::Plain, Cable::ForPackets, Cable::Empty] {
             let place = namespaces.place(cable).unwrap();
@@ -225,5 +233,35 @@ mod tests {
         assert_eq!(here(), home);
         let interfaces = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
         assert!(!interfaces.contains("client0"), "{interfaces}");
+    }
+    /// With a thread, the server's end of a cable with a program receives on the core that it is
+    /// told. Without a program the kernel has no such threads.
+    #[test]
+    fn a_thread_receives_on_a_chosen_core() {
+        use rustix::thread::sched_getaffinity;
+        if !can_run(Namespaces::check()) {
+            return;
+        }
+        let mut namespaces = Namespaces::new(Receiver::Thread).unwrap();
+        let plain = namespaces.place(Cable::Plain).unwrap();
+        plain.receive_on(0).unwrap();
+        let none = namespaces.place(Cable::ForPackets).unwrap();
+        let refused = format!("{:#}", none.receive_on(0).unwrap_err());
+        assert!(refused.contains("threaded"), "{refused}");
+
+        let place = namespaces.place(Cable::Empty).unwrap();
+        place.receive_on(0).unwrap();
+        let threads = super::super::threads::of(place.interface.as_deref().unwrap()).unwrap();
+        assert!(!threads.is_empty());
+        for thread in threads {
+            let cores = sched_getaffinity(Some(thread)).unwrap();
+            assert!(cores.is_set(0) && cores.count() == 1);
+        }
+        let server = place.namespace.clone().unwrap();
+        let server = inside(server.as_fd(), || Ok(UdpSocket::bind((place.ip, 7))?)).unwrap();
+        let client = UdpSocket::bind("0.0.0.0:0").unwrap();
+        client.send_to(b"request", (place.ip, 7)).unwrap();
+        let mut bytes = [0; 16];
+        assert_eq!(server.recv(&mut bytes).unwrap(), 7);
     }
 }
