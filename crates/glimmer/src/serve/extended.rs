@@ -2,6 +2,7 @@
 //! not exist here. An option is one row of [`OPTIONS`].
 
 use super::Refused;
+use glimmer_base::limits::ITEM_BYTES_MAX;
 use glimmer_server::Config;
 use std::ops::RangeInclusive;
 
@@ -94,7 +95,12 @@ const OPTIONS: &[(&str, Value, Effect)] = &[
         Nothing(SLABS),
     ),
     ("slab_sizes", Value::Text, Nothing(SLABS)),
-    ("slab_chunk_max", Value::Whole(1..=1024), Nothing(SLABS)),
+    // In kilobytes, or in bytes: memcached has had both units.
+    (
+        "slab_chunk_max",
+        Value::Whole(1..=ITEM_BYTES_MAX as i64),
+        Nothing(SLABS),
+    ),
     ("no_chunked_items", Value::None, Nothing(SLABS)),
     (
         "lru_crawler",
@@ -276,6 +282,14 @@ mod tests {
             panic!("{:?}", extended.notices);
         };
         assert!(slabs.contains("slab_automove") && segments.contains("hot_lru_pct=20"));
+    }
+
+    /// memcached's units have changed: 16 KiB were 16384 once, and are 16 today.
+    #[test]
+    fn the_largest_chunk_is_told_in_bytes_or_kilobytes() {
+        for size in ["slab_chunk_max=16", "slab_chunk_max=16384"] {
+            assert_eq!(read(size).unwrap().notices.len(), 1, "{size}");
+        }
     }
 
     #[test]
