@@ -24,6 +24,9 @@ pub struct Write<'a> {
     pub create: Option<Expiry>,
 }
 
+/// Client flags, expiry and value of an item.
+type Contents<'a> = (u32, Expiry, &'a [u8]);
+
 /// Stores a value if the mode's condition is met.
 #[inline(always)]
 pub fn store<W: TableWriter>(
@@ -34,13 +37,8 @@ pub fn store<W: TableWriter>(
 ) -> Outcome {
     let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
     context.tally.cmd_set.add(1);
-    let item = NewItem {
-        key,
-        value: [write.value, &[]],
-        flags: write.flags,
-        expiry: write.expiry,
-        history: context.history(write.history),
-    };
+    let contents = (write.flags, write.expiry, write.value);
+    let item = new_item(context, job, contents, write.history);
     match write.mode {
         StoreMode::Set => put(writer, job, &item, context),
         StoreMode::Add if writer.find(keyhash, key, now).is_some() => Outcome::NotStored,
@@ -63,16 +61,10 @@ pub fn set<T: Table>(
     home: T::Home,
     context: &Context<'_>,
     job: &Job<'_>,
-    (flags, expiry, value): (u32, Expiry, &[u8]),
+    contents: Contents<'_>,
 ) -> Outcome {
     context.tally.cmd_set.add(1);
-    let item = NewItem {
-        key: job.request.key,
-        value: [value, &[]],
-        flags,
-        expiry,
-        history: context.history(History::NEW),
-    };
+    let item = new_item(context, job, contents, History::NEW);
     if is_dropped(&item) {
         return acknowledged(&item, 1);
     }
@@ -94,15 +86,9 @@ pub fn set_ignored<T: Table, O: ChangeObserver>(
     tap: &Tap<O>,
     context: &Context<'_>,
     job: &Job<'_>,
-    (flags, expiry, value): (u32, Expiry, &[u8]),
+    contents: Contents<'_>,
 ) -> Option<Outcome> {
-    let item = NewItem {
-        key: job.request.key,
-        value: [value, &[]],
-        flags,
-        expiry,
-        history: context.history(History::NEW),
-    };
+    let item = new_item(context, job, contents, History::NEW);
     let (at, now, flushes) = ((job.keyhash, home), context.now, context.flushes);
     let is_seen = || mutate::is_seen(tap, job.keyhash);
     let stored = match is_dropped(&item) {
@@ -121,6 +107,23 @@ pub fn set_ignored<T: Table, O: ChangeObserver>(
             outcome
         }
     })
+}
+
+/// The item that a request stores.
+#[inline(always)]
+fn new_item<'a>(
+    context: &Context<'_>,
+    job: &Job<'a>,
+    (flags, expiry, value): Contents<'a>,
+    history: History,
+) -> NewItem<'a> {
+    NewItem {
+        key: job.request.key,
+        value: [value, &[]],
+        flags,
+        expiry,
+        history: context.history(history),
+    }
 }
 
 /// Stores an item.
