@@ -17,8 +17,8 @@ pub fn is_here() -> bool {
     tools::install(TOOLS)
 }
 
-/// What is counted. All of it is built at once: whichever is counted, the crates that it consists of
-/// have the same features, and each crate is compiled once.
+/// The programs that are counted. One build makes them all, so each crate is compiled once, and its
+/// features do not depend on which program is counted.
 const PROGRAMS: &[&str] = &[
     "--package=glimmer-engine",
     "--example=requests",
@@ -28,8 +28,8 @@ const PROGRAMS: &[&str] = &[
     "--example=operations",
 ];
 
-/// Builds what is counted so that valgrind can run it: system calls go through the C library. Returns
-/// the path of one of these programs.
+/// Builds what is counted so that valgrind can run it: system calls go through the C library.
+/// Returns the path of one of these programs.
 pub fn build(file: &str) -> anyhow::Result<PathBuf> {
     let folder = target_dir().join("callgrind");
     run(cargo(&["build", "--release"])
