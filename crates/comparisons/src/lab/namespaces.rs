@@ -195,8 +195,10 @@ fn ip(arguments: &str) -> Result<()> {
 mod tests {
     use std::net::{TcpListener, TcpStream, UdpSocket};
 
+    use rustix::thread::sched_getaffinity;
+
     use super::*;
-    use crate::skipped::can_run;
+    use crate::{lab::threads, skipped::can_run};
 
     fn here() -> std::path::PathBuf {
         std::fs::read_link(OWN).unwrap()
@@ -234,11 +236,11 @@ mod tests {
         let interfaces = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
         assert!(!interfaces.contains("client0"), "{interfaces}");
     }
+
     /// With a thread, the server's end of a cable with a program receives on the core that it is
     /// told. Without a program the kernel has no such threads.
     #[test]
     fn a_thread_receives_on_a_chosen_core() {
-        use rustix::thread::sched_getaffinity;
         if !can_run(Namespaces::check()) {
             return;
         }
@@ -251,7 +253,7 @@ mod tests {
 
         let place = namespaces.place(Cable::Empty).unwrap();
         place.receive_on(0).unwrap();
-        let threads = super::super::threads::of(place.interface.as_deref().unwrap()).unwrap();
+        let threads = threads::of(place.interface.as_deref().unwrap()).unwrap();
         assert!(!threads.is_empty());
         for thread in threads {
             let cores = sched_getaffinity(Some(thread)).unwrap();

@@ -1,13 +1,14 @@
 //! The kernel's threads that receive for an interface (threaded NAPI).
 //!
 //! A network card interrupts a core of the server, and a packet program runs there. A virtual cable
-//! has no interrupts: the kernel receives, and runs the program, within the system call of the one
-//! who sends. With a thread it receives on a core that can be chosen.
+//! has no interrupts: the kernel receives, and runs the program, within the sender's
+//! system call. With a thread it receives on a core that can be chosen.
 
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
 use rustix::{
+    io::Errno,
     mount::{MountFlags, MountPropagationFlags, mount, mount_change},
     process::Pid,
     thread::{CpuSet, UnshareFlags, sched_setaffinity, unshare_unsafe},
@@ -28,7 +29,8 @@ pub fn switch_on(interface: &str) -> Result<()> {
     fs::write(&file, "1").with_context(|| format!("{file} (Linux 5.12 or later)"))
 }
 
-/// Pins the threads of an interface to a core.
+/// Pins the threads of an interface to a core. They are found by the interface's name alone. So the
+/// threads of an interface of this name in another namespace are pinned, too.
 ///
 /// # Errors
 ///
@@ -42,8 +44,11 @@ pub fn pin(interface: &str, core: usize) -> Result<()> {
         "{interface} has no thread that receives, or it is hidden from this process"
     );
     for thread in threads {
-        sched_setaffinity(Some(thread), &set)
-            .with_context(|| format!("pinning the threads of {interface}"))?;
+        match sched_setaffinity(Some(thread), &set) {
+            // It was of another namespace, which has vanished meanwhile.
+            Ok(()) | Err(Errno::SRCH) => {}
+            refused => refused.with_context(|| format!("pinning a thread of {interface}"))?,
+        }
     }
     Ok(())
 }
