@@ -8,10 +8,11 @@ use glimmer_comparisons::{
     lab::Receiver,
 };
 use glimmer_figures::Machine;
+use glimmer_measure::machine;
 use serde::Serialize;
 
 use crate::progress::Watch;
-use glimmer_cli::vocabulary::{self, memory_mib, repetitions, seconds};
+use glimmer_cli::vocabulary::{self, client_threads, memory_mib, repetitions, seconds};
 
 /// Measure the hot-key accelerator beside memcached and this server without it
 ///
@@ -46,6 +47,8 @@ use glimmer_cli::vocabulary::{self, memory_mib, repetitions, seconds};
 ///   glimmer bench accelerator --scenario alone,sockets64 --keys-by one
 ///
 ///   glimmer bench accelerator --receive-thread --scenario plain,sockets64,ycsb-a
+///
+///   glimmer bench accelerator --receive-thread --client-threads 4
 ///
 ///   glimmer bench accelerator --body model --loopback   without root
 ///
@@ -93,6 +96,9 @@ pub struct Arguments {
     /// Items for which the accelerator has room
     #[arg(long, value_name = "N", default_value_t = 1024)]
     slots: usize,
+    /// Client threads, each with a core of its own
+    #[arg(long, value_name = "THREADS", default_value_t = 1, value_parser = client_threads)]
+    client_threads: usize,
     /// Length of one measurement in seconds
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     seconds: f64,
@@ -192,6 +198,7 @@ impl Arguments {
             slots: self.slots,
             measured: Duration::from_secs_f64(self.seconds),
             repeat: usize::from(self.repeat),
+            client_cores: machine::client_cores(self.client_threads),
             memory_mib: self.memory_limit,
             glimmer_arguments: super::words(&self.glimmer_args),
         }

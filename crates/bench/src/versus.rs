@@ -13,19 +13,22 @@ use glimmer_measure::machine;
 use glimmer_notation as notation;
 
 use crate::progress::Watch;
-use glimmer_cli::vocabulary::{connections, count_u32, memory_mib, repetitions, seconds};
+use glimmer_cli::vocabulary::{
+    client_threads, connections, count_u32, memory_mib, repetitions, seconds,
+};
 
 /// Compare this server with memcached and Redis
 ///
 /// The command starts every server with one worker thread on core 0, stores the
-/// same keys in each, and drives them in turn from one client thread on core 1.
+/// same keys in each, and drives them in turn from a client on core 1.
 /// It verifies every value that it reads; a wrong byte ends the run.
 ///
 /// Where Redis or Valkey takes part, this server is also driven in their protocol
 /// (`glimmer resp`).
 ///
 /// Look at `client busy` before you trust a ratio: near 100%, the client was the
-/// limit and not the server. `no store at all` is a dummy server that invents its
+/// limit and not the server. Where the machine has more than two cores, closed loops
+/// can have more client threads then (--client-threads). `no store at all` is a dummy server that invents its
 /// replies: the ceiling set by loopback and the load generator.
 ///
 /// Examples:
@@ -33,6 +36,8 @@ use glimmer_cli::vocabulary::{connections, count_u32, memory_mib, repetitions, s
 ///   glimmer bench versus                               everything, a few minutes
 ///
 ///   glimmer bench versus --scenario pipeline32 --keys 20m
+///
+///   glimmer bench versus --scenario large --client-threads 4
 ///
 ///   glimmer bench versus --peers redis --glimmer-args "--access crew"
 #[derive(Debug, clap::Args)]
@@ -62,6 +67,9 @@ pub struct Arguments {
     /// Number of connections
     #[arg(long, short, default_value_t = 50, value_parser = connections)]
     connections: u16,
+    /// Client threads of closed loops, each with a core of its own
+    #[arg(long, value_name = "THREADS", default_value_t = 1, value_parser = client_threads)]
+    client_threads: usize,
     /// Numbers of connections for the load with many of them
     #[arg(
         long,
@@ -178,6 +186,7 @@ impl Arguments {
             value_bytes: self.value_bytes,
             popularity: self.dist.over(self.keys),
             connections: usize::from(self.connections),
+            client_cores: machine::client_cores(self.client_threads),
             many_connections: self.many_connections.iter().map(|&n| n.into()).collect(),
             measured: Duration::from_secs_f64(self.seconds),
             repeat: usize::from(self.repeat),

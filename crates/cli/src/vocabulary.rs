@@ -40,6 +40,19 @@ pub fn connections(text: &str) -> Result<u16, String> {
     notation::within(notation::count, 1..=1000)(text)
 }
 
+/// Client threads beside a server with one thread. Each needs a core, but for the first.
+pub fn client_threads(text: &str) -> Result<usize, String> {
+    let threads = notation::within(notation::count, 1..)(text)?;
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let room = (cores - 1).max(1);
+    match threads <= room {
+        true => Ok(threads),
+        false => Err(format!(
+            "of the {cores} cores here, a server takes one: at most {room}"
+        )),
+    }
+}
+
 /// The number of repetitions of a measurement.
 pub fn repetitions(text: &str) -> Result<u16, String> {
     notation::within(notation::count, 1..=100)(text)

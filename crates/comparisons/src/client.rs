@@ -1,5 +1,4 @@
-//! The load of comparisons: items with keys of one length and values of one length, and one client
-//! thread.
+//! The load of comparisons: items with keys of one length and values of one length.
 
 use std::time::Duration;
 
@@ -77,10 +76,13 @@ pub mod closed {
     }
 
     /// A measurement.
-    #[derive(Clone, Copy, Debug)]
+    #[derive(Clone, Debug)]
     pub struct Plan {
-        /// Connections, all driven by one thread.
+        /// Connections of all threads together.
         pub connections: usize,
+        /// Cores with a client thread each, as far as there are connections. With none, there is
+        /// one thread, which stays on the caller's cores.
+        pub cores: Vec<usize>,
         /// What each connection sends at a time.
         pub burst: Burst,
         /// The popularity of keys.
@@ -100,14 +102,15 @@ pub mod closed {
                 in_flight: self.burst.requests(),
             };
             let requests = self.burst.drawn(self.popularity, value_bytes);
-            super::plan(
+            let plan = super::plan(
                 requests,
                 pace,
                 self.connections,
                 self.warm_up,
                 self.measured,
                 self.seed,
-            )
+            );
+            plan.on_cores(&self.cores)
         }
     }
 }

@@ -94,6 +94,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         for repetition in 0..options.repeat {
             let plan = Plan {
                 connections: options.connections,
+                cores: Vec::new(),
                 burst: Burst::Single {
                     requests: in_flight,
                     get_share: 0.95,

@@ -21,7 +21,7 @@ use glimmer_loadgen::{
     workload::{Law, Mix, Workload},
 };
 use glimmer_measure::{
-    machine::{self, CLIENT_CORE, SERVER_CORE},
+    machine::{self, SERVER_CORE},
     report::Table,
     stats::{Spread, number},
 };
@@ -117,7 +117,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     Kind::all_are_there(options.with_redis.then_some(Kind::Redis))?;
     let cores = machine::cores();
     let core = |wanted: usize| wanted.min(cores - 1);
-    let (server_core, client_core) = (core(SERVER_CORE), core(CLIENT_CORE));
+    let (server_core, client_core) = (core(SERVER_CORE), core(SERVER_CORE + options.threads));
     // Each worker has a native port.
     let native_port = free_ports(options.threads as u16)?;
     let preset = Workload::preset(&options.workload, Some(options.keys));

@@ -29,6 +29,7 @@ fn closed(server: &Trivial, burst: Burst) -> Tally {
     let measure = |measured| {
         let plan = closed::Plan {
             connections: 8,
+            cores: Vec::new(),
             burst,
             popularity: Popularity::zipf(10_000, 0.99),
             warm_up: Duration::from_millis(50),

@@ -55,6 +55,7 @@ fn drive(kind: Kind) {
         let measure = |measured| {
             let plan = closed::Plan {
                 connections: 10,
+                cores: Vec::new(),
                 burst,
                 popularity: Popularity::zipf(u64::from(KEYS), 0.99),
                 warm_up: Duration::from_millis(20),

@@ -14,7 +14,7 @@ use glimmer_loadgen::{
     load::{Arrivals, Idle, Pace, Plan, Requests, WarmUp},
     workload::{Law, Mix, Workload},
 };
-use glimmer_measure::stats::Spread;
+use glimmer_measure::{machine, stats::Spread};
 
 use crate::{
     Columns, Data, Kind, Needs, Point, Run, Shape, Spec,
@@ -132,6 +132,7 @@ pub fn measure(run: &mut Run<'_>, keys: Keys) -> Result<()> {
         ..requests.clone()
     };
     let setup = Setup {
+        client_cores: machine::client_cores(1),
         memory_mib: run.pick(1024, 64),
         slots: SLOTS,
         arguments: Vec::new(),

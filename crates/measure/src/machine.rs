@@ -18,6 +18,12 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| cores.get())
 }
 
+/// The cores for this many client threads beside a server with one thread: the client's core, and
+/// those after it as far as there are any.
+pub fn client_cores(threads: usize) -> Vec<usize> {
+    (CLIENT_CORE..cores()).take(threads).collect()
+}
+
 /// Pins the calling thread, and threads and processes that it starts, to these cores.
 pub fn pin(to: impl IntoIterator<Item = usize>) -> io::Result<()> {
     let mut set = CpuSet::new();

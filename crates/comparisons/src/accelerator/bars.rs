@@ -178,6 +178,7 @@ mod tests {
             seconds: 1.0,
             repeat: 3,
             cores: 2,
+            client_threads: 1,
             notes: vec![],
             noise: Noise {
                 load_per_core_before: 0.0,

@@ -59,6 +59,8 @@ pub struct Options {
     pub measured: Duration,
     /// Repetitions of every measurement.
     pub repeat: usize,
+    /// Cores with a client thread each.
+    pub client_cores: Vec<usize>,
     /// Each server's `-m`.
     pub memory_mib: usize,
     /// More arguments for our server.
@@ -87,6 +89,7 @@ impl Options {
         Setup {
             memory_mib: self.memory_mib,
             slots: self.slots,
+            client_cores: self.client_cores.clone(),
             arguments: self.glimmer_arguments.clone(),
         }
     }
@@ -166,6 +169,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
         seconds: options.measured.as_secs_f64(),
         repeat: options.repeat,
         cores: machine::cores(),
+        client_threads: options.client_cores.len(),
         notes: bench.notes,
         noise: monitor.end(&[])?,
         rows: bench.rows,
@@ -309,6 +313,7 @@ mod tests {
             slots: 1024,
             measured: Duration::from_secs(1),
             repeat: 1,
+            client_cores: machine::client_cores(1),
             memory_mib: 64,
             glimmer_arguments: Vec::new(),
         }

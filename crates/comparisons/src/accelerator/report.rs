@@ -97,11 +97,15 @@ impl fmt::Display for Report {
                  program."
             }
         };
+        let clients = match self.client_threads {
+            1 => "one client thread on core 1".to_owned(),
+            threads => format!("{threads} client threads on cores 1 to {threads}"),
+        };
         writeln!(
             out,
-            "{place} {} keys, {} slots. One server thread on core 0, one client thread on core 1. \
-             Median (min..max) of {} repetitions of {} s, all servers in turn; a ratio compares \
-             neighbouring repetitions.",
+            "{place} {} keys, {} slots. One server thread on core 0, {clients}. Median (min..max) of \
+             {} repetitions of {} s, all servers in turn; a ratio compares neighbouring \
+             repetitions.",
             self.keys, self.slots, self.repeat, self.seconds,
         )?;
         for case in self.cases() {

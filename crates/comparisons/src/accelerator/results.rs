@@ -123,6 +123,8 @@ pub struct Report {
     pub repeat: usize,
     /// Cores of the machine.
     pub cores: usize,
+    /// Client threads.
+    pub client_threads: usize,
     /// What was left out, and why.
     pub notes: Vec<String>,
     /// What else the machine did.

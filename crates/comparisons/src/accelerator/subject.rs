@@ -163,6 +163,7 @@ impl Subject {
         Ok(Running {
             subject: self.clone(),
             server,
+            client_cores: setup.client_cores.clone(),
         })
     }
 
@@ -199,6 +200,8 @@ pub struct Setup {
     pub memory_mib: usize,
     /// Items for which an accelerator has room.
     pub slots: usize,
+    /// Cores with a client thread each.
+    pub client_cores: Vec<usize>,
     /// More arguments for our server.
     pub arguments: Vec<String>,
 }
@@ -218,6 +221,7 @@ pub enum Way {
 pub struct Running {
     subject: Subject,
     server: Server,
+    client_cores: Vec<usize>,
 }
 
 impl fmt::Display for Running {
@@ -296,13 +300,14 @@ impl Running {
         Ok(measured.outcome.tally.operations())
     }
 
-    /// Executes a plan on the client's core.
+    /// Executes a plan on the client's cores.
     pub fn measure(&self, way: Way, plan: &Plan) -> Result<Measured> {
         let target = match way {
             Way::Datagrams => self.server.udp_target(false),
             Way::Batches => self.server.udp_target(true),
             Way::Tcp => self.server.target(),
         };
+        let plan = plan.clone().on_cores(&self.client_cores);
         let before = self.reads()?;
         // The time of the server is asked for at both ends of the measured time, and so is that of
         // the machine.
@@ -315,7 +320,7 @@ impl Running {
                 .push(now);
             self.server.cpu()
         };
-        let drive = || load::run(&target, plan, Some(&cpu), &mut |_| {});
+        let drive = || load::run(&target, &plan, Some(&cpu), &mut |_| {});
         let outcome = machine::on_core(Some(CLIENT_CORE), drive)?;
         let outcome = outcome.with_context(|| format!("measuring {self}"))?;
         let hit_share = match (before, self.reads()?) {

@@ -109,6 +109,7 @@ fn measure(bench: &mut Bench<'_>, connections: usize) -> Result<Vec<Row>> {
         bench.look_at_machine()?;
         let plan = Plan {
             connections,
+            cores: options.client_cores.clone(),
             burst: Burst::Single {
                 requests: 1,
                 get_share: GET_SHARE,

@@ -159,6 +159,7 @@ fn measure(
         bench.look_at_machine()?;
         let plan = Plan {
             connections: CONNECTIONS,
+            cores: bench.options.client_cores.clone(),
             burst: Burst::Single {
                 requests: REQUESTS,
                 get_share: if load == Load::Get { 1.0 } else { 0.0 },

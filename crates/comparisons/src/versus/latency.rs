@@ -142,6 +142,8 @@ fn maximum(bench: &Bench<'_>, before: &[throughput::Comparison]) -> Result<f64> 
     let server = server.context("the servers are running")?;
     let plan = closed::Plan {
         connections: bench.options.connections,
+        // The open loop has one thread.
+        cores: Vec::new(),
         burst: BURST,
         popularity: bench.options.popularity,
         warm_up: WARM_UP,

@@ -99,6 +99,8 @@ pub struct Options {
     pub popularity: Popularity,
     /// Connections of the client.
     pub connections: usize,
+    /// Cores with a client thread each, in closed loops.
+    pub client_cores: Vec<usize>,
     /// Numbers of connections in [`Scenario::Connections`].
     pub many_connections: Vec<usize>,
     /// Length of one repetition.
@@ -150,6 +152,7 @@ pub struct Report {
     keys: u32,
     value_bytes: usize,
     connections: usize,
+    client_threads: usize,
     seconds: f64,
     repeat: usize,
     random_reads_per_s: Vec<f64>,
@@ -214,6 +217,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
         keys: options.keys,
         value_bytes: options.value_bytes,
         connections: options.connections,
+        client_threads: options.client_cores.len(),
         seconds: options.measured.as_secs_f64(),
         repeat: options.repeat,
         random_reads_huge_page_bytes: bench.region.huge_bytes()?,
@@ -311,9 +315,15 @@ impl fmt::Display for Report {
         writeln!(out, "Servers: {}.", self.versions.join("; "))?;
         writeln!(
             out,
-            "{} keys of 16 bytes, values of {} bytes, {} connections; median (min..max) of {} \
-             repetitions of {} s.\n",
-            self.keys, self.value_bytes, self.connections, self.repeat, self.seconds
+            "{} keys of 16 bytes, values of {} bytes, {} connections, {} client thread{}; median \
+             (min..max) of {} repetitions of {} s.\n",
+            self.keys,
+            self.value_bytes,
+            self.connections,
+            self.client_threads,
+            if self.client_threads == 1 { "" } else { "s" },
+            self.repeat,
+            self.seconds
         )?;
         for comparison in &self.throughput {
             writeln!(out, "{comparison}")?;

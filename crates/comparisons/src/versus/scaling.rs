@@ -106,6 +106,7 @@ fn measure(bench: &Bench<'_>, server: String, servers: &[Server; 2]) -> Result<R
         };
         let saturated = closed::Plan {
             connections: options.connections,
+            cores: Vec::new(),
             burst: BURST,
             popularity: options.popularity,
             warm_up: WARM_UP,

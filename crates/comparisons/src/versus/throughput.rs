@@ -182,6 +182,7 @@ pub fn compare(bench: &mut Bench<'_>, shape: Shape) -> Result<Comparison> {
                 Some(_) => UDP_SOCKETS,
                 None => options.connections,
             },
+            cores: options.client_cores.clone(),
             burst: shape.burst,
             popularity: options.popularity,
             warm_up: WARM_UP,

@@ -112,6 +112,19 @@ impl Plan {
         }
     }
 
+    /// The same with a thread on each of these cores, as far as there are connections for it. With
+    /// no core, nothing changes.
+    pub fn on_cores(self, cores: &[usize]) -> Plan {
+        if cores.is_empty() {
+            return self;
+        }
+        Plan {
+            threads: cores.len().min(self.connections),
+            cores: cores.to_vec(),
+            ..self
+        }
+    }
+
     /// Threads of all kinds.
     pub fn all_threads(&self) -> usize {
         self.threads + self.large.map_or(0, |large| large.threads)
@@ -194,6 +207,24 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_core_has_a_thread_if_there_are_connections_for_it() {
+        let plan = Plan::new(
+            Requests::Drawn(Workload::default()),
+            Pace::Closed { in_flight: 1 },
+        );
+        let threads = |connections, cores: &[usize]| {
+            let plan = Plan {
+                connections,
+                ..plan.clone()
+            };
+            plan.on_cores(cores).threads
+        };
+        assert_eq!(threads(64, &[1, 2, 3]), 3);
+        assert_eq!(threads(2, &[1, 2, 3]), 2);
+        assert_eq!(threads(2, &[]), 1);
+    }
 
     #[test]
     fn connections_for_large_values_fit_the_threads_and_the_pace() {
