@@ -89,6 +89,13 @@ impl System {
         self
     }
 
+    /// Sets the dispatch policy, and names the system after it.
+    pub fn dispatch(mut self, policy: &str) -> System {
+        self.arguments.push(format!("--dispatch={policy}"));
+        self.name = policy.to_owned();
+        self
+    }
+
     /// Lets workers forward requests to one another.
     pub fn directing(mut self) -> System {
         self.arguments.push("--native-direction=server".to_owned());
@@ -102,6 +109,17 @@ impl System {
 
     /// Starts the server on the first cores, one per thread, and stores the keys.
     pub fn start(&self, run: &Run<'_>, items: Items) -> Result<Running> {
+        let workload = items.workload(Law::Uniform, Mix::reads(0.0));
+        self.start_with(run, &workload, items.memory_mib())
+    }
+
+    /// The same with the items of a workload, for which the server needs this much memory.
+    pub fn start_with(
+        &self,
+        run: &Run<'_>,
+        workload: &Workload,
+        memory_mib: usize,
+    ) -> Result<Running> {
         // Each worker has a native port.
         let ports = self.threads as u16;
         let native_port = self.is_native.then(|| free_ports(ports)).transpose()?;
@@ -113,14 +131,14 @@ impl System {
             cores: (0..self.threads)
                 .map(|thread| SERVER_CORE + thread)
                 .collect(),
-            memory_mib: items.memory_mib(),
+            memory_mib,
             value_bytes: LAUNCH_VALUE_BYTES,
             udp: false,
             connections_max: CONNECTIONS_MAX,
             arguments,
         }
         .start()?;
-        run.say(format!("{}: storing {} keys", self.name, items.keys));
+        run.say(format!("{}: storing {} keys", self.name, workload.keys));
         let running = Running {
             name: self.name.clone(),
             threads: self.threads,
@@ -133,17 +151,24 @@ impl System {
             },
             server,
         };
-        let workload = items.workload(Law::Uniform, Mix::reads(0.0));
         // Over a protocol that loses nothing.
         let target = running.server.target();
-        let load = || load::pass(&target, &workload, Pass::Write, 0..items.keys, &mut |_| {});
+        let load = || {
+            load::pass(
+                &target,
+                workload,
+                Pass::Write,
+                0..workload.keys,
+                &mut |_| {},
+            )
+        };
         let tally = machine::on_core(running.client_cores().first().copied(), load)??;
         ensure!(
-            tally.writes == items.keys,
+            tally.writes == workload.keys,
             "{} stored {} of {} keys",
             self.name,
             tally.writes,
-            items.keys
+            workload.keys
         );
         Ok(running)
     }
@@ -208,6 +233,11 @@ impl Running {
         &self.name
     }
 
+    /// Whether its client has cores of its own.
+    pub fn has_client_cores(&self) -> bool {
+        !self.client_cores().is_empty()
+    }
+
     /// Its worker threads. Each has its own core, unless the client must share one.
     pub fn threads(&self) -> usize {
         self.threads
@@ -234,8 +264,10 @@ impl Running {
 
     fn measure_at(&self, target: &Target, plan: Plan) -> Result<Outcome> {
         let cores = self.client_cores();
+        let large = plan.large.map_or(0, |large| large.threads);
+        let threads = cores.len().saturating_sub(large);
         let plan = Plan {
-            threads: cores.len().clamp(1, CLIENT_THREADS_MAX),
+            threads: threads.clamp(1, CLIENT_THREADS_MAX),
             cores,
             ..plan
         };

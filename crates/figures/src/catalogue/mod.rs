@@ -36,6 +36,7 @@ mod minos_fig6;
 mod minos_fig7;
 mod minos_fig8;
 mod minos_fig9;
+mod minos_live;
 mod native_latency;
 mod tables;
 
@@ -106,7 +107,8 @@ pub fn pages() -> Vec<Page> {
                     are its baselines. Figures 2 to 10 are simulated: the policy code of the \
                     server runs in virtual time, at 8 cores and 16, and every step is charged what \
                     [`glimmer bench calibrate`](../benchmarking-reference.md#bench-calibrate) has \
-                    measured. They are not measured at a live server of 8 cores.",
+                    measured. The last one measures a live server of 8 workers, on a machine with \
+                    twice as many cores.",
             figures: vec![
                 &minos_fig1::ServiceTime,
                 &minos_fig2::SizeUnaware,
@@ -118,6 +120,7 @@ pub fn pages() -> Vec<Page> {
                 &minos_fig8::Bandwidth,
                 &minos_fig9::Balance,
                 &minos_fig10::Changing,
+                &minos_live::Live,
             ],
         },
         Page {
