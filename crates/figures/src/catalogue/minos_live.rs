@@ -56,6 +56,8 @@ const LONG: &str = "large values of up to 1,000 KB (Figure 7)";
 const P50: &str = "p50, µs";
 const SERVER_CORES: &str = "CPU seconds of the server per second";
 
+/// The least gain over keyhash sharding. The paper's is ten.
+const GAIN_MIN: f64 = 3.0;
 /// The bound of the throughput that is compared, in microseconds (§5.3).
 const WITHIN_US: f64 = 100.0;
 
@@ -188,7 +190,9 @@ impl Figure for Live {
                    of their own. Requests arrive at random (Poisson), and a latency counts from \
                    the time a request was due until the kernel received its reply. A load that a \
                    policy does not sustain has no point, and neither has one at which the client \
-                   was late. The paper's server uses DPDK, so its loads are higher.",
+                   was late. The paper's server uses DPDK, so its loads are higher. And its \
+                   keyhash sharding sends a large reply in one go, while ours sends it in slices \
+                   of 64 KiB with small requests between them.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: CORES,
@@ -272,13 +276,13 @@ impl Figure for Live {
             let holds = |load: &&f64| p99(panel, policy, **load).is_some_and(|us| us <= WITHIN_US);
             LOADS.iter().rfind(holds).copied()
         };
-        for (panel, paper) in [(DEFAULT, "10"), (WRITES, ""), (MANY, ""), (LONG, "")] {
-            shape.at_least(
-                &format!("{panel}: p99 of keyhash over size-aware, most"),
-                paper,
-                most(ratios(panel, KEYHASH, SIZE_AWARE)),
-                3.0,
-            );
+        for panel in MIXTURES.iter().map(|mixture| mixture.panel) {
+            let what = format!("{panel}: p99 of keyhash over size-aware, most");
+            let most = most(ratios(panel, KEYHASH, SIZE_AWARE));
+            match panel {
+                DEFAULT => shape.at_least(&what, "10", most, GAIN_MIN),
+                _ => shape.beside(&what, "", most.map(|most| format!("{most:.2}"))),
+            }
             let others = POLICIES.iter().filter(|policy| **policy != SIZE_AWARE);
             let best = others.filter_map(|policy| within(panel, policy));
             let best = best.reduce(f64::max);
@@ -321,7 +325,7 @@ mod tests {
     #[test]
     fn judged_by_gain_and_by_what_large_requests_pay() {
         assert_eq!(failures(5.0, 2.0), 0);
-        assert_eq!(failures(2.0, 2.0), 4);
+        assert_eq!(failures(2.0, 2.0), 1);
         assert_eq!(failures(5.0, 3.0), 1);
     }
 
