@@ -27,9 +27,9 @@ use glimmer_cli::vocabulary::{
 /// (`glimmer resp`).
 ///
 /// Look at `client busy` before you trust a ratio: near 100%, the client was the
-/// limit and not the server. Where the machine has more than two cores, closed loops
-/// can have more client threads then (--client-threads). `no store at all` is a dummy server that invents its
-/// replies: the ceiling set by loopback and the load generator.
+/// limit and not the server. On a machine with more than two cores, --client-threads
+/// gives closed loops more client threads. `no store at all` is a dummy server that
+/// invents its replies: the ceiling set by loopback and the load generator.
 ///
 /// Examples:
 ///

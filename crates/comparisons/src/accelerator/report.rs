@@ -103,9 +103,9 @@ impl fmt::Display for Report {
         };
         writeln!(
             out,
-            "{place} {} keys, {} slots. One server thread on core 0, {clients}. Median (min..max) of \
-             {} repetitions of {} s, all servers in turn; a ratio compares neighbouring \
-             repetitions.",
+            "{place} {} keys, {} slots. One server thread on core 0, {clients}. Median \
+             (min..max) of {} repetitions of {} s, all servers in turn; a ratio compares \
+             neighbouring repetitions.",
             self.keys, self.slots, self.repeat, self.seconds,
         )?;
         for case in self.cases() {

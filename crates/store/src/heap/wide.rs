@@ -16,11 +16,11 @@
 //! - Such loads and stores are ordered as all others are: loads with later loads, stores with later
 //!   stores. So an acquire or release fence, which on x86-64 only holds the compiler, orders them
 //!   as well. (This is not so for string instructions. They are not used.)
-//! - The stores of a large value bypass the caches (non-temporal): its place was last used long ago,
-//!   and an ordinary store would first read every line of it from memory. The processor may reorder
-//!   such stores with all others, so an `sfence` comes before the first and after the last of them
-//!   (Intel SDM, volume 3, §10.2.2). What the thread stored before, the mark of a writer among it,
-//!   is thus visible before any of them, and all of them before what it stores afterwards.
+//! - The stores of a large value bypass the caches (non-temporal). Its place was last used long
+//!   ago, and an ordinary store would first read every line of it from memory. The processor may
+//!   reorder such stores with all others, so an `sfence` comes before the first and after the last
+//!   of them (Intel SDM, volume 3, §10.2.2). So what the thread stored before, such as the mark of
+//!   a writer, is visible before any of them, and all of them before what it stores afterwards.
 //! - The assembly may read and write memory as far as the compiler knows. So it moves neither
 //!   across a fence nor across an atomic access that has to stay in order with it.
 //!
