@@ -50,12 +50,12 @@ impl Stage {
     /// longest first.
     const SIDE_BY_SIDE: [Stage; 7] = [
         Stage::Instructions,
-        Stage::Planted,
         Stage::Loom,
         Stage::Miri,
         Stage::Fuzz,
-        Stage::Weakened,
+        Stage::Planted,
         Stage::Sim,
+        Stage::Weakened,
     ];
 
     /// Its name on the command line.

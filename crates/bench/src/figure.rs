@@ -26,7 +26,7 @@ use glimmer_cli::vocabulary::{repetitions, seconds};
 ///
 /// Minos' figures of dispatch are simulated, with costs that `glimmer bench
 /// calibrate` has measured. So they are the same on every machine, unless --costs
-/// says otherwise.
+/// says otherwise. `minos-live` measures a server instead, and needs 12 cores.
 ///
 /// Examples:
 ///

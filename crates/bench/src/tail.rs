@@ -257,7 +257,11 @@ impl Arguments {
             // What follows the name is the policy's own parameter.
             let name = policy.split(':').next().unwrap_or_default();
             if !known.iter().any(|known| known == name) {
-                bail!("--dispatch {policy}: one of {}, or none", known.join(", "));
+                let known = known.join(", ");
+                match name {
+                    "none" => bail!("--dispatch none stands alone, or name policies: {known}"),
+                    _ => bail!("--dispatch {policy}: some of {known}, or none"),
+                }
             }
         }
         Ok(self.dispatch.clone())
