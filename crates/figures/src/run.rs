@@ -20,7 +20,7 @@ const REGION_BYTES: usize = 256 << 20;
 /// Length of a measurement of the machine.
 const LOOK_TIME: Duration = Duration::from_millis(50);
 /// Length of a measurement in a quick run.
-const QUICK_TIME: Duration = Duration::from_millis(100);
+const QUICK_TIME: Duration = Duration::from_millis(40);
 
 /// How long and how often to measure.
 #[derive(Clone, Debug, Default)]
