@@ -40,7 +40,7 @@ pub fn connections(text: &str) -> Result<u16, String> {
     notation::within(notation::count, 1..=1000)(text)
 }
 
-/// Client threads beside a server with one thread. Each needs a core, but for the first.
+/// Client threads beside a server with one thread, each with a core of its own.
 pub fn client_threads(text: &str) -> Result<usize, String> {
     let threads = notation::within(notation::count, 1..)(text)?;
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
@@ -122,5 +122,14 @@ mod tests {
             [95, 29, 100].map(Ok)
         );
         assert!(share_percent("0.005").is_err() && share_percent("0").is_err());
+    }
+
+    #[test]
+    fn client_threads_leave_the_server_its_core() {
+        assert_eq!(client_threads("1"), Ok(1));
+        assert!(client_threads("0").is_err());
+        let cores = std::thread::available_parallelism().unwrap().get();
+        let error = client_threads(&cores.max(2).to_string()).unwrap_err();
+        assert!(error.contains("at most"), "{error}");
     }
 }
