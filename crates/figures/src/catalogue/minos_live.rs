@@ -190,9 +190,9 @@ impl Figure for Live {
                    of their own. Requests arrive at random (Poisson), and a latency counts from \
                    the time a request was due until the kernel received its reply. A load that a \
                    policy does not sustain has no point, and neither has one at which the client \
-                   was late. The paper's server uses DPDK, so its loads are higher. And its \
-                   keyhash sharding sends a large reply in one go, while ours sends it in slices \
-                   of 64 KiB with small requests between them.",
+                   was late. The paper's server uses DPDK, so its loads are higher. And it \
+                   sends a large reply in one go, while our client takes it in rounds of 32 \
+                   fragments (43 KB), between which small requests are served under every policy.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: CORES,
