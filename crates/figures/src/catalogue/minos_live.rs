@@ -36,7 +36,7 @@ const LOADS: [f64; 8] = [50.0, 100.0, 200.0, 300.0, 400.0, 600.0, 800.0, 1000.0]
 const LOADS_QUICK: [f64; 1] = [2.0];
 /// A load is sustained if this share of the offered requests is answered in time.
 const IN_TIME_MIN: f64 = 0.98;
-/// The latencies of a measurement count only if the client sent this much earlier than them.
+/// A measurement counts if the client was late by at most this share of the latencies, both as p99.
 const LATE_MAX: f64 = 0.5;
 
 const KEYHASH: &str = "keyhash";

@@ -33,9 +33,9 @@ use glimmer_base::sync::Ordering::Relaxed;
 
 /// Fewer bytes are better copied by the loop where they are.
 pub(super) const BYTES_MIN: usize = 256;
-/// Values of so many bytes bypass the caches when they are stored. A smaller one that is read soon
-/// is better left in them: at 20 KB that is worth a sixth of the time of a store and a read, at 100
-/// KB nothing.
+/// A value of at least this many bytes bypasses the caches when it is stored. A smaller value may
+/// be read while it is still in the caches: bypassing them costs a sixth of the time of a store and
+/// a read of 20 KB, and hardly anything at 100 KB.
 const STREAMED_BYTES_MIN: usize = 128 << 10;
 
 /// Copies words of a heap to the beginning of `out`, which is as long at least. The bytes of a word
@@ -92,6 +92,36 @@ mod sse2 {
         (head, (words.len() - head) / STEP * STEP)
     }
 
+    /// Stores whole steps, with this instruction.
+    macro_rules! store_steps {
+        ($instruction:literal, $words:expr, $bytes:expr) => {
+            for (words, bytes) in $words.chunks_exact(STEP).zip($bytes.chunks_exact(STEP)) {
+                // SAFETY: both are slices of 64 bytes, and the words begin at a multiple of 16. The
+                // bytes are only read. The words are atomic integers, so that they may be written
+                // through a shared reference; each of them is written whole.
+                unsafe {
+                    asm!(
+                        "movups {a}, [{from}]",
+                        "movups {b}, [{from} + 16]",
+                        "movups {c}, [{from} + 32]",
+                        "movups {d}, [{from} + 48]",
+                        concat!($instruction, " [{to}], {a}"),
+                        concat!($instruction, " [{to} + 16], {b}"),
+                        concat!($instruction, " [{to} + 32], {c}"),
+                        concat!($instruction, " [{to} + 48], {d}"),
+                        from = in(reg) bytes.as_ptr(),
+                        to = in(reg) words.as_ptr(),
+                        a = out(xmm_reg) _,
+                        b = out(xmm_reg) _,
+                        c = out(xmm_reg) _,
+                        d = out(xmm_reg) _,
+                        options(nostack, preserves_flags)
+                    );
+                }
+            }
+        };
+    }
+
     #[inline]
     pub fn load(words: &[AtomicU64], out: &mut [[MaybeUninit<u8>; 8]]) {
         let (head, wide) = parts(words, ACCESS);
@@ -131,73 +161,37 @@ mod sse2 {
         if size_of_val(bytes) >= STREAMED_BYTES_MIN {
             return store_streamed(words, bytes);
         }
-        let (head, wide) = parts(words, ACCESS);
-        let (first, words) = words.split_at(head);
-        let (first_bytes, bytes) = bytes.split_at(head);
-        store_short(first, first_bytes);
-        let (words, last) = words.split_at(wide);
-        let (bytes, last_bytes) = bytes.split_at(wide);
-        for (words, bytes) in words.chunks_exact(STEP).zip(bytes.chunks_exact(STEP)) {
-            // SAFETY: both are slices of 64 bytes, and the words begin at a multiple of 16. The
-            // bytes are only read. The words are atomic integers, so that they may be written
-            // through a shared reference; each of them is written whole.
-            unsafe {
-                asm!(
-                    "movups {a}, [{from}]",
-                    "movups {b}, [{from} + 16]",
-                    "movups {c}, [{from} + 32]",
-                    "movups {d}, [{from} + 48]",
-                    "movaps [{to}], {a}",
-                    "movaps [{to} + 16], {b}",
-                    "movaps [{to} + 32], {c}",
-                    "movaps [{to} + 48], {d}",
-                    from = in(reg) bytes.as_ptr(),
-                    to = in(reg) words.as_ptr(),
-                    a = out(xmm_reg) _,
-                    b = out(xmm_reg) _,
-                    c = out(xmm_reg) _,
-                    d = out(xmm_reg) _,
-                    options(nostack, preserves_flags)
-                );
-            }
-        }
-        store_short(last, last_bytes);
+        store_around(words, bytes, ACCESS, |words, bytes| {
+            store_steps!("movaps", words, bytes);
+        });
     }
 
     /// [`store`] past the caches.
     #[inline(never)]
     fn store_streamed(words: &[AtomicU64], bytes: &[[u8; 8]]) {
-        let (head, wide) = parts(words, LINE);
+        store_around(words, bytes, LINE, |words, bytes| {
+            fence_stores();
+            store_steps!("movntps", words, bytes);
+            fence_stores();
+        });
+    }
+
+    /// Stores what lies before the first multiple of `align` bytes and what is left after whole
+    /// steps. `store_steps` stores what is between them.
+    #[inline(always)]
+    fn store_around(
+        words: &[AtomicU64],
+        bytes: &[[u8; 8]],
+        align: usize,
+        store_steps: impl FnOnce(&[AtomicU64], &[[u8; 8]]),
+    ) {
+        let (head, wide) = parts(words, align);
         let (first, words) = words.split_at(head);
         let (first_bytes, bytes) = bytes.split_at(head);
         store_short(first, first_bytes);
         let (words, last) = words.split_at(wide);
         let (bytes, last_bytes) = bytes.split_at(wide);
-        fence_stores();
-        for (words, bytes) in words.chunks_exact(STEP).zip(bytes.chunks_exact(STEP)) {
-            // SAFETY: as in `store`; the words begin at a multiple of 64. The stores are ordered
-            // with those before and after them by the fences around the loop.
-            unsafe {
-                asm!(
-                    "movups {a}, [{from}]",
-                    "movups {b}, [{from} + 16]",
-                    "movups {c}, [{from} + 32]",
-                    "movups {d}, [{from} + 48]",
-                    "movntps [{to}], {a}",
-                    "movntps [{to} + 16], {b}",
-                    "movntps [{to} + 32], {c}",
-                    "movntps [{to} + 48], {d}",
-                    from = in(reg) bytes.as_ptr(),
-                    to = in(reg) words.as_ptr(),
-                    a = out(xmm_reg) _,
-                    b = out(xmm_reg) _,
-                    c = out(xmm_reg) _,
-                    d = out(xmm_reg) _,
-                    options(nostack, preserves_flags)
-                );
-            }
-        }
-        fence_stores();
+        store_steps(words, bytes);
         store_short(last, last_bytes);
     }
 
