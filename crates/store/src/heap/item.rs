@@ -6,8 +6,10 @@
 //!           | CAS unique | value length| key     | marks   |
 //!           | 40 bits    | low 8 bits  | length  |         |
 //!           +------------+-------------+---------+---------+
-//! word 1    the value's full length, only with the mark WIDE (values of 256 bytes and more)
-//! then      key, value,
+//! then      key,
+//!           the upper 24 bits of the value's length (3 bytes, only with the mark WIDE: values of
+//!           256 bytes and more),
+//!           value,
 //!           client flags (4 bytes, only with the mark FLAGS),
 //!           expiry (5 bytes, only with EXPIRY),
 //!           the CAS unique's upper 24 bits and the second of the last access (3 and 4 bytes,
@@ -41,6 +43,13 @@ pub(super) const EXTRA: u64 = 1 << 7;
 /// Of a filler: see [`write_reserved`](super::write_reserved).
 pub(super) const RESERVED: u64 = 1 << 0;
 
+/// Byte at which the key begins.
+pub(super) const KEY_AT: usize = 8;
+/// Values of this many bytes and more are WIDE: the header has no room for all of their length.
+pub(super) const WIDE_BYTES_MIN: usize = 1 << LENGTH_BITS;
+/// Bits of the value's length that the header has.
+const LENGTH_BITS: u32 = 8;
+pub(super) const LENGTH_BYTES: usize = 3;
 pub(super) const FLAGS_BYTES: usize = 4;
 pub(super) const EXPIRY_BYTES: usize = Expiry::BITS as usize / 8;
 
@@ -61,14 +70,28 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// Whether the item bears the mark WIDE.
     #[inline(always)]
-    pub(super) fn key_at(self) -> usize {
-        if self.value_len >= 256 { 16 } else { 8 }
+    pub(super) fn is_wide(self) -> bool {
+        self.value_len >= WIDE_BYTES_MIN
+    }
+
+    /// Where the upper bits of the value's length are, if the item is wide.
+    #[inline(always)]
+    pub(super) fn length_at(self) -> usize {
+        KEY_AT + self.key_len
+    }
+
+    /// What is there.
+    #[inline(always)]
+    pub(super) fn length_bytes(self) -> [u8; LENGTH_BYTES] {
+        let [first, second, third, ..] = (self.value_len >> LENGTH_BITS).to_le_bytes();
+        [first, second, third]
     }
 
     #[inline(always)]
     pub(super) fn value_at(self) -> usize {
-        self.key_at() + self.key_len
+        self.length_at() + if self.is_wide() { LENGTH_BYTES } else { 0 }
     }
 
     #[inline(always)]
@@ -140,16 +163,21 @@ impl Header {
         self.0 >> 24
     }
 
+    /// The value's length. None if the place ends before it.
     #[inline(always)]
-    fn value_len(self, place: Words<'_>) -> usize {
-        if self.0 & WIDE != 0 {
-            place.word(1).load(Relaxed) as u32 as usize
-        } else {
-            self.short_value_len()
+    fn value_len(self, place: Words<'_>) -> Option<usize> {
+        if self.0 & WIDE == 0 {
+            return Some(self.short_value_len());
         }
+        let at = KEY_AT + self.key_len();
+        let is_within = at + LENGTH_BYTES <= 8 * place.len();
+        is_within.then(|| {
+            let upper = bytes_at(place, at, LENGTH_BYTES) as usize;
+            upper << LENGTH_BITS | self.short_value_len()
+        })
     }
 
-    /// The value's length in an item that is not wide.
+    /// The value's length in an item that is not wide, and the lower bits of it in one that is.
     #[inline(always)]
     fn short_value_len(self) -> usize {
         (self.0 >> 16) as u8 as usize
@@ -180,7 +208,7 @@ impl Header {
         if self.0 & (WIDE | FLAGS | EXPIRY | EXTRA) != 0 {
             return self.layout(value_len).words();
         }
-        words_of(8 + self.key_len() + value_len)
+        words_of(KEY_AT + self.key_len() + value_len)
     }
 }
 
@@ -232,18 +260,18 @@ impl<'a> Item<'a> {
     }
 
     /// [`of_key`](Self::of_key) for an item that [is plain](Header::is_plain_with) and has a key
-    /// of the same length. The key begins at word 1, which is said here once more for the compiler.
+    /// of the same length.
     #[inline(always)]
     fn plain_with_key(place: Words<'a>, header: Header, key: &[u8]) -> Option<Item<'a>> {
         let item = Item::plain_with(place, header, key.len())?;
-        key_is_at(place, 1, key).then_some(item)
+        key_is_in(place, key).then_some(item)
     }
 
     /// [`with`](Self::with) for an item that [is plain](Header::is_plain_with).
     #[inline(always)]
     fn plain_with(place: Words<'a>, header: Header, key_len: usize) -> Option<Item<'a>> {
         let value_len = header.short_value_len();
-        let words = words_of(8 + key_len + value_len);
+        let words = words_of(KEY_AT + key_len + value_len);
         let layout = Layout {
             key_len,
             value_len,
@@ -261,7 +289,7 @@ impl<'a> Item<'a> {
 
     #[inline(always)]
     fn with(place: Words<'a>, header: Header) -> Option<Item<'a>> {
-        let value_len = header.value_len(place);
+        let value_len = header.value_len(place)?;
         let words = header.words(value_len);
         (words <= place.len()).then_some(Item {
             place,
@@ -292,14 +320,13 @@ impl<'a> Item<'a> {
     /// Whether the item's key, which is as long, is this one.
     #[inline(always)]
     fn key_words_are(&self, key: &[u8]) -> bool {
-        key_is_at(self.place, self.layout.key_at() / 8, key)
+        key_is_in(self.place, key)
     }
 
     /// Copies the key into `buffer` and gives the filled part back.
     pub fn key<'b>(&self, buffer: &'b mut [u8; KEY_BYTES_MAX + 6]) -> &'b [u8] {
-        let first = self.layout.key_at() / 8;
         let count = self.layout.key_len.div_ceil(8);
-        let words = self.place.range(first, count).iter();
+        let words = self.place.range(KEY_AT / 8, count).iter();
         for (word, space) in words.zip(buffer.as_chunks_mut::<8>().0) {
             *space = word.load(Relaxed).to_le_bytes();
         }
@@ -386,22 +413,28 @@ impl<'a> Item<'a> {
     /// Up to eight bytes at a byte offset in the item.
     #[inline]
     fn bytes(&self, offset: usize, count: usize) -> u64 {
-        let (word, skip) = (offset / 8, offset % 8);
-        let low = self.place.word(word).load(Relaxed) >> (8 * skip);
-        let high = if skip + count > 8 {
-            self.place.word(word + 1).load(Relaxed) << (64 - 8 * skip)
-        } else {
-            0
-        };
-        (low | high) & (u64::MAX >> (64 - 8 * count))
+        bytes_at(self.place, offset, count)
     }
 }
 
-/// Whether the bytes from a word on are this key.
+/// Up to eight bytes at a byte offset.
 #[inline(always)]
-fn key_is_at(place: Words<'_>, first: usize, key: &[u8]) -> bool {
+fn bytes_at(place: Words<'_>, offset: usize, count: usize) -> u64 {
+    let (word, skip) = (offset / 8, offset % 8);
+    let low = place.word(word).load(Relaxed) >> (8 * skip);
+    let high = if skip + count > 8 {
+        place.word(word + 1).load(Relaxed) << (64 - 8 * skip)
+    } else {
+        0
+    };
+    (low | high) & (u64::MAX >> (64 - 8 * count))
+}
+
+/// Whether the key of the item at a place begins with this one.
+#[inline(always)]
+fn key_is_in(place: Words<'_>, key: &[u8]) -> bool {
     let (words, rest) = key.as_chunks::<8>();
-    let stored = place.range(first, words_of(key.len()));
+    let stored = place.range(KEY_AT / 8, words_of(key.len()));
     let (whole, last) = stored.split_at(words.len());
     let is_same =
         |(stored, word): (&AtomicU64, &[u8; 8])| stored.load(Relaxed) == u64::from_le_bytes(*word);

@@ -4,8 +4,8 @@
 use super::bytes;
 use super::history::{CAS_MAX, EXTRA_BYTES, History};
 use super::item::{
-    EXPIRY, EXPIRY_BYTES, EXTRA, FLAGS, FLAGS_BYTES, Item, Layout, RESERVED, WIDE, partial_word,
-    words_of,
+    EXPIRY, EXPIRY_BYTES, EXTRA, FLAGS, FLAGS_BYTES, Item, KEY_AT, Layout, RESERVED, WIDE,
+    WIDE_BYTES_MIN, partial_word, words_of,
 };
 use super::wide;
 use crate::memory::Words;
@@ -65,7 +65,7 @@ impl<'a> Put<'a> {
         let is_plain = item.is_plain();
         let (words, words_with_all) = match is_plain {
             true => {
-                let words = words_of(8 + item.key.len() + bytes);
+                let words = words_of(KEY_AT + item.key.len() + bytes);
                 (words, words + ALL_BYTES / 8)
             }
             false => (item.layout().words(), item.layout().words_with_all()),
@@ -121,7 +121,7 @@ impl<'a> NewItem<'a> {
     /// Whether the item is a header, a key and a value in one part of less than 256 bytes.
     #[inline(always)]
     fn is_plain(&self) -> bool {
-        self.value[0].len() < 256
+        self.value[0].len() < WIDE_BYTES_MIN
             && self.value[1].is_empty()
             && self.flags == 0
             && self.expiry == Expiry::NEVER
@@ -132,7 +132,7 @@ impl<'a> NewItem<'a> {
     /// beside a key and a short value: [`write_value_over`] then makes the one the other.
     #[inline(always)]
     pub(crate) fn replaces_plain(&self, old: &Item<'_>) -> bool {
-        let words = words_of(8 + self.key.len() + self.value[0].len());
+        let words = words_of(KEY_AT + self.key.len() + self.value[0].len());
         self.is_plain() && old.words() == words
     }
 
@@ -221,10 +221,10 @@ fn write_around(place: Words<'_>, put: &Put<'_>, old: Item<'_>) {
     work::copied(kept / 8);
     let header = header_of(layout, item.history.marks.bits(), put.cas);
     place.word(0).store(header, Relaxed);
-    if layout.value_len >= 256 {
-        place.word(1).store(layout.value_len as u64, Relaxed);
+    bytes::store(place, KEY_AT, item.key);
+    if layout.is_wide() {
+        bytes::store(place, layout.length_at(), &layout.length_bytes());
     }
-    bytes::store(place, layout.key_at(), item.key);
     bytes::store(place, first, before);
     bytes::store(place, kept_at + kept, after);
     write_fields_behind(place, layout, item, put.cas);
@@ -236,10 +236,8 @@ fn write_item_of_all_fields(place: Words<'_>, item: &NewItem<'_>, cas: u64) {
     let layout = item.layout();
     let mut sink = WordSink::new(place.range(0, layout.words()));
     sink.word(header_of(layout, item.history.marks.bits(), cas));
-    if layout.value_len >= 256 {
-        sink.word(layout.value_len as u64);
-    }
-    let (flags, expiry, extra) = (
+    let (length, flags, expiry, extra) = (
+        layout.length_bytes(),
         item.flags.to_le_bytes(),
         item.expiry.ms().to_le_bytes(),
         item.history.extra(),
@@ -247,6 +245,7 @@ fn write_item_of_all_fields(place: Words<'_>, item: &NewItem<'_>, cas: u64) {
     let if_there = |is_there: bool, bytes| if is_there { bytes } else { &[][..] };
     let fields = [
         item.key,
+        if_there(layout.is_wide(), &length),
         item.value[0],
         item.value[1],
         if_there(layout.flags, &flags),
@@ -261,7 +260,7 @@ fn write_item_of_all_fields(place: Words<'_>, item: &NewItem<'_>, cas: u64) {
 
 #[inline(always)]
 fn header_of(layout: Layout, marks: u64, cas: u64) -> u64 {
-    let fields = u64::from(layout.value_len >= 256) * WIDE
+    let fields = u64::from(layout.is_wide()) * WIDE
         + u64::from(layout.flags) * FLAGS
         + u64::from(layout.expiry) * EXPIRY
         + u64::from(layout.extra) * EXTRA;
@@ -303,10 +302,10 @@ pub(crate) fn write_amended(item: &Item<'_>, expiry: Expiry, history: &History) 
 pub(crate) fn write_draft(place: Words<'_>, key: &[u8], value: &[u8]) {
     let layout = draft_layout(key, value);
     let mut sink = WordSink::new(place.range(1, layout.words() - 1));
-    if layout.value_len >= 256 {
-        sink.word(layout.value_len as u64);
-    }
     sink.bytes(key);
+    if layout.is_wide() {
+        sink.bytes(&layout.length_bytes());
+    }
     sink.long_bytes(value);
     sink.finish();
 }
@@ -446,6 +445,11 @@ impl<'a> WordSink<'a> {
 mod tests {
     use super::*;
 
+    const NOW: Moment = Moment {
+        ms: 2_000,
+        epoch_unix_ms: 0,
+    };
+
     /// Every way in which keys, values and fields of all lengths meet within words.
     #[test]
     fn what_was_written_is_read_and_nothing_behind_it_is_touched() {
@@ -477,13 +481,9 @@ mod tests {
                         ..History::NEW
                     },
                 };
-                let now = Moment {
-                    ms: 2_000,
-                    epoch_unix_ms: 0,
-                };
                 let new = Put {
                     cas: 42,
-                    ..Put::of(&item, Keyhash(0), now)
+                    ..Put::of(&item, Keyhash(0), NOW)
                 };
                 write_item(Words::of(&words), &new);
                 let (count, layout) = (item.layout().words(), item.layout());
@@ -523,6 +523,30 @@ mod tests {
                 assert!(Item::of_key(Words::of(&words), &bytes[..key_len + 1]).is_none());
                 assert!(Item::of_key(Words::of(&words[..count - 1]), key).is_none() || count == 2);
                 words.iter().for_each(|word| word.store(GUARD, Relaxed));
+            }
+        }
+    }
+
+    /// The lengths on either side of each of the length's bytes.
+    #[test]
+    fn long_values_keep_their_length() {
+        let lengths = [255, 256, 65_535, 65_536, 16_777_215, 16_777_216];
+        for len in &lengths[..if cfg!(miri) { 2 } else { 6 }] {
+            let value = vec![7; *len];
+            let item = NewItem::new(b"a key of twenty byte", &value);
+            let new = Put::of(&item, Keyhash(0), NOW);
+            let bytes = 8 + 20 + len + if *len < 256 { 0 } else { 3 };
+            assert_eq!(new.words, bytes.div_ceil(8));
+            let words: Vec<AtomicU64> = (0..new.words).map(|_| AtomicU64::new(0)).collect();
+            write_item(Words::of(&words), &new);
+            let read = Item::of_key(Words::of(&words), item.key).unwrap();
+            assert_eq!(read.value().len(), *len);
+            let mut out = Vec::new();
+            read.value().append_to(&mut out);
+            assert!(out == value);
+            // A reader that races with a writer may meet such a header in too small a place.
+            for end in 2..new.words.min(6) {
+                assert!(Item::read(Words::of(&words[..end])).is_none());
             }
         }
     }
