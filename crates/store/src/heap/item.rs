@@ -10,7 +10,7 @@
 //!           the upper 24 bits of the value's length (3 bytes, only with the mark WIDE: values of
 //!           256 bytes and more),
 //!           value,
-//!           client flags (4 bytes, only with the mark FLAGS),
+//!           client flags (1 byte or 5, only with the mark FLAGS; see `flags_bytes`),
 //!           expiry (5 bytes, only with EXPIRY),
 //!           the CAS unique's upper 24 bits and the second of the last access (3 and 4 bytes,
 //!           only with EXTRA), up to the next word
@@ -50,8 +50,14 @@ pub(super) const WIDE_BYTES_MIN: usize = 1 << LENGTH_BITS;
 /// Bits of the value's length that the header has.
 const LENGTH_BITS: u32 = 8;
 pub(super) const LENGTH_BYTES: usize = 3;
-pub(super) const FLAGS_BYTES: usize = 4;
+/// Bytes of the largest client flags.
+pub(super) const FLAGS_BYTES_MAX: usize = 5;
+/// The first byte of client flags that four more bytes follow. Nearly all clients have smaller
+/// ones, which take this byte alone.
+const LARGE_FLAGS: u8 = 0xFF;
 pub(super) const EXPIRY_BYTES: usize = Expiry::BITS as usize / 8;
+/// Bytes of all the fields that an item may have after its value.
+pub(super) const ALL_FIELDS_BYTES: usize = FLAGS_BYTES_MAX + EXPIRY_BYTES + EXTRA_BYTES;
 
 /// What decides an item's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +66,8 @@ pub struct Layout {
     pub key_len: usize,
     /// Bytes of the value.
     pub value_len: usize,
-    /// Whether client flags other than zero are kept.
-    pub flags: bool,
+    /// Bytes of the client's flags: none for flags of zero.
+    pub flags_bytes: u8,
     /// Whether there is an expiry.
     pub expiry: bool,
     /// Whether there is a CAS unique above [`CAS_MAX`](super::CAS_MAX), or a time of the last
@@ -101,7 +107,7 @@ impl Layout {
 
     #[inline(always)]
     pub(super) fn expiry_at(self) -> usize {
-        self.flags_at() + if self.flags { FLAGS_BYTES } else { 0 }
+        self.flags_at() + usize::from(self.flags_bytes)
     }
 
     #[inline(always)]
@@ -119,8 +125,28 @@ impl Layout {
     /// counts them always, so that a touch never makes an item too large.
     #[inline(always)]
     pub fn words_with_all(self) -> usize {
-        words_of(self.flags_at() + FLAGS_BYTES + EXPIRY_BYTES + EXTRA_BYTES)
+        words_of(self.flags_at() + ALL_FIELDS_BYTES)
     }
+}
+
+/// Bytes that client flags take.
+#[inline(always)]
+pub(super) fn flags_bytes(flags: u32) -> u8 {
+    match flags {
+        0 => 0,
+        _ if flags < u32::from(LARGE_FLAGS) => 1,
+        _ => FLAGS_BYTES_MAX as u8,
+    }
+}
+
+/// These bytes, and behind them others of no meaning.
+#[inline(always)]
+pub(super) fn flags_field(flags: u32) -> [u8; 8] {
+    match flags_bytes(flags) {
+        0 | 1 => u64::from(flags),
+        _ => u64::from(flags) << 8 | u64::from(LARGE_FLAGS),
+    }
+    .to_le_bytes()
 }
 
 /// Words that bytes take.
@@ -191,24 +217,26 @@ impl Header {
         self.0 & (KEY_LEN | WIDE | FLAGS | EXPIRY | EXTRA) == (key_len as u64) << 8
     }
 
+    /// The item's sizes. None if the place ends before the field that says how large the client's
+    /// flags are.
     #[inline(always)]
-    fn layout(self, value_len: usize) -> Layout {
-        Layout {
+    fn layout(self, value_len: usize, place: Words<'_>) -> Option<Layout> {
+        let mut layout = Layout {
             key_len: self.key_len(),
             value_len,
-            flags: self.0 & FLAGS != 0,
+            flags_bytes: 0,
             expiry: self.0 & EXPIRY != 0,
             extra: self.0 & EXTRA != 0,
+        };
+        if self.0 & FLAGS != 0 {
+            let at = layout.flags_at();
+            if at >= 8 * place.len() {
+                return None;
+            }
+            let is_large = bytes_at(place, at, 1) == u64::from(LARGE_FLAGS);
+            layout.flags_bytes = if is_large { FLAGS_BYTES_MAX as u8 } else { 1 };
         }
-    }
-
-    /// Words of the item, as [`Layout::words`] has them: most items have no optional field.
-    #[inline(always)]
-    fn words(self, value_len: usize) -> usize {
-        if self.0 & (WIDE | FLAGS | EXPIRY | EXTRA) != 0 {
-            return self.layout(value_len).words();
-        }
-        words_of(KEY_AT + self.key_len() + value_len)
+        Some(layout)
     }
 }
 
@@ -275,7 +303,7 @@ impl<'a> Item<'a> {
         let layout = Layout {
             key_len,
             value_len,
-            flags: false,
+            flags_bytes: 0,
             expiry: false,
             extra: false,
         };
@@ -290,11 +318,12 @@ impl<'a> Item<'a> {
     #[inline(always)]
     fn with(place: Words<'a>, header: Header) -> Option<Item<'a>> {
         let value_len = header.value_len(place)?;
-        let words = header.words(value_len);
+        let layout = header.layout(value_len, place)?;
+        let words = layout.words();
         (words <= place.len()).then_some(Item {
             place,
             header,
-            layout: header.layout(value_len),
+            layout,
             words,
         })
     }
@@ -376,10 +405,11 @@ impl<'a> Item<'a> {
     /// The client's flags.
     #[inline]
     pub fn flags(&self) -> u32 {
-        if self.layout.flags {
-            self.bytes(self.layout.flags_at(), FLAGS_BYTES) as u32
-        } else {
-            0
+        let at = self.layout.flags_at();
+        match self.layout.flags_bytes {
+            0 => 0,
+            1 => self.bytes(at, 1) as u32,
+            _ => self.bytes(at + 1, 4) as u32,
         }
     }
 

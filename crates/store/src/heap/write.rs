@@ -2,10 +2,10 @@
 //! stores, so that an optimistic reader may be looking.
 
 use super::bytes;
-use super::history::{CAS_MAX, EXTRA_BYTES, History};
+use super::history::{CAS_MAX, History};
 use super::item::{
-    EXPIRY, EXPIRY_BYTES, EXTRA, FLAGS, FLAGS_BYTES, Item, KEY_AT, Layout, RESERVED, WIDE,
-    WIDE_BYTES_MIN, partial_word, words_of,
+    ALL_FIELDS_BYTES, EXPIRY, EXPIRY_BYTES, EXTRA, FLAGS, Item, KEY_AT, Layout, RESERVED, WIDE,
+    WIDE_BYTES_MIN, flags_bytes, flags_field, partial_word, words_of,
 };
 use super::wide;
 use crate::memory::Words;
@@ -59,14 +59,12 @@ impl<'a> Put<'a> {
     /// The item with what it takes, and no CAS unique yet.
     #[inline(always)]
     pub(crate) fn of(item: &'a NewItem<'a>, keyhash: Keyhash, now: Moment) -> Put<'a> {
-        const ALL_BYTES: usize = FLAGS_BYTES + EXPIRY_BYTES + EXTRA_BYTES;
-        const { assert!(ALL_BYTES.is_multiple_of(8)) }
         let bytes = item.value[0].len();
         let is_plain = item.is_plain();
         let (words, words_with_all) = match is_plain {
             true => {
-                let words = words_of(KEY_AT + item.key.len() + bytes);
-                (words, words + ALL_BYTES / 8)
+                let bytes = KEY_AT + item.key.len() + bytes;
+                (words_of(bytes), words_of(bytes + ALL_FIELDS_BYTES))
             }
             false => (item.layout().words(), item.layout().words_with_all()),
         };
@@ -150,7 +148,7 @@ impl<'a> NewItem<'a> {
         Layout {
             key_len: self.key.len(),
             value_len: self.value[0].len() + self.value[1].len(),
-            flags: self.flags != 0,
+            flags_bytes: flags_bytes(self.flags),
             expiry: self.expiry != Expiry::NEVER,
             extra: self.history.is_extra(),
         }
@@ -167,7 +165,7 @@ pub(crate) fn write_item(place: Words<'_>, put: &Put<'_>) {
     let layout = Layout {
         key_len: item.key.len(),
         value_len: item.value[0].len(),
-        flags: false,
+        flags_bytes: 0,
         expiry: false,
         extra: false,
     };
@@ -238,7 +236,7 @@ fn write_item_of_all_fields(place: Words<'_>, item: &NewItem<'_>, cas: u64) {
     sink.word(header_of(layout, item.history.marks.bits(), cas));
     let (length, flags, expiry, extra) = (
         layout.length_bytes(),
-        item.flags.to_le_bytes(),
+        flags_field(item.flags),
         item.expiry.ms().to_le_bytes(),
         item.history.extra(),
     );
@@ -248,7 +246,7 @@ fn write_item_of_all_fields(place: Words<'_>, item: &NewItem<'_>, cas: u64) {
         if_there(layout.is_wide(), &length),
         item.value[0],
         item.value[1],
-        if_there(layout.flags, &flags),
+        &flags[..usize::from(layout.flags_bytes)],
         if_there(layout.expiry, &expiry[..EXPIRY_BYTES]),
         if_there(layout.extra, &extra),
     ];
@@ -261,7 +259,7 @@ fn write_item_of_all_fields(place: Words<'_>, item: &NewItem<'_>, cas: u64) {
 #[inline(always)]
 fn header_of(layout: Layout, marks: u64, cas: u64) -> u64 {
     let fields = u64::from(layout.is_wide()) * WIDE
-        + u64::from(layout.flags) * FLAGS
+        + u64::from(layout.flags_bytes != 0) * FLAGS
         + u64::from(layout.expiry) * EXPIRY
         + u64::from(layout.extra) * EXTRA;
     (cas & CAS_MAX) << 24
@@ -325,9 +323,8 @@ pub(crate) fn write_drafted(place: Words<'_>, put: &Put<'_>) {
 
 /// Writes the fields that follow the value.
 fn write_fields_behind(place: Words<'_>, layout: Layout, item: &NewItem<'_>, cas: u64) {
-    if layout.flags {
-        bytes::store(place, layout.flags_at(), &item.flags.to_le_bytes());
-    }
+    let flags = &flags_field(item.flags)[..usize::from(layout.flags_bytes)];
+    bytes::store(place, layout.flags_at(), flags);
     if layout.expiry {
         let expiry = item.expiry.ms().to_le_bytes();
         bytes::store(place, layout.expiry_at(), &expiry[..EXPIRY_BYTES]);
@@ -457,6 +454,7 @@ mod tests {
         let bytes: Vec<u8> = (0..600u32).map(|i| (i * 7 + 1) as u8).collect();
         let words: Vec<AtomicU64> = (0..128).map(|_| AtomicU64::new(GUARD)).collect();
         let value_lens = (0..34).chain([255, 256, 257, 300]);
+        let flags = [1, 254, 255, 256, 0xF1A6_0001, u32::MAX];
         let cases = value_lens.flat_map(|value| (1..34).chain([249]).map(move |key| (key, value)));
         for (key_len, value_len) in cases {
             // Miri takes one set of fields for each pair of lengths, and few lengths.
@@ -471,7 +469,11 @@ mod tests {
                 let item = NewItem {
                     key,
                     value: [&value[..middle], &value[middle..]],
-                    flags: if has(0) { 0xF1A6_0001 } else { 0 },
+                    flags: if has(0) {
+                        flags[key_len % flags.len()]
+                    } else {
+                        0
+                    },
                     expiry: match has(1) {
                         true => Expiry::at_ms(123_456_789),
                         false => Expiry::NEVER,

@@ -16,12 +16,12 @@ const NOW: Moment = Moment {
 };
 const ITEM_WORDS_MAX: usize = 64;
 
-/// An item with every optional field: 40 bytes, a key of one word, and the value.
+/// An item with every optional field: 28 bytes, a key of one word, and the value.
 fn item<'a>(key: &'a [u8; 8], value: &'a [u8]) -> NewItem<'a> {
     NewItem {
         key,
         value: [value, &[]],
-        flags: 1,
+        flags: u32::MAX,
         expiry: Expiry::at_ms(u64::from(u32::MAX)),
         history: History {
             accessed_s: 1,
@@ -47,7 +47,7 @@ fn an_update_to_the_largest_size_marks_what_is_left_behind_it() {
     let mut owner = Owner::<Erew>::new(&config, FIFO).unwrap();
     let mut writer = owner.enter(0);
     let [grows, goes, comes] = [b"it grows", b"it goes.", b"it comes"];
-    let largest = [7; 8 * ITEM_WORDS_MAX - 40];
+    let largest = [7; 8 * ITEM_WORDS_MAX - 36];
     assert_eq!(item(grows, &largest).layout().words(), ITEM_WORDS_MAX);
 
     let put = |writer: &mut super::Writer<'_, Erew>, key: &[u8; 8], value: &[u8]| {
