@@ -1,5 +1,5 @@
-//! Where items' bytes live: the circular log, the layout of an entry in it, and the offsets that
-//! name entries.
+//! Where items' bytes live: the circular log, the layout of an item in it, and the offsets that
+//! name items.
 
 mod at_rest;
 mod bytes;
@@ -7,10 +7,14 @@ mod cas_sequence;
 mod circular_log;
 mod history;
 mod item;
+mod layout;
 mod offset;
+mod put;
 pub mod segregated_fits;
 pub mod slab;
+mod value;
 mod wide;
+mod word_sink;
 mod write;
 
 pub use at_rest::ItemAtRest;
@@ -18,9 +22,11 @@ pub use cas_sequence::CasSequence;
 pub use circular_log::CircularLog;
 pub use history::{CAS_MAX, History, Marks};
 pub(crate) use item::Header;
-pub use item::{Item, Layout, Value};
+pub use item::Item;
+pub use layout::Layout;
 pub use offset::{Geometry, Offset};
-pub use write::{NewItem, Put};
+pub use put::{NewItem, Put};
+pub use value::Value;
 pub(crate) use write::{
     can_amend, draft_layout, write_amended, write_draft, write_drafted, write_filler, write_item,
     write_over, write_reserved, write_value_over,

@@ -1,159 +1,18 @@
-//! Writing items into a heap, as [`item`](super::item) lays them out: whole words with relaxed
+//! Writing items into a heap, as [`layout`](super::layout) lays them out: whole words with relaxed
 //! stores, so that an optimistic reader may be looking.
 
 use super::bytes;
 use super::history::{CAS_MAX, History};
-use super::item::{
-    ALL_FIELDS_BYTES, EXPIRY, EXPIRY_BYTES, EXTRA, FLAGS, Item, KEY_AT, Layout, RESERVED, WIDE,
-    WIDE_BYTES_MIN, flags_bytes, flags_field, partial_word, words_of,
+use super::item::Item;
+use super::layout::{
+    EXPIRY, EXPIRY_BYTES, EXTRA, FLAGS, KEY_AT, Layout, RESERVED, WIDE, flags_field,
 };
-use super::wide;
+use super::put::{NewItem, Put};
+use super::word_sink::WordSink;
 use crate::memory::Words;
 use crate::work;
-use glimmer_base::sync::AtomicU64;
+use glimmer_base::Expiry;
 use glimmer_base::sync::Ordering::{Relaxed, Release};
-use glimmer_base::{Expiry, Keyhash, Moment};
-
-/// An item about to be written.
-#[derive(Clone, Copy, Debug)]
-pub struct NewItem<'a> {
-    /// 1 to 250 bytes.
-    pub key: &'a [u8],
-    /// The value, in two parts that are joined (one of them old where something is appended).
-    pub value: [&'a [u8]; 2],
-    /// The client's flags.
-    pub flags: u32,
-    /// When the item expires.
-    pub expiry: Expiry,
-    /// What it carries besides; [`History::NEW`] for what has just been stored.
-    pub history: History,
-}
-
-/// An item on its way into a table, and what it takes of the heap: reckoned once, since several who
-/// store it ask. It is passed by
-/// reference: to copy it sixteen bytes at a time right after it was made, eight bytes at a time,
-/// stalls the processor.
-#[derive(Debug)]
-pub struct Put<'a> {
-    /// The item.
-    pub item: &'a NewItem<'a>,
-    /// The hash of its key.
-    pub keyhash: Keyhash,
-    /// When it is stored.
-    pub now: Moment,
-    /// Its CAS unique: that of its history or, if that has none, one that the table has drawn.
-    pub cas: u64,
-    /// Words that it takes.
-    pub words: usize,
-    /// Words with every optional field, as [`Layout::words_with_all`].
-    pub words_with_all: usize,
-    /// Whether the item is a header, a key and a value in one part of less than 256 bytes, as most
-    /// are.
-    is_plain: bool,
-    /// Bytes of the value that the key has now, if that stays, with the parts of the item's on
-    /// either side of it.
-    kept: Option<usize>,
-}
-
-impl<'a> Put<'a> {
-    /// The item with what it takes, and no CAS unique yet.
-    #[inline(always)]
-    pub(crate) fn of(item: &'a NewItem<'a>, keyhash: Keyhash, now: Moment) -> Put<'a> {
-        let bytes = item.value[0].len();
-        let is_plain = item.is_plain();
-        let (words, words_with_all) = match is_plain {
-            true => {
-                let bytes = KEY_AT + item.key.len() + bytes;
-                (words_of(bytes), words_of(bytes + ALL_FIELDS_BYTES))
-            }
-            false => (item.layout().words(), item.layout().words_with_all()),
-        };
-        Put {
-            item,
-            keyhash,
-            now,
-            cas: 0,
-            words,
-            words_with_all,
-            is_plain,
-            kept: None,
-        }
-    }
-
-    /// The same if the item's value is put around the `kept` bytes of the one that its key has now.
-    pub(crate) fn around(
-        item: &'a NewItem<'a>,
-        kept: usize,
-        keyhash: Keyhash,
-        now: Moment,
-    ) -> Put<'a> {
-        let layout = item.layout_around(kept);
-        Put {
-            words: layout.words(),
-            words_with_all: layout.words_with_all(),
-            is_plain: false,
-            kept: Some(kept),
-            ..Put::of(item, keyhash, now)
-        }
-    }
-
-    /// Whether the value that the key has now stays.
-    #[inline(always)]
-    pub fn keeps_value(&self) -> bool {
-        self.kept.is_some()
-    }
-}
-
-impl<'a> NewItem<'a> {
-    /// An item that has just been made, without flags and an expiry.
-    pub const fn new(key: &'a [u8], value: &'a [u8]) -> NewItem<'a> {
-        NewItem {
-            key,
-            value: [value, &[]],
-            flags: 0,
-            expiry: Expiry::NEVER,
-            history: History::NEW,
-        }
-    }
-
-    /// Whether the item is a header, a key and a value in one part of less than 256 bytes.
-    #[inline(always)]
-    fn is_plain(&self) -> bool {
-        self.value[0].len() < WIDE_BYTES_MIN
-            && self.value[1].is_empty()
-            && self.flags == 0
-            && self.expiry == Expiry::NEVER
-            && !self.history.is_extra()
-    }
-
-    /// Whether the item takes as many words as an old one of its key, both of them with nothing
-    /// beside a key and a short value: [`write_value_over`] then makes the one the other.
-    #[inline(always)]
-    pub(crate) fn replaces_plain(&self, old: &Item<'_>) -> bool {
-        let words = words_of(KEY_AT + self.key.len() + self.value[0].len());
-        self.is_plain() && old.words() == words
-    }
-
-    fn layout_around(&self, kept: usize) -> Layout {
-        let layout = self.layout();
-        Layout {
-            value_len: layout.value_len + kept,
-            ..layout
-        }
-    }
-
-    /// The item's sizes.
-    #[inline(always)]
-    pub fn layout(&self) -> Layout {
-        Layout {
-            key_len: self.key.len(),
-            value_len: self.value[0].len() + self.value[1].len(),
-            flags_bytes: flags_bytes(self.flags),
-            expiry: self.expiry != Expiry::NEVER,
-            extra: self.history.is_extra(),
-        }
-    }
-}
 
 /// Writes an item at the beginning of a place that is reserved for it.
 #[inline(always)]
@@ -349,98 +208,11 @@ pub(crate) fn write_filler(place: Words<'_>, words: u64) {
     place.word(0).store(words << 24, Relaxed);
 }
 
-/// Joins byte strings into words without a gap.
-struct WordSink<'a> {
-    words: &'a [AtomicU64],
-    partial: u64,
-    filled: usize,
-}
-
-impl<'a> WordSink<'a> {
-    #[inline(always)]
-    fn new(words: &'a [AtomicU64]) -> Self {
-        WordSink {
-            words,
-            partial: 0,
-            filled: 0,
-        }
-    }
-
-    #[inline(always)]
-    fn word(&mut self, word: u64) {
-        if let Some((space, rest)) = self.words.split_first() {
-            space.store(word, Relaxed);
-            self.words = rest;
-        }
-    }
-
-    /// Bytes of which there are few. Two slices end this loop, so that the compiler does not
-    /// prepare it for many.
-    #[inline(always)]
-    fn bytes(&mut self, bytes: &[u8]) {
-        let Some(mut bytes) = self.complete(bytes) else {
-            return;
-        };
-        while let Some((word, rest)) = bytes.split_first_chunk() {
-            let Some((space, behind)) = self.words.split_first() else {
-                return;
-            };
-            space.store(u64::from_le_bytes(*word), Relaxed);
-            (self.words, bytes) = (behind, rest);
-        }
-        self.partial = partial_word(bytes);
-        self.filled = bytes.len();
-    }
-
-    /// [`bytes`](Self::bytes) for what may be long.
-    #[inline(always)]
-    fn long_bytes(&mut self, bytes: &[u8]) {
-        if bytes.len() < wide::BYTES_MIN {
-            return self.bytes(bytes);
-        }
-        let Some(bytes) = self.complete(bytes) else {
-            return;
-        };
-        let (words, rest) = bytes.as_chunks::<8>();
-        let (space, behind) = self.words.split_at(words.len());
-        wide::store(space, words);
-        self.words = behind;
-        self.partial = partial_word(rest);
-        self.filled = rest.len();
-    }
-
-    /// Completes the word that has been begun. Returns the bytes after it, unless these bytes are
-    /// too few.
-    #[inline(always)]
-    fn complete<'b>(&mut self, bytes: &'b [u8]) -> Option<&'b [u8]> {
-        if self.filled != 0 {
-            let missing = 8 - self.filled;
-            let first = match bytes.first_chunk() {
-                Some(first) => u64::from_le_bytes(*first),
-                None => partial_word(bytes),
-            };
-            self.partial |= first << (8 * self.filled);
-            if bytes.len() < missing {
-                self.filled += bytes.len();
-                return None;
-            }
-            self.word(self.partial);
-            return Some(&bytes[missing..]);
-        }
-        Some(bytes)
-    }
-
-    #[inline(always)]
-    fn finish(mut self) {
-        if self.filled != 0 {
-            self.word(self.partial);
-        }
-    }
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use glimmer_base::sync::AtomicU64;
+    use glimmer_base::{Keyhash, Moment};
 
     const NOW: Moment = Moment {
         ms: 2_000,
