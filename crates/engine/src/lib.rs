@@ -40,6 +40,6 @@ pub use job::{
 pub use observer::{ChangeObserver, Unobserved};
 pub use outlet::{NoOutlet, Offer, Outlet};
 pub use partitions_of::{Partitions, Place};
-pub use pipeline::{Prefetch, Stages, staged};
+pub use pipeline::{Execute, Prefetch, Stages, staged};
 pub use rebuild::{Rebuild, rebuild};
 pub use sliced::{LentReply, Sliced, SlicedRead};

@@ -79,6 +79,14 @@ impl<T: Table> Prefetch for Partitions<T> {
     }
 }
 
+/// What becomes of jobs whose data has been fetched. A trait and not a closure, so that a type can
+/// have its code compiled into the loop: `#[inline(always)]` is for functions alone.
+pub trait Execute<T: Prefetch, J> {
+    /// Executes a job. `nth` is its number in the batch, and `place` where the stages have met its
+    /// key.
+    fn execute(&mut self, table: &mut T, nth: usize, place: T::Place, job: &J);
+}
+
 /// The first stage of a group. Apart, as the second is, so that the registers are its own.
 #[inline(never)]
 fn fetch_buckets<T: Prefetch, J, const FETCH: bool>(
@@ -104,15 +112,14 @@ fn fetch_items<T: Prefetch>(table: &T, places: &mut [T::Place]) -> Subset {
     behind
 }
 
-/// Runs `execute` on every job of a batch in order, with each job's bucket and item fetched ahead.
-/// It is told the job's number in the batch, and where the stages have met its key.
+/// Executes every job of a batch in order, with each job's bucket and item fetched ahead.
 #[inline(always)]
 pub fn staged<T: Prefetch, J>(
     table: &mut T,
     jobs: &[J],
     stages: Stages,
     keyhash: impl Fn(&J) -> Keyhash,
-    mut execute: impl FnMut(&mut T, usize, T::Place, &J),
+    executor: &mut impl Execute<T, J>,
 ) {
     let [executed, met, fetched] = &mut [[T::Place::default(); GROUP]; 3];
     let (mut executed, mut met, mut fetched) = (executed, met, fetched);
@@ -135,7 +142,7 @@ pub fn staged<T: Prefetch, J>(
             false => fetch_buckets::<_, _, false>(table, following, fetched, &keyhash),
         }
         for (nth, (job, place)) in group.iter().zip(executed.iter()).enumerate() {
-            execute(table, first + nth, *place, job);
+            executor.execute(table, first + nth, *place, job);
         }
         if next.is_empty() && following.is_empty() {
             return;
@@ -165,6 +172,17 @@ mod tests {
         number: usize,
         has_bucket: bool,
         has_item: bool,
+    }
+
+    /// Expects job after job, each with its item.
+    struct InOrder;
+
+    impl Execute<Noted, usize> for InOrder {
+        fn execute(&mut self, noted: &mut Noted, nth: usize, way: Way, &job: &usize) {
+            assert_eq!([nth, way.number, noted.executed.get()], [job; 3]);
+            assert!(way.has_item);
+            noted.executed.set(job + 1);
+        }
     }
 
     fn group_of(number: usize) -> usize {
@@ -211,17 +229,8 @@ mod tests {
         for count in counts {
             let jobs: Vec<usize> = (0..count).collect();
             let mut noted = Noted::default();
-            staged(
-                &mut noted,
-                &jobs,
-                Stages::ALL,
-                |&job| Keyhash(job as u64),
-                |noted, nth, way, &job| {
-                    assert_eq!([nth, way.number, noted.executed.get()], [job; 3]);
-                    assert!(way.has_item);
-                    noted.executed.set(job + 1);
-                },
-            );
+            let keyhash = |&job: &usize| Keyhash(job as u64);
+            staged(&mut noted, &jobs, Stages::ALL, keyhash, &mut InOrder);
             assert_eq!(noted.executed.get(), count);
             let behind: Vec<usize> = (0..count).filter(|&job| lies_behind(job)).collect();
             assert_eq!(noted.behind.take(), behind);

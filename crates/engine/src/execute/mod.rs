@@ -3,6 +3,7 @@
 //!
 //! | file | idea |
 //! | --- | --- |
+//! | `replies` | the replies of a batch, and the buffers that take no more of them |
 //! | `read` | `get`: by the owner, or beside it |
 //! | `store` | `set` and its conditions, `append`, `prepend` |
 //! | `large` | stores of large values, which are copied before the lock is taken |
@@ -23,6 +24,7 @@ mod list;
 mod meta;
 mod mutate;
 mod read;
+mod replies;
 mod store;
 mod view;
 mod write;
@@ -38,7 +40,7 @@ use crate::tally::LiveTally;
 use crate::{PageReport, Partitions, TableStats};
 use count::{Calculation, First};
 use glimmer_base::Expiry;
-use glimmer_base::limits::{BATCH_MAX, REPLY_BYTES_HIGH};
+use glimmer_base::limits::BATCH_MAX;
 use glimmer_base::{Keyhash, Moment};
 use glimmer_dispatch::Layout;
 use glimmer_proto::meta::{Command, base64};
@@ -49,6 +51,7 @@ use glimmer_store::batches::{Batch, Participant};
 use glimmer_store::heap::{History, Item};
 use glimmer_store::removals::Tap;
 use glimmer_store::table::{Draft, Table, TableFigures, TableWriter};
+use replies::Replies;
 use std::sync::Arc;
 
 /// One worker's engine.
@@ -268,45 +271,22 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
             outlet,
             read_bytes: 0,
         };
-        // Which buffers have come to a halt, and why.
-        let mut halted: [Option<Status>; BATCH_MAX] = [None; BATCH_MAX];
+        let halted = &mut [None; BATCH_MAX];
+        let mut replies = Replies::new(outs, done, halted, &self.tap, &mut context);
         if is_told && self.tap.tells_reads() {
-            for (job, done) in jobs.iter().zip(&mut *done) {
-                let (out, halt) = (&mut outs[job.out as usize], &mut halted[job.out as usize]);
-                *done = unless_halted(halt, out, |out| {
-                    execute_seen(&mut self.partitions, &self.tap, &mut context, job, out)
-                });
-                done.read_bytes = std::mem::take(&mut context.read_bytes);
+            for (nth, job) in jobs.iter().enumerate() {
+                replies.add_seen(&mut self.partitions, nth, job);
             }
-            drop(context);
-            return self.sample(now, jobs, done);
+        } else {
+            let keyhash = |job: &Job<'_>| job.keyhash;
+            staged(
+                &mut self.partitions,
+                jobs,
+                Stages::ALL,
+                keyhash,
+                &mut replies,
+            );
         }
-        staged(
-            &mut self.partitions,
-            jobs,
-            Stages::ALL,
-            |job| job.keyhash,
-            |partitions, at, place, job| {
-                let (out, halt) = (&mut outs[job.out as usize], &mut halted[job.out as usize]);
-                done[at] = unless_halted(halt, out, |out| {
-                    let is_large = T::Access::SHARED_WRITES && large::is_large(&job.request.verb);
-                    if is_large || job.request.has_base64_key() {
-                        let mut buffer = [0; base64::DECODED_BYTES_MAX];
-                        let job = decoded(job, &mut buffer);
-                        return execute_apart(
-                            partitions,
-                            place,
-                            &self.tap,
-                            &mut context,
-                            &job,
-                            out,
-                        );
-                    }
-                    execute(partitions, place, &self.tap, &mut context, (job, None), out)
-                });
-                done[at].read_bytes = std::mem::take(&mut context.read_bytes);
-            },
-        );
         drop(context);
         self.sample(now, jobs, done);
     }
@@ -388,32 +368,6 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
 
     fn figures(&self) -> Arc<dyn Figures> {
         self.figures.clone()
-    }
-}
-
-/// Executes a job, unless its buffer has come to a halt.
-#[inline(always)]
-fn unless_halted(
-    halt: &mut Option<Status>,
-    out: &mut Vec<u8>,
-    execute: impl FnOnce(&mut Vec<u8>) -> Result<OutcomeKind, Status>,
-) -> Done {
-    if halt.is_none() && out.len() >= REPLY_BYTES_HIGH {
-        *halt = Some(Status::NoRoom);
-    }
-    let executed = match *halt {
-        Some(status) => Err(status),
-        None => execute(out).inspect_err(|_| *halt = Some(Status::Skipped)),
-    };
-    let (status, kind) = match executed {
-        Ok(kind) => (Status::Done, Some(kind)),
-        Err(status) => (status, None),
-    };
-    Done {
-        status,
-        kind,
-        end: out.len(),
-        read_bytes: 0,
     }
 }
 

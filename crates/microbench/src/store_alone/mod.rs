@@ -7,6 +7,7 @@ mod heap_pages;
 mod items;
 mod longest;
 pub mod mirror;
+mod operations;
 pub mod peers;
 mod report;
 pub mod rig;

@@ -1,24 +1,24 @@
 //! Our own tables, driven through the engine's pipeline as in the server.
 
 use anyhow::{Result, ensure};
-use glimmer_base::{Expiry, Keyhash, Moment, limits::BATCH_MAX};
+use glimmer_base::{Keyhash, limits::BATCH_MAX};
 use glimmer_dispatch::PartitionMap;
-use glimmer_engine::{Partitions, Place, Spread, partitions, staged};
+use glimmer_engine::{Partitions, Spread, partitions, staged};
 use glimmer_store::{
     access::{Access, Crcw, Crew, Erew},
-    batches::{Batch, Participant},
+    batches::Participant,
     evict::{FIFO, RULES, Rule},
-    heap::{History, Item, NewItem},
     memc3,
     memory::PagePolicy,
     mica_cache::Owner,
     mica_store,
-    table::{Busy, Table, TableFigures, TableReader},
+    table::{Table, TableFigures},
 };
 
 use super::{
     Mode,
-    items::{self, PAPER_KEY_BYTES, PAPER_VALUE_BYTES, SEED, TINY_BYTES, key, value},
+    items::{self, PAPER_KEY_BYTES, PAPER_VALUE_BYTES, SEED, TINY_BYTES},
+    operations::Operations,
     rig::{Loss, Rig, Tally, Task, Team, Worker},
     stream::{KEYS_MAX, Operation, Share},
 };
@@ -30,10 +30,6 @@ const PARTITIONS_PER_WORKER: usize = 8;
 const SLACK_PERCENT: usize = 5;
 /// The share of items that a lossy index may lose once the log has wrapped.
 const LOSS_OF_INDEX: f64 = 0.001;
-const NOW: Moment = Moment {
-    ms: Moment::EPOCH_LEAD_MS,
-    epoch_unix_ms: 0,
-};
 
 /// One of our tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,130 +213,22 @@ impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
             *place = (items::keyhash::<K>(operation.number()), operation);
         }
         let hashed = &self.hashed[..batch.len()];
-        let (mut found, mut missed, mut wrong) = (0, 0, 0);
         let reading = T::Access::SHARED_READS.then(|| self.participant.begin());
+        let mut operations = Operations::<K, V>::new(reading, version, task.fill);
         staged(
             &mut self.partitions,
             hashed,
             task.stages,
             |job| job.0,
-            |partitions, _, place, &(keyhash, operation)| {
-                let number = operation.number();
-                if operation.writes() {
-                    put::<T, K, V>(partitions, place, keyhash, number, version);
-                    return;
-                }
-                match get::<T, K, V>(partitions, &reading, place, keyhash, number) {
-                    Some(value) => {
-                        found += 1;
-                        if !items::is_value(&value, number) {
-                            count(&mut wrong);
-                        }
-                    }
-                    None => {
-                        count(&mut missed);
-                        if task.fill {
-                            refill::<T, K, V>(partitions, number, version);
-                        }
-                    }
-                }
-            },
+            &mut operations,
         );
-        tally.reads += found + missed;
-        tally.found += found;
-        tally.wrong += wrong;
+        operations.add_to(tally);
     }
 
     fn items(&mut self) -> Option<u64> {
         let counts = self.figures.iter().map(|figures| figures.counts(0).items);
         Some(counts.sum())
     }
-}
-
-/// Reads again what a writer has kept from being read. The engine would pass such a read to the
-/// owner; here it is retried.
-#[cold]
-#[inline(never)]
-fn read_again<R: TableReader, const K: usize, const V: usize>(
-    reader: &R,
-    batch: &Batch<'_>,
-    keyhash: Keyhash,
-    number: u32,
-) -> Option<[u8; V]> {
-    let key = key::<K>(number);
-    let bytes = |item: &Item<'_>| item.value().array().unwrap_or([0xFF; V]);
-    loop {
-        if let Ok(read) = reader.read(batch, keyhash, &key, NOW, 0, bytes) {
-            return read;
-        }
-    }
-}
-
-/// Counts what is rare.
-#[cold]
-#[inline(never)]
-fn count(number: &mut u64) {
-    *number += 1;
-}
-
-/// Stores an item that a read did not find.
-#[cold]
-#[inline(never)]
-fn refill<T: Table, const K: usize, const V: usize>(
-    partitions: &mut Partitions<T>,
-    number: u32,
-    version: u32,
-) {
-    let keyhash = items::keyhash::<K>(number);
-    let place = partitions.prefetch_bucket(keyhash, false);
-    put::<T, K, V>(partitions, place, keyhash, number, version);
-}
-
-#[inline(always)]
-fn put<T: Table, const K: usize, const V: usize>(
-    partitions: &mut Partitions<T>,
-    place: Place<T::Home>,
-    keyhash: Keyhash,
-    number: u32,
-    version: u32,
-) {
-    let (key, value) = (key::<K>(number), value::<V>(number, version));
-    let item = NewItem {
-        key: &key,
-        value: [&value, &[]],
-        flags: 0,
-        expiry: Expiry::NEVER,
-        history: History::NEW,
-    };
-    let owner = partitions
-        .owner(place)
-        .expect("lists hold only writes that a worker may do");
-    owner.put_at((keyhash, place.home), &item, NOW, 0);
-}
-
-/// Reads the value as the engine does: concurrently with the writer if the access mode has readers,
-/// otherwise as the owner.
-#[inline(always)]
-fn get<T: Table, const K: usize, const V: usize>(
-    partitions: &mut Partitions<T>,
-    reading: &Option<Batch<'_>>,
-    place: Place<T::Home>,
-    keyhash: Keyhash,
-    number: u32,
-) -> Option<[u8; V]> {
-    let key = key::<K>(number);
-    // A value of a different length is not one of our values, and counts as wrong.
-    let bytes = |item: &Item<'_>| item.value().array().unwrap_or([0xFF; V]);
-    if let (Some(reader), Some(batch)) = (partitions.reader(place), reading) {
-        return match reader.read_at(batch, place.home, keyhash, &key, NOW, 0, bytes) {
-            Ok(read) => read,
-            Err(Busy) => read_again::<T::Reader, K, V>(reader, batch, keyhash, number),
-        };
-    }
-    let owner = partitions
-        .owner(place)
-        .expect("lists hold only reads that a worker may do");
-    owner.read_at((keyhash, place.home), &key, NOW, 0, |item| bytes(item))
 }
 
 #[cfg(test)]
