@@ -15,6 +15,7 @@ VAGUE = b"CLIENT_ERROR invalid or duplicate flag\r\n"
 OF_OLD = {b"h1", b"W", b"X", b"Z"}
 # As signed 64-bit numbers, this and larger ones would be negative.
 HUGE = 1 << 63
+GETS = {binary.GET, binary.GETQ, binary.GETK, binary.GETKQ}
 QUIET_COUNTS = {binary.INCREMENTQ, binary.DECREMENTQ}
 DOWN = {binary.DECREMENT, binary.DECREMENTQ}
 COUNTS = {binary.INCREMENT} | QUIET_COUNTS | DOWN
@@ -119,6 +120,13 @@ def count_in_place(request, theirs, ours):
     return request.startswith(b"mg ") and not OF_OLD & set(theirs.split()) and parts(theirs) == parts(ours)
 
 
+def binary_count_in_place(request, theirs, ours):
+    """The same in the binary protocol: the number is read, and is not padded in memcached."""
+    reads = request[1] in GETS and binary.status_of(theirs) == binary.status_of(ours) == binary.OK
+    # Behind the header are the flags, and the key where it was asked for.
+    return reads and ours[24:].startswith(theirs[24:]) and set(ours[len(theirs) :]) == set(b" ")
+
+
 KNOWN = [
     Known("error-lines", "text-refusals", error_lines),
     Known("shutdown-refusal", "text", shutdown_refusal),
@@ -129,6 +137,7 @@ KNOWN = [
     Known("expired-t", "meta", expired_t),
     Known("ma-quiet-vivify", "meta", ma_quiet_vivify),
     Known("count-in-place", "meta", count_in_place),
+    Known("count-in-place", "binary", binary_count_in_place),
     Known("huge-number", "meta", huge_number),
     Known("huge-number", "binary", huge_binary_number),
     Known("huge-number", "text", huge_number_in_stream),

@@ -104,8 +104,8 @@ impl ItemsReport {
             }
             let visit = &mut |item: &Listed<'_>| {
                 if self.items_left > 0 && out.len() - begin < self.bytes_left {
-                    dump::cachedump(out, &listing(item, now));
-                    self.items_left -= 1;
+                    let is_shown = dump::cachedump(out, &listing(item, now));
+                    self.items_left -= u32::from(is_shown);
                 }
             };
             more = engine.list(now, &mut self.cursor, 1, visit);

@@ -92,7 +92,7 @@ fn other<'a>(call: &Call<'_, 'a>, name: &[u8]) -> Step<'a> {
         b"COMMAND" => session::describe(call, "COMMAND"),
         b"CONFIG" => session::describe(call, "CONFIG"),
         b"INFO" => call.control(Control::Stats(b""), Words::Info),
-        b"FLUSHALL" | b"FLUSHDB" => call.control(Control::Flush { exptime: 0 }, Words::Status),
+        b"FLUSHALL" | b"FLUSHDB" => session::flush(call),
         b"QUIT" => call.control(Control::Quit, Words::Status),
         _ => call.answer(Words::UnknownCommand, call.whole),
     }

@@ -79,12 +79,25 @@ pub(super) fn client<'a>(call: &Call<'_, 'a>) -> Step<'a> {
     }
 }
 
+/// `FLUSHALL` and `FLUSHDB`. Nothing takes long, so `ASYNC` and `SYNC` are the same.
+pub(super) fn flush<'a>(call: &Call<'_, 'a>) -> Step<'a> {
+    let mut buffer = [0; 8];
+    let how = call.arguments.get(1).copied().unwrap_or_default();
+    match (call.count, upper(how, &mut buffer)) {
+        (1, _) | (2, b"ASYNC" | b"SYNC") => {
+            call.control(Control::Flush { exptime: 0 }, Words::Status)
+        }
+        _ => call.refuse(lines::SYNTAX),
+    }
+}
+
 /// `COMMAND` and `CONFIG`: clients ask and can do without the answer.
 pub(super) fn describe<'a>(call: &Call<'_, 'a>, command: &'static str) -> Step<'a> {
     let mut buffer = [0; 8];
     let subcommand = call.arguments.get(1).copied().unwrap_or_default();
     match (command, upper(subcommand, &mut buffer)) {
         ("COMMAND", b"" | b"INFO" | b"LIST") => call.answer(Words::EmptyArray, &[]),
+        ("CONFIG", b"GET") if call.count == 2 => call.answer(Words::WrongArity("config|get"), &[]),
         ("COMMAND", b"DOCS") | ("CONFIG", b"GET") => {
             call.answer(Words::EmptyMap(call.version), &[])
         }

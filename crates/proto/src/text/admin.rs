@@ -45,7 +45,7 @@ fn rare<'a>(line: &Line<'a>, words: &Words<'a>) -> Step<'a> {
         },
         b"dispatch" if words.count() <= 3 => Ok(Admin::Dispatch([words.at(1), words.at(2)])),
         b"slabs" => Err(slabs(words)),
-        b"lru" => Err(lines::ERROR),
+        b"lru" => Err(lru(words)),
         // Answers a browser or a scanner by closing.
         _ if words.count() > 1 && words.last().starts_with(b"HTTP/") => {
             return Step::Refuse {
@@ -107,16 +107,54 @@ fn memlimit<'a>(words: &Words<'_>) -> Result<Admin<'a>, &'static str> {
     }
 }
 
-/// There are no slabs to move. memcached has an error line for that case.
+/// There are no slabs to move. memcached has an error line for that case, and takes settings for
+/// it all the same.
 fn slabs(words: &Words<'_>) -> &'static str {
     match (words.count(), words.at(1)) {
         (4, b"reassign") => lines::SLABS_REASSIGN_DISABLED,
-        (3.., b"automove") => match number::digits_32(words.at(2)) {
+        (3, b"automove") if words.at(2) != b"ratio" => match number::digits_32(words.at(2)) {
             None => lines::BAD_LINE,
+            Some(0..=2) => lines::OK,
             Some(_) => lines::ERROR,
+        },
+        (4, b"automove") => match (words.at(2), decimal(words.at(3))) {
+            (b"ratio", Some(_)) => lines::OK,
+            (b"ratio", None) => lines::ERROR,
+            _ => lines::BAD_LINE,
         },
         _ => lines::ERROR,
     }
+}
+
+/// There is one list of items. memcached takes the sizes of its lists also where it does not use
+/// them.
+fn lru(words: &Words<'_>) -> &'static str {
+    const PERCENT_MAX: u32 = 80;
+    let (6, b"tune") = (words.count(), words.at(1)) else {
+        return lines::ERROR;
+    };
+    let (hot, warm) = (
+        number::digits_32(words.at(2)),
+        number::digits_32(words.at(3)),
+    );
+    match (hot, warm, decimal(words.at(4)), decimal(words.at(5))) {
+        (Some(hot), Some(warm), Some(hot_age), Some(warm_age)) => {
+            if hot.saturating_add(warm) > PERCENT_MAX {
+                lines::LRU_PERCENT_TOO_LARGE
+            } else if hot_age <= 0.0 || warm_age <= 0.0 {
+                lines::LRU_AGE_TOO_SMALL
+            } else {
+                lines::OK
+            }
+        }
+        _ => lines::ERROR,
+    }
+}
+
+/// A number with or without decimals.
+fn decimal(text: &[u8]) -> Option<f64> {
+    let number: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+    number.is_finite().then_some(number)
 }
 
 /// memcached's crawler: it lists items and removes expired ones.

@@ -60,10 +60,11 @@ pub fn mgdump(out: &mut Vec<u8>, item: &Listing<'_>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends a line of `stats cachedump`; nothing for a key that a line cannot contain.
-pub fn cachedump(out: &mut Vec<u8>, item: &Listing<'_>) {
+/// Appends a line of `stats cachedump`. Returns false, and appends nothing, if a line cannot
+/// contain the key.
+pub fn cachedump(out: &mut Vec<u8>, item: &Listing<'_>) -> bool {
     if !fits_a_line(item.key) {
-        return;
+        return false;
     }
     out.extend_from_slice(b"ITEM ");
     out.extend_from_slice(item.key);
@@ -72,6 +73,7 @@ pub fn cachedump(out: &mut Vec<u8>, item: &Listing<'_>) {
         out,
         format_args!(" [{} b; {expiry} s]\r\n", item.value_bytes),
     );
+    true
 }
 
 /// Whether a line can contain the key. The binary protocol and base64 allow any bytes in a key.
@@ -140,8 +142,12 @@ mod tests {
             ..ITEM
         };
         assert_eq!(line(mgdump, &binary), "mg YSBiDQpzZXQgeA== b\r\n");
-        assert_eq!(line(cachedump, &binary), "");
-        assert_eq!(line(cachedump, &ITEM), "ITEM a#b [9 b; 0 s]\r\n");
-        assert_eq!(line(cachedump, &mortal), "ITEM a#b [9 b; 1800000000 s]\r\n");
+        let dumped = |item: &Listing<'_>| {
+            let mut out = Vec::new();
+            cachedump(&mut out, item).then(|| String::from_utf8(out).unwrap())
+        };
+        assert_eq!(dumped(&binary), None);
+        assert_eq!(dumped(&ITEM).unwrap(), "ITEM a#b [9 b; 0 s]\r\n");
+        assert_eq!(dumped(&mortal).unwrap(), "ITEM a#b [9 b; 1800000000 s]\r\n");
     }
 }

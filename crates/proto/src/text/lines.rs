@@ -63,6 +63,10 @@ pub const STATS_DETAIL_NOT_ALLOWED: &str = "CLIENT_ERROR stats detail not allowe
 pub const FLUSH_NOT_ALLOWED: &str = "CLIENT_ERROR flush_all not allowed\r\n";
 /// `slabs reassign`: there are no slabs to move.
 pub const SLABS_REASSIGN_DISABLED: &str = "CLIENT_ERROR slab reassignment disabled\r\n";
+/// `lru tune` with parts that are too large.
+pub const LRU_PERCENT_TOO_LARGE: &str = "ERROR hot and warm pcts must not exceed 80\r\n";
+/// `lru tune` with an age of zero or less.
+pub const LRU_AGE_TOO_SMALL: &str = "ERROR hot/warm age factors must be greater than 0\r\n";
 /// `lru_crawler metadump` and `mgdump` after `lru_crawler disable`.
 pub const LRU_CRAWLER_DISABLED: &str = "CLIENT_ERROR lru crawler disabled\r\n";
 /// `lru_crawler` with an invalid class.

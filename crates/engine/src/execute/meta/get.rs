@@ -78,17 +78,14 @@ pub fn get<W: TableWriter>(
     let found = was_there
         || options.create_exptime.is_some() && create(writer, context, job, (flags, &options), out);
     let tally = context.tally;
-    if options.exptime.is_some() {
-        tally.cmd_touch.add(1);
-    }
     match (found, options.exptime.is_some()) {
-        (true, true) => tally.touch_hits.add(1),
-        (true, false) => tally.get_hits.add(1),
-        (false, true) => {
-            tally.touch_misses.add(1);
-            absence::absent(context, absence);
+        (true, true) => {
+            tally.cmd_touch.add(1);
+            tally.touch_hits.add(1);
         }
-        (false, false) => absence::missed(context, absence),
+        (true, false) => tally.get_hits.add(1),
+        // As in memcached, nothing was touched where nothing is.
+        (false, _) => absence::missed(context, absence),
     }
     match found {
         true => OutcomeKind::Value,

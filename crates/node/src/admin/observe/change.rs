@@ -19,8 +19,8 @@ pub(super) enum Asked {
     Delete(&'static str),
     /// To add to a number, or to subtract from it.
     Count,
-    /// Something that watchers are not told of.
-    Other,
+    /// To look at an item, or to give it another lifetime, without its value.
+    Look,
 }
 
 impl Asked {
@@ -52,9 +52,9 @@ impl Asked {
                 Command::Store => Asked::Store(stored_by(&request.meta_flags().options())),
                 Command::Delete => Asked::Delete("md"),
                 Command::Arithmetic => Asked::Count,
-                Command::Debug => Asked::Other,
+                Command::Debug => Asked::Look,
             },
-            Verb::Touch { .. } | Verb::Expire { .. } => Asked::Other,
+            Verb::Touch { .. } | Verb::Expire { .. } => Asked::Look,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use glimmer_engine::Removal;
-use glimmer_proto::text::dump::escape;
+use glimmer_proto::text::dump::{CLASS, escape};
 
 use crate::stream::registry::SocketEntry;
 
@@ -60,7 +60,7 @@ pub(super) fn of_fetch(
         Some(_) => " status=found",
         None => " status=not_found",
     });
-    end(&mut line, value_bytes.unwrap_or(0), client);
+    end(&mut line, value_bytes, client);
     line
 }
 
@@ -82,14 +82,14 @@ pub(super) fn of_store(stamp: Stamp, key: &[u8], store: &Store, client: i32) -> 
     } = *store;
     let mut line = stamp.begin_with("item_store", key);
     let _ = write!(line, " status={status} cmd={command} ttl={ttl_s}");
-    end(&mut line, size, client);
+    end(&mut line, Some(size), client);
     line
 }
 
 /// The line of an item that was deleted.
 pub(super) fn of_delete(stamp: Stamp, key: &[u8], command: &str, size: usize) -> String {
     let mut line = stamp.begin_with("deleted", key);
-    let _ = writeln!(line, " cmd={command} clsid={} size={size}", class(size));
+    let _ = writeln!(line, " cmd={command} clsid={CLASS} size={size}");
     line
 }
 
@@ -107,21 +107,19 @@ pub(super) fn of_removal(stamp: Stamp, key: &[u8], removal: &Removal<'_>) -> Str
         accessed_s => (now.ms / 1000).saturating_sub(accessed_s.into()) as i64,
     };
     let size = item.layout().value_len;
-    let class = class(size);
     let _ = writeln!(
         line,
-        " fetch={fetched} ttl={ttl} la={accessed} clsid={class} size={size}"
+        " fetch={fetched} ttl={ttl} la={accessed} clsid={CLASS} size={size}"
     );
     line
 }
 
-fn end(line: &mut String, size: usize, client: i32) {
-    let _ = writeln!(line, " clsid={} cfd={client} size={size}", class(size));
-}
-
-/// All items are in class 1; a missing item has no class.
-fn class(value_bytes: usize) -> u32 {
-    u32::from(value_bytes > 0)
+/// The end of a line about an item with a value of this many bytes, or about none, which has no
+/// class.
+fn end(line: &mut String, value_bytes: Option<usize>, client: i32) {
+    let class = value_bytes.map_or(0, |_| CLASS);
+    let size = value_bytes.unwrap_or(0);
+    let _ = writeln!(line, " clsid={class} cfd={client} size={size}");
 }
 
 /// The line of a connection that was opened or, with the reason, closed.

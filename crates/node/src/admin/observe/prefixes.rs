@@ -58,7 +58,7 @@ impl Prefixes {
             }
             Asked::Store(_) => counts.sets += 1,
             Asked::Delete(_) => counts.deletes += 1,
-            Asked::Count | Asked::Other => {}
+            Asked::Count | Asked::Look => {}
         }
     }
 

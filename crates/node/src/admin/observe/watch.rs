@@ -110,11 +110,9 @@ impl Watch {
         if self.wants(interest::DETAIL) {
             lock(&self.prefixes).count(key, asked, before.is_some());
         }
-        if asked != Asked::Other {
-            self.publish(interest::FETCHERS, |stamp| {
-                line::of_fetch(stamp, key, before, job.client)
-            });
-        }
+        self.publish(interest::FETCHERS, |stamp| {
+            line::of_fetch(stamp, key, before, job.client)
+        });
     }
 
     /// Reports what a request did to the item.
