@@ -53,6 +53,10 @@ pub const USERS_MAX: usize = 1 << 12;
 /// crosses the limit is completed, so one more item may be held.
 pub const REPLY_BYTES_HIGH: usize = 256 << 10;
 
+/// Bytes of long replies that a batch makes, in all buffers together. The reply that crosses the
+/// limit is completed, and the requests after it are executed in another batch.
+pub const BATCH_REPLY_BYTES_HIGH: usize = 4 << 20;
+
 /// Bytes of an ordinary receive or send buffer. A connection holds one only while there is data in
 /// it.
 pub const BUFFER_BYTES: usize = 16 << 10;
@@ -70,6 +74,12 @@ pub const BUFFERS_KEPT_PART: usize = 4;
 /// Milliseconds after which a large buffer that is not used is freed: between one and two times as
 /// many. All of them are freed at once when memory is short.
 pub const LARGE_BUFFER_IDLE_MS: u64 = 5_000;
+
+/// Allocations of this many bytes and more are mapped from the kernel one by one, so that freeing
+/// one makes the process smaller. For smaller ones, which come more often, mapping would cost more
+/// than they leave behind: with twice as many bytes as here and less than a value of 100 KB, reads
+/// of such values would have two thirds of their throughput.
+pub const MAPPED_BYTES_MIN: usize = 256 << 10;
 
 /// A worker that has freed this many bytes of buffers makes the allocator return free memory to the
 /// kernel at its next tick, so that the process shrinks again.
@@ -197,6 +207,11 @@ pub const SMALL_REQUEST_MS: u64 = 1_000;
 /// Bytes of a worker's buffers that are spared for what has arrived of values that wait until
 /// another one is complete; less if the largest item is smaller.
 pub const BEGUN_VALUES_BYTES: usize = 1 << 20;
+
+/// Bytes of replies on their way from the worker that made them to the one at which their
+/// connections are at home. With more on its way, a worker makes no further large replies for
+/// others. The last one may be larger.
+pub const HOMEWARD_BYTES_MAX: usize = 1 << 20;
 
 /// Bytes received at a time from a connection that holds no buffer, while connections hold more
 /// than half of their memory. Received data that cannot be executed in the same burst would have to

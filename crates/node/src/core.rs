@@ -59,6 +59,12 @@ impl Core {
         self.is_alarmed = true;
     }
 
+    /// Whether another connection may visit a worker.
+    #[inline]
+    pub fn may_depart(&self) -> bool {
+        self.memory.may_depart(self.shared.doorbells.len())
+    }
+
     /// Bytes of large values that are copied, sent or received before the next look for small
     /// requests.
     #[inline(always)]

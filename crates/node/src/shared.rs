@@ -14,6 +14,7 @@ use crate::admin::dump::DumpCursor;
 use crate::admin::observe::Observers;
 use crate::admin::stats::WorkerStats;
 use crate::admin::switches::Switches;
+use crate::budget::homeward::{Bound, Homeward};
 use crate::config::NodeConfig;
 use crate::dispatch::calls::Calls;
 use crate::dispatch::exchange::Exchange;
@@ -36,6 +37,7 @@ pub(crate) struct Shared {
     pub registry: ConnectionRegistry,
     pub stats: Vec<WorkerStats>,
     pub doorbells: Vec<Arc<Doorbell<EventBell>>>,
+    pub homeward: Homeward,
     pub switches: Switches,
     /// The plan that all workers go by.
     pub plans: Plans,
@@ -81,11 +83,19 @@ impl Shared {
             config,
             stats: (0..workers).map(|_| WorkerStats::default()).collect(),
             doorbells,
+            homeward: Homeward::new(workers),
             accepted: Mailbox::for_each(workers),
             dumps: Mailbox::for_each(workers),
             stopping: AtomicBool::new(false),
             closed_listeners: ClosedListeners::none_of(workers),
             drained: AtomicUsize::new(0),
+        }
+    }
+
+    /// Notes that replies have arrived at the home of their connection.
+    pub fn arrive(&self, bound: Bound) {
+        if self.homeward.arrive(bound) {
+            self.doorbells[bound.worker].wake();
         }
     }
 

@@ -10,6 +10,7 @@ mod crowd;
 mod manners;
 mod native_large_reads;
 mod native_writers;
+mod non_readers;
 mod read_everything;
 mod report;
 mod resident;
@@ -47,6 +48,7 @@ pub const SCENARIOS: &[&dyn Scenario] = &[
     &control_datagrams::ControlDatagrams,
     &slow_senders::SlowSenders,
     &slow_readers::SlowReaders,
+    &non_readers::NonReaders,
     &slow_mixture::SlowMixture,
     &read_everything::ReadEverything,
     &native_writers::ONE_ADDRESS,

@@ -6,12 +6,15 @@ use crate::job::{Done, Job, Status};
 use crate::observer::ChangeObserver;
 use crate::partitions_of::Place;
 use crate::pipeline::Execute;
-use glimmer_base::limits::{BATCH_MAX, REPLY_BYTES_HIGH};
+use glimmer_base::limits::{BATCH_MAX, BATCH_REPLY_BYTES_HIGH, REPLY_BYTES_HIGH};
 use glimmer_proto::meta::base64;
 use glimmer_proto::outcome::OutcomeKind;
 use glimmer_store::access::Access;
 use glimmer_store::removals::Tap;
 use glimmer_store::table::Table;
+
+/// Bytes of a reply from which on it counts towards [`BATCH_REPLY_BYTES_HIGH`].
+const LONG_REPLY_BYTES: usize = BATCH_REPLY_BYTES_HIGH / BATCH_MAX;
 
 /// What becomes of the jobs of a batch.
 pub struct Replies<'a, 'c, O: ChangeObserver> {
@@ -19,6 +22,8 @@ pub struct Replies<'a, 'c, O: ChangeObserver> {
     done: &'a mut [Done],
     /// Which buffers have come to a halt, and why.
     halted: &'a mut [Option<Status>; BATCH_MAX],
+    /// Bytes of long replies in all buffers.
+    long_bytes: usize,
     tap: &'a Tap<O>,
     context: &'a mut Context<'c>,
 }
@@ -37,6 +42,7 @@ impl<'a, 'c, O: ChangeObserver> Replies<'a, 'c, O> {
             outs,
             done,
             halted,
+            long_bytes: 0,
             tap,
             context,
         }
@@ -49,14 +55,14 @@ impl<'a, 'c, O: ChangeObserver> Replies<'a, 'c, O> {
         nth: usize,
         job: &Job<'_>,
     ) {
-        let executed = match self.halt(job) {
+        let halt = self.halt(job);
+        let out = &mut self.outs[job.out as usize];
+        let begin = out.len();
+        let executed = match halt {
             Some(status) => Err(status),
-            None => {
-                let out = &mut self.outs[job.out as usize];
-                execute_seen(partitions, self.tap, self.context, job, out)
-            }
+            None => execute_seen(partitions, self.tap, self.context, job, out),
         };
-        self.note(nth, job, executed);
+        self.note(nth, job, begin, executed);
     }
 
     /// Why the job's buffer takes no more replies, if it has come to a halt.
@@ -71,7 +77,13 @@ impl<'a, 'c, O: ChangeObserver> Replies<'a, 'c, O> {
 
     /// Notes what became of a job. Its buffer comes to a halt if it was not executed.
     #[inline(always)]
-    fn note(&mut self, nth: usize, job: &Job<'_>, executed: Result<OutcomeKind, Status>) {
+    fn note(
+        &mut self,
+        nth: usize,
+        job: &Job<'_>,
+        begin: usize,
+        executed: Result<OutcomeKind, Status>,
+    ) {
         let (status, kind) = match executed {
             Ok(kind) => (Status::Done, Some(kind)),
             Err(status) => {
@@ -79,12 +91,31 @@ impl<'a, 'c, O: ChangeObserver> Replies<'a, 'c, O> {
                 (status, None)
             }
         };
+        let end = self.outs[job.out as usize].len();
         self.done[nth] = Done {
             status,
             kind,
-            end: self.outs[job.out as usize].len(),
+            end,
             read_bytes: std::mem::take(&mut self.context.read_bytes),
         };
+        // What is sent while it is executed is not in the buffer any more.
+        let bytes = end.saturating_sub(begin);
+        if bytes >= LONG_REPLY_BYTES {
+            self.note_long(bytes);
+        }
+    }
+
+    /// Counts a long reply. With many of them, all buffers come to a halt: only then is it known
+    /// how much memory the replies of a batch take.
+    #[cold]
+    #[inline(never)]
+    fn note_long(&mut self, bytes: usize) {
+        self.long_bytes += bytes;
+        if self.long_bytes >= BATCH_REPLY_BYTES_HIGH {
+            for halt in &mut *self.halted {
+                halt.get_or_insert(Status::NoRoom);
+            }
+        }
     }
 }
 
@@ -100,6 +131,7 @@ impl<T: Table, O: ChangeObserver> Execute<Partitions<T>, Job<'_>> for Replies<'_
         let halt = self.halt(job);
         let (tap, context) = (self.tap, &mut *self.context);
         let out = &mut self.outs[job.out as usize];
+        let begin = out.len();
         let is_large = T::Access::SHARED_WRITES && large::is_large(&job.request.verb);
         let executed = if let Some(status) = halt {
             Err(status)
@@ -110,6 +142,6 @@ impl<T: Table, O: ChangeObserver> Execute<Partitions<T>, Job<'_>> for Replies<'_
         } else {
             execute(partitions, place, tap, context, (job, None), out)
         };
-        self.note(nth, job, executed);
+        self.note(nth, job, begin, executed);
     }
 }

@@ -7,12 +7,17 @@ use glimmer_base::limits::{
 use super::pool::{Budget, Pool};
 use crate::admin::stats::Tally;
 
+/// Milliseconds between two times at which freed memory is returned because memory is short.
+const RETURN_MS: u64 = 20;
+
 /// The memory for buffers of one worker.
 pub(crate) struct Memory {
     pub pool: Pool,
     pub budget: Budget,
     /// Bytes of memory of forwarded batches.
     pub forwarded_bytes: usize,
+    /// Bytes that connections held when they left for other workers, which have not come home.
+    pub away_bytes: usize,
     /// Estimated length of the next reply, from the largest recent replies, averaged over a batch.
     pub reply_bytes_guess: usize,
     /// Whether a connection or a forwarded batch waits for memory.
@@ -24,6 +29,8 @@ pub(crate) struct Memory {
     pub shed_ms: u64,
     /// Bytes held beyond the limit after that search.
     pub unshed_excess: usize,
+    /// When freed memory was last returned to the kernel because memory was short.
+    returned_ms: u64,
     /// When large buffers were last looked at, in milliseconds since the epoch.
     aged_ms: u64,
 }
@@ -37,11 +44,13 @@ impl Memory {
             pool: Pool::new(kept_bytes, kept_bytes.max(item_bytes_max + BUFFER_BYTES)),
             budget: Budget::new(bytes, turn_bytes, item_bytes_max.min(BEGUN_VALUES_BYTES)),
             forwarded_bytes: 0,
+            away_bytes: 0,
             reply_bytes_guess: 0,
             is_short: false,
             searched_ms: now_ms,
             shed_ms: now_ms,
             unshed_excess: 0,
+            returned_ms: now_ms,
             aged_ms: now_ms,
         }
     }
@@ -51,6 +60,16 @@ impl Memory {
         if self.pool.has_large() && now_ms - self.aged_ms >= LARGE_BUFFER_IDLE_MS {
             self.aged_ms = now_ms;
             self.pool.free_idle();
+        }
+    }
+
+    /// Returns freed memory to the kernel, if it is much and that was not done just now. Called
+    /// when connections were closed because memory was short: others soon take their place, and
+    /// the allocator may keep what those have freed without using it for these.
+    pub fn return_freed(&mut self, now_ms: u64) {
+        if now_ms - self.returned_ms >= RETURN_MS && self.pool.take_freed() {
+            self.returned_ms = now_ms;
+            glimmer_transport::give_back_freed();
         }
     }
 
@@ -72,6 +91,14 @@ impl Memory {
     #[inline]
     pub fn room(&self) -> usize {
         self.budget.room()
+    }
+
+    /// Whether another connection may leave for another of `workers`. Those that are away from all
+    /// workers together hold at most half of what one worker's connections may hold, so that one
+    /// worker can receive them all.
+    #[inline]
+    pub fn may_depart(&self, workers: usize) -> bool {
+        self.away_bytes <= self.budget.held_max() / (2 * workers)
     }
 
     /// Updates the estimate with the reply length of a batch. It follows large replies at once and

@@ -22,6 +22,7 @@ use glimmer_proto::outcome::OutcomeKind;
 use glimmer_proto::{Form, Request, Verb};
 use glimmer_transport::packet::{RxBatch, SEGMENTS_MAX};
 
+use crate::budget::homeward::Bound;
 use crate::dispatch::profile::Profile;
 use crate::stream::key::ConnectionKey;
 
@@ -87,6 +88,8 @@ pub(crate) struct ForwardedBatch {
     kinds: [Option<OutcomeKind>; BATCH_MAX],
     /// How often the owner has had it.
     trips: u32,
+    /// What its replies take on their way home, if that is much.
+    pub bound: Option<Bound>,
     /// It may have requests for another worker than the owner of their partitions.
     pub is_beside_owners: bool,
     /// Bytes of memory behind the batch that its home worker has counted.
@@ -108,6 +111,7 @@ impl ForwardedBatch {
             kinds: [None; BATCH_MAX],
             trips: 0,
             is_beside_owners: false,
+            bound: None,
             counted: 0,
         }
     }
@@ -126,6 +130,11 @@ impl ForwardedBatch {
 
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty() && self.datagrams.is_empty()
+    }
+
+    /// Bytes of replies that it brings.
+    pub fn reply_bytes(&self) -> usize {
+        self.replies.len()
     }
 
     /// Whether the next request belongs into another batch.
@@ -250,6 +259,13 @@ impl ForwardedBatch {
             self.kinds[self.answered] = done.kind;
             self.answered += 1;
         }
+        self.trips += 1;
+    }
+
+    /// Goes home without further replies, and is sent again when there is memory for them.
+    pub fn run_none(&mut self) {
+        self.replies.clear();
+        self.answered_before = self.answered;
         self.trips += 1;
     }
 

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use glimmer_base::Keyhash;
-use glimmer_base::limits::{BUFFER_BYTES, FORWARD_BATCHES_PER_PEER, FORWARD_BATCHES_PER_TURN_MAX};
+use glimmer_base::limits::{
+    BUFFER_BYTES, FORWARD_BATCHES_PER_PEER, FORWARD_BATCHES_PER_TURN_MAX, HOMEWARD_BYTES_MAX,
+};
 use glimmer_dispatch::Plan;
 use glimmer_proto::Request;
 
@@ -18,6 +20,9 @@ use crate::budget::memory::Memory;
 
 /// The batches of both workers fit into one ring.
 const RING_CAPACITY: usize = (2 * FORWARD_BATCHES_PER_PEER).next_power_of_two();
+
+/// Bytes of replies that count as a batch of their own in a turn.
+const REPLY_BYTES_PER_BATCH: usize = HOMEWARD_BYTES_MAX / FORWARD_BATCHES_PER_TURN_MAX;
 
 /// The connection to one other worker.
 struct Peer {
@@ -250,8 +255,8 @@ impl Port {
     }
 
     /// Receives batches from the rings, one from each peer in rotation, until the rings are empty
-    /// or [`FORWARD_BATCHES_PER_TURN_MAX`] have been received. The rest comes first in the next
-    /// turn, after this worker's own connections.
+    /// or [`FORWARD_BATCHES_PER_TURN_MAX`] have been received, or fewer with long replies. The rest
+    /// comes first in the next turn, after this worker's own connections.
     ///
     /// Each batch is passed to `handle`, the batches of one worker in order. Another worker's batch
     /// has to be executed, and is returned. An own batch has to be unpacked, and is free again,
@@ -271,8 +276,11 @@ impl Port {
             // Executing one batch may release held ones; they count as well.
             let taken = if batch.home() == self.me {
                 handle(&mut batch);
+                // Long replies are now held by connections, and what they hold is bounded between
+                // turns.
+                let share = batch.reply_bytes() / REPLY_BYTES_PER_BATCH;
                 self.take_home(worker, batch);
-                1
+                1 + share
             } else {
                 let executed = self.peer(worker).serve(batch, &mut handle);
                 self.batches_run += executed;

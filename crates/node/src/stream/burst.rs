@@ -296,6 +296,11 @@ fn elsewhere(member: &mut Member, bytes: u32, core: &Core) -> Stop {
         true => Decision::Run,
         false => core.plan.on_sized(core.me, bytes),
     };
+    let decision = match decision {
+        // Many are away, and hold much.
+        Decision::HandTo(_) if member.may_visit() && !core.may_depart() => Decision::Run,
+        decision => decision,
+    };
     match decision {
         Decision::HandTo(_) if member.may_visit() && member.awaits_replies() => {
             return Stop::Reorder;

@@ -13,6 +13,11 @@
 //! - It is closed at home only. The other worker sends it home for that.
 //! - A worker has at most one visitor for each connection that is open, so that the mailboxes need
 //!   no bound of their own.
+//! - What a connection holds on its way counts nowhere, and so has bounds of its own. On its way to
+//!   another worker that is what its client has sent, in a buffer of that size: while those that
+//!   are away hold much, further ones stay at home. On its way home it is a reply that its client
+//!   does not take (`budget::homeward`). Its home looks after each arrival whether its connections
+//!   hold too much.
 
 use std::mem;
 use std::sync::Arc;
@@ -25,6 +30,7 @@ use super::connection::{Connection, Continuation};
 use super::key::ConnectionKey;
 use super::ready::Lane;
 use super::visit::Home;
+use crate::budget::homeward::Bound;
 use crate::budget::pool::Charge;
 use crate::core::Core;
 use crate::forward::bell::EventBell;
@@ -35,6 +41,8 @@ use crate::forward::mailbox::Mailbox;
 pub(crate) struct Traveller {
     connection: Box<Connection>,
     home: Home,
+    /// What it holds on its way home.
+    bound: Option<Bound>,
 }
 
 /// The ways between the workers for connections that visit, come home, or get another home.
@@ -81,6 +89,9 @@ impl Streams {
         if need < core.plan.large_from() || !connection.awaits_value() || !connection.may_visit() {
             return None;
         }
+        if !core.may_depart() {
+            return None;
+        }
         match core.plan.on_sized(core.me, need) {
             Decision::HandTo(worker) => Some(worker),
             Decision::Run => None,
@@ -106,14 +117,25 @@ impl Streams {
         debug_assert!(place.may_visit());
         let stub = Connection::absent(place, core.now.ms);
         let mut connection = Box::new(mem::replace(place, stub));
+        if is_for_one {
+            // The buffer itself stays here, and what it holds waits in as much memory as it needs.
+            connection.compact(&mut core.memory.pool);
+        }
         release(&mut connection, core);
         connection.timed_since_ns = core.counting.turn_began_ns();
+        let away_bytes = connection.charge().bytes;
+        core.memory.away_bytes += away_bytes;
         let home = Home {
             worker: core.me,
             key,
             is_for_one,
+            away_bytes,
         };
-        Traveller { connection, home }
+        Traveller {
+            connection,
+            home,
+            bound: None,
+        }
     }
 
     /// Takes the connections that other workers have sent: visitors, and those that come home.
@@ -125,10 +147,19 @@ impl Streams {
 
     /// Takes a connection: a visitor, or one that comes home.
     pub(super) fn receive_traveller(&mut self, traveller: Traveller, core: &mut Core) {
-        let Traveller { connection, home } = traveller;
-        match home.worker == core.me {
-            true => self.welcome_home(*connection, home.key, core),
-            false => self.receive_visitor(*connection, home, core),
+        let Traveller {
+            connection,
+            home,
+            bound,
+        } = traveller;
+        if home.worker != core.me {
+            return self.receive_visitor(*connection, home, core);
+        }
+        core.memory.away_bytes -= home.away_bytes;
+        self.welcome_home(*connection, home.key, core);
+        if let Some(bound) = bound {
+            self.bound_held(core);
+            core.shared.arrive(bound);
         }
     }
 
@@ -194,9 +225,19 @@ impl Streams {
         if home.is_for_one {
             core.shared.plans.queue(core.me).leave();
         }
+        let bound = Bound {
+            worker: core.me,
+            bytes: connection.charge().bytes,
+        };
+        let bound = (bound.bytes > 0).then_some(bound);
         release(&mut connection, core);
-        self.travels
-            .send(home.worker, Traveller { connection, home });
+        bound.inspect(|bound| core.shared.homeward.leave(*bound));
+        let traveller = Traveller {
+            connection,
+            home,
+            bound,
+        };
+        self.travels.send(home.worker, traveller);
     }
 
     /// Puts a connection back into its place, with what was reported and decided meanwhile.

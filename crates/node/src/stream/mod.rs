@@ -63,7 +63,7 @@ use connection::Connection;
 use journey::Travels;
 use key::ConnectionKey;
 use moves::Leaving;
-use ready::ReadyQueue;
+use ready::{Lane, ReadyQueue};
 
 /// One worker's connections, and what each waits for.
 pub(crate) struct Streams {
@@ -116,14 +116,22 @@ impl Streams {
 
     /// Whether connections wait to be served.
     #[inline]
-    pub fn is_busy(&self) -> bool {
-        !self.ready.is_empty() || self.leaving.is_busy()
+    pub fn is_busy(&self, core: &Core) -> bool {
+        let has_small = self.ready.len(Lane::Small) > 0;
+        has_small || self.may_serve_large(core) || self.leaving.is_busy()
     }
 
-    /// Whether a connection waits for this worker to take it.
+    /// Whether connections with large requests wait to be served, and may be.
+    #[inline]
+    fn may_serve_large(&self, core: &Core) -> bool {
+        self.ready.len(Lane::Large) > 0 && !core.shared.homeward.is_full(core.me)
+    }
+
+    /// Whether a connection waits for this worker to take it, or to be served now that others have
+    /// arrived at their homes.
     #[inline]
     pub fn has_travellers(&self, core: &Core) -> bool {
-        self.travels.has_travellers(core.me) || self.has_shared(core)
+        self.travels.has_travellers(core.me) || self.has_shared(core) || self.may_serve_large(core)
     }
 
     /// Whether a connection was closed since this was last asked.

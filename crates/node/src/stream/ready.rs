@@ -69,9 +69,4 @@ impl ReadyQueue {
     pub fn len(&self, lane: Lane) -> usize {
         self.queues[lane as usize].len()
     }
-
-    /// Whether no connection is ready.
-    pub fn is_empty(&self) -> bool {
-        self.queues.iter().all(VecDeque::is_empty)
-    }
 }

@@ -146,6 +146,7 @@ impl Streams {
             self.close(key, core);
         }
         core.memory.pool.clear();
+        core.memory.return_freed(now_ms);
         is_enough(core)
     }
 

@@ -69,13 +69,17 @@ impl Streams {
             is_large |= served.is_large();
         }
         let mut large_bytes = TURN_LARGE_BYTES_MAX.min(core.slice_bytes());
-        let large = self.ready.len(Lane::Large);
+        let large = match core.shared.homeward.is_full(core.me) {
+            true => 0,
+            false => self.ready.len(Lane::Large),
+        };
         let since_ns = if large > 0 { core.begin_large() } else { None };
         for nth in 0..large {
             let Some(key) = self.ready.first(Lane::Large) else {
                 break;
             };
-            if nth > 0 && self.guess_of(key, Lane::Large, core) > large_bytes {
+            let has_had_its_share = self.guess_of(key, Lane::Large, core) > large_bytes;
+            if nth > 0 && (has_had_its_share || core.shared.homeward.is_full(core.me)) {
                 break;
             }
             let served = self.serve_burst(Lane::Large, core, port);
@@ -426,7 +430,12 @@ impl Streams {
                 core.memory.pool.give(std::mem::take(&mut connection.tx));
             }
         } else {
-            let bytes_max = core.slice_bytes();
+            // While connections hold as much as they may, replies leave whole: what is left of one
+            // is then what its client does not take, and not what waits for its next turn.
+            let bytes_max = match core.memory.room() {
+                0 => usize::MAX,
+                _ => core.slice_bytes(),
+            };
             let sent = match connection.lending.take() {
                 None => connection.transmit(&mut core.memory.pool, bytes_max, core.now.ms),
                 Some(lending) => transmit_lent(connection, lending, core),

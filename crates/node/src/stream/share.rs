@@ -75,7 +75,7 @@ impl Streams {
     #[inline(never)]
     pub fn serve_shared(&mut self, core: &mut Core, port: &mut Port) {
         for _ in 0..DISPATCH_BATCH {
-            if self.is_busy() {
+            if self.is_busy(core) {
                 return;
             }
             let Some(queue) = self.queue_to_take(core) else {
@@ -99,6 +99,9 @@ impl Streams {
 
     /// The software queue that this worker takes from next: its own first, if it serves that.
     fn queue_to_take(&self, core: &Core) -> Option<usize> {
+        if core.shared.homeward.is_full(core.me) {
+            return None;
+        }
         let role = core.plan.role(core.me);
         let own = (role.serves_queue() || core.is_draining).then_some(core.me);
         let others = role.takes.queues.iter().copied();

@@ -14,6 +14,8 @@ pub(crate) struct Home {
     pub key: ConnectionKey,
     /// It is served for one large request, and otherwise for what has arrived.
     pub is_for_one: bool,
+    /// Bytes that it held when it left.
+    pub away_bytes: usize,
 }
 
 /// The stream of a connection that is with another worker.

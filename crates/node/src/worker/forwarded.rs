@@ -1,5 +1,8 @@
 //! What other workers sent: requests, and replies to the requests of this worker.
 
+use glimmer_base::limits::BUFFER_BYTES_KEPT_MAX;
+
+use crate::budget::homeward::Bound;
 use crate::core::Core;
 use crate::forward::batch::{Asker, ForwardedBatch};
 use crate::forward::port::Port;
@@ -16,7 +19,12 @@ pub(super) fn take(
 ) -> bool {
     let mut has_native = false;
     port.drain(|batch| match batch.home() == core.me {
-        true => unpack(batch, core, streams, packets),
+        true => {
+            unpack(batch, core, streams, packets);
+            if let Some(bound) = batch.bound.take() {
+                core.shared.arrive(bound);
+            }
+        }
         false if batch.has_datagrams() => {
             core.note_small_request();
             let since_ns = core.begin_large();
@@ -26,9 +34,21 @@ pub(super) fn take(
         }
         false => {
             core.note_small_request();
+            if core.shared.homeward.is_full(core.me) {
+                batch.run_none();
+                return;
+            }
             let is_profiled = core.counting.is_profiled();
             let profile = is_profiled.then(|| core.shared.plans.profile(core.me));
             batch.run(&mut *core.engine, core.now, profile);
+            if batch.reply_bytes() >= BUFFER_BYTES_KEPT_MAX {
+                let bound = Bound {
+                    worker: core.me,
+                    bytes: batch.reply_bytes(),
+                };
+                core.shared.homeward.leave(bound);
+                batch.bound = Some(bound);
+            }
         }
     });
     port.account(&mut core.memory, &mut core.tally);

@@ -258,7 +258,7 @@ impl Worker {
     fn serve_packets(&mut self) {
         let (core, port, streams) = (&mut self.core, &mut self.port, &self.streams);
         let is_idle = |core: &Core, port: &Port| {
-            !streams.is_busy() && !streams.has_travellers(core) && !port.has_incoming()
+            !streams.is_busy(core) && !streams.has_travellers(core) && !port.has_incoming()
         };
         if self.packets.serve(core, port, &self.poller, is_idle) {
             self.idle_turns_left = NATIVE_IDLE_TURNS_MAX;

@@ -62,7 +62,7 @@ impl Worker {
     /// Whether connections, or possibly datagrams, wait to be served.
     fn is_busy(&self) -> bool {
         let core = &self.core;
-        self.streams.is_busy()
+        self.streams.is_busy(core)
             || self.crawler.is_busy()
             || self.packets.is_busy()
             || (self.acceptor.has_more(core) && !self.acceptor.is_deaf())
