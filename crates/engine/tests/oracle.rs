@@ -55,7 +55,9 @@ struct Item {
 /// Key, value, and a header with room for flags, expiry and the extra field, which count whether
 /// the item has them or not.
 fn too_large(key: &[u8], value: &[u8], sizes: Sizes) -> bool {
-    key.len() + value.len() + 16 + 16 > sizes.item_bytes_max
+    let length_bytes = if value.len() >= 256 { 3 } else { 0 };
+    let bytes = 8 + key.len() + length_bytes + value.len() + 5 + 5 + 7;
+    bytes > sizes.item_bytes_max
 }
 
 /// The plain twin of the whole engine.
