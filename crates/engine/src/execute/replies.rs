@@ -101,22 +101,23 @@ impl<'a, 'c, O: ChangeObserver> Replies<'a, 'c, O> {
         // What is sent while it is executed is not in the buffer any more.
         let bytes = end.saturating_sub(begin);
         if bytes >= LONG_REPLY_BYTES {
-            self.note_long(bytes);
+            self.long_bytes = with_long(self.halted, self.long_bytes + bytes);
         }
     }
+}
 
-    /// Counts a long reply. With many of them, all buffers come to a halt: only then is it known
-    /// how much memory the replies of a batch take.
-    #[cold]
-    #[inline(never)]
-    fn note_long(&mut self, bytes: usize) {
-        self.long_bytes += bytes;
-        if self.long_bytes >= BATCH_REPLY_BYTES_HIGH {
-            for halt in &mut *self.halted {
-                halt.get_or_insert(Status::NoRoom);
-            }
+/// Brings all buffers to a halt if the long replies have too many bytes: only now is it known how
+/// much memory the replies of the batch take. Returns the number, which is passed by value so that
+/// the caller can keep it in a register.
+#[cold]
+#[inline(never)]
+fn with_long(halted: &mut [Option<Status>; BATCH_MAX], long_bytes: usize) -> usize {
+    if long_bytes >= BATCH_REPLY_BYTES_HIGH {
+        for halt in halted {
+            halt.get_or_insert(Status::NoRoom);
         }
     }
+    long_bytes
 }
 
 impl<T: Table, O: ChangeObserver> Execute<Partitions<T>, Job<'_>> for Replies<'_, '_, O> {
