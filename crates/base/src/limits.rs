@@ -75,12 +75,6 @@ pub const BUFFERS_KEPT_PART: usize = 4;
 /// many. All of them are freed at once when memory is short.
 pub const LARGE_BUFFER_IDLE_MS: u64 = 5_000;
 
-/// Allocations of this many bytes and more are mapped from the kernel one by one, so that freeing
-/// one makes the process smaller. For smaller ones, which come more often, mapping would cost more
-/// than they leave behind: with twice as many bytes as here and less than a value of 100 KB, reads
-/// of such values would have two thirds of their throughput.
-pub const MAPPED_BYTES_MIN: usize = 256 << 10;
-
 /// A worker that has freed this many bytes of buffers makes the allocator return free memory to the
 /// kernel at its next tick, so that the process shrinks again.
 pub const FREED_BYTES_HIGH: usize = 1 << 20;

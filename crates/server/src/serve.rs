@@ -9,7 +9,6 @@ use crate::process::{self, PidFile, ProcessError};
 use crate::stats::ServerAdmin;
 use crate::{assembly, cores, log};
 use glimmer_base::Seed;
-use glimmer_base::limits::MAPPED_BYTES_MIN;
 use glimmer_dispatch::{Layout, PartitionMap};
 use glimmer_engine::Engine;
 use glimmer_node::native::{NativeConfig, Rules, TokenKey};
@@ -94,7 +93,6 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         .daemon
         .then(process::daemon::to_background)
         .transpose()?;
-    glimmer_transport::map_allocations_from(MAPPED_BYTES_MIN);
     // Before any thread starts, so that every thread leaves these signals to this one.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1])?;
     // A fork does not copy other threads, so the log starts after `-d` has taken effect.

@@ -35,6 +35,6 @@ pub use poller::Poller;
 pub use signal::{Readiness, Ready, Signal};
 pub use stream::{Received, Sent};
 pub use sys::cpu_time::{thread_cpu_ns, thread_number};
-pub use sys::heap::{give_back_freed, map_allocations_from};
+pub use sys::heap::give_back_freed;
 pub use tcp::{Listener, Stream};
 pub use wakeup::Wakeup;

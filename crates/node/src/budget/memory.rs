@@ -8,7 +8,7 @@ use super::pool::{Budget, Pool};
 use crate::admin::stats::Tally;
 
 /// Milliseconds between two times at which freed memory is returned because memory is short.
-const RETURN_MS: u64 = 20;
+const RETURN_MS: u64 = 5;
 
 /// The memory for buffers of one worker.
 pub(crate) struct Memory {

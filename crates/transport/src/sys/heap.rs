@@ -13,22 +13,3 @@ pub fn give_back_freed() {
         libc::malloc_trim(0);
     }
 }
-
-/// Has allocations of this many bytes and more mapped from the kernel one by one, and unmapped when
-/// they are freed.
-///
-/// By default, the allocator raises the size from which on it does that to that of the largest
-/// mapping that was freed. Large buffers then lie among small allocations that live longer, and a
-/// client that has buffers of 1 MB made and freed leaves holes that no such buffer fits into. Call
-/// this before there are threads.
-pub fn map_allocations_from(bytes: usize) {
-    #[cfg(target_env = "gnu")]
-    if let Ok(bytes) = i32::try_from(bytes) {
-        // SAFETY: it takes no pointers, and changes where later allocations come from.
-        unsafe {
-            libc::mallopt(libc::M_MMAP_THRESHOLD, bytes);
-        }
-    }
-    #[cfg(not(target_env = "gnu"))]
-    let _ = bytes;
-}
