@@ -14,7 +14,7 @@ const NOW: Moment = Moment {
     ms: 10_000,
     epoch_unix_ms: 1_700_000_000_000,
 };
-/// So many bytes that not all of a batch's requests can be answered.
+/// With values of this length, one batch cannot answer all of its requests.
 const VALUE_BYTES: usize = 200_000;
 const _: () = assert!(VALUE_BYTES * BATCH_MAX > 2 * BATCH_REPLY_BYTES_HIGH);
 

@@ -62,7 +62,7 @@ impl Core {
     /// Whether another connection may visit a worker.
     #[inline]
     pub fn may_depart(&self) -> bool {
-        self.memory.may_depart(self.shared.doorbells.len())
+        self.memory.may_depart(self.shared.workers())
     }
 
     /// Bytes of large values that are copied, sent or received before the next look for small

@@ -14,7 +14,7 @@ use crate::admin::dump::DumpCursor;
 use crate::admin::observe::Observers;
 use crate::admin::stats::WorkerStats;
 use crate::admin::switches::Switches;
-use crate::budget::homeward::{Bound, Homeward};
+use crate::budget::homeward::{Homeward, InFlight};
 use crate::config::NodeConfig;
 use crate::dispatch::calls::Calls;
 use crate::dispatch::exchange::Exchange;
@@ -93,9 +93,9 @@ impl Shared {
     }
 
     /// Notes that replies have arrived at the home of their connection.
-    pub fn arrive(&self, bound: Bound) {
-        if self.homeward.arrive(bound) {
-            self.doorbells[bound.worker].wake();
+    pub fn arrive(&self, in_flight: InFlight) {
+        if self.homeward.arrive(in_flight) {
+            self.doorbells[in_flight.worker].wake();
         }
     }
 

@@ -15,9 +15,9 @@ use glimmer_base::sync::Ordering::Relaxed;
 /// woken.
 pub(crate) struct Homeward(Vec<CachePadded<AtomicUsize>>);
 
-/// A part of these bytes.
+/// Replies on their way, as they are counted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bound {
+pub(crate) struct InFlight {
     /// The worker that made the replies.
     pub worker: usize,
     pub bytes: usize,
@@ -36,17 +36,17 @@ impl Homeward {
     }
 
     /// Notes that replies leave.
-    pub fn leave(&self, bound: Bound) {
-        self.0[bound.worker].fetch_add(bound.bytes, Relaxed);
+    pub fn leave(&self, in_flight: InFlight) {
+        self.0[in_flight.worker].fetch_add(in_flight.bytes, Relaxed);
     }
 
     /// Notes that replies have arrived. Returns whether the worker that made them may go on now:
     /// the caller wakes it.
     #[must_use]
-    pub fn arrive(&self, bound: Bound) -> bool {
-        let before = self.0[bound.worker].fetch_sub(bound.bytes, Relaxed);
+    pub fn arrive(&self, in_flight: InFlight) -> bool {
+        let before = self.0[in_flight.worker].fetch_sub(in_flight.bytes, Relaxed);
         let is_full = |bytes| bytes >= HOMEWARD_BYTES_MAX;
-        is_full(before) && !is_full(before - bound.bytes)
+        is_full(before) && !is_full(before - in_flight.bytes)
     }
 }
 
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn a_worker_goes_on_once_enough_has_arrived() {
         let homeward = Homeward::new(2);
-        let half = |worker| Bound {
+        let half = |worker| InFlight {
             worker,
             bytes: HOMEWARD_BYTES_MAX / 2,
         };

@@ -22,7 +22,7 @@ use glimmer_proto::outcome::OutcomeKind;
 use glimmer_proto::{Form, Request, Verb};
 use glimmer_transport::packet::{RxBatch, SEGMENTS_MAX};
 
-use crate::budget::homeward::Bound;
+use crate::budget::homeward::InFlight;
 use crate::dispatch::profile::Profile;
 use crate::stream::key::ConnectionKey;
 
@@ -89,7 +89,7 @@ pub(crate) struct ForwardedBatch {
     /// How often the owner has had it.
     trips: u32,
     /// What its replies take on their way home, if that is much.
-    pub bound: Option<Bound>,
+    pub in_flight: Option<InFlight>,
     /// It may have requests for another worker than the owner of their partitions.
     pub is_beside_owners: bool,
     /// Bytes of memory behind the batch that its home worker has counted.
@@ -111,7 +111,7 @@ impl ForwardedBatch {
             kinds: [None; BATCH_MAX],
             trips: 0,
             is_beside_owners: false,
-            bound: None,
+            in_flight: None,
             counted: 0,
         }
     }

@@ -30,7 +30,7 @@ use super::connection::{Connection, Continuation};
 use super::key::ConnectionKey;
 use super::ready::Lane;
 use super::visit::Home;
-use crate::budget::homeward::Bound;
+use crate::budget::homeward::InFlight;
 use crate::budget::pool::Charge;
 use crate::core::Core;
 use crate::forward::bell::EventBell;
@@ -42,7 +42,7 @@ pub(crate) struct Traveller {
     connection: Box<Connection>,
     home: Home,
     /// What it holds on its way home.
-    bound: Option<Bound>,
+    in_flight: Option<InFlight>,
 }
 
 /// The ways between the workers for connections that visit, come home, or get another home.
@@ -134,7 +134,7 @@ impl Streams {
         Traveller {
             connection,
             home,
-            bound: None,
+            in_flight: None,
         }
     }
 
@@ -150,16 +150,16 @@ impl Streams {
         let Traveller {
             connection,
             home,
-            bound,
+            in_flight,
         } = traveller;
         if home.worker != core.me {
             return self.receive_visitor(*connection, home, core);
         }
         core.memory.away_bytes -= home.away_bytes;
         self.welcome_home(*connection, home.key, core);
-        if let Some(bound) = bound {
+        if let Some(in_flight) = in_flight {
             self.bound_held(core);
-            core.shared.arrive(bound);
+            core.shared.arrive(in_flight);
         }
     }
 
@@ -225,17 +225,17 @@ impl Streams {
         if home.is_for_one {
             core.shared.plans.queue(core.me).leave();
         }
-        let bound = Bound {
+        let in_flight = InFlight {
             worker: core.me,
             bytes: connection.charge().bytes,
         };
-        let bound = (bound.bytes > 0).then_some(bound);
+        let in_flight = (in_flight.bytes > 0).then_some(in_flight);
         release(&mut connection, core);
-        bound.inspect(|bound| core.shared.homeward.leave(*bound));
+        in_flight.inspect(|in_flight| core.shared.homeward.leave(*in_flight));
         let traveller = Traveller {
             connection,
             home,
-            bound,
+            in_flight,
         };
         self.travels.send(home.worker, traveller);
     }

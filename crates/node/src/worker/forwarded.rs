@@ -2,7 +2,7 @@
 
 use glimmer_base::limits::BUFFER_BYTES_KEPT_MAX;
 
-use crate::budget::homeward::Bound;
+use crate::budget::homeward::InFlight;
 use crate::core::Core;
 use crate::forward::batch::{Asker, ForwardedBatch};
 use crate::forward::port::Port;
@@ -21,8 +21,8 @@ pub(super) fn take(
     port.drain(|batch| match batch.home() == core.me {
         true => {
             unpack(batch, core, streams, packets);
-            if let Some(bound) = batch.bound.take() {
-                core.shared.arrive(bound);
+            if let Some(in_flight) = batch.in_flight.take() {
+                core.shared.arrive(in_flight);
             }
         }
         false if batch.has_datagrams() => {
@@ -42,12 +42,12 @@ pub(super) fn take(
             let profile = is_profiled.then(|| core.shared.plans.profile(core.me));
             batch.run(&mut *core.engine, core.now, profile);
             if batch.reply_bytes() >= BUFFER_BYTES_KEPT_MAX {
-                let bound = Bound {
+                let in_flight = InFlight {
                     worker: core.me,
                     bytes: batch.reply_bytes(),
                 };
-                core.shared.homeward.leave(bound);
-                batch.bound = Some(bound);
+                core.shared.homeward.leave(in_flight);
+                batch.in_flight = Some(in_flight);
             }
         }
     });
