@@ -12,6 +12,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("glimmer-base", 0),
     ("glimmer-measure", 0),
     ("glimmer-notation", 0),
+    ("glimmer-seeds", 0),
     ("glimmer-cli", 1),
     ("glimmer-dispatch", 1),
     ("glimmer-hotset", 1),

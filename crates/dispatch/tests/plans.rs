@@ -35,6 +35,12 @@ impl Policy for StaticThreshold {
     }
 }
 
+/// Seeds of layouts, one after another.
+fn seeds(count: u64) -> impl Iterator<Item = u64> + Clone {
+    let first = glimmer_seeds::seed();
+    (0..count).map(move |number| first.wrapping_add(number))
+}
+
 fn layouts(seed: u64) -> (SmallRng, PartitionMap) {
     let mut rng = SmallRng::seed_from_u64(seed);
     let map = PartitionMap::new(rng.random_range(1..=64), rng.random_range(1..=16));
@@ -62,7 +68,7 @@ fn a_request_executes_on_a_core_that_may_execute_it() {
         .copied()
         .chain([&StaticThreshold as &dyn Policy]);
     for policy in policies {
-        for seed in 0..500 {
+        for seed in seeds(500) {
             let (mut rng, map) = layouts(seed);
             for &access in AccessMode::ALL {
                 if policy.check(access).is_err() {
@@ -104,7 +110,7 @@ fn a_request_executes_on_a_core_that_may_execute_it() {
 #[test]
 fn keyhash_hands_over_what_the_access_mode_leaves_to_the_owner() {
     let policy = named("keyhash", &Settings::DEFAULT).unwrap();
-    for seed in 0..500 {
+    for seed in seeds(500) {
         let (mut rng, map) = layouts(seed);
         for &access in AccessMode::ALL {
             let plan = policy.plan(Layout { map, access });
@@ -155,7 +161,7 @@ fn a_threshold_hands_large_requests_to_the_core_whose_role_has_their_size() {
 /// A plan that goes by the owner is the plan of EREW, so requests for one key keep their order.
 #[test]
 fn every_request_can_go_to_the_owner_in_every_access_mode() {
-    for seed in 0..500 {
+    for seed in seeds(500) {
         let (mut rng, map) = layouts(seed);
         for &access in AccessMode::ALL {
             let plan = Plan::by_owner(Layout { map, access });
@@ -255,7 +261,7 @@ fn every_rx_queue_is_drained() {
         .copied()
         .chain(more.iter().map(|policy| &**policy));
     for policy in policies.chain([&StaticThreshold as &dyn Policy]) {
-        for seed in 0..200 {
+        for seed in seeds(200) {
             let (_, map) = layouts(seed);
             let access = AccessMode::Crcw;
             let plan = policy.plan(Layout { map, access });

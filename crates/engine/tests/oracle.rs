@@ -340,12 +340,7 @@ fn value(rng: &mut SmallRng, sizes: Sizes) -> Vec<u8> {
 }
 
 fn run<T: Table>(sizes: Sizes, mut make: impl FnMut(Option<u32>) -> T) {
-    let seed = std::env::var("GLIMMER_SEED")
-        .ok()
-        .and_then(|s| s.parse().ok())
-        .unwrap_or_else(rand::random);
-    println!("GLIMMER_SEED={seed}");
-    let mut rng = SmallRng::seed_from_u64(seed);
+    let mut rng = SmallRng::seed_from_u64(glimmer_seeds::seed());
     let spread = Spread {
         partitions: 2 * WORKERS,
         workers: WORKERS,

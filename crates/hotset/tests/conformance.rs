@@ -6,28 +6,21 @@ mod support;
 use glimmer_hotset::bodies::{Circuit, Model};
 use glimmer_hotset::conformance::{all, coherence};
 use glimmer_hotset::{Guard, Reader};
+use glimmer_seeds::seed;
 
 const STEPS: u32 = 40_000;
 
-fn seed() -> u64 {
-    let seed = match std::env::var("GLIMMER_SEED") {
-        Ok(seed) => seed.parse().unwrap(),
-        Err(_) => rand::random(),
-    };
-    println!("seed {seed}");
-    seed
-}
-
 #[test]
 fn the_model_of_the_circuit() {
-    all(&mut || Box::new(Circuit::new(64, 64 << 10)), seed(), STEPS);
-    all(&mut || Box::new(Circuit::of_the_paper()), seed(), STEPS);
+    let seed = seed();
+    all(&mut || Box::new(Circuit::new(64, 64 << 10)), seed, STEPS);
+    all(&mut || Box::new(Circuit::of_the_paper()), seed, STEPS);
 }
 
 #[test]
 fn the_coherent_model() {
-    let hash_seed = seed();
-    all(&mut || Box::new(Model::new(100, hash_seed)), seed(), STEPS);
+    let seed = seed();
+    all(&mut || Box::new(Model::new(100, seed)), seed, STEPS);
 }
 
 struct Clocked {

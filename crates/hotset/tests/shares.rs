@@ -48,11 +48,7 @@ fn share(workload: Workload<'_>) -> f64 {
         writes,
         mut draw,
     } = workload;
-    let seed = match std::env::var("GLIMMER_SEED") {
-        Ok(seed) => seed.parse().unwrap(),
-        Err(_) => rand::random(),
-    };
-    let mut rng = SmallRng::seed_from_u64(seed);
+    let mut rng = SmallRng::seed_from_u64(glimmer_seeds::seed());
     let guard = Arc::new(Guard::new(Arc::new(Memory::new(SLOTS, 1, rng.random()))));
     let reader = Reader::new(guard.memory().clone(), 0);
     let (_, make) = POLICIES.iter().find(|(known, _)| *known == policy).unwrap();
@@ -102,8 +98,7 @@ fn share(workload: Workload<'_>) -> f64 {
     let share = hits as f64 / reads as f64;
     let (offered, quarantined) = (offers as f64 / reads as f64, controller.quarantined(now_ms));
     println!(
-        "{name}, {policy}: {share:.4}, offers per read {offered:.4}, quarantined {quarantined}, \
-         seed {seed}"
+        "{name}, {policy}: {share:.4}, offers per read {offered:.4}, quarantined {quarantined}"
     );
     share
 }

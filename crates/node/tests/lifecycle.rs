@@ -99,11 +99,12 @@ fn a_worker_that_cannot_be_pinned_is_an_error() {
 fn replies_of_a_dead_connection_reach_nobody() {
     for habits in [Habits::EREW, Habits::CREW] {
         let node = start(3, habits);
+        let seed = glimmer_seeds::seed();
         thread::scope(|scope| {
             for thread in 0..4u64 {
                 let node = &node;
                 scope.spawn(move || {
-                    let mut rng = SmallRng::seed_from_u64(thread);
+                    let mut rng = SmallRng::seed_from_u64(seed ^ thread);
                     for round in 0..300 {
                         let mut client = Client::connect(node);
                         let key = format!("t{thread}r{round}");

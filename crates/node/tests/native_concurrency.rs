@@ -190,18 +190,9 @@ fn increment(_: &[u8]) -> What<'_> {
     What::Change(Change::Increment { delta: 1 })
 }
 
-fn seed() -> u64 {
-    let seed = match std::env::var("GLIMMER_SEED") {
-        Ok(seed) => seed.parse().expect("a number"),
-        Err(_) => rand::rng().random::<u64>() >> 8,
-    };
-    println!("GLIMMER_SEED={seed}");
-    seed
-}
-
 #[test]
 fn increments_at_once_are_each_counted_once() {
-    let mut rng = SmallRng::seed_from_u64(seed());
+    let mut rng = SmallRng::seed_from_u64(glimmer_seeds::seed());
     for way in WAYS {
         let mut world = World::new(rng.random(), way);
         for key in 0..KEYS {
@@ -238,7 +229,7 @@ const VALUE_BYTES: [usize; 5] = [10, 300, 900, 3_000, 20_000];
 
 #[test]
 fn writes_of_any_length_at_once_are_all_carried_out() {
-    let mut rng = SmallRng::seed_from_u64(seed());
+    let mut rng = SmallRng::seed_from_u64(glimmer_seeds::seed());
     for way in WAYS {
         let mut world = World::new(rng.random(), way);
         let mut last_value = 0u64;

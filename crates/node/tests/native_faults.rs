@@ -341,17 +341,6 @@ fn note(
     |index, reply| told.push((index, reply.map(Told::of)))
 }
 
-fn seeds(count: u64) -> Vec<u64> {
-    match std::env::var("GLIMMER_SEED") {
-        Ok(seed) => vec![seed.parse().expect("a number")],
-        Err(_) => {
-            let first: u64 = rand::rng().random::<u64>() >> 8;
-            println!("GLIMMER_SEED from {first} to {}", first + count - 1);
-            (first..first + count).collect()
-        }
-    }
-}
-
 /// Requests of a datagram at most, in one half of the runs and in the other.
 const PACKED: [usize; 2] = [1, 32];
 const MODES: [Access; 3] = [Access::Erew, Access::Crew, Access::Crcw];
@@ -365,7 +354,8 @@ fn a_network_without_faults_needs_no_second_try() {
         delay_us_max: 500,
         has_outages: false,
     };
-    for (seed, access) in seeds(3).into_iter().zip(MODES) {
+    for access in MODES {
+        let seed = glimmer_seeds::seed();
         for requests_per_datagram in [1, 32] {
             let (answered, silent, resent) = run(seed, access, faults, requests_per_datagram);
             assert_eq!(answered, (OPERATIONS + KEYS) as u64);
@@ -383,7 +373,8 @@ fn losses_repetitions_delays_and_cuts_change_nothing() {
         delay_us_max: 6_000,
         has_outages: false,
     };
-    for (turn, seed) in seeds(6).into_iter().enumerate() {
+    for turn in 0..6 {
+        let seed = glimmer_seeds::seed();
         let (answered, _, resent) = run(seed, MODES[turn % 3], faults, PACKED[turn / 3]);
         assert!(answered > OPERATIONS as u64 / 2 && resent > 100);
     }
@@ -400,7 +391,8 @@ fn whoever_directs_requests_nothing_is_executed_twice() {
         delay_us_max: 6_000,
         has_outages: false,
     };
-    for (turn, seed) in seeds(6).into_iter().enumerate() {
+    for turn in 0..6 {
+        let seed = glimmer_seeds::seed();
         let by = Direction::Server;
         let (access, packed) = (MODES[turn % 3], PACKED[turn % 2]);
         let (answered, _, resent) = run_directed(by, seed, access, faults, packed);
@@ -418,7 +410,8 @@ fn outages_leave_nothing_but_what_may_be() {
         has_outages: true,
     };
     let mut silent_in_all = 0;
-    for (turn, seed) in seeds(6).into_iter().enumerate() {
+    for turn in 0..6 {
+        let seed = glimmer_seeds::seed();
         let (_, silent, _) = run(seed, MODES[turn % 3], faults, PACKED[turn / 3]);
         silent_in_all += silent;
     }

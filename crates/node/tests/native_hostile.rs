@@ -19,12 +19,7 @@ use requests::{
 };
 
 fn seeded() -> SmallRng {
-    let seed: u64 = match std::env::var("GLIMMER_SEED") {
-        Ok(seed) => seed.parse().expect("a number"),
-        Err(_) => rand::rng().random(),
-    };
-    println!("GLIMMER_SEED={seed}");
-    SmallRng::seed_from_u64(seed)
+    SmallRng::seed_from_u64(glimmer_seeds::seed())
 }
 
 #[test]

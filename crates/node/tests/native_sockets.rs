@@ -245,8 +245,7 @@ fn fragments_meet_at_the_worker_of_their_port() {
 /// The network loses and repeats datagrams on their way to the port of all workers.
 #[test]
 fn one_port_makes_each_change_once() {
-    let seed = rand::random();
-    println!("seed {seed}");
+    let seed = glimmer_seeds::seed();
     let (node, _) = start_at_one_port("127.0.0.1:0", 4);
     let port = node.native_ports()[0].1[0];
     // Another address of this machine, with the port of which the directory tells.

@@ -95,8 +95,8 @@ impl Oracle {
 
 /// Several clients with pipelines of random lengths, cut into random pieces; every byte of every
 /// reply is compared.
-fn random_pipelines(workers: usize, habits: Habits, seed: u64) {
-    pipelines_with_switches(workers, habits, &[], seed);
+fn random_pipelines(workers: usize, habits: Habits) {
+    pipelines_with_switches(workers, habits, &[]);
 }
 
 /// Number of switches that a test makes at least.
@@ -118,8 +118,9 @@ fn switch(node: &glimmer_node::Node, policies: &[&str], seed: u64) {
     }
 }
 
-fn pipelines_with_switches(workers: usize, habits: Habits, switches: &[&str], seed: u64) {
-    println!("{workers} workers, {habits:?}, seed {seed}");
+fn pipelines_with_switches(workers: usize, habits: Habits, switches: &[&str]) {
+    println!("{workers} workers, {habits:?}");
+    let seed = glimmer_seeds::seed();
     let node = start(workers, habits);
     thread::scope(|scope| {
         if !switches.is_empty() {
@@ -128,7 +129,7 @@ fn pipelines_with_switches(workers: usize, habits: Habits, switches: &[&str], se
         for client in 0..6 {
             let node = &node;
             scope.spawn(move || {
-                let mut rng = SmallRng::seed_from_u64(seed * 1_000 + client as u64);
+                let mut rng = SmallRng::seed_from_u64(seed ^ (client as u64 + 1));
                 let mut oracle = Oracle::default();
                 let connection = Client::connect(node);
                 for round in 0..60 {
@@ -201,22 +202,22 @@ fn pipelines_with_switches(workers: usize, habits: Habits, switches: &[&str], se
 
 #[test]
 fn one_worker() {
-    for seed in 0..3 {
-        random_pipelines(1, Habits::EREW, seed);
+    for _ in 0..3 {
+        random_pipelines(1, Habits::EREW);
     }
 }
 
 #[test]
 fn erew() {
-    for (seed, workers) in [2, 3, 4, 7].into_iter().enumerate() {
-        random_pipelines(workers, Habits::EREW, 10 + seed as u64);
+    for workers in [2, 3, 4, 7] {
+        random_pipelines(workers, Habits::EREW);
     }
 }
 
 #[test]
 fn crew_with_reads_that_ask_the_owner() {
-    for (seed, workers) in [2, 3, 4].into_iter().enumerate() {
-        random_pipelines(workers, Habits::CREW, 20 + seed as u64);
+    for workers in [2, 3, 4] {
+        random_pipelines(workers, Habits::CREW);
     }
 }
 
@@ -245,7 +246,7 @@ impl Policy for BySize {
 
 #[test]
 fn requests_are_handed_over_by_the_size_of_their_values() {
-    for (seed, workers) in [1, 2, 4].into_iter().enumerate() {
+    for workers in [1, 2, 4] {
         for room in [300, REPLY_BYTES_HIGH] {
             let habits = Habits {
                 access: Access::Crcw,
@@ -253,7 +254,7 @@ fn requests_are_handed_over_by_the_size_of_their_values() {
                 asks_one_in: Some(3),
                 dispatch: &BySize,
             };
-            random_pipelines(workers, habits, 50 + seed as u64);
+            random_pipelines(workers, habits);
         }
     }
 }
@@ -261,7 +262,7 @@ fn requests_are_handed_over_by_the_size_of_their_values() {
 /// Every policy that a server can be told to use.
 #[test]
 fn every_policy_in_every_access_mode_it_works_with() {
-    for (seed, &dispatch) in POLICIES.iter().enumerate() {
+    for &dispatch in POLICIES {
         for &access in Access::ALL {
             if dispatch.check(access).is_ok() {
                 let habits = Habits {
@@ -270,7 +271,7 @@ fn every_policy_in_every_access_mode_it_works_with() {
                     dispatch,
                     ..Habits::EREW
                 };
-                random_pipelines(3, habits, 60 + seed as u64);
+                random_pipelines(3, habits);
             }
         }
     }
@@ -280,7 +281,7 @@ fn every_policy_in_every_access_mode_it_works_with() {
 /// repeated or out of order.
 #[test]
 fn policies_that_change_at_random_moments() {
-    for (seed, room) in [REPLY_BYTES_HIGH, 300].into_iter().enumerate() {
+    for room in [REPLY_BYTES_HIGH, 300] {
         let habits = Habits {
             access: Access::Crcw,
             asks_one_in: Some(4),
@@ -296,14 +297,14 @@ fn policies_that_change_at_random_moments() {
             "handoff:2",
             "stealing",
         ];
-        pipelines_with_switches(3, habits, &policies, 80 + seed as u64);
+        pipelines_with_switches(3, habits, &policies);
     }
 }
 
 /// Access modes change with the policies.
 #[test]
 fn access_modes_that_change_at_random_moments() {
-    for (seed, room) in [REPLY_BYTES_HIGH, 300].into_iter().enumerate() {
+    for room in [REPLY_BYTES_HIGH, 300] {
         let habits = Habits {
             access: Access::Crew,
             asks_one_in: Some(4),
@@ -319,7 +320,7 @@ fn access_modes_that_change_at_random_moments() {
             "handoff crcw",
             "stealing crcw",
         ];
-        pipelines_with_switches(3, habits, &wanted, 90 + seed as u64);
+        pipelines_with_switches(3, habits, &wanted);
     }
 }
 
@@ -327,7 +328,7 @@ fn access_modes_that_change_at_random_moments() {
 /// taken back or resumed.
 #[test]
 fn little_room() {
-    for (seed, access) in [Access::Erew, Access::Crew].into_iter().enumerate() {
+    for access in [Access::Erew, Access::Crew] {
         for room in [1, 300] {
             let habits = Habits {
                 access,
@@ -335,8 +336,8 @@ fn little_room() {
                 asks_one_in: Some(3),
                 ..Habits::EREW
             };
-            random_pipelines(1, habits, 30 + seed as u64);
-            random_pipelines(3, habits, 40 + seed as u64);
+            random_pipelines(1, habits);
+            random_pipelines(3, habits);
         }
     }
 }

@@ -283,8 +283,7 @@ fn run(
     clients: usize,
     client: impl Fn(&Node, usize, u64, &AtomicBool) + Sync,
 ) -> Tally {
-    let seed = rand::random();
-    println!("seed {seed}");
+    let seed = glimmer_seeds::seed();
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         let (is_over, client) = (&is_over, &client);

@@ -94,9 +94,9 @@ fn run(target: fn(&[u8]), input: &[u8], from: &str) {
 }
 
 fn the_corpus_and_its_mutations(name: &str, target: fn(&[u8])) {
-    let seed = from_environment("GLIMMER_SEED").unwrap_or_else(|| rand::rng().random());
+    let seed = glimmer_seeds::seed();
     let runs = from_environment("GLIMMER_FUZZ_RUNS").unwrap_or(RUNS_DEFAULT);
-    println!("GLIMMER_SEED={seed} GLIMMER_FUZZ_RUNS={runs}");
+    println!("GLIMMER_FUZZ_RUNS={runs}");
     let (corpus, dictionary) = (corpus(name), dictionary(name));
     assert!(
         corpus.len() >= 10 && dictionary.len() >= 15,

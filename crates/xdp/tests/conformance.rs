@@ -103,9 +103,7 @@ fn the_packet_program_conforms() {
     if load().is_none() {
         return;
     }
-    let given = std::env::var("GLIMMER_SEED").map(|seed| seed.parse().unwrap());
-    let seed = given.unwrap_or_else(|_| rand::random());
-    println!("seed {seed}");
+    let seed = glimmer_seeds::seed();
     let mut make = || -> Box<dyn Body> {
         let program = load().expect("it has been loaded before");
         let model = Model::over(program.memory().clone());

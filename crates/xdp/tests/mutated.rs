@@ -24,13 +24,6 @@ const COMBINATIONS: [(Mode, Growth); 5] = [
     (Mode::Tcx, NONE),
 ];
 
-fn seed() -> u64 {
-    let given = std::env::var("GLIMMER_SEED").map(|seed| seed.parse().unwrap());
-    let seed = given.unwrap_or_else(|_| rand::random());
-    println!("seed {seed}");
-    seed
-}
-
 /// Brings in items of many shapes, and returns their keys.
 fn populate(pair: &Pair, rng: &mut SmallRng) -> Vec<Vec<u8>> {
     const HOUR_NS: u64 = 3_600_000_000_000;
@@ -84,7 +77,7 @@ fn populate(pair: &Pair, rng: &mut SmallRng) -> Vec<Vec<u8>> {
 }
 
 fn mutated(frames: u32) {
-    let seed = seed();
+    let seed = glimmer_seeds::seed();
     for (mode, growth) in COMBINATIONS {
         let mut rng = SmallRng::seed_from_u64(seed);
         let Some(pair) = Pair::new(mode, growth) else {

@@ -18,8 +18,12 @@ fn reads() -> u64 {
 
 /// `None` with a note if something is missing. Where CI is true, that fails the test.
 fn bed(width: usize) -> Option<Bed> {
+    let circuit = Circuit {
+        seed: glimmer_seeds::seed(),
+        ..Circuit::of_width(width)
+    };
     match Bed::check() {
-        Ok(tools) => Some(Bed::new(&tools, Circuit::of_width(width)).unwrap()),
+        Ok(tools) => Some(Bed::new(&tools, circuit).unwrap()),
         Err(missing) => {
             let in_ci = std::env::var("CI").is_ok_and(|ci| ci == "true");
             assert!(!in_ci, "{missing:#}");

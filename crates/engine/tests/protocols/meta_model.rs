@@ -458,10 +458,7 @@ fn classic(rng: &mut SmallRng, server: &mut Server, model: &mut Model) {
 
 #[test]
 fn random_commands() {
-    let seed = std::env::var("GLIMMER_SEED").ok();
-    let seed = seed.and_then(|seed| seed.parse().ok());
-    let seed = seed.unwrap_or_else(rand::random);
-    println!("GLIMMER_SEED={seed}");
+    let seed = glimmer_seeds::seed();
     for (mode, mut server) in servers().into_iter().enumerate() {
         let mut rng = SmallRng::seed_from_u64(seed);
         let mut model = Model::default();

@@ -269,7 +269,7 @@ impl Rig<'_> {
 
 /// Hammers a server, and returns how many slots lost their item without a request.
 pub fn hammer(server: &Server, switches: &[&str], evictions: u64) -> u64 {
-    let seed = seed();
+    let seed = glimmer_seeds::seed();
     let rig = &Rig {
         server,
         keys: Default::default(),
@@ -302,16 +302,6 @@ pub fn hammer(server: &Server, switches: &[&str], evictions: u64) -> u64 {
         assert!(server.figure("stats", verb) > 0, "no {verb}");
     }
     evicted
-}
-
-/// The seed of a run, which it prints.
-pub fn seed() -> u64 {
-    let seed = match std::env::var("GLIMMER_SEED") {
-        Ok(seed) => seed.parse().unwrap(),
-        Err(_) => std::process::id() as u64 + 1,
-    };
-    println!("GLIMMER_SEED={seed}");
-    seed
 }
 
 /// Whether this run was asked to take its time.

@@ -11,7 +11,7 @@ const ACCESSES: [&str; 3] = ["erew", "crew", "crcw"];
 
 /// Hammers a server with this hook, and looks that its program is attached in this mode.
 fn hammer_packets(driver: Driver, body: &str, mode: &str) {
-    let mut random = Random(hammer::seed());
+    let mut random = Random(glimmer_seeds::seed());
     let chosen = random.below(9) as usize;
     for (nth, table) in TABLES.iter().enumerate() {
         for (mth, access) in ACCESSES.iter().enumerate() {

@@ -90,11 +90,6 @@ fn keyhash(number: u32) -> Keyhash {
 
 impl<T: Table> Driver<T> {
     fn new(owner: T, bound: Bound) -> Self {
-        let seed = std::env::var("GLIMMER_SEED").ok();
-        let seed = seed
-            .and_then(|seed| seed.parse().ok())
-            .unwrap_or_else(rand::random);
-        println!("GLIMMER_SEED={seed}");
         Driver {
             figures: owner.figures(),
             owner,
@@ -104,7 +99,7 @@ impl<T: Table> Driver<T> {
             },
             flushes: 0,
             bound,
-            rng: SmallRng::seed_from_u64(seed),
+            rng: SmallRng::seed_from_u64(glimmer_seeds::seed()),
             next: 0,
             worst: Work::default(),
             failure: None,

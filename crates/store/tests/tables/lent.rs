@@ -1,6 +1,6 @@
 //! Values that are lent, beside random operations of the writer: they stay as they were.
 
-use crate::oracle::{self, SEED};
+use crate::oracle::SEED;
 use glimmer_base::limits::{DRAFT_BYTES_MIN, LOANS_MAX};
 use glimmer_base::{Expiry, Moment};
 use glimmer_store::heap::{History, NewItem};
@@ -48,7 +48,7 @@ impl Held {
 
 /// Stores, extends, touches, deletes and flushes items, most of them large, while values are lent.
 pub fn values_stay<T: Table>(mut owner: T) {
-    let mut rng = SmallRng::seed_from_u64(oracle::seed());
+    let mut rng = SmallRng::seed_from_u64(glimmer_seeds::seed());
     let (mut held, mut flushes) = (Held::default(), 0);
     for _ in 0..STEPS {
         let key = [rng.random_range(0..KEYS)];

@@ -12,8 +12,8 @@ use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::table::{Counts, Draft, Large, Stored};
 use glimmer_store::table::{Prefetcher, Table, TableReader, TableWriter};
-use rand::rngs::{OsRng, SmallRng};
-use rand::{Rng, SeedableRng, TryRngCore};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -80,23 +80,6 @@ pub struct Outcome {
     pub late: Counts,
     /// Large values that were copied before they were stored.
     pub drafts: u64,
-}
-
-/// A seed from the operating system; under Miri, one that follows from Miri's own. Miri would take
-/// long for a generator that is made to be secure.
-fn fresh_seed() -> u64 {
-    OsRng.try_next_u64().expect("the system has random numbers")
-}
-
-/// The seed of a run: from the environment if it is set, else fresh; printed so that a failure can
-/// be run again.
-pub fn seed() -> u64 {
-    let seed = std::env::var("GLIMMER_SEED")
-        .ok()
-        .and_then(|s| s.parse().ok())
-        .unwrap_or_else(fresh_seed);
-    println!("GLIMMER_SEED={seed}");
-    seed
 }
 
 /// A key that is asked for.
@@ -439,7 +422,7 @@ impl<T: Table> Run<T> {
 /// Drives a table with random operations beside a map. `walk` is to walk the table, which has
 /// carried out this many flushes, and to panic unless all is as it should be.
 pub fn run<T: Table>(table: T, load: Load, walk: impl Fn(&mut T, u64)) -> Outcome {
-    let seed = seed();
+    let seed = glimmer_seeds::seed();
     let mut run = Run::new(table, load, seed);
     let all_keys = load.keys.max(load.later_keys);
     let (mut first, mut late) = (Counts::default(), Counts::default());

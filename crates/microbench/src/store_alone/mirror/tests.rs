@@ -25,9 +25,8 @@ const KEYS: u32 = 400;
 /// returns an old value.
 fn against_oracle<X: Index, R: Replacement, L: Locks>(capacity: usize) {
     let table = Mirror::<X, R, L, 16, 32>::new(capacity, PagePolicy::Small).unwrap();
-    let seed = rand::random();
-    println!("seed {seed}, room for {capacity}");
-    let mut rng = SmallRng::seed_from_u64(seed);
+    println!("room for {capacity}");
+    let mut rng = SmallRng::seed_from_u64(glimmer_seeds::seed());
     let mut oracle: HashMap<u32, u32> = HashMap::new();
     let has_room = capacity >= KEYS as usize;
     for step in 0..20_000 {

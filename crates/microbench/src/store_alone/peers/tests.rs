@@ -12,9 +12,7 @@ const KEYS: u32 = 500;
 /// Drives a handle and a map side by side. A table may lose items but never returns a value other
 /// than the key's newest.
 fn against_oracle<H: Handle<16, 32>>(mut handle: H, lossless: bool) {
-    let seed = rand::random();
-    println!("seed {seed}");
-    let mut rng = SmallRng::seed_from_u64(seed);
+    let mut rng = SmallRng::seed_from_u64(glimmer_seeds::seed());
     let mut oracle: HashMap<u32, u32> = HashMap::new();
     let (mut reads, mut found) = (0u32, 0u32);
     for step in 0..30_000 {

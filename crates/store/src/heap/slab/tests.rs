@@ -7,9 +7,7 @@ use std::collections::HashMap;
 /// what is free adds up.
 #[test]
 fn chunks_never_overlap_and_pages_come_back() {
-    let seed = rand::random();
-    println!("seed {seed}");
-    let mut rng = SmallRng::seed_from_u64(seed);
+    let mut rng = SmallRng::seed_from_u64(glimmer_seeds::seed());
     let (pages, page_words) = (64, 64);
     let pool = Pool::new(pages, page_words, PagePolicy::Small, None).unwrap();
     let mut slabs = Slabs::new(&pool, pages, 200);

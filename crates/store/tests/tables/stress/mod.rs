@@ -10,7 +10,6 @@
 
 mod world;
 
-use crate::oracle;
 use glimmer_base::Expiry;
 use glimmer_store::access::Access;
 use glimmer_store::batches::{Batches, Participant};
@@ -246,7 +245,7 @@ pub fn run<T: Table>(mut owner: T, race: Race) -> Counts {
         race.kept == 0 || race.flush_every.is_none(),
         "a flush would take what is kept"
     );
-    let seed = oracle::seed();
+    let seed = glimmer_seeds::seed();
     let (batches, participants) = Batches::new(READERS);
     owner.join(&batches, READERS);
     let (reader, figures) = (owner.reader().unwrap(), owner.figures());
