@@ -5,7 +5,8 @@
 //! test has no unsafe blocks.
 
 use crate::process::{self, exists, program, run};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const FUZZ: &str = "fuzz";
 
@@ -25,33 +26,47 @@ const MEMORY_MIB_MAX: u32 = 512;
 /// Runs each target, or only the named ones, from the committed corpus. Fails at the first crash,
 /// hang or memory growth.
 pub fn check(seconds: u32, chosen: &[String]) -> anyhow::Result<()> {
-    if !exists("c++") {
-        println!(
-            "c++ is missing, so the fuzz targets are left out. To have it: apt-get install g++"
-        );
+    let Some(built) = build()? else {
         return Ok(());
-    }
-    let host = process::host()?;
-    let built = std::path::absolute(process::target_dir().join("fuzz"))?;
-    run(
-        process::cargo(&["build", "--release", "--bins", "--manifest-path"])
-            .arg(format!("{FUZZ}/Cargo.toml"))
-            // Naming the target keeps these flags away from build scripts.
-            .args(["--target", &host, "--target-dir"])
-            .arg(&built)
-            .env("RUSTFLAGS", COVERAGE),
-    )?;
+    };
     for name in targets()? {
         if chosen.is_empty() || chosen.contains(&name) {
-            let executable = built.join(&host).join("release").join(&name);
-            fuzz(&name, &executable, &built, seconds)?;
+            run(&mut built.command(&name, seconds)?)?;
         }
     }
     Ok(())
 }
 
+/// The targets, built.
+pub struct Built {
+    /// Where they are, with what they have found.
+    folder: PathBuf,
+    host: String,
+}
+
+/// Builds them. `None`, which is printed, if that is not possible here.
+pub fn build() -> anyhow::Result<Option<Built>> {
+    if !exists("c++") {
+        println!(
+            "c++ is missing, so the fuzz targets are left out. To have it: apt-get install g++"
+        );
+        return Ok(None);
+    }
+    let host = process::host()?;
+    let folder = std::path::absolute(process::target_dir().join("fuzz"))?;
+    run(
+        process::cargo(&["build", "--release", "--bins", "--manifest-path"])
+            .arg(format!("{FUZZ}/Cargo.toml"))
+            // Naming the target keeps these flags away from build scripts.
+            .args(["--target", &host, "--target-dir"])
+            .arg(&folder)
+            .env("RUSTFLAGS", COVERAGE),
+    )?;
+    Ok(Some(Built { folder, host }))
+}
+
 /// The names of the targets, from their files.
-fn targets() -> anyhow::Result<Vec<String>> {
+pub fn targets() -> anyhow::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(Path::new(FUZZ).join("fuzz_targets"))? {
         if let Some(name) = entry?.path().file_stem() {
@@ -62,27 +77,32 @@ fn targets() -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-fn fuzz(name: &str, executable: &Path, built: &Path, seconds: u32) -> anyhow::Result<()> {
-    // New inputs go into the first corpus; the committed one is only read.
-    let found = built.join("found").join(name);
-    let committed = Path::new(FUZZ).join("corpus").join(name);
-    std::fs::create_dir_all(&found)?;
-    println!("{name}: {seconds} s");
-    let mut command = program(executable, &[]);
-    command
-        .arg(&found)
-        .args(committed.exists().then_some(committed))
-        .arg(format!("-max_total_time={seconds}"))
-        .arg(format!("-timeout={INPUT_SECONDS_MAX}"))
-        .arg(format!("-rss_limit_mb={MEMORY_MIB_MAX}"))
-        .arg(format!(
-            "-artifact_prefix={}/failed-{name}-",
-            built.display()
-        ))
-        .args(["-print_final_stats=1", "-verbosity=0"]);
-    let words = Path::new(FUZZ).join(format!("{name}.dict"));
-    if words.exists() {
-        command.arg(format!("-dict={}", words.display()));
+impl Built {
+    /// Runs a target from the committed corpus for this time.
+    pub fn command(&self, name: &str, seconds: u32) -> anyhow::Result<Command> {
+        let Built { folder, host } = self;
+        let executable = folder.join(host).join("release").join(name);
+        // New inputs go into the first corpus; the committed one is only read.
+        let found = folder.join("found").join(name);
+        let committed = Path::new(FUZZ).join("corpus").join(name);
+        std::fs::create_dir_all(&found)?;
+        println!("{name}: {seconds} s");
+        let mut command = program(executable, &[]);
+        command
+            .arg(&found)
+            .args(committed.exists().then_some(committed))
+            .arg(format!("-max_total_time={seconds}"))
+            .arg(format!("-timeout={INPUT_SECONDS_MAX}"))
+            .arg(format!("-rss_limit_mb={MEMORY_MIB_MAX}"))
+            .arg(format!(
+                "-artifact_prefix={}/failed-{name}-",
+                folder.display()
+            ))
+            .args(["-print_final_stats=1", "-verbosity=0"]);
+        let words = Path::new(FUZZ).join(format!("{name}.dict"));
+        if words.exists() {
+            command.arg(format!("-dict={}", words.display()));
+        }
+        Ok(command)
     }
-    run(&mut command)
 }

@@ -8,6 +8,16 @@ pub fn one_per_core<T: Sync, R: Send>(
     items: &[T],
     work: impl Fn(&T) -> anyhow::Result<R> + Sync,
 ) -> anyhow::Result<Vec<R>> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    at_a_time(cores, items, work)
+}
+
+/// The same with this many items at a time.
+pub fn at_a_time<T: Sync, R: Send>(
+    lanes: usize,
+    items: &[T],
+    work: impl Fn(&T) -> anyhow::Result<R> + Sync,
+) -> anyhow::Result<Vec<R>> {
     let next = AtomicUsize::new(0);
     let lane = || {
         let mut results = Vec::new();
@@ -20,8 +30,7 @@ pub fn one_per_core<T: Sync, R: Send>(
         }
     };
     let mut results: Vec<(usize, R)> = std::thread::scope(|scope| {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let lanes: Vec<_> = (0..cores).map(|_| scope.spawn(lane)).collect();
+        let lanes: Vec<_> = (0..lanes.max(1)).map(|_| scope.spawn(lane)).collect();
         let mut results = Vec::new();
         for lane in lanes {
             let lane = lane

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A weakening is noticed within seconds. One that runs this long counts as unnoticed.
 const WEAKENED_LIMIT: Duration = Duration::from_secs(300);
@@ -199,7 +199,12 @@ impl Variant {
             .args(["--quiet", "--no-fail-fast", "--"])
             .args(filter)
             .arg("--exact");
-        let verdict = run_until(command.stdout(log.try_clone()?).stderr(log), WEAKENED_LIMIT)?;
+        command.stdout(log.try_clone()?).stderr(log);
+        let verdict = match process::run_until(&mut command, WEAKENED_LIMIT)? {
+            Some(status) if status.success() => Verdict::Passed,
+            Some(_) => Verdict::Noticed,
+            None => Verdict::TimedOut,
+        };
         let output = String::from_utf8_lossy(&std::fs::read(&log_path)?).into_owned();
         // A filter that matches nothing also succeeds, and a test that cannot start also fails.
         if !has_run_a_test(&output) {
@@ -211,32 +216,6 @@ impl Variant {
             );
         }
         Ok(verdict)
-    }
-}
-
-fn run_until(command: &mut Command, limit: Duration) -> anyhow::Result<Verdict> {
-    use std::os::unix::process::CommandExt;
-    // A process group of its own: at a time-out the test must be killed too, not only the cargo
-    // that started it.
-    let mut child = command.process_group(0).spawn()?;
-    let start = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(if status.success() {
-                Verdict::Passed
-            } else {
-                Verdict::Noticed
-            });
-        }
-        if start.elapsed() > limit {
-            process::run(&mut process::program(
-                "kill",
-                &["-KILL", "--", &format!("-{}", child.id())],
-            ))?;
-            child.wait()?;
-            return Ok(Verdict::TimedOut);
-        }
-        std::thread::sleep(Duration::from_millis(50));
     }
 }
 

@@ -125,23 +125,11 @@ enum Chore {
         /// Only these, such as `cas` or `issue_22` (default: all but proxy, TLS and extstore)
         names: Vec<String>,
     },
-    /// Run every test many times, and count how often each fails
+    /// Run each random test with many seeds, and the others many times
     ///
-    /// The output of failed runs is kept in target/soak.
-    Soak {
-        /// Rounds; each round runs every test once
-        #[arg(long, default_value_t = 1000)]
-        rounds: u32,
-        /// Start no further round after this many hours
-        #[arg(long)]
-        hours: Option<f64>,
-        /// Run only this part (may be given several times)
-        #[arg(long, value_enum)]
-        only: Vec<soak::Part>,
-        /// Run only tests whose names contain this
-        #[arg(default_value = "")]
-        name: String,
-    },
+    /// Prints a table with the seeds of each stage, and how to repeat each that failed. The output
+    /// of those is kept in target/soak-failures.
+    Soak(soak::Soak),
     /// Run the test suites of memcached's clients against the server and against memcached
     ///
     /// Fetches each suite from its package, runs it with both servers, and writes the table in
@@ -193,12 +181,7 @@ fn run() -> anyhow::Result<()> {
         Chore::Synth(synthesis) => synthesis.run(),
         Chore::Floors => floors::check(),
         Chore::PacketProgram { check } => packet_program::build(check),
-        Chore::Soak {
-            rounds,
-            hours,
-            only,
-            name,
-        } => soak::check(rounds, hours, &only, &name),
+        Chore::Soak(soak) => soak.run(),
         Chore::Ci => stages::ci(),
     }
 }

@@ -10,7 +10,7 @@ const TOOLCHAIN: &str = "nightly-2026-05-20";
 
 /// The stage starts no seeds that, judging by earlier ones, would end after this time. The first
 /// seeds always run.
-const STAGE: Duration = Duration::from_secs(150);
+pub const STAGE: Duration = Duration::from_secs(150);
 
 /// With tree borrows, a borrow of a part of a log costs nothing until it is used. The default model
 /// examines every word of it, which takes several times as long.
@@ -52,7 +52,7 @@ pub struct Seeds {
 
 impl Seeds {
     /// The first seed. Unless one is given, every run uses different seeds.
-    fn first(&self) -> u32 {
+    pub fn first(&self) -> u32 {
         let now = || SystemTime::now().duration_since(UNIX_EPOCH);
         self.first
             .unwrap_or_else(|| now().map_or(0, |time| time.as_secs() as u32))
@@ -66,19 +66,11 @@ impl Seeds {
 
 /// Runs the tests. If Miri cannot be installed, prints that and skips them.
 pub fn check(seeds: &Seeds) -> anyhow::Result<()> {
-    if !exists("rustup") {
-        println!("miri: SKIPPED: rustup is missing. To have it: https://rustup.rs");
-        return Ok(());
-    }
-    if !is_installed() && run(&mut install()).is_err() {
-        println!(
-            "miri: SKIPPED: rustup could not install Miri. To have it: {:?}",
-            install()
-        );
+    if !is_here() {
         return Ok(());
     }
     let start = Instant::now();
-    run(&mut test(UNIT_TESTS, FLAGS))?;
+    unit_tests()?;
     race(seeds, start)
 }
 
@@ -96,15 +88,39 @@ fn race(seeds: &Seeds, start: Instant) -> anyhow::Result<()> {
         let from = first.saturating_add(done);
         let now = seeds.count().map_or(cores, |count| cores.min(count - done));
         println!("miri: {now} seeds from {from} on. To repeat one: cargo xtask miri --seed N");
-        let many = format!(
-            "{FLAGS} -Zmiri-many-seeds={from}..{}",
-            from.saturating_add(now)
-        );
-        run(&mut test(TINY_TESTS, &many))?;
+        run(&mut with_seeds(from, now))?;
         (done, last_took) = (done + now, begun.elapsed());
     }
     println!("miri: {done} seeds from {first} on");
     Ok(())
+}
+
+/// The tests of tiny tables with these many seeds.
+pub fn with_seeds(first: u32, count: u32) -> Command {
+    let end = first.saturating_add(count);
+    let many = format!("{FLAGS} -Zmiri-many-seeds={first}..{end}");
+    test(TINY_TESTS, &many)
+}
+
+/// Whether Miri is here, now that it was tried to install it; prints why not.
+pub fn is_here() -> bool {
+    if !exists("rustup") {
+        println!("miri: SKIPPED: rustup is missing. To have it: https://rustup.rs");
+        return false;
+    }
+    if !is_installed() && run(&mut install()).is_err() {
+        println!(
+            "miri: SKIPPED: rustup could not install Miri. To have it: {:?}",
+            install()
+        );
+        return false;
+    }
+    true
+}
+
+/// Runs the unit tests, which need one seed alone.
+pub fn unit_tests() -> anyhow::Result<()> {
+    run(&mut test(UNIT_TESTS, FLAGS))
 }
 
 /// Whether the toolchain, Miri and the source of the standard library are installed.

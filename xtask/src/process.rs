@@ -4,7 +4,8 @@ use anyhow::{Context, bail};
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 /// The repository's root.
 pub fn repository() -> PathBuf {
@@ -72,6 +73,44 @@ pub fn run_tests(command: &mut Command) -> anyhow::Result<()> {
         bail!("{command:?}: {status}\n{}", failed.join("\n"));
     }
     Ok(())
+}
+
+/// Runs a command until it ends, or until the limit, after which it is killed with all that it has
+/// started. Returns its status, or `None` at the limit.
+pub fn run_until(command: &mut Command, limit: Duration) -> anyhow::Result<Option<ExitStatus>> {
+    use std::os::unix::process::CommandExt;
+    // A process group of its own: a cargo that is killed leaves the test that it started.
+    let mut child = command
+        .process_group(0)
+        .spawn()
+        .with_context(|| format!("cannot start {command:?}"))?;
+    let start = Instant::now();
+    // Short programs are looked at often, and long ones cost nothing.
+    let mut pause = Duration::from_millis(1);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if start.elapsed() > limit {
+            run(&mut program(
+                "kill",
+                &["-KILL", "--", &format!("-{}", child.id())],
+            ))?;
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(pause);
+        pause = (2 * pause).min(Duration::from_millis(50));
+    }
+}
+
+/// The CPU time of all programs that were started here and have ended, with what they started.
+pub fn cpu_time() -> Duration {
+    use nix::sys::resource::{UsageWho, getrusage};
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("the kernel counts it");
+    let [user, system] = [usage.user_time(), usage.system_time()]
+        .map(|time| Duration::new(time.tv_sec() as u64, 1000 * time.tv_usec() as u32));
+    user + system
 }
 
 /// Whether the search path has the program.

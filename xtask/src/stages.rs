@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use std::time::Instant;
 
 /// Seconds per fuzz target in the test suite. `cargo xtask fuzz` takes longer.
-const FUZZ_SECONDS: u32 = 5;
+pub const FUZZ_SECONDS: u32 = 5;
 
 /// What tests of packet programs need. They say it themselves if it is missing.
 const NAMESPACES: &[Tool] = &[Tool {
