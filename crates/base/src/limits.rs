@@ -46,6 +46,15 @@ pub const COMMAND_LINE_BYTES_MAX: usize = 2 << 10;
 /// memcached. Longer ones are refused.
 pub const LOGIN_BYTES_MAX: usize = 16 << 10;
 
+/// Arguments of a command from a client that has yet to authenticate, as in Redis. A connection
+/// that sends more is closed.
+pub const LOCKED_ARGUMENTS_MAX: usize = 10;
+
+/// Bytes of a command from a client that has yet to authenticate: an ordinary buffer holds it. A
+/// connection that sends a longer one is closed, and a command that stores a value is refused at its
+/// name.
+pub const LOCKED_BYTES_MAX: usize = 16 << 10;
+
 /// Maximum number of users in the file of `-Y`. A file with more is refused.
 pub const USERS_MAX: usize = 1 << 12;
 
@@ -436,6 +445,10 @@ const _: () = assert!(
     "multi-gets of at least 128 KiB are promised"
 );
 const _: () = assert!(PARTITIONS_MAX < 1 << 16);
+const _: () = assert!(
+    LOCKED_BYTES_MAX <= BUFFER_BYTES && LOCKED_ARGUMENTS_MAX <= RESP_ARGUMENTS_KEPT_MAX,
+    "clients that have yet to authenticate hold an ordinary buffer each, and no more"
+);
 const _: () = assert!(
     SPARED_BYTES_MAX >= SPARED_ITEMS_MAX * BYTES_PER_SPARED_ITEM,
     "small items are spared up to their number, not up to their bytes"

@@ -122,12 +122,18 @@ macro_rules! make_parser {
                 }
             }
 
-            /// See [`Speak::locked_out`].
-            pub fn locked_out<'a>(&self, step: Step<'a>) -> Step<'a> {
+            /// See [`Speak::next_locked`].
+            pub fn next_locked<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
                 match self {
-                    Parser::Undecided(_) => step,
-                    Parser::$rest(_) => <$rest_parser as Speak>::locked_out(step),
-                    $(Parser::$name(_) => <$parser as Speak>::locked_out(step),)*
+                    Parser::$rest(parser) => Speak::next_locked(parser, input),
+                    $(Parser::$name(parser) => Speak::next_locked(parser, input),)*
+                    Parser::Undecided(limits) => {
+                        let Some(&first) = input.first() else {
+                            return Step::Need { need: 1 };
+                        };
+                        *self = Parser::accepting(Accepts::of_first_byte(first), *limits);
+                        self.next_locked(input)
+                    }
                 }
             }
         }

@@ -41,8 +41,7 @@ pub trait Speak: Copy {
         let _ = before;
     }
 
-    /// What becomes of a step of a client that has yet to authenticate.
-    fn locked_out(step: Step<'_>) -> Step<'_> {
-        step
-    }
+    /// Takes the next request of a client that has yet to authenticate. It never asks for more than
+    /// [`LOCKED_BYTES_MAX`](glimmer_base::limits::LOCKED_BYTES_MAX) bytes of input.
+    fn next_locked<'a>(&mut self, input: &'a [u8]) -> Step<'a>;
 }

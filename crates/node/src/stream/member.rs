@@ -213,13 +213,7 @@ impl Member {
     fn next_locked<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
         // Nothing of it is in the batch, so that no step has to be taken again.
         self.begin_batch();
-        let before = self.parser;
-        let step = self.parser.next(input);
-        let allowed = self.parser.locked_out(step);
-        if allowed != step {
-            self.parser.take_back(&before);
-        }
-        allowed
+        self.parser.next_locked(input)
     }
 
     /// Moves past a step of this many bytes.

@@ -5,8 +5,8 @@ use super::control::Words;
 use super::header::{BYTES, RequestHeader};
 use super::{Header, MAGIC_REQUEST, Status, opcode};
 use crate::text::{Admin, After, Limits, Step};
-use crate::{Control, Form, Refusal, Request, Speak, Verb};
-use glimmer_base::limits::{ITEM_BYTES_MAX, KEY_BYTES_MAX, SASL_BYTES_MAX};
+use crate::{Form, Refusal, Request, Speak, Verb};
+use glimmer_base::limits::{ITEM_BYTES_MAX, KEY_BYTES_MAX, LOCKED_BYTES_MAX, SASL_BYTES_MAX};
 
 /// Parses the bytes of one connection as memcached's binary protocol. Small and `Copy`, for the
 /// same reason as [`crate::text::Parser`].
@@ -207,29 +207,25 @@ impl Speak for Parser {
         Parser::refuse_value(self);
     }
 
-    /// Before authentication, only SASL commands and `VERSION` are answered.
-    fn locked_out(step: Step<'_>) -> Step<'_> {
-        let (used, header) = match step {
-            Step::Request { used, request } => match request.form {
-                Form::Binary(header) => (used, header),
-                _ => return step,
-            },
-            Step::Admin {
-                used,
-                admin: Admin::Control(control, crate::Words::Binary(words)),
-            } if !matches!(control, Control::Mechanisms | Control::Login(_)) => {
-                (used, words.header)
+    /// Only SASL commands and `VERSION` are answered. Any other command ends the connection at its
+    /// header, as in memcached.
+    fn next_locked<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
+        if self.swallow == 0
+            && let Some(bytes @ &[MAGIC_REQUEST, ..]) = input.first_chunk::<BYTES>()
+        {
+            let header = RequestHeader::read(bytes);
+            let is_open = matches!(
+                header.header.opcode,
+                opcode::SASL_LIST_MECHANISMS
+                    | opcode::SASL_AUTH
+                    | opcode::SASL_STEP
+                    | opcode::VERSION
+            );
+            if !is_open && header.extras_bytes + header.key_bytes <= header.body_bytes {
+                return fail(input.len(), header.header, Status::AuthError, After::Close);
             }
-            Step::Answer {
-                used,
-                words: crate::Words::Binary(words),
-                ..
-            } if words.status == Status::Success && words.header.opcode != opcode::VERSION => {
-                (used, words.header)
-            }
-            _ => return step,
-        };
-        fail(used, header, Status::AuthError, After::Close)
+        }
+        Parser::next(self, input)
     }
 }
 
@@ -243,3 +239,4 @@ fn close_at_once(input: &[u8]) -> Step<'static> {
 }
 
 const _: () = assert!(SASL_BYTES_MAX < ITEM_BYTES_MAX);
+const _: () = assert!(BYTES + KEY_BYTES_MAX + SASL_BYTES_MAX <= LOCKED_BYTES_MAX);

@@ -98,6 +98,18 @@ fn other<'a>(call: &Call<'_, 'a>, name: &[u8]) -> Step<'a> {
     }
 }
 
+/// Whether a command of `count` arguments stores a value, and has as many as it needs.
+pub(super) fn stores(name: &[u8], count: u32) -> bool {
+    let mut buffer = [0; NAME_BYTES_MAX];
+    let name = upper(name, &mut buffer);
+    let is_store = matches!(
+        name,
+        b"SET" | b"SETEX" | b"PSETEX" | b"SETNX" | b"GETSET" | b"MSET"
+    );
+    let fits = |(least, most, _)| (least..=most).contains(&count);
+    is_store && arity(name).is_some_and(fits)
+}
+
 /// How many arguments a command has, its name among them, and its name as errors show it.
 #[inline]
 fn arity(name: &[u8]) -> Option<(u32, u32, &'static str)> {

@@ -49,6 +49,12 @@ pub const INLINE_ESCAPE: &str = "-ERR escape sequences in inline commands are no
 pub const BAD_ARRAY: &str = "-ERR Protocol error: invalid multibulk length\r\n";
 /// A string has a length that it may not have; the connection is closed.
 pub const BAD_BULK: &str = "-ERR Protocol error: invalid bulk length\r\n";
+/// An array of more than [`glimmer_base::limits::LOCKED_ARGUMENTS_MAX`] from a client that has yet
+/// to authenticate; the connection is closed.
+pub const LOCKED_ARRAY: &str = "-ERR Protocol error: unauthenticated multibulk length\r\n";
+/// A command of more than [`glimmer_base::limits::LOCKED_BYTES_MAX`] from such a client; the
+/// connection is closed.
+pub const LOCKED_BULK: &str = "-ERR Protocol error: unauthenticated bulk length\r\n";
 /// A quote that does not end; the connection is closed.
 pub const UNBALANCED: &str = "-ERR Protocol error: unbalanced quotes in request\r\n";
 /// A line without an end; the connection is closed.

@@ -5,6 +5,7 @@
 //! | `frame` | where the arguments of a command are: arrays of bulk strings, and inline commands |
 //! | `state` | where the parser stands |
 //! | `parser` | from one command to the next: what is complete, what is refused, what is skipped |
+//! | `locked` | clients that have yet to authenticate |
 //! | `call` | a complete command, and the steps that it may come to |
 //! | `command` | what each command makes of its arguments |
 //! | `set` | `SET`, its options and its relatives |
@@ -21,6 +22,7 @@ mod command;
 mod form;
 mod frame;
 pub mod lines;
+mod locked;
 mod parser;
 mod scale;
 mod session;

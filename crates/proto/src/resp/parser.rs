@@ -6,13 +6,13 @@ use super::lines;
 use super::state::{Parser, State};
 use super::words::Words;
 use crate::text::{After, Limits, Step};
-use crate::{Admin, Form, Speak};
+use crate::Speak;
 use glimmer_base::limits::{
     ITEM_BYTES_MAX, LINE_BYTES_MAX, RESP_ARGUMENTS_MAX, RESP_BULK_BYTES_MAX, RESP_INLINE_BYTES_MAX,
 };
 
 /// The first byte of a command that is an array. No command of memcached's begins with it.
-const ARRAY: u8 = b'*';
+pub(super) const ARRAY: u8 = b'*';
 
 impl Parser {
     /// Takes the next request from the front of `input`; see [`crate::text::Parser::next`].
@@ -212,7 +212,7 @@ fn fault_step(input: &[u8], at: usize, fault: Fault) -> Step<'_> {
 }
 
 /// What breaks the protocol ends the connection, as in Redis.
-fn close(input: &[u8], line: &'static str) -> Step<'static> {
+pub(super) fn close(input: &[u8], line: &'static str) -> Step<'static> {
     Step::Refuse {
         used: input.len(),
         line,
@@ -245,35 +245,8 @@ impl Speak for Parser {
         self.version = before.version;
     }
 
-    /// Only `AUTH`, `HELLO` and `QUIT` are answered.
-    fn locked_out(step: Step<'_>) -> Step<'_> {
-        let (used, line) = match step {
-            Step::Request { used, request } => match request.form {
-                Form::Resp(form) if form.follows_another() => (used, ""),
-                _ => (used, lines::NO_AUTH),
-            },
-            Step::Admin {
-                used,
-                admin: Admin::Control(control, crate::Words::Resp(words)),
-            } if !words.is_open_to_all(&control) => (used, lines::NO_AUTH),
-            Step::Answer {
-                used,
-                words: crate::Words::Resp(words),
-                then: After::Continue,
-                ..
-            } if !words.is_error() => (used, lines::NO_AUTH),
-            Step::Refuse {
-                used,
-                line: lines::PONG | lines::OK,
-                then: After::Continue,
-            } => (used, lines::NO_AUTH),
-            _ => return step,
-        };
-        Step::Refuse {
-            used,
-            line,
-            then: After::Continue,
-        }
+    fn next_locked<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
+        Parser::next_locked(self, input)
     }
 }
 

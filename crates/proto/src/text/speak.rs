@@ -1,6 +1,6 @@
 //! The text protocol among the protocols that connections speak.
 
-use super::{Limits, Parser, Step};
+use super::{After, Limits, Parser, Step};
 use crate::{Request, Speak};
 
 impl Speak for Parser {
@@ -24,6 +24,15 @@ impl Speak for Parser {
     #[inline(always)]
     fn next_plain<'a>(&mut self, input: &'a [u8]) -> Option<(usize, Request<'a>)> {
         Parser::next_plain(self, input)
+    }
+
+    /// Nothing: [`login::read`](super::login::read) reads what such a client sends.
+    fn next_locked<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
+        Step::Refuse {
+            used: input.len(),
+            line: "",
+            then: After::Close,
+        }
     }
 
     fn refuse_value(&mut self) {
