@@ -9,6 +9,7 @@ pub mod binary;
 pub mod control;
 pub mod credentials;
 mod emit;
+mod foreign;
 mod form;
 #[doc(hidden)]
 pub mod fuzzing;

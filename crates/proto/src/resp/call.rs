@@ -68,6 +68,15 @@ impl<'a> Call<'_, 'a> {
         }
     }
 
+    /// Closes the connection without an answer.
+    pub fn close(&self) -> Step<'a> {
+        Step::Refuse {
+            used: self.whole.len(),
+            line: "",
+            then: After::Close,
+        }
+    }
+
     /// Answers with words that may repeat `text`.
     pub fn answer(&self, words: Words, text: &'a [u8]) -> Step<'a> {
         Step::Answer {

@@ -9,7 +9,7 @@ use super::{lines, session, set};
 use crate::control::Control;
 use crate::request::{Condition, Lifetime, Write};
 use crate::text::{Admin, After, Step};
-use crate::{Request, Verb};
+use crate::{Request, Verb, foreign};
 
 /// Bytes of the longest name.
 const NAME_BYTES_MAX: usize = 12;
@@ -94,6 +94,8 @@ fn other<'a>(call: &Call<'_, 'a>, name: &[u8]) -> Step<'a> {
         b"INFO" => call.control(Control::Stats(b""), Words::Info),
         b"FLUSHALL" | b"FLUSHDB" => session::flush(call),
         b"QUIT" => call.control(Control::Quit, Words::Status),
+        b"POST" => call.close(),
+        _ if foreign::is_foreign(call.arguments[0]) => call.close(),
         _ => call.answer(Words::UnknownCommand, call.whole),
     }
 }

@@ -6,7 +6,7 @@ use super::lines;
 use super::state::{Parser, State};
 use super::words::Words;
 use crate::text::{After, Limits, Step};
-use crate::Speak;
+use crate::{Speak, foreign};
 use glimmer_base::limits::{
     ITEM_BYTES_MAX, LINE_BYTES_MAX, RESP_ARGUMENTS_MAX, RESP_BULK_BYTES_MAX, RESP_INLINE_BYTES_MAX,
 };
@@ -181,6 +181,7 @@ impl Parser {
         }
         match count {
             0 => Step::Swallowed { used: whole.len() },
+            _ if foreign::is_request_line(&arguments) => close(input, ""),
             _ => command::read(self, whole, &arguments, count, Style::Inline),
         }
     }

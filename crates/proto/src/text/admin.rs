@@ -4,6 +4,7 @@ use super::line::Line;
 use super::step::{Admin, After, Detail, Dump, Shutdown, Step};
 use super::tokens::{Words, without_leading_spaces};
 use super::{lines, number, watch};
+use crate::foreign;
 
 /// Parses the line; `name` is the text before its first space, and `rest` the text after it.
 pub(super) fn read<'a>(
@@ -46,8 +47,12 @@ fn rare<'a>(line: &Line<'a>, words: &Words<'a>) -> Step<'a> {
         b"dispatch" if words.count() <= 3 => Ok(Admin::Dispatch([words.at(1), words.at(2)])),
         b"slabs" => Err(slabs(words)),
         b"lru" => Err(lru(words)),
-        // Answers a browser or a scanner by closing.
-        _ if words.count() > 1 && words.last().starts_with(b"HTTP/") => {
+        // memcached closes at the first line of a request, but not at a later one. Some methods are
+        // names of commands, such as `gets`, so a connection may get as far as `Host:`.
+        first
+            if foreign::is_foreign(first)
+                || words.count() > 1 && foreign::is_http_version(words.last()) =>
+        {
             return Step::Refuse {
                 used: line.used,
                 line: "",

@@ -2,6 +2,7 @@
 //! `set <any key> <any> <any> <bytes>` with `user password` as the value.
 
 use super::{lines, number, tokens};
+use crate::foreign;
 use glimmer_base::limits::{COMMAND_LINE_BYTES_MAX, LOGIN_BYTES_MAX};
 
 /// A shorter line cannot be a `set` and is not answered.
@@ -53,6 +54,9 @@ pub fn read(input: &[u8]) -> Login<'_> {
     let refuse = |line| Login::Refuse { used, line };
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let words = tokens::Words::of(line);
+    if foreign::is_foreign(words.at(0)) || foreign::is_http_version(words.last()) {
+        return Login::Close;
+    }
     let bytes = number::digits_32(words.at(4));
     let Some(bytes) = bytes.filter(|_| line.starts_with(b"set") && words.count() >= 5) else {
         return refuse(lines::UNAUTHENTICATED);
