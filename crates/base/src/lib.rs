@@ -6,6 +6,7 @@ pub mod counter;
 pub mod keyhash;
 pub mod limits;
 pub mod short;
+pub mod shown;
 pub mod sync;
 pub mod time;
 

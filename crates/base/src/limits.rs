@@ -135,8 +135,8 @@ pub const REPORT_BYTES_HIGH: usize = 32 << 10;
 /// line, because the source address of a datagram may be forged.
 pub const REPORT_DATAGRAM_BYTES_MAX: usize = 64 << 10;
 
-/// Bytes of key prefixes that `stats detail` counts; a further prefix is not counted. The reply is
-/// produced in one piece, so this bounds its size.
+/// Bytes of key prefixes, as they are shown, that `stats detail` counts; a further prefix is not
+/// counted. The reply is produced in one piece, so this bounds its size.
 pub const PREFIXES_BYTES_MAX: usize = 128 << 10;
 
 /// Bytes that `stats cachedump` shows (about memcached's limit), and index chains that it examines

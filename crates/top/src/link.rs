@@ -107,9 +107,29 @@ impl Link {
         let read = read.context("the server does not answer")?;
         *left -= read as u64;
         match line.strip_suffix("\r\n") {
+            // A terminal would obey them.
+            Some(text) if text.contains(char::is_control) => Ok(text.escape_debug().to_string()),
             Some(text) => Ok(text.to_owned()),
             None if *left == 0 => bail!("the answer has no end"),
             None => bail!("the server has closed the connection"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_terminal_obeys_nothing_that_a_server_says() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = Location::Tcp("127.0.0.1".into(), listener.local_addr().unwrap().port());
+        let mut link = Link::open(&server).unwrap();
+        let (mut peer, _) = listener.accept().unwrap();
+        let reply = "STAT \u{1b}[2J a\u{9b}b\r\nEND\r\n";
+        peer.write_all(reply.as_bytes()).unwrap();
+        let figures = link.stats("").unwrap().unwrap();
+        assert_eq!(figures, [(r"\u{1b}[2J".to_owned(), r"a\u{9b}b".to_owned())]);
     }
 }

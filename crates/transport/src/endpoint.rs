@@ -1,10 +1,13 @@
 //! Names of sockets, in memcached's format.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use glimmer_base::shown;
 use rustix::net::{SocketAddrAny, SocketAddrUnix, getpeername, getsockname};
 
 /// One end of a socket.
@@ -32,10 +35,8 @@ impl Endpoint {
             return Some(Endpoint::Ip(address));
         }
         let address = SocketAddrUnix::try_from(address).ok()?;
-        let path = address.path_bytes().map(|path| {
-            use std::os::unix::ffi::OsStrExt;
-            PathBuf::from(std::ffi::OsStr::from_bytes(path))
-        });
+        let path = address.path_bytes();
+        let path = path.map(|path| PathBuf::from(OsStr::from_bytes(path)));
         Some(Endpoint::Unix(path))
     }
 
@@ -63,7 +64,10 @@ impl fmt::Display for Endpoint {
         match self {
             Endpoint::Ip(address) => write!(f, "{address}"),
             Endpoint::Unix(None) => f.write_str("unix:"),
-            Endpoint::Unix(Some(path)) => write!(f, "unix:{}", path.display()),
+            Endpoint::Unix(Some(path)) => {
+                // A client may give its end any name.
+                write!(f, "unix:{}", shown::visible(path.as_os_str().as_bytes()))
+            }
         }
     }
 }
@@ -85,5 +89,7 @@ mod tests {
         let name = Endpoint::peer(&one).unwrap();
         assert_eq!((name.host().as_str(), name.port()), ("unix", 0));
         assert_eq!(name.to_string(), "unix:");
+        let forged = Endpoint::Unix(Some("/tmp/x\r\nSTAT 9:addr y".into()));
+        assert_eq!(forged.to_string(), "unix:/tmp/x%0D%0ASTAT%209:addr%20y");
     }
 }

@@ -116,7 +116,7 @@ fn value<I: ItemView>(out: &mut Vec<u8>, key: &[u8], flags: Flags<'_>, found: Fo
             b'c' => emit::number(out, flag, item.cas()),
             b'f' => emit::number(out, flag, item.flags().into()),
             b'O' => emit::echo(out, flag, token),
-            b'k' => emit::key(out, key, item.state().has_binary_key),
+            b'k' => emit::key(out, key, is_encoded(item.state(), key)),
             b'h' => emit::number(out, flag, details.was_fetched.into()),
             b'l' => emit::number(out, flag, details.idle_s),
             _ => expiry = expiry_after(expiry, (flag, token), details.is_new, now),
@@ -231,12 +231,18 @@ fn number(out: &mut Vec<u8>, key: &[u8], flags: Flags<'_>, counted: &Counted) {
     }
 }
 
+/// Whether a reply shows the key of an item in base64: the item was created so, or by another
+/// protocol with a key that is no word of a line.
+fn is_encoded(state: ItemState, key: &[u8]) -> bool {
+    state.has_binary_key || memchr::memchr2(b' ', b'\n', key).is_some()
+}
+
 /// Appends the reply to an `me` that found an item.
 #[cold]
 fn debug<I: ItemView>(out: &mut Vec<u8>, key: &[u8], found: Found<I>) {
     let Found { item, now, details } = found;
     out.extend_from_slice(b"ME ");
-    if item.state().has_binary_key {
+    if is_encoded(item.state(), key) {
         base64::encode(key, out);
     } else {
         out.extend_from_slice(key);

@@ -1,6 +1,7 @@
 //! Lists items: `lru_crawler metadump`, `lru_crawler mgdump` and `stats cachedump`.
 
 use crate::meta::base64;
+use glimmer_base::shown;
 use std::io::Write;
 
 /// The slab class of every item in listings and statistics.
@@ -31,7 +32,7 @@ pub struct Listing<'a> {
 /// access time is shown as 0, and all items are in class 1.
 pub fn metadump(out: &mut Vec<u8>, item: &Listing<'_>) {
     out.extend_from_slice(b"key=");
-    escape(out, item.key);
+    shown::put_uri(out, item.key);
     match item.expiry_unix_s {
         Some(seconds) => put(out, format_args!(" exp={seconds}")),
         None => put(out, format_args!(" exp=-1")),
@@ -48,10 +49,10 @@ pub fn metadump(out: &mut Vec<u8>, item: &Listing<'_>) {
 }
 
 /// Appends a line of `lru_crawler mgdump`: a command that reads the item. The key is in base64 if a
-/// line cannot contain it.
+/// line cannot show it as it is.
 pub fn mgdump(out: &mut Vec<u8>, item: &Listing<'_>) {
     out.extend_from_slice(b"mg ");
-    if fits_a_line(item.key) {
+    if shown::is_visible(item.key) {
         out.extend_from_slice(item.key);
     } else {
         base64::encode(item.key, out);
@@ -61,9 +62,9 @@ pub fn mgdump(out: &mut Vec<u8>, item: &Listing<'_>) {
 }
 
 /// Appends a line of `stats cachedump`. Returns false, and appends nothing, if a line cannot
-/// contain the key.
+/// show the key as it is.
 pub fn cachedump(out: &mut Vec<u8>, item: &Listing<'_>) -> bool {
-    if !fits_a_line(item.key) {
+    if !shown::is_visible(item.key) {
         return false;
     }
     out.extend_from_slice(b"ITEM ");
@@ -74,25 +75,6 @@ pub fn cachedump(out: &mut Vec<u8>, item: &Listing<'_>) -> bool {
         format_args!(" [{} b; {expiry} s]\r\n", item.value_bytes),
     );
     true
-}
-
-/// Whether a line can contain the key. The binary protocol and base64 allow any bytes in a key.
-fn fits_a_line(key: &[u8]) -> bool {
-    key.iter().all(|&byte| byte > b' ' && byte != 0x7F)
-}
-
-/// Appends bytes encoded as in a URI: letters, digits and `-._~` as they are, others as `%` and two
-/// hexadecimal digits.
-pub fn escape(out: &mut Vec<u8>, bytes: &[u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    for &byte in bytes {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(byte);
-        } else {
-            let digit = |nibble: u8| DIGITS[usize::from(nibble)];
-            out.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte & 15)]);
-        }
-    }
 }
 
 fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {

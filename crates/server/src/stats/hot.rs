@@ -3,7 +3,7 @@
 
 use super::ServerAdmin;
 use super::lines::Lines;
-use glimmer_base::Moment;
+use glimmer_base::{Moment, shown};
 use glimmer_node::HotKey;
 
 pub(super) fn write_accelerator(admin: &ServerAdmin, now: Moment, lines: &mut Lines<'_>) {
@@ -58,30 +58,7 @@ pub(super) fn write_keys(admin: &ServerAdmin, now: Moment, lines: &mut Lines<'_>
         ..
     } in admin.hot_keys(now)
     {
-        let key = shown(&key);
+        let key = shown::visible(&key);
         lines.put(&key, format_args!("{reads_per_s:.0}/s {value_bytes} B"));
-    }
-}
-
-/// A key as `watch` and listings show it: bytes that would break the line are encoded.
-fn shown(key: &[u8]) -> String {
-    let mut shown = String::with_capacity(key.len());
-    for &byte in key {
-        match byte {
-            b'!'..=b'$' | b'&'..=b'~' => shown.push(byte.into()),
-            _ => shown.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    shown
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shown;
-
-    #[test]
-    fn keys_stay_on_their_line() {
-        assert_eq!(shown(b"user:1"), "user:1");
-        assert_eq!(shown(b"a b%\r\n\xff"), "a%20b%25%0D%0A%FF");
     }
 }

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use glimmer_base::shown;
 use glimmer_engine::Removal;
-use glimmer_proto::text::dump::{CLASS, escape};
+use glimmer_proto::text::dump::CLASS;
 
 use crate::stream::registry::SocketEntry;
 
@@ -41,7 +42,7 @@ impl Stamp {
     fn begin_with(&self, kind: &str, key: &[u8]) -> String {
         let mut line = self.begin(kind);
         let mut escaped = Vec::new();
-        escape(&mut escaped, key);
+        shown::put_uri(&mut escaped, key);
         line.push_str(" key=");
         line.push_str(&String::from_utf8_lossy(&escaped));
         line

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use glimmer_base::limits::PREFIXES_BYTES_MAX;
+use glimmer_base::shown;
 
 use super::change::Asked;
 
@@ -42,10 +43,11 @@ impl Prefixes {
         };
         let prefix = &key[..end];
         if !self.counts.contains_key(prefix) {
-            if self.counts.len() >= self.most || prefix.len() > self.bytes_left {
+            let shown_bytes = shown::visible(prefix).len();
+            if self.counts.len() >= self.most || shown_bytes > self.bytes_left {
                 return;
             }
-            self.bytes_left -= prefix.len();
+            self.bytes_left -= shown_bytes;
             self.counts.insert(prefix.into(), Counts::default());
         }
         let Some(counts) = self.counts.get_mut(prefix) else {
@@ -76,7 +78,7 @@ impl Prefixes {
                 deletes,
             } = counts;
             out.extend_from_slice(b"PREFIX ");
-            out.extend_from_slice(prefix);
+            shown::put_visible(out, prefix);
             write!(out, " get {gets} hit {hits} set {sets} del {deletes}\r\n")
                 .expect("memory takes every byte");
         }
