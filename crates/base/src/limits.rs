@@ -51,8 +51,8 @@ pub const LOGIN_BYTES_MAX: usize = 16 << 10;
 pub const LOCKED_ARGUMENTS_MAX: usize = 10;
 
 /// Bytes of a command from a client that has yet to authenticate: an ordinary buffer holds it. A
-/// connection that sends a longer one is closed, and a command that stores a value is refused at its
-/// name.
+/// connection that sends a longer one is closed, and a command that stores a value is refused at
+/// its name.
 pub const LOCKED_BYTES_MAX: usize = 16 << 10;
 
 /// Maximum number of users in the file of `-Y`. A file with more is refused.

@@ -252,7 +252,7 @@ fn check(keys: &BTreeSet<Vec<u8>>) {
         assert_eq!(seen.collect::<BTreeSet<_>>(), *keys, "{kind}");
     }
     let is_event = |line: &&str| line.starts_with("ts=") && line.contains(" type=");
-    assert!(events.iter().all(|line| is_event(&line)), "{events:?}");
+    assert!(events.iter().all(is_event), "{events:?}");
 }
 
 #[test]

@@ -71,6 +71,16 @@ mod tests {
         std::fs::write(&path, "a file").unwrap();
         let error = listen(&path, 0o700, 8).expect_err("a file stays");
         assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+
+        // Links that another user has left are not followed.
+        let link = folder.join("link");
+        for target in ["socket", "none"] {
+            std::os::unix::fs::symlink(folder.join(target), &link).unwrap();
+            let error = listen(&link, 0o700, 8).expect_err("a link stays");
+            assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+            std::fs::remove_file(&link).unwrap();
+        }
+        assert!(!folder.join("none").exists());
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -2,11 +2,13 @@
 //! the file with the process id.
 
 pub mod daemon;
+mod files;
 pub mod port_file;
 
+use files::Place;
 use nix::sys::mman::{MlockAllFlags, mlockall};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
-use nix::unistd::{User, chown, geteuid, initgroups, setgid, setuid};
+use nix::unistd::{User, geteuid, initgroups, setgid, setuid};
 use std::ffi::CString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -113,35 +115,32 @@ pub fn become_user(name: &str, socket: Option<&Path>) -> Result<(), ProcessError
     if !is_root() {
         return Ok(());
     }
-    let fail = |source: nix::Error| ProcessError::User {
+    let fail = |source: io::Error| ProcessError::User {
         user: name.into(),
-        source: source.into(),
+        source,
     };
-    let user = User::from_name(name).map_err(fail)?;
+    let user = User::from_name(name).map_err(|error| fail(error.into()))?;
     let user = user.ok_or_else(|| ProcessError::NoSuchUser(name.into()))?;
     let c_name = CString::new(name).map_err(|_| ProcessError::NoSuchUser(name.into()))?;
-    socket
-        .map_or(Ok(()), |path| chown(path, Some(user.uid), Some(user.gid)))
-        .and_then(|()| initgroups(&c_name, user.gid))
+    if let Some(path) = socket {
+        let owned = Place::of(path).and_then(|place| place.own_socket(user.uid, user.gid));
+        owned.map_err(fail)?;
+    }
+    initgroups(&c_name, user.gid)
         .and_then(|()| setgid(user.gid))
-        .map_err(fail)?;
-    setuid(user.uid).map_err(fail)
+        .and_then(|()| setuid(user.uid))
+        .map_err(|error| fail(error.into()))
 }
 
 /// A file with the process id. It is removed when this value is dropped.
-pub struct PidFile(PathBuf);
+pub struct PidFile(Place);
 
 impl PidFile {
     /// Writes the file.
     pub fn write(path: &Path) -> Result<PidFile, ProcessError> {
-        // The file appears under its name only when it is complete. The path is absolute, so that
-        // the file is found at the end even if the process changes its folder.
-        let written = std::path::absolute(path).and_then(|path| {
-            let mut unfinished = path.clone().into_os_string();
-            unfinished.push(".tmp");
-            std::fs::write(&unfinished, format!("{}\n", std::process::id()))?;
-            std::fs::rename(&unfinished, &path)?;
-            Ok(path)
+        let written = Place::of(path).and_then(|place| {
+            place.replace(".tmp", format!("{}\n", std::process::id()).as_bytes())?;
+            Ok(place)
         });
         written
             .map(PidFile)
@@ -155,6 +154,6 @@ impl PidFile {
 impl Drop for PidFile {
     fn drop(&mut self) {
         // If the process no longer has the right to remove the file, it stays.
-        let _ = std::fs::remove_file(&self.0);
+        let _ = self.0.remove();
     }
 }

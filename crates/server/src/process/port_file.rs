@@ -1,10 +1,11 @@
 //! The file named by the environment variable `MEMCACHED_PORT_FILENAME`. It tells which ports were
 //! chosen if the server was started on port 0.
 
+use super::files::Place;
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::{env, fs, io};
+use std::{env, io};
 
 /// Writes the file if it is requested. It appears under its name only when it is complete.
 pub fn write_if_wanted(tcp: &[SocketAddr], udp: &[SocketAddr]) -> io::Result<()> {
@@ -22,15 +23,13 @@ fn write(path: &Path, tcp: &[SocketAddr], udp: &[SocketAddr]) -> io::Result<()> 
             writeln!(text, "{transport} {family}: {}", address.port()).expect("memory takes it");
         }
     }
-    let mut unfinished = path.as_os_str().to_owned();
-    unfinished.push(".lck");
-    fs::write(&unfinished, text)?;
-    fs::rename(&unfinished, path)
+    Place::of(path)?.replace(".lck", text.as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_line_for_each_socket() {
