@@ -1,6 +1,6 @@
-//! The seed of a test.
+//! Random numbers of a test.
 
-pub use glimmer_seeds::seed;
+pub use glimmer_seeds::each_seed;
 
 use rand::SeedableRng;
 use rand::rngs::SmallRng;

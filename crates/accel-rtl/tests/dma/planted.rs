@@ -1,7 +1,7 @@
 //! Planted bugs: each has to be found by the test beside it.
 
 use super::{receive, transmit};
-use glimmer_accel_rtl::random::{from_seed, seed};
+use glimmer_accel_rtl::random::{each_seed, from_seed};
 use glimmer_accel_rtl::tools::Tools;
 use glimmer_accel_rtl::tops::{DMA_RX, DMA_TX, Top};
 use glimmer_accel_rtl::verilate::Variant;
@@ -46,6 +46,10 @@ fn each_is_found() {
     let Some(tools) = Tools::for_test() else {
         return;
     };
+    each_seed(&[], |seed| each_is_found_with(&tools, seed));
+}
+
+fn each_is_found_with(tools: &Tools, seed: u64) {
     let mut unfound = Vec::new();
     for &(bug, top, width, scenario) in PLANTED {
         // The circuit must be built: a bug that does not compile is not found.
@@ -54,10 +58,10 @@ fn each_is_found() {
         if top == DMA_TX {
             variant = variant.with("QUEUE_LINES", lines);
         }
-        variant.build(&tools);
-        let mut rng = from_seed(seed());
+        variant.build(tools);
+        let mut rng = from_seed(seed);
         let result = catch_unwind(AssertUnwindSafe(|| {
-            scenario(&tools, width, Some(bug), &mut rng);
+            scenario(tools, width, Some(bug), &mut rng);
         }));
         if result.is_ok() {
             unfound.push(bug);

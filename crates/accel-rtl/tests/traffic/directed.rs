@@ -7,7 +7,7 @@ use super::item::Item;
 use super::lookups::Pace;
 use super::oracle::{Oracle, datagram_sum, seal};
 use super::twin::same;
-use glimmer_accel_rtl::random::{from_seed, seed};
+use glimmer_accel_rtl::random::from_seed;
 use glimmer_accel_rtl::tools::Tools;
 use rand::Rng;
 
@@ -28,9 +28,10 @@ fn with_items(
     tools: &Tools,
     width: usize,
     bug: Option<&'static str>,
+    seed: u64,
     items: &[(Vec<u8>, Vec<u8>)],
 ) -> (Bench, Oracle) {
-    let mut bench = Bench::new(tools, width, bug, 1);
+    let mut bench = Bench::new(tools, width, bug, seed);
     let oracle = Oracle::new();
     for (key, value) in items {
         let item = Item {
@@ -66,7 +67,7 @@ fn expect(bench: &mut Bench, oracle: &Oracle, frames: &[(Vec<u8>, Fate)]) {
 }
 
 /// Every kind of key and value at its limits. A reply of 1,514 bytes is the longest one.
-pub fn lengths(tools: &Tools, width: usize, bug: Option<&'static str>) {
+pub fn lengths(tools: &Tools, width: usize, bug: Option<&'static str>, seed: u64) {
     let value = |bytes: usize| -> Vec<u8> { (0..bytes).map(|at| at as u8 ^ 0x5A).collect() };
     let key = |bytes: usize, mark: u8| [vec![mark], vec![b'k'; bytes - 1]].concat();
     let mut items = Vec::new();
@@ -79,7 +80,7 @@ pub fn lengths(tools: &Tools, width: usize, bug: Option<&'static str>) {
             }
         }
     }
-    let (mut bench, oracle) = with_items(tools, width, bug, &items);
+    let (mut bench, oracle) = with_items(tools, width, bug, seed, &items);
     let mut frames = Vec::new();
     for (key, value) in &items {
         for opcode in [0x00, 0x09, 0x0c, 0x0d] {
@@ -99,7 +100,7 @@ pub fn lengths(tools: &Tools, width: usize, bug: Option<&'static str>) {
     expect(&mut bench, &oracle, &frames);
     assert!(bench.out.too_long > 0);
     // A longer limit than the twin's for values: what the lookup can hold is answered.
-    let (mut bench, _) = with_items(tools, width, bug, &[(b"key".to_vec(), value(1436))]);
+    let (mut bench, _) = with_items(tools, width, bug, seed, &[(b"key".to_vec(), value(1436))]);
     bench.rx.frames.push_back(get(0, b"key"));
     bench.drain();
     let reply = &bench.tx.frames[0].frame;
@@ -108,9 +109,9 @@ pub fn lengths(tools: &Tools, width: usize, bug: Option<&'static str>) {
     assert_eq!((checksum(ip), datagram_sum(ip, udp)), (0, 0));
 }
 
-pub fn runts_and_jumbos(tools: &Tools, width: usize, bug: Option<&'static str>) {
+pub fn runts_and_jumbos(tools: &Tools, width: usize, bug: Option<&'static str>, seed: u64) {
     let items = [(b"key".to_vec(), b"value".to_vec())];
-    let (mut bench, oracle) = with_items(tools, width, bug, &items);
+    let (mut bench, oracle) = with_items(tools, width, bug, seed, &items);
     let mut frames = Vec::new();
     let whole = get(0, b"key");
     for bytes in (1..=77).chain([1513, 1514, 1515, 1516, 1522, 9000, 66_000]) {
@@ -130,9 +131,9 @@ pub fn runts_and_jumbos(tools: &Tools, width: usize, bug: Option<&'static str>) 
 }
 
 /// Each bit of a request in turn, with the checksums as they were and made right again.
-pub fn every_bit(tools: &Tools, width: usize, bug: Option<&'static str>) {
+pub fn every_bit(tools: &Tools, width: usize, bug: Option<&'static str>, seed: u64) {
     let items = [(b"key".to_vec(), b"value".to_vec())];
-    let (mut bench, oracle) = with_items(tools, width, bug, &items);
+    let (mut bench, oracle) = with_items(tools, width, bug, seed, &items);
     let whole = get(12, b"key");
     let mut frames = vec![(whole.clone(), Fate::Reply)];
     for bit in 0..8 * whole.len() {
@@ -156,25 +157,24 @@ pub fn every_bit(tools: &Tools, width: usize, bug: Option<&'static str>) {
 }
 
 /// A sum of zero is sent as all ones: zero would say that there is none.
-pub fn checksum_of_zero(tools: &Tools, width: usize, bug: Option<&'static str>) {
+pub fn checksum_of_zero(tools: &Tools, width: usize, bug: Option<&'static str>, seed: u64) {
     // The checksum of the reply with a value of two zeros is the value that makes it zero.
-    let (_, zeros) = with_items(tools, width, None, &[(b"key".to_vec(), vec![0; 2])]);
+    let (_, zeros) = with_items(tools, width, None, seed, &[(b"key".to_vec(), vec![0; 2])]);
     let value = zeros.reply(&get(0, b"key")).expect("an answer")[40..42].to_vec();
     let items = [(b"key".to_vec(), value)];
-    let (mut bench, oracle) = with_items(tools, width, bug, &items);
+    let (mut bench, oracle) = with_items(tools, width, bug, seed, &items);
     expect(&mut bench, &oracle, &[(get(0, b"key"), Fate::Reply)]);
     assert_eq!(bench.tx.frames[0].frame[40..42], [0xFF, 0xFF]);
 }
 
 /// Write mode comes and goes under a stream of GETs: each is answered or is the CPU's, none is
 /// lost, and both keep their order.
-pub fn write_mode(tools: &Tools, width: usize, bug: Option<&'static str>) {
-    let seed = seed();
+pub fn write_mode(tools: &Tools, width: usize, bug: Option<&'static str>, seed: u64) {
     let mut rng = from_seed(seed);
     let items: Vec<_> = (0..8u8)
         .map(|number| (vec![number; 9], vec![number; 30]))
         .collect();
-    let (mut bench, oracle) = with_items(tools, width, bug, &items);
+    let (mut bench, oracle) = with_items(tools, width, bug, seed, &items);
     bench.lookups.pace = Pace::Random;
     let mut sent = Vec::new();
     for number in 0..1500u32 {
@@ -213,37 +213,30 @@ pub fn write_mode(tools: &Tools, width: usize, bug: Option<&'static str>) {
 }
 
 mod scenarios {
-    use glimmer_accel_rtl::tools::Tools;
-
-    fn both(scenario: fn(&Tools, usize, Option<&'static str>)) {
-        if let Some(tools) = Tools::for_test() {
-            scenario(&tools, 1, None);
-            scenario(&tools, 8, None);
-        }
-    }
+    use crate::both_widths;
 
     #[test]
     fn lengths() {
-        both(super::lengths);
+        both_widths(super::lengths);
     }
 
     #[test]
     fn runts_and_jumbos() {
-        both(super::runts_and_jumbos);
+        both_widths(super::runts_and_jumbos);
     }
 
     #[test]
     fn every_bit() {
-        both(super::every_bit);
+        both_widths(super::every_bit);
     }
 
     #[test]
     fn checksum_of_zero() {
-        both(super::checksum_of_zero);
+        both_widths(super::checksum_of_zero);
     }
 
     #[test]
     fn write_mode() {
-        both(super::write_mode);
+        both_widths(super::write_mode);
     }
 }

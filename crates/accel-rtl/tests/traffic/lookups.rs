@@ -154,7 +154,7 @@ impl Lookups {
             keep: out.key_keep,
             last: out.key_last == 1,
         };
-        request.key.extend(beat.bytes(width));
+        beat.append_to(&mut request.key, width);
         if !beat.last {
             return;
         }

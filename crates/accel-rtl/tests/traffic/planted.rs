@@ -1,13 +1,12 @@
 //! Planted bugs: each has to be found by the test beside it.
 
-use super::{directed, rooms, twin};
+use super::{Scenario, directed, rooms, twin};
+use glimmer_accel_rtl::random::each_seed;
 use glimmer_accel_rtl::tools::Tools;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-type Scenario = fn(&Tools, usize, Option<&'static str>);
-
-fn random_frames(tools: &Tools, width: usize, bug: Option<&'static str>) {
-    twin::against_the_twin(tools, width, bug, 1500);
+fn random_frames(tools: &Tools, width: usize, bug: Option<&'static str>, seed: u64) {
+    twin::against_the_twin(tools, width, bug, seed, 1500);
 }
 
 /// The bug's macro, the width, and the test that has to fail.
@@ -45,11 +44,15 @@ fn each_is_found() {
     let Some(tools) = Tools::for_test() else {
         return;
     };
+    each_seed(&[], |seed| each_is_found_with(&tools, seed));
+}
+
+fn each_is_found_with(tools: &Tools, seed: u64) {
     let mut unfound = Vec::new();
     for &(bug, width, test, scenario) in PLANTED {
         // The circuit must be built: a bug that does not compile is not found.
-        drop(super::bench::Bench::new(&tools, width, Some(bug), 1));
-        let result = catch_unwind(AssertUnwindSafe(|| scenario(&tools, width, Some(bug))));
+        drop(super::bench::Bench::new(tools, width, Some(bug), seed));
+        let result = catch_unwind(AssertUnwindSafe(|| scenario(tools, width, Some(bug), seed)));
         let found = if result.is_err() {
             "found"
         } else {

@@ -17,8 +17,8 @@ fn get(number: u32, key: &[u8]) -> Vec<u8> {
     frame
 }
 
-fn bench(tools: &Tools, width: usize, bug: Option<&'static str>) -> Bench {
-    let mut bench = Bench::new(tools, width, bug, 1);
+fn bench(tools: &Tools, width: usize, bug: Option<&'static str>, seed: u64) -> Bench {
+    let mut bench = Bench::new(tools, width, bug, seed);
     let item = Item {
         value: b"value".to_vec(),
         flags: 0,
@@ -32,8 +32,8 @@ fn bench(tools: &Tools, width: usize, bug: Option<&'static str>) -> Bench {
 
 /// The CPU takes nothing for a while: its frames are dropped whole once the defer buffer is full,
 /// and hits are answered all the time.
-pub fn a_cpu_that_sleeps(tools: &Tools, width: usize, bug: Option<&'static str>) {
-    let mut bench = bench(tools, width, bug);
+pub fn a_cpu_that_sleeps(tools: &Tools, width: usize, bug: Option<&'static str>, seed: u64) {
+    let mut bench = bench(tools, width, bug, seed);
     bench.cpu_rx.takes = 0.0;
     let mut missed = Vec::new();
     for number in 0..300u32 {
@@ -69,8 +69,8 @@ pub fn a_cpu_that_sleeps(tools: &Tools, width: usize, bug: Option<&'static str>)
 
 /// The lookup takes nothing for a while: the main buffer fills up, and whole frames are dropped
 /// before it. What it holds is looked up afterwards.
-pub fn a_lookup_that_sleeps(tools: &Tools, width: usize, bug: Option<&'static str>) {
-    let mut bench = bench(tools, width, bug);
+pub fn a_lookup_that_sleeps(tools: &Tools, width: usize, bug: Option<&'static str>, seed: u64) {
+    let mut bench = bench(tools, width, bug, seed);
     // Frames that pass behind a GET fill the buffer in the midst of a frame.
     let mut sent = Vec::new();
     for number in 0..40u32 {
@@ -97,8 +97,8 @@ pub fn a_lookup_that_sleeps(tools: &Tools, width: usize, bug: Option<&'static st
 }
 
 /// A MAC that cannot wait: with no patience each beat is taken in its cycle.
-pub fn no_patience(tools: &Tools, width: usize, bug: Option<&'static str>) {
-    let mut bench = bench(tools, width, bug);
+pub fn no_patience(tools: &Tools, width: usize, bug: Option<&'static str>, seed: u64) {
+    let mut bench = bench(tools, width, bug, seed);
     bench.inputs.patience = 0;
     bench.lookups.is_asleep = true;
     let frames: Vec<_> = (0..60).map(|number| get(number, b"key")).collect();
@@ -119,8 +119,8 @@ pub fn no_patience(tools: &Tools, width: usize, bug: Option<&'static str>) {
 
 /// The main buffer is full when the last beat of a GET comes: the whole GET is dropped, and nobody
 /// looks it up.
-pub fn no_room_for_a_last_beat(tools: &Tools, width: usize, bug: Option<&'static str>) {
-    let mut bench = bench(tools, width, bug);
+pub fn no_room_for_a_last_beat(tools: &Tools, width: usize, bug: Option<&'static str>, seed: u64) {
+    let mut bench = bench(tools, width, bug, seed);
     bench.inputs.patience = 0;
     bench.lookups.is_asleep = true;
     let words = |frame: &[u8]| frame.len().div_ceil(width);
@@ -144,32 +144,25 @@ pub fn no_room_for_a_last_beat(tools: &Tools, width: usize, bug: Option<&'static
 }
 
 mod scenarios {
-    use glimmer_accel_rtl::tools::Tools;
-
-    fn both(scenario: fn(&Tools, usize, Option<&'static str>)) {
-        if let Some(tools) = Tools::for_test() {
-            scenario(&tools, 1, None);
-            scenario(&tools, 8, None);
-        }
-    }
+    use crate::both_widths;
 
     #[test]
     fn a_cpu_that_sleeps() {
-        both(super::a_cpu_that_sleeps);
+        both_widths(super::a_cpu_that_sleeps);
     }
 
     #[test]
     fn a_lookup_that_sleeps() {
-        both(super::a_lookup_that_sleeps);
+        both_widths(super::a_lookup_that_sleeps);
     }
 
     #[test]
     fn no_patience() {
-        both(super::no_patience);
+        both_widths(super::no_patience);
     }
 
     #[test]
     fn no_room_for_a_last_beat() {
-        both(super::no_room_for_a_last_beat);
+        both_widths(super::no_room_for_a_last_beat);
     }
 }

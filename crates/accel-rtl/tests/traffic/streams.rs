@@ -25,13 +25,13 @@ impl Beat {
         }
     }
 
-    /// Its bytes. Those that count come first, and every beat but the last is full.
-    pub fn bytes(self, width: usize) -> Vec<u8> {
+    /// Adds its bytes to a frame. Those that count come first, and every beat but the last is full.
+    pub fn append_to(self, frame: &mut Vec<u8>, width: usize) {
         let count = self.keep.trailing_ones() as usize;
         assert!((1..=width).contains(&count), "{self:x?}");
         assert_eq!(self.keep, (1 << count) - 1, "{self:x?}");
         assert!(self.last || count == width, "{self:x?}");
-        self.data.to_le_bytes()[..count].to_vec()
+        frame.extend_from_slice(&self.data.to_le_bytes()[..count]);
     }
 }
 
@@ -134,7 +134,7 @@ impl Sink {
         if self.partial.is_empty() {
             self.first = cycle;
         }
-        self.partial.extend(beat.bytes(width));
+        beat.append_to(&mut self.partial, width);
         if beat.last {
             let frame = std::mem::take(&mut self.partial);
             let (first, last) = (self.first, cycle);

@@ -5,7 +5,7 @@ use super::frames::{binary, client, frame, reply, request, server};
 use super::item::Item;
 use super::lookups::Pace;
 use super::oracle::{Oracle, seal};
-use glimmer_accel_rtl::random::{from_seed, seed};
+use glimmer_accel_rtl::random::{each_seed, from_seed};
 use glimmer_accel_rtl::tools::Tools;
 use rand::Rng;
 use rand::rngs::SmallRng;
@@ -103,8 +103,13 @@ fn mutate(rng: &mut SmallRng, frame: &mut Vec<u8>) {
 }
 
 /// Frames of all kinds, half of them mutated, with back-pressure on every port.
-pub fn against_the_twin(tools: &Tools, width: usize, bug: Option<&'static str>, frames: usize) {
-    let seed = seed();
+pub fn against_the_twin(
+    tools: &Tools,
+    width: usize,
+    bug: Option<&'static str>,
+    seed: u64,
+    frames: usize,
+) {
     let mut rng = from_seed(seed);
     let mut bench = Bench::new(tools, width, bug, seed);
     let oracle = Oracle::new();
@@ -180,14 +185,16 @@ pub fn same(what: &str, have: &[&[u8]], want: &[Vec<u8>]) {
 #[test]
 fn narrow() {
     if let Some(tools) = Tools::for_test() {
-        against_the_twin(&tools, 1, None, 6000);
+        each_seed(&[], |seed| against_the_twin(&tools, 1, None, seed, 6000));
     }
 }
 
 #[test]
 fn wide() {
     if let Some(tools) = Tools::for_test() {
-        against_the_twin(&tools, 8, None, 20_000);
+        each_seed(&[], |seed| {
+            against_the_twin(&tools, 8, None, seed, 20_000);
+        });
     }
 }
 

@@ -1,13 +1,16 @@
 //! Real packets: clients in one network namespace, the simulated circuit, and a real server behind
 //! it in another namespace.
 //!
-//! `GLIMMER_COSIM_READS` says how many reads are tried (2,000 unless told).
+//! `GLIMMER_COSIM_READS` says how many reads are tried (2,000 unless told), and `GLIMMER_RUNS` with
+//! how many seeds of the circuit. `GLIMMER_SEED` repeats the circuit, but not the clients.
 
 #[path = "../../../../tests/support/server_program.rs"]
 mod server_program;
 
+use glimmer_accel_rtl::tools::Tools;
 use glimmer_cosim::bed::{Bed, Circuit};
 use glimmer_cosim::clients::{Reads, Writer, hammer};
+use glimmer_seeds::each_seed;
 use server_program::server_beside;
 use std::path::Path;
 
@@ -17,13 +20,9 @@ fn reads() -> u64 {
 }
 
 /// `None` with a note if something is missing. Where CI is true, that fails the test.
-fn bed(width: usize) -> Option<Bed> {
-    let circuit = Circuit {
-        seed: glimmer_seeds::seed(),
-        ..Circuit::of_width(width)
-    };
+fn tools() -> Option<Tools> {
     match Bed::check() {
-        Ok(tools) => Some(Bed::new(&tools, circuit).unwrap()),
+        Ok(tools) => Some(tools),
         Err(missing) => {
             let in_ci = std::env::var("CI").is_ok_and(|ci| ci == "true");
             assert!(!in_ci, "{missing:#}");
@@ -34,9 +33,17 @@ fn bed(width: usize) -> Option<Bed> {
 }
 
 fn is_served_from_the_circuit_and_never_stale(width: usize) {
-    let Some(bed) = bed(width) else {
-        return;
+    if let Some(tools) = tools() {
+        each_seed(&[], |seed| try_seed(&tools, width, seed));
+    }
+}
+
+fn try_seed(tools: &Tools, width: usize, seed: u64) {
+    let circuit = Circuit {
+        seed,
+        ..Circuit::of_width(width)
     };
+    let bed = Bed::new(tools, circuit).unwrap();
     let program = Path::new(server_beside(env!("CARGO_BIN_EXE_glimmer-cosim")));
     let mut server = bed.glimmer(program).unwrap();
     let done = hammer(|done| done.reads < reads()).unwrap();
