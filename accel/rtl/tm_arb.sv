@@ -43,7 +43,11 @@ module tm_arb #(
   assign out_data  = choice ? b_data : a_data;
   assign out_keep  = choice ? b_keep : a_keep;
   assign out_last  = choice ? b_last : a_last;
+`ifdef BUG_ARB_LOSES
+  assign a_ready   = out_ready && (!choice || out_last);
+`else
   assign a_ready   = out_ready && !choice;
+`endif
   assign b_ready   = out_ready && choice;
 
   always_ff @(posedge clk) begin

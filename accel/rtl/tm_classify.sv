@@ -81,7 +81,11 @@ module tm_classify #(
       14'd3: rule = b == host_mac[23:16];
       14'd4: rule = b == host_mac[15:8];
       14'd5: rule = b == host_mac[7:0];
+`ifdef BUG_TM_GROUP
+      14'd6: rule = 1'b1;
+`else
       14'd6: rule = !b[0];
+`endif
       14'd12: rule = b == 8'h08;
       14'd13: rule = b == 8'h00;
       14'd14: rule = b == 8'h45;

@@ -4,6 +4,7 @@ use super::bench::Bench;
 use super::frames::{binary, request};
 use super::item::Item;
 use super::oracle::{Oracle, seal};
+use super::streams;
 use glimmer_accel_rtl::random::{each_seed, from_seed};
 use glimmer_accel_rtl::tools::Tools;
 use rand::Rng;
@@ -59,8 +60,7 @@ fn everything_at_once(tools: &Tools, width: usize, seed: u64) {
         sent.push(frame.clone());
         bench.rx.frames.push_back(frame);
         if number % 8 == 0 {
-            let mut frame: Vec<u8> = (0..200).map(|_| rng.random()).collect();
-            frame[0] = 0xEE;
+            let frame = streams::from_cpu(&mut rng, 200);
             from_cpu.push(frame.clone());
             bench.to_send.push_back(frame);
         }
@@ -76,11 +76,7 @@ fn everything_at_once(tools: &Tools, width: usize, seed: u64) {
     bench.drain();
     assert!(bench.rx.frames.is_empty());
 
-    let (theirs, ours): (Vec<_>, Vec<_>) = bench
-        .tx
-        .plain()
-        .into_iter()
-        .partition(|frame| frame[0] == 0xEE);
+    let (theirs, ours) = bench.tx.parted();
     assert!(theirs == from_cpu, "frames of the CPU");
     let (mut replies, mut passed) = (ours.iter().peekable(), bench.received.iter().peekable());
     for (number, frame) in sent.iter().enumerate() {

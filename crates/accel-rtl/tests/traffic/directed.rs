@@ -6,10 +6,12 @@ use super::frames::{binary, request};
 use super::item::Item;
 use super::lookups::Pace;
 use super::oracle::{Oracle, datagram_sum, seal};
+use super::streams;
 use super::twin::same;
 use glimmer_accel_rtl::random::from_seed;
 use glimmer_accel_rtl::tools::Tools;
 use rand::Rng;
+use std::ops::Range;
 
 /// What becomes of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +64,7 @@ fn expect(bench: &mut Bench, oracle: &Oracle, frames: &[(Vec<u8>, Fate)]) {
         }
     }
     bench.drain();
-    same("replies", &bench.tx.plain(), &replies);
+    same("replies", &bench.tx.parted().1, &replies);
     same("frames to the CPU", &bench.cpu_rx.plain(), &passed);
 }
 
@@ -156,6 +158,33 @@ pub fn every_bit(tools: &Tools, width: usize, bug: Option<&'static str>, seed: u
     expect(&mut bench, &oracle, &frames);
 }
 
+/// Clients of every address, and the CPU sends a frame to each of them meanwhile: a reply goes to
+/// its client, a group has none, and no frame of either is lost, mixed up or out of order.
+pub fn every_address(tools: &Tools, width: usize, bug: Option<&'static str>, seed: u64) {
+    let mut rng = from_seed(seed);
+    let items = [(b"key".to_vec(), b"value".to_vec())];
+    let (mut bench, oracle) = with_items(tools, width, bug, seed, &items);
+    bench.tx.takes = 0.7;
+    let (mut frames, mut from_cpu) = (Vec::new(), Vec::new());
+    for place in CLIENT_MAC_AT {
+        for byte in 0..=255u8 {
+            let mut get = get(0, b"key");
+            get[place] = byte;
+            let is_group = get[CLIENT_MAC_AT.start] & 1 == 1;
+            let mut frame = streams::from_cpu(&mut rng, 90);
+            frame[..6].copy_from_slice(&get[CLIENT_MAC_AT]);
+            frames.push((get, if is_group { Fate::Cpu } else { Fate::Reply }));
+            bench.cpu_tx.frames.push_back(frame.clone());
+            from_cpu.push(frame);
+        }
+    }
+    expect(&mut bench, &oracle, &frames);
+    same("frames of the CPU", &bench.tx.parted().0, &from_cpu);
+}
+
+/// Where a request has its client's address.
+const CLIENT_MAC_AT: Range<usize> = 6..12;
+
 /// A sum of zero is sent as all ones: zero would say that there is none.
 pub fn checksum_of_zero(tools: &Tools, width: usize, bug: Option<&'static str>, seed: u64) {
     // The checksum of the reply with a value of two zeros is the value that makes it zero.
@@ -228,6 +257,11 @@ mod scenarios {
     #[test]
     fn every_bit() {
         both_widths(super::every_bit);
+    }
+
+    #[test]
+    fn every_address() {
+        both_widths(super::every_address);
     }
 
     #[test]

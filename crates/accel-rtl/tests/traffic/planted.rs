@@ -31,6 +31,9 @@ const PLANTED: &[(&str, usize, &str, Scenario)] = &[
     ("BUG_TM_KEY_KEPT", 1, "random_frames", random_frames),
     ("BUG_TM_ODD", 1, "lengths", directed::lengths),
     ("BUG_TM_TOO_LONG", 8, "lengths", directed::lengths),
+    ("BUG_TM_GROUP", 8, "every_address", directed::every_address),
+    ("BUG_ARB_MIXES", 8, "every_address", directed::every_address),
+    ("BUG_ARB_LOSES", 8, "every_address", directed::every_address),
     (
         "BUG_TM_ZERO_SUM",
         1,

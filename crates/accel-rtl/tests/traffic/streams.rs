@@ -35,6 +35,18 @@ impl Beat {
     }
 }
 
+/// The EtherType of the CPU's own frames, one for local experiments. Replies leave among them. They
+/// are IPv4, so no address of a client can make a reply look like one of the CPU's frames.
+const FROM_CPU: [u8; 2] = [0x88, 0xB5];
+const ETHERTYPE: std::ops::Range<usize> = 12..14;
+
+/// A frame that the CPU sends, of random bytes.
+pub fn from_cpu(rng: &mut SmallRng, bytes: usize) -> Vec<u8> {
+    let mut frame: Vec<u8> = (0..bytes).map(|_| rng.random()).collect();
+    frame[ETHERTYPE].copy_from_slice(&FROM_CPU);
+    frame
+}
+
 /// A frame, and the cycles of its first and last beat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timed {
@@ -145,5 +157,11 @@ impl Sink {
     /// The frames without their times.
     pub fn plain(&self) -> Vec<&[u8]> {
         self.frames.iter().map(|timed| &timed.frame[..]).collect()
+    }
+
+    /// The frames of [`from_cpu`], and the others.
+    pub fn parted(&self) -> (Vec<&[u8]>, Vec<&[u8]>) {
+        let is_from_cpu = |frame: &&[u8]| frame.get(ETHERTYPE) == Some(&FROM_CPU[..]);
+        self.plain().into_iter().partition(is_from_cpu)
     }
 }

@@ -5,13 +5,19 @@ use super::frames::{binary, client, frame, reply, request, server};
 use super::item::Item;
 use super::lookups::Pace;
 use super::oracle::{Oracle, seal};
+use super::streams;
 use glimmer_accel_rtl::random::{each_seed, from_seed};
 use glimmer_accel_rtl::tools::Tools;
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-/// The CPU's frames begin with this byte, so that they differ from replies.
-const FROM_CPU: u8 = 0xEE;
+/// Seeds that change the client's address in a GET so that the first byte of its reply is 0xEE.
+/// They fail where that byte alone tells the CPU's frames from replies.
+const KEPT: [u64; 3] = [
+    10456370476887895677,
+    7106842395330232245,
+    535546514179469074,
+];
 
 fn bytes(rng: &mut SmallRng, count: usize) -> Vec<u8> {
     (0..count).map(|_| rng.random()).collect()
@@ -127,8 +133,7 @@ pub fn against_the_twin(
         }
         bench.rx.frames.push_back(frame);
         if rng.random_bool(0.2) {
-            let mut frame = bytes(&mut rng, 90);
-            frame[0] = FROM_CPU;
+            let frame = streams::from_cpu(&mut rng, 90);
             from_cpu.push(frame.clone());
             bench.cpu_tx.frames.push_back(frame);
         }
@@ -144,11 +149,7 @@ pub fn against_the_twin(
     }
     (bench.tx.takes, bench.cpu_rx.takes) = (1.0, 1.0);
     bench.drain();
-    let (theirs, ours): (Vec<_>, Vec<_>) = bench
-        .tx
-        .plain()
-        .into_iter()
-        .partition(|frame| frame[0] == FROM_CPU);
+    let (theirs, ours) = bench.tx.parted();
     same("replies", &ours, &replies);
     same("frames to the CPU", &bench.cpu_rx.plain(), &passed);
     same("frames of the CPU", &theirs, &from_cpu);
@@ -192,7 +193,7 @@ fn narrow() {
 #[test]
 fn wide() {
     if let Some(tools) = Tools::for_test() {
-        each_seed(&[], |seed| {
+        each_seed(&KEPT, |seed| {
             against_the_twin(&tools, 8, None, seed, 20_000);
         });
     }
