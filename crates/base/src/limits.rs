@@ -425,6 +425,15 @@ pub const NATIVE_ASSEMBLIES_PER_CLIENT_MAX: usize = 8;
 /// Milliseconds without progress after which a fragmented request is given up.
 pub const NATIVE_ASSEMBLY_IDLE_MS: u64 = 2_000;
 
+/// How often a native client begins a fragmented reply, or the sending of a fragmented request,
+/// again because the server says so. After that, a reply with a wrong digest fails the read, and
+/// other messages of this kind are ignored.
+pub const NATIVE_RESTARTS_MAX: u32 = 64;
+
+/// How often a native client sends a request again at once because an answer says so. After that, it
+/// sends the request again only when it times out.
+pub const NATIVE_TURNS_MAX: u8 = 64;
+
 /// Seconds for which an address validation token of the native protocol is valid, at least; at most
 /// twice as long.
 pub const NATIVE_TOKEN_S: u32 = 3_600;

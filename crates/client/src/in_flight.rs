@@ -1,8 +1,10 @@
 //! A request in flight.
 
 use crate::Failure;
+use crate::download::Download;
+use glimmer_base::limits::{NATIVE_RESTARTS_MAX, NATIVE_TURNS_MAX};
 use glimmer_base::{Keyhash, Seed};
-use glimmer_proto::native::fragment::{self, Assembly, digest};
+use glimmer_proto::native::fragment::{self, digest};
 use glimmer_proto::native::request::{Action, RECORD_BYTES};
 use glimmer_proto::native::{DATAGRAM_BYTES_MAX, Reach, Record, RequestHeader, Status};
 
@@ -42,6 +44,8 @@ pub struct InFlight<T> {
     /// Copies that were sent and not refused: one of them may have been executed. The counter
     /// saturates.
     pub open: u8,
+    /// How often it was sent again at once because of an answer.
+    turns: u8,
     /// The timestamp of the last copy that was refused.
     refused_us: u32,
     pub is_read: bool,
@@ -53,7 +57,7 @@ pub struct InFlight<T> {
     /// timestamp.
     pub asked_us: u64,
     /// The fragments received so far of a fragmented reply.
-    pub reply: Option<Box<Assembly>>,
+    pub reply: Option<Box<Download>>,
     /// The progress of a fragmented request.
     pub upload: Option<Box<Upload>>,
     /// The last status with which the server refused it.
@@ -67,6 +71,21 @@ pub struct Upload {
     pub next: usize,
     /// Digest of the whole request.
     pub digest: u64,
+    /// How often the server has said that it has less than before.
+    restarts: u32,
+}
+
+impl Upload {
+    /// The server says that it has received everything before this byte, which is another one than
+    /// [`Upload::next`]. Says whether the upload goes on from there.
+    pub fn go_on(&mut self, next: usize) -> bool {
+        self.restarts += u32::from(next < self.next);
+        let goes_on = self.restarts <= NATIVE_RESTARTS_MAX;
+        if goes_on {
+            self.next = next;
+        }
+        goes_on
+    }
 }
 
 /// The largest request that fits into one datagram, in bytes.
@@ -87,6 +106,7 @@ impl<T> InFlight<T> {
             owner: 0,
             sends: 0,
             open: 0,
+            turns: 0,
             is_read: true,
             refused_us: 0,
             is_numbered: false,
@@ -125,6 +145,7 @@ impl<T> InFlight<T> {
     pub fn begin(&mut self, is_read: bool, now_us: u64) {
         self.sends = 0;
         self.open = 0;
+        self.turns = 0;
         self.is_read = is_read;
         self.is_numbered = false;
         self.asked_us = now_us;
@@ -151,6 +172,15 @@ impl<T> InFlight<T> {
                 self.open = self.open.saturating_sub(1);
             }
         }
+    }
+
+    /// Whether it may be sent again at once because of an answer, which is counted: a server may
+    /// refuse each copy.
+    #[cold]
+    pub fn may_turn(&mut self) -> bool {
+        let may = self.turns < NATIVE_TURNS_MAX;
+        self.turns += u8::from(may);
+        may
     }
 
     /// The failure to report at the deadline. If the server refused every copy, the request was
@@ -202,6 +232,7 @@ impl<T> InFlight<T> {
             Box::new(Upload {
                 next: 0,
                 digest: digest(&self.record),
+                restarts: 0,
             })
         });
     }

@@ -17,6 +17,7 @@
 //! | [`settings`](Settings) | timeouts and other behaviour of a session |
 //! | `in_flight` | one request in flight |
 //! | `health` | whether a server answers at all |
+//! | `download` | a reply that arrives in fragments |
 //! | `channel` | one core of the server: its port and the mutations in flight to it |
 //! | `congestion` | how many requests may be in flight at once |
 //! | `outbound` | segment batches of requests for one port |
@@ -32,7 +33,10 @@ pub mod boundary;
 mod channel;
 mod client;
 mod congestion;
+mod download;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod health;
 mod in_flight;
 #[cfg(feature = "tokio")]

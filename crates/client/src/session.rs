@@ -144,6 +144,8 @@ pub struct Session<T> {
     /// The sequence number of the last request for the directory. Each new request takes the next
     /// one, so that a late answer never matches a newer request.
     last_question: u32,
+    /// When the last directory arrived.
+    directory_us: Option<u64>,
     /// The directory before the current one.
     left: Option<Left>,
     requests: Vec<InFlight<T>>,
@@ -191,6 +193,18 @@ struct Known {
     any_port: AnyPort,
 }
 
+impl Known {
+    /// Whether another directory says something else than this one, except for the token.
+    fn differs(&self, other: &Directory) -> bool {
+        let like_this = Directory {
+            token: self.directory.token,
+            token_s: self.directory.token_s,
+            ..other.clone()
+        };
+        self.directory != like_this
+    }
+}
+
 /// Which requests may go to any port.
 #[derive(Clone, Copy)]
 struct AnyPort {
@@ -228,6 +242,7 @@ impl<T> Session<T> {
             directory: None,
             question: Some(Question::new(last_question)),
             last_question,
+            directory_us: None,
             left: None,
             requests: Vec::new(),
             free: Vec::new(),
@@ -362,11 +377,18 @@ impl<T> Session<T> {
             || self.question.as_ref().is_some_and(asks)
     }
 
-    /// Asks for the directory again. The old directory stays in use until the answer arrives.
+    /// Asks for the directory again. The old directory stays in use until the answer arrives. A
+    /// server whose directories are out of date as soon as they arrive is asked for one in each
+    /// [`Settings::resend_first_us`]: a new directory may have all requests sent again.
     pub fn refresh(&mut self) {
         if self.question.is_none() {
             self.last_question = self.last_question.wrapping_add(1);
-            self.question = Some(Question::new(self.last_question));
+            let wait_us = self.settings.resend_first_us;
+            let due_us = self.directory_us.map(|at_us| at_us + wait_us);
+            self.question = Some(Question {
+                due_us,
+                ..Question::new(self.last_question)
+            });
         }
     }
 

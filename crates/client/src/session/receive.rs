@@ -4,10 +4,13 @@ use super::{
     AnyPort, Failure, Known, Left, Question, SEQUENCE_STEP, SLOT_BITS, Session, is_between,
 };
 use crate::channel::Channel;
+use crate::download::{Download, Progress};
 use crate::in_flight::Phase;
+use glimmer_base::limits::ITEM_BYTES_MAX;
 use glimmer_dispatch::PartitionMap;
 use glimmer_proto::native::directory::Direction;
-use glimmer_proto::native::fragment::{Assembly, DATA_BYTES, Joined, WINDOW};
+use glimmer_proto::native::fragment::DATA_BYTES;
+use glimmer_proto::native::reply::found_head_bytes;
 use glimmer_proto::native::{Directory, Fragment, Kind, Reply, ReplyHeader, Status};
 
 impl<T> Session<T> {
@@ -94,20 +97,20 @@ impl<T> Session<T> {
         let request = &mut self.requests[slot as usize];
         request.refuse(reply.status, timestamp);
         match reply.status {
-            Status::Superseded if !request.is_read => self.renumber(slot),
+            Status::Superseded if !request.is_read && request.may_turn() => self.renumber(slot),
             Status::Forgotten => self.fail(slot, Failure::Forgotten, on_answer),
             // Retransmitting at once would not help. If another copy is in flight, its answer
             // decides.
             Status::TooManyWriters if request.open == 0 => {
                 self.fail(slot, Failure::TooManyWriters, on_answer);
             }
-            Status::AskOwner if request.is_read => self.direct(slot),
-            Status::AskAlone if request.phase == Phase::Waiting => {
+            Status::AskOwner if request.is_read && request.may_turn() => self.direct(slot),
+            Status::AskAlone if request.phase == Phase::Waiting && request.may_turn() => {
                 self.retransmit(slot);
             }
             // The token or the directory's version is out of date: only a new directory helps.
             Status::NewDirectory | Status::NoToken | Status::WrongPartition
-                if request.phase == Phase::Waiting =>
+                if request.phase == Phase::Waiting && request.may_turn() =>
             {
                 self.await_directory(slot);
             }
@@ -139,9 +142,10 @@ impl<T> Session<T> {
         };
         let next = u32::from_le_bytes(*next) as usize;
         let is_sound = next < request.record.len() && next.is_multiple_of(DATA_BYTES);
-        // The server has less than before: it dropped the fragments, so the upload starts again.
-        if is_sound && next != upload.next && request.phase == Phase::Waiting {
-            upload.next = next;
+        // The server may have less than before: it dropped the fragments, so the upload starts
+        // again.
+        let is_other = is_sound && next != upload.next && request.phase == Phase::Waiting;
+        if is_other && upload.go_on(next) {
             request.sends = 0;
             self.retransmit(slot);
         }
@@ -155,35 +159,29 @@ impl<T> Session<T> {
         (timestamp, now_us): (u32, u64),
         on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
     ) {
+        let reply_bytes_max = self.reply_bytes_max();
         let request = &mut self.requests[slot as usize];
         let Some(fragment) = Fragment::read(rest).filter(|_| request.is_read) else {
             self.counters.ignored += 1;
             return;
         };
-        let assembly = request
+        if fragment.message_bytes as usize > reply_bytes_max {
+            return self.fail(slot, Failure::Protocol, on_answer);
+        }
+        let download = request
             .reply
-            .get_or_insert_with(|| Box::new(Assembly::new(&fragment)));
-        let joined = match assembly.join(&fragment) {
-            // The value changed meanwhile: the fragments received so far belong to the old value.
-            Joined::Foreign => {
-                **assembly = Assembly::new(&fragment);
-                assembly.join(&fragment)
-            }
-            joined => joined,
-        };
-        match joined {
-            Joined::Complete => {
-                let Some(assembly) = request.reply.take() else {
+            .get_or_insert_with(|| Box::new(Download::new(&fragment)));
+        match download.join(&fragment) {
+            Progress::Complete => {
+                let Some(download) = request.reply.take() else {
                     return;
                 };
-                match Reply::read(assembly.bytes()) {
+                match Reply::read(download.bytes()) {
                     Some((reply, _)) => self.take_reply(slot, &reply, timestamp, on_answer),
                     None => self.fail(slot, Failure::Protocol, on_answer),
                 }
             }
-            Joined::More => {
-                let next = assembly.next() as usize;
-                let is_window = next > 0 && next.is_multiple_of(WINDOW * DATA_BYTES);
+            Progress::More { is_window } => {
                 request.sends = 0;
                 if request.phase == Phase::Waiting {
                     request.until_us = now_us + self.settings.resend_first_us;
@@ -193,8 +191,17 @@ impl<T> Session<T> {
                     }
                 }
             }
-            Joined::OutOfOrder | Joined::Corrupt | Joined::Foreign => {}
+            Progress::Hopeless => self.fail(slot, Failure::Protocol, on_answer),
+            Progress::None => {}
         }
+    }
+
+    /// Length of the longest reply: that to a read of the largest item of the directory. A server
+    /// cannot have a larger one than any server may have.
+    fn reply_bytes_max(&self) -> usize {
+        let item_bytes_max = self.directory().map_or(0, |known| known.item_bytes_max);
+        let head_bytes = found_head_bytes(u32::MAX, Some(u64::MAX));
+        (item_bytes_max as usize).min(ITEM_BYTES_MAX) + head_bytes
     }
 
     /// The slot of the request that this sequence number and timestamp answer. The timestamp must
@@ -230,12 +237,13 @@ impl<T> Session<T> {
             return;
         };
         self.question = None;
+        self.directory_us = Some(now_us);
         self.is_refused = false;
         self.counters.directories += 1;
         let is_other = self
             .directory
             .as_ref()
-            .is_none_or(|known| known.version != header.directory);
+            .is_none_or(|known| known.version != header.directory || known.differs(&directory));
         let renew_us = now_us + u64::from(directory.token_s) * 500_000;
         let (seed, cores) = (directory.seed, directory.ports.len());
         let map = PartitionMap::new(directory.partitions.into(), cores);

@@ -99,8 +99,9 @@ impl<T> Session<T> {
     /// Sends a request again to the same core.
     pub(super) fn retransmit(&mut self, slot: u32) {
         let request = &mut self.requests[slot as usize];
-        if let Some(assembly) = &request.reply {
-            let next = assembly.next();
+        if let Some(download) = &mut request.reply {
+            download.note_copy();
+            let next = download.next();
             request.read_at(next);
         }
         request.phase = Phase::Ready;

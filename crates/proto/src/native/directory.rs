@@ -113,6 +113,10 @@ impl Directory {
             return None;
         }
         let ports = bytes.get(HEAD_BYTES..HEAD_BYTES + 2 * cores)?;
+        if ports.as_chunks::<2>().0.contains(&[0, 0]) {
+            // Nothing can be sent there.
+            return None;
+        }
         Some(Directory {
             token: u64_at(bytes, 0)?,
             seed: Seed(u64_at(bytes, 8)?),
