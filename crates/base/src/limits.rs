@@ -430,8 +430,8 @@ pub const NATIVE_ASSEMBLY_IDLE_MS: u64 = 2_000;
 /// other messages of this kind are ignored.
 pub const NATIVE_RESTARTS_MAX: u32 = 64;
 
-/// How often a native client sends a request again at once because an answer says so. After that, it
-/// sends the request again only when it times out.
+/// How often a native client sends a request again at once because an answer says so. After that,
+/// it sends the request again only when it times out.
 pub const NATIVE_TURNS_MAX: u8 = 64;
 
 /// Seconds for which an address validation token of the native protocol is valid, at least; at most
