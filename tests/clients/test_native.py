@@ -5,6 +5,7 @@ import pydoc
 import re
 import signal
 import socket
+import struct
 import threading
 
 import pytest
@@ -184,6 +185,34 @@ def test_a_server_that_is_silent_is_not_waited_for(server):
             ejects.put(key, b"elsewhere")
             assert ejects.get(key) == b"elsewhere"
         other.process.send_signal(signal.SIGCONT)
+
+
+class LyingServer(threading.Thread):
+    """Answers each read with the first fragment of a message of 4 GiB."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+
+    def run(self):
+        directory = struct.pack("<QQIHHBBBBIIH", 0, 0, 1 << 20, 1, 1, 1, 2, 0, 0, 3600, 1024, self.port)
+        fragment = struct.pack("<IIQ", 0xFFFFFFFF, 0, 7) + b"x" * 1352
+        while True:
+            request, client = self.socket.recvfrom(2048)
+            is_question = request[2] == 0x02
+            head = request[:2] + bytes([0x82 if is_question else 0x83, 1, 1, 0, 0, 0]) + request[8:16]
+            self.socket.sendto(head + (directory if is_question else fragment), client)
+
+
+def test_a_server_that_lies_about_a_length_is_not_believed():
+    lying = LyingServer()
+    lying.start()
+    client = glimmer.Client("127.0.0.1", lying.port)
+    with pytest.raises(glimmer.Error) as raised:
+        client.get("key")
+    assert type(raised.value) is glimmer.Error, "it does not wait for the rest"
 
 
 def test_threads_share_a_client(server):

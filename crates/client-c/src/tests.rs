@@ -69,6 +69,63 @@ fn a_failed_connection_is_an_outcome_with_a_message() {
     }
 }
 
+/// A server that answers each read with the first fragment of a message of 4 GiB.
+fn lying_server() -> u16 {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = socket.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let mut request = [0; 2048];
+        while let Ok((_, client)) = socket.recv_from(&mut request) {
+            let (kind, rest) = match request[2] {
+                0x02 => (0x82, directory(port)),
+                _ => {
+                    let head = [&u32::MAX.to_le_bytes()[..], &[0; 4], &[7; 8]].concat();
+                    (0x83, [&head[..], &[b'x'; 1352]].concat())
+                }
+            };
+            let mut reply = vec![request[0], request[1], kind, 1, 1, 0, 0, 0];
+            reply.extend_from_slice(&request[8..16]);
+            reply.extend_from_slice(&rest);
+            if socket.send_to(&reply, client).is_err() {
+                return;
+            }
+        }
+    });
+    port
+}
+
+/// The directory of a server with one core and items of up to 1 MiB.
+fn directory(port: u16) -> Vec<u8> {
+    let mut bytes = vec![0; 16];
+    bytes.extend_from_slice(&(1_u32 << 20).to_le_bytes());
+    // Partitions and cores; mode, access, direction.
+    bytes.extend_from_slice(&[1, 0, 1, 0, 1, 2, 0, 0]);
+    bytes.extend_from_slice(&3600_u32.to_le_bytes());
+    bytes.extend_from_slice(&1024_u32.to_le_bytes());
+    bytes.extend_from_slice(&port.to_le_bytes());
+    bytes
+}
+
+#[test]
+fn a_server_that_lies_about_a_length_is_not_believed() {
+    let port = lying_server();
+    let mut outcome = Outcome::Ok;
+    let key = Bytes {
+        data: b"key".as_ptr(),
+        length: 3,
+    };
+    // SAFETY: the host is NUL-terminated, the settings are null, and client, item and key are
+    // valid.
+    unsafe {
+        let client = glimmer_connect(c"127.0.0.1".as_ptr(), port, null(), &mut outcome);
+        assert_eq!(outcome, Outcome::Ok, "{}", message());
+        let item = glimmer_item_new();
+        assert_eq!(glimmer_get(client, key, item), Outcome::Protocol);
+        glimmer_item_free(item);
+        glimmer_free(client);
+    }
+}
+
 #[test]
 fn a_null_client_is_an_outcome_of_every_function() {
     let (client, item) = (null_mut(), glimmer_item_new());
