@@ -1,10 +1,12 @@
 """The process: how it starts, refuses to start, idles, and ends."""
 
+import ctypes
 import os
 import pwd
 import resource
 import signal
 import socket
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -151,16 +153,46 @@ def uids(pid):
             yield from next(line for line in status if line.startswith("Uid:")).split()[1:]
 
 
+class HeldOpens:
+    """Holds up whoever opens or makes a file in a folder, by the kernel's fanotify."""
+
+    CLASS_CONTENT, MARK_ADD, ALLOW = 0x4, 0x1, 1
+    OPENS_OF_CHILDREN = 0x10000 | 0x08000000
+    EVENT = struct.Struct("=IBBHQii")
+
+    def __init__(self, folder):
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.descriptor = libc.fanotify_init(self.CLASS_CONTENT, os.O_RDONLY)
+        events = ctypes.c_uint64(self.OPENS_OF_CHILDREN)
+        at_cwd = -100
+        if self.descriptor < 0 or libc.fanotify_mark(self.descriptor, self.MARK_ADD, events, at_cwd, bytes(folder)) < 0:
+            pytest.skip("the kernel or its rights do not let a test hold up a process")
+
+    def release(self):
+        """Lets the one go on that waits now; waits until there is one. Ends the holding."""
+        *_, opened, _ = self.EVENT.unpack(os.read(self.descriptor, 4096)[: self.EVENT.size])
+        os.write(self.descriptor, struct.pack("=iI", opened, self.ALLOW))
+        os.close(opened)
+        self.close()
+
+    def close(self):
+        """Lets everybody go on."""
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+        self.descriptor = None
+
+
 def test_nobody_is_served_by_root(ours, tmp_path):
     """Clients that connect while the server starts wait until it has given up root.
 
-    The file with the ports is a pipe here: writing it holds up the server with its addresses bound.
+    Making the file with the ports holds up the server with its addresses bound.
     """
     if os.geteuid() != 0:
         pytest.skip("only root can become another user")
-    path = tmp_path / "ports"
-    pipe = tmp_path / "ports.lck"
-    os.mkfifo(pipe)
+    folder = tmp_path / "ports"
+    folder.mkdir()
+    path = folder / "ports"
+    held = HeldOpens(folder)
     port = free_port()
     process = subprocess.Popen(
         command(server_binary(), "-u", "nobody", "-t", 2, port=port),
@@ -184,11 +216,13 @@ def test_nobody_is_served_by_root(ours, tmp_path):
                 assert "0" not in uids(process.pid), "root answered"
             except TimeoutError:
                 reply = b""
-            assert "TCP INET" in pipe.read_text()
+            held.release()
             client.settimeout(PATIENCE_S)
             assert reply + client.recv(4) == b"MN\r\n"
             assert "0" not in uids(process.pid)
+        assert "TCP INET" in path.read_text()
     finally:
+        held.close()
         process.terminate()
         assert process.wait(PATIENCE_S) == 0
 
@@ -222,6 +256,22 @@ def test_a_unix_socket_is_the_users(ours, tmp_path):
     finally:
         process.terminate()
         process.communicate()
+
+
+def test_links_of_another_user_are_not_followed(ours, tmp_path, monkeypatch):
+    """Names in a folder to which others may write, with links under all names that a server uses."""
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+    for name in ("pid", "pid.tmp", "ports", "ports.lck"):
+        (tmp_path / name).symlink_to(precious)
+    monkeypatch.setenv("MEMCACHED_PORT_FILENAME", str(tmp_path / "ports"))
+    with Server("-P", tmp_path / "pid") as server:
+        server.stats()
+        assert precious.read_text() == "precious"
+        assert (tmp_path / "pid").read_text() == f"{server.pid}\n"
+        assert "TCP INET" in (tmp_path / "ports").read_text()
+        names = sorted(path.name for path in tmp_path.iterdir() if not path.is_symlink())
+        assert names == ["pid", "ports", "precious"]
 
 
 def test_pid_file(ours, tmp_path):
