@@ -194,14 +194,16 @@ struct Known {
 }
 
 impl Known {
-    /// Whether another directory says something else than this one, except for the token.
+    /// Whether another directory has other cores or other places for keys than this one. A server
+    /// keeps these under one version. The access mode and the direction may change.
     fn differs(&self, other: &Directory) -> bool {
-        let like_this = Directory {
-            token: self.directory.token,
-            token_s: self.directory.token_s,
-            ..other.clone()
-        };
-        self.directory != like_this
+        let Directory {
+            seed,
+            partitions,
+            ports,
+            ..
+        } = &self.directory;
+        (*seed, *partitions) != (other.seed, other.partitions) || *ports != other.ports
     }
 }
 

@@ -3,7 +3,9 @@
 #[path = "support/session.rs"]
 mod session;
 
-use glimmer_client::{Failure, Session, Settings, Status, What};
+use glimmer_client::{Directory, Failure, Session, Settings, Status, What};
+use glimmer_proto::native::directory::Access;
+use glimmer_proto::native::{Kind, ReplyHeader};
 use session::{Client, INCREMENT, SETTINGS};
 
 /// The server is restarted and executes an increment, but its answers are lost. Then the old
@@ -219,4 +221,26 @@ fn sequence_numbers_are_not_to_be_guessed() {
     beginnings.sort_unstable();
     beginnings.dedup();
     assert!(beginnings.len() > 140, "of 150: {}", beginnings.len());
+}
+
+/// The access mode changes while the server runs. It still knows the client's changes, which would
+/// be executed again under another client number.
+#[test]
+fn a_directory_with_another_access_mode_is_the_same_servers() {
+    let (mut client, _) = Client::connected(SETTINGS);
+    client.ask(INCREMENT, 1);
+    let first = client.sent()[0].clone();
+    client.session.refresh();
+    let question = client.wait_for_question();
+    let mut bytes = question.reply(Kind::DirectoryReply, 1);
+    let mut directory = Directory::read(&question.directory(1)[ReplyHeader::BYTES..]).unwrap();
+    directory.access = Access::Crcw;
+    directory.write(&mut bytes);
+    client.arrive(&bytes);
+    let again = client.after(SETTINGS.resend_longest_us);
+    let again = again.iter().find(|sent| sent.header.count == 1);
+    assert_eq!(
+        again.expect("it has no answer yet").mutation(),
+        first.mutation()
+    );
 }
