@@ -1,5 +1,6 @@
 """RESP: what Redis clients send, compared with a real Redis reply by reply where there is one."""
 
+import http.client
 import os
 import random
 import subprocess
@@ -7,7 +8,7 @@ import subprocess
 import pytest
 import redis as redis_py
 import resp
-from harness import Server
+from harness import PATIENCE_S, Server
 from resp import say
 from test_auth import users  # noqa: F401, a fixture
 
@@ -245,6 +246,32 @@ def test_clients_authenticate(users):  # noqa: F811
         with redis_py.Redis(port=server.port, username="foo", password="bar", protocol=3) as client:
             assert client.set("a", "1") and client.get("a") == b"1"
         assert redis_cli(server, "--user", "foo", "--pass", "bar", "--no-auth-warning", "GET", "a") == "1\n"
+
+
+def test_a_value_of_a_stranger_is_refused_before_it_arrives(users):  # noqa: F811
+    with Server("-B", "resp", "-Y", users, "-t", 1) as server, server.wire() as wire:
+        wire.send(b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1000000\r\n")
+        wire.expect(b"-NOAUTH Authentication required.\r\n")
+        wire.send(bytes(1_000_000) + b"\r\n")
+        assert say(wire, "AUTH", "foo", "bar") == b"+OK\r\n"
+        assert say(wire, "GET", "a") == b"$-1\r\n"
+
+
+@pytest.mark.parametrize("protocol", ["auto", "ascii", "binary", "resp"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "OPTIONS", "gets", "SET"])
+def test_a_web_page_sends_no_commands(protocol, method):
+    body = b"set owned 0 0 1\r\n1\r\nFLUSHALL\r\nSET owned 1\r\n" + b"*3\r\n$3\r\nSET\r\n$5\r\nowned\r\n$1\r\n1\r\n"
+    with Server("-B", protocol, "-t", 1) as server:
+        browser = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
+        with pytest.raises((http.client.BadStatusLine, ConnectionError)):
+            browser.request(method, "/", body, {"Content-Type": "text/plain"})
+            browser.getresponse()
+        browser.close()
+        with server.wire() as wire:
+            if protocol == "resp":
+                assert say(wire, "GET", "owned") == b"$-1\r\n"
+            elif protocol != "binary":
+                wire.exchange(b"get owned\r\n", b"END\r\n")
 
 
 def test_a_port_for_redis_clients_alone(users):  # noqa: F811

@@ -116,7 +116,14 @@ fn value<I: ItemView>(out: &mut Vec<u8>, key: &[u8], flags: Flags<'_>, found: Fo
             b'c' => emit::number(out, flag, item.cas()),
             b'f' => emit::number(out, flag, item.flags().into()),
             b'O' => emit::echo(out, flag, token),
-            b'k' => emit::key(out, key, is_encoded(item.state(), key)),
+            b'k' => {
+                // Only a request in base64 can name a key that is no word.
+                let is_encoded = match flags.base64_key {
+                    true => is_encoded(item.state(), key),
+                    false => item.state().has_binary_key,
+                };
+                emit::key(out, key, is_encoded);
+            }
             b'h' => emit::number(out, flag, details.was_fetched.into()),
             b'l' => emit::number(out, flag, details.idle_s),
             _ => expiry = expiry_after(expiry, (flag, token), details.is_new, now),
