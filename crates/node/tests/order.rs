@@ -100,7 +100,9 @@ fn random_pipelines(workers: usize, habits: Habits) {
 }
 
 /// Number of switches that a test makes at least.
-const SWITCHES: usize = 1_000;
+const SWITCHES: usize = 400;
+/// Pipelines of each client. `cargo xtask soak` takes many more seeds.
+const ROUNDS: usize = 24;
 
 /// Puts one policy after another in force, while others send requests.
 fn switch(node: &glimmer_node::Node, policies: &[&str], seed: u64) {
@@ -132,7 +134,7 @@ fn pipelines_with_switches(workers: usize, habits: Habits, switches: &[&str]) {
                 let mut rng = SmallRng::seed_from_u64(seed ^ (client as u64 + 1));
                 let mut oracle = Oracle::default();
                 let connection = Client::connect(node);
-                for round in 0..60 {
+                for round in 0..ROUNDS {
                     for _ in 0..rng.random_range(1..200) {
                         oracle.step(client, &mut rng);
                     }
