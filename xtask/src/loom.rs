@@ -6,11 +6,10 @@
 //! the code omits that fence or recheck, and the test must fail. Code that several test files
 //! exercise has a line for each of them.
 
+use crate::programs::{self, Program};
 use crate::{lanes, process};
 use anyhow::{Context, bail};
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// A weakening is noticed within seconds. One that runs this long counts as unnoticed.
@@ -18,14 +17,7 @@ const WEAKENED_LIMIT: Duration = Duration::from_secs(300);
 
 /// Runs every loom test on the unmodified code.
 pub fn check() -> anyhow::Result<()> {
-    let crates = crates_with_loom_tests()?;
-    if crates.is_empty() {
-        bail!("no crate has a tests/loom_*.rs");
-    }
-    for name in crates {
-        process::run(&mut loom_test(&name, "loom_*"))?;
-    }
-    Ok(())
+    programs::run(&built()?, &[])
 }
 
 /// Runs each weakening and requires its test to fail.
@@ -35,13 +27,9 @@ pub fn check_weakened(containing: Option<&str>) -> anyhow::Result<()> {
     if variants.is_empty() {
         bail!("no weakened variant by that name: see the crates' weakenings.txt");
     }
-    // Built first and separately, so that a compile error is not mistaken for a failing test.
-    let packages: BTreeSet<_> = variants.iter().map(|variant| &variant.package).collect();
-    for package in packages {
-        process::run(loom_test(package, "loom_*").arg("--no-run"))?;
-    }
+    let programs = built()?;
     let verdicts = lanes::one_per_core(&variants, |variant| {
-        let verdict = variant.try_out()?;
+        let verdict = variant.try_out(&programs)?;
         println!("weakened {}: {}", variant.name, verdict.words());
         Ok(verdict)
     })?;
@@ -103,15 +91,19 @@ fn crates_with_loom_tests() -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// `cargo test` of one crate's loom tests, with a target folder of its own so that other builds
-/// keep their artifacts.
-fn loom_test(package: &str, target: &str) -> Command {
-    let mut command =
-        process::cargo(&["test", "-p", package, "--profile", "loom", "--test", target]);
+/// The loom tests of all crates, in a target folder of their own so that other builds keep their
+/// artifacts.
+fn built() -> anyhow::Result<Vec<Program>> {
+    let crates = crates_with_loom_tests()?;
+    if crates.is_empty() {
+        bail!("no crate has a tests/loom_*.rs");
+    }
+    let mut command = process::cargo(&["test", "--profile", "loom", "--test", "loom_*"]);
     command
+        .args(crates.iter().flat_map(|name| ["--package", name]))
         .env("RUSTFLAGS", "--cfg loom")
         .env("CARGO_TARGET_DIR", process::target_dir().join("loom"));
-    command
+    programs::build(command)
 }
 
 struct Variant {
@@ -180,31 +172,37 @@ impl Verdict {
 }
 
 impl Variant {
-    fn try_out(&self) -> anyhow::Result<Verdict> {
-        let folder = Path::new("crates").join(self.package.trim_start_matches("glimmer-"));
-        let is_file = folder.join(format!("tests/{}.rs", self.test)).exists();
-        let (target, filter) = match self.test.split_once(' ') {
-            Some((file, test)) => (file, Some(test)),
-            None if is_file => (self.test.as_str(), None),
-            None => ("loom_*", Some(self.test.as_str())),
+    fn try_out(&self, programs: &[Program]) -> anyhow::Result<Verdict> {
+        let mut programs: Vec<&Program> = programs
+            .iter()
+            .filter(|program| program.package == self.package)
+            .collect();
+        let is_file = |name: &str| programs.iter().any(|program| program.target == name);
+        let (file, filter) = match self.test.split_once(' ') {
+            Some((file, test)) => (Some(file), Some(test)),
+            None if is_file(&self.test) => (Some(&*self.test), None),
+            None => (None, Some(&*self.test)),
         };
+        programs.retain(|program| file.is_none_or(|file| program.target == file));
         let logs = process::target_dir().join("loom").join("weakened");
         std::fs::create_dir_all(&logs)?;
         let log_path = logs.join(format!("{} {}.log", self.name, self.test));
         let log = std::fs::File::create(&log_path)?;
-        let mut command = loom_test(&self.package, target);
-        command
-            .env("GLIMMER_WEAKEN", &self.name)
-            .stdin(Stdio::null())
-            .args(["--quiet", "--no-fail-fast", "--"])
-            .args(filter)
-            .arg("--exact");
-        command.stdout(log.try_clone()?).stderr(log);
-        let verdict = match process::run_until(&mut command, WEAKENED_LIMIT)? {
-            Some(status) if status.success() => Verdict::Passed,
-            Some(_) => Verdict::Noticed,
-            None => Verdict::TimedOut,
-        };
+        let mut verdict = Verdict::Passed;
+        for program in programs {
+            let arguments: Vec<&str> = filter.into_iter().chain(["--exact"]).collect();
+            let mut command = program.command(&arguments);
+            command
+                .env("GLIMMER_WEAKEN", &self.name)
+                .stdout(log.try_clone()?)
+                .stderr(log.try_clone()?);
+            match process::run_until(&mut command, WEAKENED_LIMIT)? {
+                Some(status) if status.success() => continue,
+                Some(_) => verdict = Verdict::Noticed,
+                None => verdict = Verdict::TimedOut,
+            }
+            break;
+        }
         let output = String::from_utf8_lossy(&std::fs::read(&log_path)?).into_owned();
         // A filter that matches nothing also succeeds, and a test that cannot start also fails.
         if !has_run_a_test(&output) {

@@ -75,13 +75,10 @@ pub fn run_tests(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a command until it ends, or until the limit, after which it is killed with all that it has
-/// started. Returns its status, or `None` at the limit.
+/// Runs a program until it ends, or until the limit, when it is killed. Returns its status, or `None`
+/// at the limit.
 pub fn run_until(command: &mut Command, limit: Duration) -> anyhow::Result<Option<ExitStatus>> {
-    use std::os::unix::process::CommandExt;
-    // A process group of its own: a cargo that is killed leaves the test that it started.
     let mut child = command
-        .process_group(0)
         .spawn()
         .with_context(|| format!("cannot start {command:?}"))?;
     let start = Instant::now();
@@ -92,10 +89,7 @@ pub fn run_until(command: &mut Command, limit: Duration) -> anyhow::Result<Optio
             return Ok(Some(status));
         }
         if start.elapsed() > limit {
-            run(&mut program(
-                "kill",
-                &["-KILL", "--", &format!("-{}", child.id())],
-            ))?;
+            child.kill()?;
             child.wait()?;
             return Ok(None);
         }

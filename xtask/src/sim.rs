@@ -7,7 +7,7 @@
 //! seed on: a seed that once showed the bug. When the code changes, other seeds show it, which may
 //! take longer to come by; then a new one can be noted.
 
-use crate::process;
+use crate::{process, programs};
 use anyhow::{Context, bail};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -62,16 +62,11 @@ impl Simulation {
 
 /// Simulates other seeds each time, for as long as the test suite does.
 pub fn check() -> anyhow::Result<()> {
+    // Its program is built together with those of other stages.
+    programs::of_workspace()?;
+    let program = process::target_dir().join("debug/glimmer-sim");
     let seconds = SUITE_SECONDS.to_string();
-    process::run(&mut process::cargo(&[
-        "run",
-        "--quiet",
-        "-p",
-        "glimmer-sim",
-        "--",
-        "--seconds",
-        &seconds,
-    ]))
+    process::run(Command::new(program).args(["--seconds", &seconds]))
 }
 
 /// A planted bug.

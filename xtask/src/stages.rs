@@ -1,14 +1,19 @@
-//! The stages of the test suite and of continuous integration, in order, with times and a summary.
+//! The stages of the test suite and of continuous integration.
 
-use crate::side_by_side::{self, Outcome};
+use crate::report::Report;
 use crate::tools::{self, Tool};
-use crate::{clients, floors, fuzz, instructions, loom, miri, packet_program, process, rtl, sim};
-use anyhow::bail;
+use crate::{
+    clients, floors, fuzz, instructions, loom, miri, packet_program, process, programs, rtl, sim,
+};
 use clap::ValueEnum;
-use std::time::Instant;
 
 /// Seconds per fuzz target in the test suite. `cargo xtask fuzz` takes longer.
 pub const FUZZ_SECONDS: u32 = 5;
+
+/// Minutes of the whole suite, and of continuous integration, on two cores with nothing else to do,
+/// from a clean clone.
+const SUITE_MINUTES: u32 = 22;
+const CI_MINUTES: u32 = 25;
 
 /// What tests of packet programs need. They say it themselves if it is missing.
 const NAMESPACES: &[Tool] = &[Tool {
@@ -40,24 +45,29 @@ pub enum Stage {
     Circuit,
     /// Real memcached clients against the running server
     Clients,
+    /// Lints of all crates; continuous integration alone has it
+    Clippy,
+    /// The documentation of all crates; continuous integration alone has it
+    Documentation,
 }
 
+/// Stages of the suite. They run one per core, and begin in this order: the longest first, and those
+/// that need the tests of all crates when these are built. Stages that wait for servers leave their
+/// core to others.
+const SUITE: [Stage; 10] = [
+    Stage::Instructions,
+    Stage::Crates,
+    Stage::Loom,
+    Stage::Miri,
+    Stage::Fuzz,
+    Stage::Clients,
+    Stage::Circuit,
+    Stage::Planted,
+    Stage::Sim,
+    Stage::Weakened,
+];
+
 impl Stage {
-    /// Stages that want the machine for themselves: they wait for servers.
-    const ALONE: [Stage; 3] = [Stage::Crates, Stage::Circuit, Stage::Clients];
-
-    /// Stages that compute, and use one core for most of their time. They run one per core, the
-    /// longest first.
-    const SIDE_BY_SIDE: [Stage; 7] = [
-        Stage::Instructions,
-        Stage::Loom,
-        Stage::Miri,
-        Stage::Fuzz,
-        Stage::Planted,
-        Stage::Sim,
-        Stage::Weakened,
-    ];
-
     /// Its name on the command line.
     fn name(self) -> String {
         let value = self.to_possible_value();
@@ -66,19 +76,7 @@ impl Stage {
 
     fn run(self) -> anyhow::Result<()> {
         match self {
-            Stage::Crates => {
-                tools::install(NAMESPACES);
-                process::run_tests(&mut process::cargo(&[
-                    "test",
-                    "--workspace",
-                    // The stage of the circuit runs these: it installs what they need.
-                    "--exclude",
-                    "glimmer-accel-rtl",
-                    "--exclude",
-                    "glimmer-cosim",
-                    "--no-fail-fast",
-                ]))
-            }
+            Stage::Crates => crates(),
             Stage::Loom => loom::check(),
             Stage::Weakened => loom::check_weakened(None),
             Stage::Miri => miri::check(&miri::Seeds::default()),
@@ -88,123 +86,84 @@ impl Stage {
             Stage::Fuzz => fuzz::check(FUZZ_SECONDS, &[]),
             Stage::Circuit => rtl::check(),
             Stage::Clients => clients::check(),
+            Stage::Clippy => clippy(),
+            Stage::Documentation => documentation(),
         }
     }
 }
 
 /// Runs the whole suite, or only the given stages, one after the other.
 pub fn test(only: &[Stage]) -> anyhow::Result<()> {
-    let mut report = Report::default();
+    let mut report = Report::new();
     if only.is_empty() {
-        report.whole_suite();
-    } else {
-        report.one_by_one(only);
+        println!(
+            "test: {} stages, about {SUITE_MINUTES} minutes on two cores from a clean clone",
+            SUITE.len()
+        );
+        report.side_by_side(&names(SUITE));
+    }
+    for &stage in only {
+        report.stage(&stage.name(), || stage.run());
     }
     report.close()
 }
 
 /// Runs every check that a change must pass.
 pub fn ci() -> anyhow::Result<()> {
-    let mut report = Report::default();
+    println!("ci: about {CI_MINUTES} minutes on two cores from a clean clone");
+    let mut report = Report::new();
     report.stage("format", || {
         process::run(&mut process::cargo(&["fmt", "--all", "--check"]))
     });
     report.stage("floors", floors::check);
     report.stage("packet program", || packet_program::build(true));
-    report.stage("clippy", || {
-        process::run(&mut process::cargo(&[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--keep-going",
-            "--",
-            "-D",
-            "warnings",
-        ]))
-    });
-    report.stage("documentation", || {
-        process::run(
-            process::cargo(&[
-                "doc",
-                "--workspace",
-                "--no-deps",
-                "--keep-going",
-                "--document-private-items",
-            ])
-            .env("RUSTDOCFLAGS", "-D warnings"),
-        )
-    });
-    report.whole_suite();
+    // Lints are known early. The documentation uses all cores, also where no other stage is left.
+    let first = [Stage::Clippy].into_iter();
+    let stages = first.chain(SUITE).chain([Stage::Documentation]);
+    report.side_by_side(&names(stages));
     report.close()
 }
 
-/// The result of each stage. A failed stage does not stop the following ones, so that one run shows
-/// everything.
-#[derive(Default)]
-struct Report {
-    stages: Vec<Outcome>,
+fn names(stages: impl IntoIterator<Item = Stage>) -> Vec<String> {
+    stages.into_iter().map(Stage::name).collect()
 }
 
-impl Report {
-    fn whole_suite(&mut self) {
-        self.one_by_one(&Stage::ALONE);
-        self.side_by_side(&Stage::SIDE_BY_SIDE);
-    }
+/// The tests of all crates, except those of the circuit: its stage installs what they need.
+fn crates() -> anyhow::Result<()> {
+    tools::install(NAMESPACES);
+    let mut programs = programs::of_workspace()?;
+    programs.retain(|program| !rtl::PACKAGES.contains(&&*program.package));
+    let tests = programs::run(&programs, &[]);
+    let examples = process::run_tests(&mut process::cargo(&[
+        "test",
+        "--workspace",
+        "--doc",
+        "--no-fail-fast",
+    ]));
+    tests.and(examples)
+}
 
-    fn one_by_one(&mut self, stages: &[Stage]) {
-        for &stage in stages {
-            self.stage(&stage.name(), || stage.run());
-        }
-    }
+fn clippy() -> anyhow::Result<()> {
+    process::run(&mut process::cargo(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--keep-going",
+        "--",
+        "-D",
+        "warnings",
+    ]))
+}
 
-    fn side_by_side(&mut self, stages: &[Stage]) {
-        let names: Vec<String> = stages.iter().map(|stage| stage.name()).collect();
-        println!(
-            "==> {}: one per core; the output of each follows when it ends\n",
-            names.join(", ")
-        );
-        let outcomes = side_by_side::run(&names);
-        self.stages.extend(outcomes.expect("a fault is an outcome"));
-    }
-
-    fn stage(&mut self, name: &str, run: impl FnOnce() -> anyhow::Result<()>) {
-        println!("==> {name}");
-        let start = Instant::now();
-        let fault = run().err().map(|error| format!("{error:#}"));
-        let took = start.elapsed();
-        match &fault {
-            None => println!("==> {name}: passed in {:.0} s\n", took.as_secs_f64()),
-            Some(fault) => println!(
-                "==> {name}: FAILED after {:.0} s: {fault}\n",
-                took.as_secs_f64()
-            ),
-        }
-        self.stages.push((name.to_owned(), took, fault));
-    }
-
-    fn close(self) -> anyhow::Result<()> {
-        println!("stage            result   seconds");
-        for (name, took, fault) in &self.stages {
-            let result = if fault.is_none() { "passed" } else { "FAILED" };
-            println!("{name:<16} {result}  {:>7.0}", took.as_secs_f64());
-        }
-        let failed = self
-            .stages
-            .iter()
-            .filter(|(_, _, fault)| fault.is_some())
-            .count();
-        println!(
-            "stages: {} passed, {failed} failed",
-            self.stages.len() - failed
-        );
-        for (name, _, fault) in &self.stages {
-            if let Some(fault) = fault {
-                println!("{name}: {fault}");
-            }
-        }
-        if failed > 0 {
-            bail!("{failed} of {} stages failed", self.stages.len());
-        }
-        Ok(())
-    }
+fn documentation() -> anyhow::Result<()> {
+    process::run(
+        process::cargo(&[
+            "doc",
+            "--workspace",
+            "--no-deps",
+            "--keep-going",
+            "--document-private-items",
+        ])
+        .env("RUSTDOCFLAGS", "-D warnings"),
+    )
 }

@@ -5,7 +5,7 @@ mod libraries;
 mod needs;
 
 use crate::process::{self, program, run};
-use crate::tools;
+use crate::{programs, tools};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -37,15 +37,8 @@ pub fn prepare() -> anyhow::Result<Ready> {
     let python = libraries::python()?;
     libraries::build()?;
     libraries::wheel(&python)?;
-    // Built together with the tests, whose dependencies enable more features, so that artifacts of
-    // `cargo test` are reused.
-    run(&mut process::cargo(&[
-        "build",
-        "--workspace",
-        "--bins",
-        "--tests",
-        "--examples",
-    ]))?;
+    // The server and the examples are built together with those of other stages.
+    programs::of_workspace()?;
     let server = process::target_dir().join("debug/glimmer");
     let server = std::path::absolute(&server)?;
     Ok(Ready { python, server })

@@ -4,8 +4,9 @@
 //! as Verilator's `verilator_coverage` does.
 
 use super::sources;
-use crate::process::{self, target_dir};
-use anyhow::bail;
+use crate::process::target_dir;
+use crate::programs::{self, Program};
+use anyhow::{Context as _, bail};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -13,16 +14,14 @@ use std::path::Path;
 const LINES_MIN: f64 = 0.95;
 
 /// Runs the tests and judges the coverage.
-pub fn check() -> anyhow::Result<()> {
+pub fn check(tests: &[Program]) -> anyhow::Result<()> {
     let folder = std::path::absolute(target_dir().join("rtl/coverage"))?;
     if folder.exists() {
         std::fs::remove_dir_all(&folder)?;
     }
     std::fs::create_dir_all(&folder)?;
-    process::run_tests(
-        process::cargo(&["test", "-p", "glimmer-accel-rtl", "--no-fail-fast"])
-            .env("GLIMMER_RTL_COVERAGE", &folder),
-    )?;
+    let path = folder.to_str().context("a path in UTF-8")?;
+    programs::run(tests, &[("GLIMMER_RTL_COVERAGE", path)])?;
     let mut reached = Reached::default();
     for entry in std::fs::read_dir(&folder)? {
         let text = std::fs::read_to_string(entry?.path())?;

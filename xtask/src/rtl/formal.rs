@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// A solver that runs this long counts as not having answered. On a quiet machine each takes less
-/// than 20 seconds.
-const LIMIT_S: u32 = 60;
+/// than 20 seconds; other stages of the test suite run at the same time.
+const LIMIT_S: u32 = 180;
 
 /// Proves everything and plants every bug.
 pub fn check(containing: Option<&str>) -> anyhow::Result<()> {

@@ -19,10 +19,14 @@ mod proofs;
 mod sources;
 pub mod synthesis;
 
+use crate::programs::{self, Program};
 use crate::{process, tools};
 use anyhow::bail;
 use clap::ValueEnum;
 use std::time::Instant;
+
+/// The crates whose tests need the circuit's tools: its simulation, and that behind a server.
+pub const PACKAGES: [&str; 2] = ["glimmer-accel-rtl", "glimmer-cosim"];
 
 /// Which checks of the circuit run.
 #[derive(clap::Args)]
@@ -48,8 +52,12 @@ enum Part {
 }
 
 impl Circuit {
-    /// Runs them.
+    /// Runs them. Builds the circuit's own crates alone.
     pub fn run(&self) -> anyhow::Result<()> {
+        self.check(|package| programs::build(process::cargo(&["test", "--package", package])))
+    }
+
+    fn check(&self, build: impl Fn(&str) -> anyhow::Result<Vec<Program>>) -> anyhow::Result<()> {
         if !tools::install(needs::TOOLS) {
             if std::env::var("CI").is_ok_and(|ci| ci == "true") {
                 bail!("tools for the circuit are missing");
@@ -71,10 +79,8 @@ impl Circuit {
             match part {
                 Part::Lint => lint::check()?,
                 Part::Formal => formal::check(self.name.as_deref())?,
-                Part::Simulation => coverage::check()?,
-                Part::Cosimulation => {
-                    process::run_tests(&mut process::cargo(&["test", "-p", "glimmer-cosim"]))?;
-                }
+                Part::Simulation => coverage::check(&build(PACKAGES[0])?)?,
+                Part::Cosimulation => programs::run(&build(PACKAGES[1])?, &[])?,
             }
             println!("{part:?}: {:.0} s\n", begun.elapsed().as_secs_f64());
         }
@@ -82,11 +88,15 @@ impl Circuit {
     }
 }
 
-/// Runs all of them.
+/// Runs all of them, with programs that are built together with those of other stages.
 pub fn check() -> anyhow::Result<()> {
-    Circuit {
+    let circuit = Circuit {
         only: Vec::new(),
         name: None,
-    }
-    .run()
+    };
+    circuit.check(|package| {
+        let mut programs = programs::of_workspace()?;
+        programs.retain(|program| program.package == package);
+        Ok(programs)
+    })
 }

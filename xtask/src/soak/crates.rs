@@ -2,11 +2,11 @@
 //! to one test and one seed.
 
 use super::Budget;
-use super::programs::{self, Program};
 use super::record::Record;
-use super::stages::Which;
+use super::stages::{self, Which};
 use crate::lanes;
-use crate::process::run_until;
+use crate::process::{cargo, run_until};
+use crate::programs::{self, Program};
 use anyhow::{Context as _, bail};
 use std::io::{Read as _, Seek as _};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -29,7 +29,18 @@ pub struct Test {
 /// Builds the programs, and finds their tests whose names contain `name`.
 pub fn build(which: Which, name: &str) -> anyhow::Result<Vec<Test>> {
     let mut tests = Vec::new();
-    for program in programs::build(which)? {
+    let mut test = cargo(&["test", "--profile=soak"]);
+    match which {
+        Which::Others => {
+            let excluded = stages::named().into_iter();
+            let excluded = excluded.flat_map(|name| ["--exclude", name]);
+            test.arg("--workspace").args(excluded);
+        }
+        Which::Seeded(crates) | Which::All(crates) => {
+            test.args(crates.iter().flat_map(|name| ["--package", name]));
+        }
+    }
+    for program in programs::build(test)? {
         let names = match which {
             Which::Seeded(_) => program.seeded(name)?,
             Which::All(_) | Which::Others => program.tests(name)?,

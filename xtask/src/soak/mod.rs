@@ -6,7 +6,6 @@
 //! | file | idea |
 //! | --- | --- |
 //! | `stages` | the stages, and the crates of each |
-//! | `programs` | test programs, and which of their tests draw a seed |
 //! | `crates` | runs those tests, one seed after the other |
 //! | `whole` | stages that are programs of their own: simulator, model checker, Miri, fuzzing |
 //! | `clients` | real clients against the running server |
@@ -14,7 +13,6 @@
 
 mod clients;
 mod crates;
-mod programs;
 mod record;
 mod stages;
 mod whole;

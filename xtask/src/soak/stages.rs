@@ -99,12 +99,11 @@ impl Stage {
     }
 }
 
-impl Which {
-    /// The crates that are named.
-    pub fn named(self) -> &'static [&'static str] {
-        match self {
-            Which::Seeded(crates) | Which::All(crates) => crates,
-            Which::Others => &[],
-        }
-    }
+/// The crates that some stage names.
+pub fn named() -> Vec<&'static str> {
+    let of = |stage: Stage| match stage.kind() {
+        Kind::Crates(Which::Seeded(crates) | Which::All(crates)) => crates,
+        _ => &[],
+    };
+    Stage::all().flat_map(of).copied().collect()
 }

@@ -1,13 +1,18 @@
-//! Test programs, to be run without cargo, and which of their tests draw a seed.
+//! The programs that `cargo test` builds, to be run without cargo.
 
-use super::stages::{Kind, Stage, Which};
+use crate::lanes;
 use crate::process;
 use anyhow::{Context, bail};
 use cargo_metadata::{Message, TargetKind};
 use std::collections::BTreeSet;
-use std::io::BufReader;
+use std::fmt::Write as _;
+use std::io::{BufReader, Read as _, Seek as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A program that runs this long counts as one that hangs.
+const HANGS: Duration = Duration::from_secs(1200);
 
 /// What a random test prints before its seed.
 const SEED: &str = "GLIMMER_SEED=";
@@ -15,6 +20,10 @@ const SEED: &str = "GLIMMER_SEED=";
 /// One test program.
 #[derive(Clone, Debug)]
 pub struct Program {
+    /// Its crate.
+    pub package: String,
+    /// The file of its tests, without `.rs`, or the name of what its tests are inside of.
+    pub target: String,
     /// Arguments with which cargo runs it, such as `-p glimmer-store --test tables`.
     pub selected: String,
     path: PathBuf,
@@ -80,27 +89,15 @@ fn seeded(shown: &str) -> BTreeSet<String> {
     seeded
 }
 
-/// Builds the tests of these crates.
-pub fn build(which: Which) -> anyhow::Result<Vec<Program>> {
-    let mut cargo = process::cargo(&[
-        "test",
-        "--no-run",
-        "--profile=soak",
-        "--message-format=json-render-diagnostics",
-    ]);
-    match which {
-        Which::Others => {
-            cargo.arg("--workspace");
-            for name in Stage::all().flat_map(named) {
-                cargo.args(["--exclude", name]);
-            }
-        }
-        _ => {
-            for name in which.named() {
-                cargo.args(["--package", name]);
-            }
-        }
-    }
+/// The tests of the whole workspace. One command builds them for all stages: cargo builds a crate
+/// again where fewer crates are chosen, as they ask for fewer features of what they share.
+pub fn of_workspace() -> anyhow::Result<Vec<Program>> {
+    build(process::cargo(&["test", "--workspace"]))
+}
+
+/// Builds what this `cargo test` would run.
+pub fn build(mut cargo: Command) -> anyhow::Result<Vec<Program>> {
+    cargo.args(["--no-run", "--message-format=json-render-diagnostics"]);
     let mut cargo = cargo
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -121,8 +118,11 @@ pub fn build(which: Which) -> anyhow::Result<Vec<Program>> {
                 Some(TargetKind::Bin) => format!("--bin {}", target.name),
                 _ => "--lib".to_owned(),
             };
+            let package = package(manifest)?;
             programs.push(Program {
-                selected: format!("-p {} {chosen}", package(manifest)?),
+                selected: format!("-p {package} {chosen}"),
+                package,
+                target: target.name,
                 path: path.into(),
                 folder: folder.into(),
             });
@@ -136,11 +136,60 @@ pub fn build(which: Which) -> anyhow::Result<Vec<Program>> {
     Ok(programs)
 }
 
-fn named(stage: Stage) -> &'static [&'static str] {
-    match stage.kind() {
-        Kind::Crates(which) => which.named(),
-        _ => &[],
+/// Runs programs, one per core at a time, with these variables in their environment. Prints a line
+/// for each that passes and everything of each that fails. The error names the tests that failed.
+pub fn run(programs: &[Program], variables: &[(&str, &str)]) -> anyhow::Result<()> {
+    let faults = lanes::one_per_core(programs, |program| program.fault(variables))?;
+    let faults: Vec<String> = faults.into_iter().flatten().collect();
+    if !faults.is_empty() {
+        bail!("tests failed:\n  {}", faults.join("\n  "));
     }
+    Ok(())
+}
+
+impl Program {
+    /// Runs all of its tests, and returns which of them failed.
+    fn fault(&self, variables: &[(&str, &str)]) -> anyhow::Result<Option<String>> {
+        let begun = Instant::now();
+        let mut output = tempfile::tempfile().context("a file for the output")?;
+        let mut command = self.command(&[]);
+        command
+            .envs(variables.iter().copied())
+            .stdout(output.try_clone()?)
+            .stderr(output.try_clone()?);
+        let status = process::run_until(&mut command, HANGS)?;
+        output.rewind()?;
+        let mut said = Vec::new();
+        output.read_to_end(&mut said)?;
+        let said = String::from_utf8_lossy(&said);
+        let seconds = begun.elapsed().as_secs_f64();
+        if status.is_some_and(|status| status.success()) {
+            println!("{}: {} in {seconds:.1} s", self.selected, passed(&said));
+            return Ok(None);
+        }
+        let how = status.map_or("it hangs".to_owned(), |status| status.to_string());
+        println!(
+            "{}: FAILED after {seconds:.1} s: {how}\n{said}",
+            self.selected
+        );
+        let mut fault = format!("{}: {how}", self.selected);
+        for test in said.lines().filter(|line| is_failed(line)) {
+            write!(fault, "\n    {test}").expect("a string grows");
+        }
+        Ok(Some(fault))
+    }
+}
+
+/// How many tests passed, in what the test harness prints.
+fn passed(said: &str) -> &str {
+    let mut lines = said.lines().rev();
+    let result = lines.find_map(|line| line.strip_prefix("test result: ok. "));
+    let counts = result.and_then(|counts| counts.split(';').next());
+    counts.unwrap_or("no tests")
+}
+
+fn is_failed(line: &str) -> bool {
+    line.starts_with("test ") && line.ends_with("FAILED")
 }
 
 /// The name of the crate with this manifest.
@@ -162,5 +211,15 @@ mod tests {
              successes:\n    a::b\n\nfailures:\n\n---- d stdout ----\n2 workers\nGLIMMER_SEED=9\n";
         let found: Vec<String> = seeded(shown).into_iter().collect();
         assert_eq!(found, ["a::b", "d"]);
+    }
+
+    #[test]
+    fn what_passed_and_what_failed_is_in_the_output() {
+        let said = "running 2 tests\ntest a::b ... FAILED\ntest c ... ok\n\n\
+             test result: ok. 2 passed; 0 failed; 0 ignored; finished in 0.01s\n";
+        assert_eq!(passed(said), "2 passed");
+        assert_eq!(passed("Segmentation fault"), "no tests");
+        let failed: Vec<&str> = said.lines().filter(|line| is_failed(line)).collect();
+        assert_eq!(failed, ["test a::b ... FAILED"]);
     }
 }
