@@ -119,11 +119,15 @@ pub fn find(name: &str) -> Option<PathBuf> {
     folders.find_map(|folder| Some(folder.join(name)).filter(|file| file.is_file()))
 }
 
-/// Installs Debian packages. Fails where that is not possible.
+/// Installs Debian packages. Fails where that is not possible. Stages that run at the same time take
+/// turns.
 pub fn apt_install(packages: &[&str]) -> anyhow::Result<()> {
     if !exists("apt-get") || !is_root()? {
         bail!("that takes root and apt-get");
     }
+    std::fs::create_dir_all(target_dir())?;
+    let turn = std::fs::File::create(target_dir().join("apt-get.lock"))?;
+    turn.lock()?;
     run(&mut program("apt-get", &["update", "-q"]))?;
     run(program(
         "apt-get",
