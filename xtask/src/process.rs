@@ -75,8 +75,8 @@ pub fn run_tests(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a program until it ends, or until the limit, when it is killed. Returns its status, or `None`
-/// at the limit.
+/// Runs a program until it ends, or until the limit, when it is killed. Returns its status, or
+/// `None` at the limit.
 pub fn run_until(command: &mut Command, limit: Duration) -> anyhow::Result<Option<ExitStatus>> {
     let mut child = command
         .spawn()
@@ -119,8 +119,8 @@ pub fn find(name: &str) -> Option<PathBuf> {
     folders.find_map(|folder| Some(folder.join(name)).filter(|file| file.is_file()))
 }
 
-/// Installs Debian packages. Fails where that is not possible. Stages that run at the same time take
-/// turns.
+/// Installs Debian packages. Fails where that is not possible. Stages that run at the same time
+/// take turns.
 pub fn apt_install(packages: &[&str]) -> anyhow::Result<()> {
     if !exists("apt-get") || !is_root()? {
         bail!("that takes root and apt-get");

@@ -51,9 +51,9 @@ pub enum Stage {
     Documentation,
 }
 
-/// Stages of the suite. They run one per core, and begin in this order: the longest first, and those
-/// that need the tests of all crates when these are built. Stages that wait for servers leave their
-/// core to others.
+/// Stages of the suite. They run one per core, and begin in this order: the longest first, and
+/// those that need the tests of all crates when these are built. Stages that wait for servers leave
+/// their core to others.
 const SUITE: [Stage; 10] = [
     Stage::Instructions,
     Stage::Crates,
