@@ -2,10 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use glimmer_comparisons::{replayed, servers::Kind as Served};
 use glimmer_loadgen::workload::trace::{BlockStorage, Trace};
-use glimmer_microbench::hit_ratio::{self, Options, trace::Workload};
+use glimmer_microbench::evict::RULES;
+use glimmer_microbench::hit_ratio::{
+    self, Options,
+    pattern::{PATTERNS, Pattern},
+};
 use glimmer_notation as notation;
 
 use super::{load::TraceFormat, versus::Peer};
@@ -13,14 +17,11 @@ use glimmer_cli::vocabulary::memory_mib;
 
 /// Compare eviction rules by their hit ratio
 ///
-/// A client that stores every key that it did not find drives our store under
-/// each of its rules, and plain simulators of SIEVE, S3-FIFO, CLOCK, strict LRU
-/// and FIFO with room for the same number of items. The result depends on the
-/// options alone, and not on the machine. It is a Markdown table.
-///
-/// `alternating` tests a doubt about MICA's paper: does reinserting every item
-/// that is read fill the log with copies of a few hot keys, at the cost of all
-/// others?
+/// Patterns of requests drive our store under each of its rules, and plain
+/// simulators of strict LRU, S3-FIFO, SIEVE, ARC and W-TinyLFU with the same
+/// capacity. `best` is what no rule exceeds that does not know the future. The
+/// result depends on the options alone, and not on the machine. It is a Markdown
+/// table with a row for each pattern and capacity.
 ///
 /// With --trace-file, the command replays a recorded trace against running
 /// servers, over real connections, with each memory limit of -m. It reads
@@ -30,35 +31,40 @@ use glimmer_cli::vocabulary::memory_mib;
 /// bytes, a skewed popularity, and scans.
 ///
 /// Examples:
-///   glimmer bench hit-ratio --trace zipf --capacity 0.1
+///   glimmer bench hit-ratio --pattern lag-40,zipf-0.99 --capacity 0.1
 ///   glimmer bench hit-ratio --trace-file cluster52.csv -m 64,1g
 ///   glimmer bench hit-ratio --trace-file blocks.csv --block-storage
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
-    /// Generated request sequences
-    #[arg(long, value_delimiter = ',', default_value = "all")]
-    trace: Vec<Kind>,
+    /// Patterns of requests [default: all]
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        value_parser = patterns(),
+    )]
+    pattern: Vec<String>,
     /// Cache sizes, as shares of the keys
     #[arg(
         long,
         value_name = "SHARE",
         value_delimiter = ',',
-        default_value = "0.01,0.1,0.25",
+        default_value = "0.01,0.1,0.5",
         value_parser = capacity,
     )]
     capacity: Vec<f64>,
     /// Number of keys
     #[arg(
         long,
-        default_value = "1m",
+        default_value = "60k",
         value_parser = notation::within::<u32>(notation::count, 10_000..=100_000_000),
     )]
     keys: u32,
     /// Number of requests that count; the same number warms up the cache
     #[arg(
         long,
-        default_value = "10m",
+        default_value = "300k",
         default_value_if("block_storage", "true", "600k"),
         value_parser = notation::within::<u32>(notation::count, 1000..),
     )]
@@ -67,7 +73,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Replay this recorded trace against servers
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "capacity", "keys"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["pattern", "capacity", "keys"])]
     trace_file: Option<PathBuf>,
     /// Format of the trace, if its name and first line do not reveal it
     #[arg(long, requires = "trace_file")]
@@ -116,15 +122,12 @@ pub struct Arguments {
     json: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-enum Kind {
-    /// Zipf 0.99
-    Zipf,
-    /// Zipf 0.99, interrupted by scans of keys that occur once
-    Scan,
-    /// A few hot keys alternating with many
-    Alternating,
-    All,
+/// The names of the patterns, with what `--help` says about them.
+fn patterns() -> PossibleValuesParser {
+    let named = PATTERNS.iter();
+    named
+        .map(|pattern| PossibleValue::new(pattern.name).help(pattern.summary))
+        .into()
 }
 
 fn capacity(text: &str) -> Result<f64, String> {
@@ -174,16 +177,12 @@ impl Arguments {
     }
 
     fn compare_rules(&self) -> anyhow::Result<()> {
-        let wanted = |kind| self.trace.contains(&kind) || self.trace.contains(&Kind::All);
-        let workloads = Workload::ALL.into_iter().filter(|workload| {
-            wanted(match workload {
-                Workload::Zipf => Kind::Zipf,
-                Workload::Scan => Kind::Scan,
-                Workload::Alternating => Kind::Alternating,
-            })
-        });
+        let is_wanted = |pattern: &&Pattern| {
+            self.pattern.is_empty() || self.pattern.iter().any(|name| name == pattern.name)
+        };
         let options = Options {
-            workloads: workloads.collect(),
+            patterns: PATTERNS.iter().filter(is_wanted).copied().collect(),
+            rules: RULES.into(),
             keys: self.keys,
             // Rounded, because a share as a percentage is not exact.
             capacities_percent: self

@@ -130,7 +130,7 @@ fn hit_ratio_replays_a_trace_of_block_storage_against_servers() {
 }
 
 #[test]
-fn hit_ratio_prints_a_table_of_every_rule() {
+fn hit_ratio_prints_a_row_for_each_pattern_and_a_column_for_each_rule() {
     let small = [
         "--keys",
         "10000",
@@ -139,8 +139,16 @@ fn hit_ratio_prints_a_table_of_every_rule() {
         "--capacity",
         "0.1",
     ];
-    let table = bench(&[&["hit-ratio", "--trace", "zipf"][..], &small].concat());
-    for rule in ["**fifo**", "**s3fifo**", "SIEVE", "strict LRU"] {
+    let table = bench(&[&["hit-ratio", "--pattern", "zipf-0.99,lag-40"][..], &small].concat());
+    for rule in [
+        "**fifo**",
+        "**s3fifo**",
+        "SIEVE",
+        "strict LRU",
+        "zipf-0.99, 10%",
+        "lag-40, 10%",
+        "mean",
+    ] {
         assert!(table.contains(rule), "{table}");
     }
 }

@@ -1,7 +1,8 @@
 //! Hit ratios by eviction rule: MICA's reinsertion, an objection to it, and newer rules.
 
 use anyhow::Result;
-use glimmer_microbench::hit_ratio::{self, Options, trace::Workload};
+use glimmer_microbench::evict::{FIFO as FIFO_RULE, LRU, Rule, S3_FIFO};
+use glimmer_microbench::hit_ratio::{self, Options, pattern::Pattern};
 
 use crate::{Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec, plot::Plot};
 
@@ -15,16 +16,21 @@ const DEFAULT: &str = "lru, threshold 0.875";
 const S3FIFO: &str = "s3fifo";
 const STRICT: &str = "strict LRU";
 const SIEVE: &str = "SIEVE";
-/// The rules shown, out of all measured rules.
-const SHOWN: [&str; 7] = [FIFO, ALWAYS, HALF, DEFAULT, S3FIFO, STRICT, SIEVE];
-const WORKLOADS: [(Workload, &str); 3] = [
-    (Workload::Zipf, "Zipf 0.99"),
-    (Workload::Scan, "Zipf 0.99 with scans"),
-    (
-        Workload::Alternating,
-        "eight hot keys alternating with many",
-    ),
+/// This store's rules.
+const OURS: [&str; 5] = [FIFO, ALWAYS, HALF, DEFAULT, S3FIFO];
+/// Rules that are simulated.
+const SIMULATED: [&str; 2] = [STRICT, SIEVE];
+/// Patterns of requests, and what the figure calls them.
+const WORKLOADS: [(&str, &str); 3] = [
+    ("zipf-0.99", "Zipf 0.99"),
+    ("scan", "Zipf 0.99 with scans"),
+    ("alternating", "eight hot keys alternating with many"),
 ];
+
+fn ours() -> [Rule; 5] {
+    let [always, half] = [0.0, 0.5].map(|threshold| LRU.with_threshold(threshold));
+    [FIFO_RULE, always, half, LRU, S3_FIFO]
+}
 
 /// The figure.
 pub struct HitRatio;
@@ -65,7 +71,11 @@ impl Figure for HitRatio {
 
     fn measure(&self, run: &mut Run<'_>) -> Result<()> {
         let options = Options {
-            workloads: WORKLOADS.map(|(workload, _)| workload).into(),
+            patterns: WORKLOADS
+                .iter()
+                .filter_map(|(pattern, _)| Pattern::named(pattern))
+                .collect(),
+            rules: ours().into(),
             keys: run.pick(1_000_000, 50_000),
             capacities_percent: run.pick(CAPACITIES_PERCENT.into(), vec![JUDGED_PERCENT]),
             counted: run.pick(3_000_000, 200_000),
@@ -73,15 +83,15 @@ impl Figure for HitRatio {
         };
         let progress = |line: &str| run.say(line);
         let report = hit_ratio::run(&options, &progress)?;
-        for ((_, panel), comparison) in WORKLOADS.iter().zip(&report.comparisons) {
-            let shown = comparison
-                .rows
+        for row in &report.rows {
+            let panel = WORKLOADS.iter().find(|(name, _)| *name == row.pattern);
+            let Some(&(_, panel)) = panel else { continue };
+            let simulated = SIMULATED
                 .iter()
-                .filter(|row| SHOWN.contains(&&*row.rule));
-            for row in shown {
-                for (&percent, ratio) in options.capacities_percent.iter().zip(&row.hit_ratios) {
-                    run.add(Point::new(*panel, &*row.rule, percent, ratio * 100.0));
-                }
+                .filter_map(|&name| Some((name, row.reference(name)?)));
+            let ours = OURS.into_iter().zip(row.ours.iter().copied());
+            for (rule, ratio) in ours.chain(simulated) {
+                run.add(Point::new(panel, rule, row.capacity_percent, ratio * 100.0));
             }
         }
         Ok(())
@@ -141,7 +151,7 @@ mod tests {
         let mut data = Data::default();
         for (_, panel) in WORKLOADS {
             let ratios = [75.0, always, 74.5, 74.9, s3fifo, 75.0, 80.0];
-            for (rule, ratio) in SHOWN.into_iter().zip(ratios) {
+            for (rule, ratio) in OURS.into_iter().chain(SIMULATED).zip(ratios) {
                 data.add(Point::new(panel, rule, JUDGED_PERCENT, ratio));
             }
         }

@@ -1,34 +1,38 @@
-//! Compares eviction rules by hit ratio: ours, and plain simulators of well-known rules with the
-//! same capacity in items.
+//! Compares eviction rules by hit ratio: ours, plain simulators of well-known rules with the same
+//! capacity, and the optimum.
 
 pub mod ours;
+pub mod pattern;
 pub mod reference;
+mod report;
 pub mod trace;
 
-use std::{
-    fmt,
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+use std::sync::{
+    Mutex,
+    atomic::{AtomicUsize, Ordering},
 };
 
 use anyhow::Result;
-use serde::Serialize;
 
-use glimmer_measure::{machine, report::Table};
-use ours::{Ours, rules};
-use reference::Cache;
-use trace::{Trace, Workload};
+use glimmer_measure::machine;
+use glimmer_store::evict::Rule;
+use ours::Ours;
+use pattern::{Pattern, Scale};
+use reference::{REFERENCES, optimum};
+pub use report::{Report, Row};
+use trace::Trace;
 
 /// What to compare.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Traces.
-    pub workloads: Vec<Workload>,
-    /// Keys of the traces, without those of scans.
+    /// Patterns of requests.
+    pub patterns: Vec<Pattern>,
+    /// Our rules.
+    pub rules: Vec<Rule>,
+    /// Keys of the traces, without those that are new all the time.
     pub keys: u32,
-    /// Cache sizes as percentages of the number of keys.
+    /// Cache sizes as percentages of the number of keys, or of the bytes of all items. A pattern
+    /// whose distances are shares of the capacity is measured at one of them.
     pub capacities_percent: Vec<f64>,
     /// Measured requests. The warm-up has as many.
     pub counted: usize,
@@ -36,105 +40,67 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// One rule on one workload.
-#[derive(Clone, Debug, Serialize)]
-pub struct Row {
-    /// Its name: ours as on the command line, others as in the literature.
-    pub rule: String,
-    ours: bool,
-    /// Hit ratios by capacity.
-    pub hit_ratios: Vec<f64>,
-    /// Items reinserted at a tail per hundred requests, by capacity. Only for our rules.
-    reinsertions_percent: Vec<f64>,
+/// A pattern at a capacity.
+type Case = (Pattern, f64);
+
+impl Options {
+    fn cases(&self) -> Vec<Case> {
+        let capacities = &self.capacities_percent;
+        let middle = capacities.len() / 2;
+        let cases = |&pattern: &Pattern| {
+            let shown = match pattern.scale {
+                Scale::Keys => &capacities[..],
+                Scale::Capacity => &capacities[middle..=middle],
+            };
+            shown.iter().map(move |&percent| (pattern, percent))
+        };
+        self.patterns.iter().flat_map(cases).collect()
+    }
+
+    fn trace(&self, (pattern, percent): Case) -> Trace {
+        pattern.trace(self.keys, percent, self.counted, self.seed)
+    }
 }
 
-/// All rules on one workload.
-#[derive(Clone, Debug, Serialize)]
-pub struct Comparison {
-    workload: String,
-    /// Rows; ours come first.
-    pub rows: Vec<Row>,
-}
-
-/// All results.
-#[derive(Clone, Debug, Serialize)]
-pub struct Report {
-    keys: u32,
-    capacities_percent: Vec<f64>,
-    counted: usize,
-    seed: u64,
-    /// In the order of the workloads.
-    pub comparisons: Vec<Comparison>,
-}
-
-/// The hit ratio, and for our rules the reinsertions.
-type Cell = (f64, Option<f64>);
-
-/// Runs every rule on every workload at every capacity. The result depends only on the options.
-/// `progress` receives a line for each step.
+/// Runs every rule on every pattern at every capacity. The result depends only on the options.
+/// `progress` receives a line for each pattern and capacity.
 pub fn run(options: &Options, progress: &(dyn Fn(&str) + Sync)) -> Result<Report> {
-    let mut comparisons = Vec::new();
-    for &workload in &options.workloads {
-        progress(&format!("{}: drawing the requests", workload.name()));
-        let trace = Trace::generate(workload, options.keys, options.counted, options.seed);
-        let references = reference::all(1, 1).len();
-        let (all, capacities) = (rules().len() + references, &options.capacities_percent);
-        let cells = on_all_cores(all * capacities.len(), &|index| {
-            let (rule, percent) = (
-                index / capacities.len(),
-                capacities[index % capacities.len()],
-            );
-            let capacity = (f64::from(options.keys) * percent / 100.0) as usize;
-            let cell = measure(rule, capacity, &trace)?;
-            let (name, hits) = (rule_name(rule), cell.0 * 100.0);
-            progress(&format!(
-                "{}, {percent}%: {name}: {hits:.2}%",
-                workload.name()
-            ));
-            Ok(cell)
-        })?;
-        let rows = cells
-            .chunks(capacities.len())
-            .enumerate()
-            .map(|(rule, cells)| Row {
-                rule: rule_name(rule),
-                ours: rule < rules().len(),
-                hit_ratios: cells.iter().map(|cell| cell.0).collect(),
-                reinsertions_percent: cells.iter().filter_map(|cell| cell.1).collect(),
-            });
-        let rows = rows.collect();
-        comparisons.push(Comparison {
-            workload: workload.description(options.keys),
-            rows,
-        });
-    }
-    Ok(Report {
-        keys: options.keys,
-        capacities_percent: options.capacities_percent.clone(),
-        counted: options.counted,
-        seed: options.seed,
-        comparisons,
-    })
+    let cases = options.cases();
+    let rows = on_all_cores(cases.len(), &|index| {
+        let (pattern, percent) = cases[index];
+        let trace = options.trace(cases[index]);
+        let row = measure(&options.rules, cases[index], &trace)?;
+        let lru = row.references[0] * 100.0;
+        let (number, all) = (index + 1, cases.len());
+        progress(&format!(
+            "{number} of {all}: {}, {percent}%: LRU {lru:.2}%",
+            pattern.name
+        ));
+        Ok(row)
+    })?;
+    Ok(Report::new(options, rows))
 }
 
-/// The name of a rule by its index: ours first, then the references.
-fn rule_name(rule: usize) -> String {
-    match rules().get(rule) {
-        Some(&ours) => ours::name(ours),
-        None => reference::all(1, 1)[rule - rules().len()].0.to_owned(),
-    }
-}
-
-fn measure(rule: usize, capacity: usize, trace: &Trace) -> Result<Cell> {
-    let Some(&ours) = rules().get(rule) else {
-        let (_, mut cache) =
-            reference::all(capacity, trace.key_bound).swap_remove(rule - rules().len());
-        return Ok((trace.hit_ratio(|key| cache.request(key)), None));
+fn measure(rules: &[Rule], (pattern, percent): Case, trace: &Trace) -> Result<Row> {
+    let ours = rules.iter().map(|&rule| {
+        let mut cache = Ours::new(trace, rule)?;
+        let ratio = trace.hit_ratio(&mut cache);
+        let reinsertions = cache.counts().reinsertions as f64 / trace.requests.len() as f64;
+        Ok((ratio, reinsertions * 100.0))
+    });
+    let (ours, reinsertions_percent) = ours.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+    let reference = |rule: &reference::Reference| {
+        let mut cache = (rule.cache)(trace.capacity, trace.key_bound());
+        trace.hit_ratio(cache.as_mut())
     };
-    let mut cache = Ours::new(capacity, ours)?;
-    let ratio = trace.hit_ratio(|key| cache.request(key));
-    let reinsertions = cache.counts().reinsertions as f64 / trace.requests.len() as f64 * 100.0;
-    Ok((ratio, Some(reinsertions)))
+    Ok(Row {
+        pattern: pattern.name,
+        capacity_percent: percent,
+        ours,
+        reinsertions_percent,
+        references: REFERENCES.iter().map(reference).collect(),
+        optimum: optimum(trace),
+    })
 }
 
 /// Runs `count` tasks, as many at a time as there are cores. Returns their results in order.
@@ -168,59 +134,28 @@ fn on_all_cores<T: Send>(
     Ok(results.into_iter().flatten().collect())
 }
 
-impl fmt::Display for Report {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            out,
-            "Hit ratios of {} requests, after the same number to warm up, seed {}. Capacities are \
-             numbers of items, as a share of {} keys. In parentheses, for our rules: items \
-             reinserted at a log's tail for every hundred requests.",
-            self.counted, self.seed, self.keys
-        )?;
-        for Comparison { workload, rows } in &self.comparisons {
-            writeln!(out, "\n{workload}\n")?;
-            let capacities = self
-                .capacities_percent
-                .iter()
-                .map(|percent| format!("{percent}%"));
-            let mut table = Table::new(["rule".to_owned()].into_iter().chain(capacities));
-            for row in rows {
-                let name = if row.ours {
-                    format!("**{}**", row.rule)
-                } else {
-                    row.rule.clone()
-                };
-                let cell = |(place, ratio): (usize, &f64)| match row.reinsertions_percent.get(place)
-                {
-                    Some(back) => format!("{:.2}% ({back:.1})", ratio * 100.0),
-                    None => format!("{:.2}%", ratio * 100.0),
-                };
-                let cells = row.hit_ratios.iter().enumerate().map(cell);
-                table.row([name].into_iter().chain(cells));
-            }
-            write!(out, "{table}")?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use glimmer_store::evict::RULES;
 
     #[test]
-    fn a_report_has_a_row_for_every_rule_and_repeats() {
+    fn a_report_has_a_row_for_every_case_and_repeats() {
+        let named = |name| Pattern::named(name).unwrap();
         let options = Options {
-            workloads: vec![Workload::Zipf, Workload::Alternating],
+            patterns: ["zipf-0.99", "lag-40"].map(named).into(),
+            rules: RULES.into(),
             keys: 20_000,
-            capacities_percent: vec![5.0, 20.0],
+            capacities_percent: vec![1.0, 5.0, 20.0],
             counted: 20_000,
             seed: 5,
         };
         let report = run(&options, &|_| {}).unwrap().to_string();
-        for name in ["**fifo**", "**s3fifo**", "| SIEVE", "| strict LRU"] {
-            assert_eq!(report.matches(name).count(), 2, "{name} in\n{report}");
+        for name in ["**fifo**", "**s3fifo**", "SIEVE |", "W-TinyLFU |", "best |"] {
+            assert_eq!(report.matches(name).count(), 1, "{name} in\n{report}");
         }
+        assert_eq!(report.matches("| zipf-0.99").count(), 3, "{report}");
+        assert_eq!(report.matches("| lag-40, 5% ").count(), 1, "{report}");
         assert_eq!(report, run(&options, &|_| {}).unwrap().to_string());
     }
 

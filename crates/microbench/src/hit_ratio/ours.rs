@@ -1,60 +1,65 @@
-//! Our store as a cache for a given number of items: one partition in this process.
+//! Our store as a cache for a given number of items or bytes: one partition in this process.
 
 use anyhow::Result;
 use glimmer_base::{Expiry, Moment, Seed};
 use glimmer_store::{
     access::Erew,
-    evict::{RULES, Rule},
+    evict::Rule,
     heap::{History, NewItem},
-    mica_cache::Owner,
+    mica_cache::{Owner, PartitionConfig},
     table::Counts,
     table::{Table, TableWriter},
 };
 
-use super::reference::Cache;
+use super::trace::{Cache, Item, Trace};
 use crate::sizing;
 use glimmer_loadgen::workload::key;
 
-/// Length of a value in bytes: the size for which memory figures are stated.
-const VALUE_BYTES: usize = 32;
-const NOW: Moment = Moment {
-    ms: Moment::EPOCH_LEAD_MS,
-    epoch_unix_ms: 0,
-};
-
-/// The rules that are measured: every one, those with a threshold at several.
-pub fn rules() -> Vec<Rule> {
-    let thresholds = |rule: &Rule| match rule.reinsertion_threshold {
-        Some(default) => [0.0, 0.5, default]
-            .map(|at| rule.with_threshold(at))
-            .to_vec(),
-        None => vec![*rule],
-    };
-    RULES.iter().flat_map(thresholds).collect()
-}
-
-/// The rule's name as on the server's command line, and its threshold.
-pub fn name(rule: Rule) -> String {
-    match rule.reinsertion_threshold {
-        Some(threshold) => format!("{}, threshold {threshold}", rule.name),
-        None => rule.name.to_owned(),
-    }
-}
+/// Least length of a value in bytes where all items are equal: the size for which memory figures
+/// are stated.
+const VALUE_BYTES_MIN: usize = 32;
+/// Values are so long that the log has about this many bytes: a log of a few pages is not divided.
+const LOG_BYTES_MIN: usize = 1 << 20;
+/// What an expiry adds to an item of this size. The value is as much shorter.
+const EXPIRY_BYTES: usize = 8;
+/// Largest item of a trace with sizes.
+const ITEM_BYTES_MAX: usize = 1 << 19;
 
 /// A cache that is a partition of our store.
 pub struct Ours {
     owner: Owner<Erew>,
     seed: Seed,
+    now: Moment,
+    /// Bytes of a value, unless the items say their size.
+    value_bytes: Option<usize>,
 }
 
 impl Ours {
-    /// A cache whose log holds `capacity` items.
-    pub fn new(capacity: usize, rule: Rule) -> Result<Self> {
-        let seed = Seed(1);
-        let config = sizing::partition(capacity, key::HEX_BYTES, VALUE_BYTES, seed);
+    /// A cache whose log has the capacity of a trace.
+    pub fn new(trace: &Trace, rule: Rule) -> Result<Self> {
+        let (seed, capacity) = (Seed(1), trace.capacity as usize);
+        let value_bytes = (LOG_BYTES_MIN / capacity).max(VALUE_BYTES_MIN);
+        let value_bytes = (!trace.in_bytes).then_some(value_bytes);
+        let config = match value_bytes {
+            Some(value_bytes) => PartitionConfig {
+                item_bytes_max: 2 * value_bytes,
+                ..sizing::partition(capacity, key::HEX_BYTES, value_bytes, seed)
+            },
+            // The index has room for all keys: the capacity is that of the log.
+            None => PartitionConfig {
+                log_bytes: capacity,
+                item_bytes_max: ITEM_BYTES_MAX,
+                ..sizing::partition(trace.items.len(), key::HEX_BYTES, 0, seed)
+            },
+        };
         Ok(Ours {
             owner: Owner::new(&config, rule)?,
             seed,
+            now: Moment {
+                ms: Moment::EPOCH_LEAD_MS,
+                epoch_unix_ms: 0,
+            },
+            value_bytes,
         })
     }
 
@@ -65,30 +70,55 @@ impl Ours {
 }
 
 impl Cache for Ours {
-    fn request(&mut self, number: u32) -> bool {
-        let key = key::hex(u64::from(number));
-        let keyhash = self.seed.keyhash(&key);
-        let mut writer = self.owner.enter(0);
-        if writer.read(keyhash, &key, NOW, |_| ()).is_some() {
-            return true;
-        }
-        let value = [&[0; VALUE_BYTES][..], &[]];
-        writer.put(
-            keyhash,
-            &NewItem {
-                key: &key,
-                value,
-                flags: 0,
-                expiry: Expiry::NEVER,
-                history: History::NEW,
-            },
-            NOW,
-        );
-        false
+    /// A request takes a millisecond.
+    fn begin(&mut self, requests: u64) {
+        self.now.ms = Moment::EPOCH_LEAD_MS + requests;
     }
 
-    fn items(&self) -> usize {
-        self.counts().items as usize
+    fn read(&mut self, number: u32) -> bool {
+        let key = key::hex(u64::from(number));
+        let (keyhash, now) = (self.seed.keyhash(&key), self.now);
+        let mut writer = self.owner.enter(0);
+        writer.read(keyhash, &key, now, |_| ()).is_some()
+    }
+
+    fn write(&mut self, number: u32, item: Item) {
+        static VALUE: [u8; ITEM_BYTES_MAX] = [0; ITEM_BYTES_MAX];
+        let key = key::hex(u64::from(number));
+        let keyhash = self.seed.keyhash(&key);
+        let (value_bytes, expiry) = match (self.value_bytes, item.lifetime) {
+            (None, _) => {
+                let overhead = sizing::log_bytes_per_item(key::HEX_BYTES, 0);
+                let value_bytes = (item.weight as usize).saturating_sub(overhead);
+                (value_bytes, Expiry::NEVER)
+            }
+            (Some(value_bytes), 0) => (value_bytes, Expiry::NEVER),
+            (Some(value_bytes), lifetime) => (
+                value_bytes - EXPIRY_BYTES,
+                Expiry::at_ms(self.now.ms + u64::from(lifetime)),
+            ),
+        };
+        let new = NewItem {
+            key: &key,
+            value: [&VALUE[..value_bytes], &[]],
+            flags: 0,
+            expiry,
+            history: History::NEW,
+        };
+        self.owner.enter(0).put(keyhash, &new, self.now);
+    }
+
+    fn remove(&mut self, number: u32) {
+        let key = key::hex(u64::from(number));
+        let keyhash = self.seed.keyhash(&key);
+        self.owner.enter(0).remove(keyhash, &key, self.now);
+    }
+
+    fn weight(&self) -> u64 {
+        match self.value_bytes {
+            None => self.counts().bytes,
+            Some(_) => self.counts().items,
+        }
     }
 }
 
@@ -96,53 +126,54 @@ impl Cache for Ours {
 mod tests {
     use super::*;
     use crate::hit_ratio::{
+        pattern::Pattern,
         reference::{Clock, Fifo, Lru, Sieve},
-        trace::{Trace, Workload},
     };
     use glimmer_store::evict::{CLOCK, FIFO, S3_FIFO, TWO_Q};
 
-    const KEYS: u32 = 60_000;
-    const CAPACITY: usize = 6_000;
+    const KEYS: u32 = 30_000;
+    const PERCENT: f64 = 10.0;
+    const CAPACITY: u64 = 3_000;
 
-    fn ours(rule: Rule, trace: &Trace) -> f64 {
-        let mut cache = Ours::new(CAPACITY, rule).unwrap();
-        let ratio = trace.hit_ratio(|key| cache.request(key));
-        assert!(
-            cache.items() <= CAPACITY + 85,
-            "{} holds {} items",
-            name(rule),
-            cache.items()
-        );
-        ratio
+    fn trace(name: &str) -> Trace {
+        let pattern = Pattern::named(name).unwrap();
+        pattern.trace(KEYS, PERCENT, 90_000, 3)
     }
 
-    fn reference(mut cache: impl Cache, trace: &Trace) -> f64 {
-        trace.hit_ratio(|key| cache.request(key))
+    fn ours(rule: Rule, trace: &Trace) -> f64 {
+        let mut cache = Ours::new(trace, rule).unwrap();
+        let ratio = trace.hit_ratio(&mut cache);
+        // Up to a page.
+        let most = trace.capacity + if trace.in_bytes { 4096 } else { 85 };
+        let held = cache.weight();
+        assert!(held <= most, "{rule:?} holds {held}");
+        ratio
     }
 
     #[test]
     fn our_fifo_is_a_fifo_of_its_capacity() {
-        let trace = Trace::generate(Workload::Zipf, KEYS, 400_000, 3);
-        let difference =
-            ours(FIFO, &trace) - reference(Fifo::new(CAPACITY, trace.key_bound), &trace);
-        assert!(difference.abs() < 0.01, "{difference}");
+        for pattern in ["zipf-0.99", "sizes", "lag-95"] {
+            let trace = trace(pattern);
+            let simulated = trace.hit_ratio(&mut Fifo::new(trace.capacity, trace.key_bound()));
+            let difference = ours(FIFO, &trace) - simulated;
+            assert!(difference.abs() < 0.01, "{pattern}: {difference}");
+        }
     }
 
     #[test]
     fn our_clock_is_one_of_one_bit() {
-        let trace = Trace::generate(Workload::Zipf, KEYS, 400_000, 3);
-        let simulated = reference(Clock::new(CAPACITY, trace.key_bound, 1), &trace);
+        let trace = trace("zipf-0.99");
+        let simulated = trace.hit_ratio(&mut Clock::new(CAPACITY, trace.key_bound(), 1));
         let difference = ours(CLOCK, &trace) - simulated;
         assert!(difference.abs() < 0.01, "{difference}");
     }
 
     #[test]
     fn two_logs_with_ghosts_keep_more_than_lru() {
-        for workload in [Workload::Zipf, Workload::Scan] {
-            let trace = Trace::generate(workload, KEYS, 400_000, 3);
+        for name in ["zipf-0.99", "scan"] {
+            let trace = trace(name);
             let two_q = ours(TWO_Q, &trace);
-            let lru = reference(Lru::new(CAPACITY, trace.key_bound), &trace);
-            let name = workload.name();
+            let lru = trace.hit_ratio(&mut Lru::new(CAPACITY, trace.key_bound()));
             println!("{name}: 2Q {two_q}, LRU {lru}");
             assert!(two_q > lru, "{name}: ours {two_q}, LRU {lru}");
         }
@@ -150,12 +181,11 @@ mod tests {
 
     #[test]
     fn the_modern_rule_is_near_sieve_and_above_lru() {
-        for workload in [Workload::Zipf, Workload::Scan] {
-            let trace = Trace::generate(workload, KEYS, 400_000, 3);
+        for name in ["zipf-0.99", "scan"] {
+            let trace = trace(name);
             let s3fifo = ours(S3_FIFO, &trace);
-            let sieve = reference(Sieve::new(CAPACITY, trace.key_bound), &trace);
-            let lru = reference(Lru::new(CAPACITY, trace.key_bound), &trace);
-            let name = workload.name();
+            let sieve = trace.hit_ratio(&mut Sieve::new(CAPACITY, trace.key_bound()));
+            let lru = trace.hit_ratio(&mut Lru::new(CAPACITY, trace.key_bound()));
             assert!(
                 s3fifo > sieve - 0.01,
                 "{name}: ours {s3fifo}, SIEVE {sieve}"

@@ -1,163 +1,172 @@
-//! The request sequences for comparing eviction rules, determined by a seed.
+//! A sequence of requests, and what a client makes of the answers.
 
-use rand::{Rng, SeedableRng, rngs::SmallRng};
-
-use glimmer_loadgen::workload::Popularity;
-
-/// The character of a trace.
+/// What a client does with a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Workload {
-    /// Zipf 0.99 over all keys.
-    Zipf,
-    /// Zipf 0.99, interrupted by scans over keys that are requested only once.
-    Scan,
-    /// Every other request goes to one of a few hot keys, the rest uniformly to many others: do the
-    /// hot keys displace the others?
-    Alternating,
+pub enum Operation {
+    /// A read. Nothing follows a miss.
+    Read,
+    /// A read; what was not found is written (cache-aside).
+    Fetch,
+    /// A write, whether the item is there or not.
+    Write,
 }
 
-impl Workload {
-    /// All workloads, in the order of the tables.
-    pub const ALL: [Workload; 3] = [Workload::Zipf, Workload::Scan, Workload::Alternating];
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Workload::Zipf => "zipf",
-            Workload::Scan => "scan",
-            Workload::Alternating => "alternating",
-        }
-    }
-
-    /// One sentence for the table's heading.
-    pub fn description(self, keys: u32) -> String {
-        match self {
-            Workload::Zipf => format!("Zipf 0.99 over {keys} keys."),
-            Workload::Scan => format!(
-                "Zipf 0.99 over {keys} keys; after every {} requests a scan of {} keys that \
-                 occur only once.",
-                keys / SCAN_EVERY_DIVISOR,
-                keys / SCAN_DIVISOR
-            ),
-            Workload::Alternating => format!(
-                "{HOT_KEYS} hot keys in turn, alternating with uniform draws from {} others.",
-                keys / MANY_DIVISOR
-            ),
-        }
-    }
+/// One request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Number of the key.
+    pub key: u32,
+    /// What the client does with it.
+    pub operation: Operation,
 }
 
-/// A scan follows after this fraction (1 / n) of the key count of ordinary requests.
-const SCAN_EVERY_DIVISOR: u32 = 2;
-/// A scan has this fraction (1 / n) of the key count: exactly a cache of 10%.
-const SCAN_DIVISOR: u32 = 10;
-/// Hot keys of the alternating workload.
-const HOT_KEYS: u32 = 8;
-/// The other keys of the alternating workload, as a fraction (1 / n) of the key count: twice the
-/// capacity of a cache of 10%.
-const MANY_DIVISOR: u32 = 5;
+/// What is written under a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// What the item takes of the capacity: 1 where capacities are numbers of items, else bytes.
+    pub weight: u32,
+    /// Requests after which it expires; 0 if it never does.
+    pub lifetime: u32,
+}
 
-/// A sequence of requested key numbers.
+impl Item {
+    /// One of many equal items.
+    pub const UNIT: Item = Item {
+        weight: 1,
+        lifetime: 0,
+    };
+}
+
+/// A cache with one eviction rule and a capacity. Key numbers are below the bound that it was made
+/// with.
+pub trait Cache {
+    /// Requests so far: the time, for a cache to which items have a lifetime.
+    fn begin(&mut self, _requests: u64) {}
+
+    /// Reads a key, and says whether its item is there.
+    fn read(&mut self, key: u32) -> bool;
+
+    /// Writes an item, in place of the one that is there under this key. One that is heavier than
+    /// the capacity is not kept.
+    fn write(&mut self, key: u32, item: Item);
+
+    /// Removes the item of a key, if it is there.
+    fn remove(&mut self, key: u32);
+
+    /// The weight of what is in the cache.
+    fn weight(&self) -> u64;
+}
+
+/// A sequence of requests.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// Key numbers in the order of the requests.
-    pub requests: Vec<u32>,
-    /// Key numbers are below this.
-    pub key_bound: u32,
+    /// The requests in their order.
+    pub requests: Vec<Request>,
+    /// The item of each key.
+    pub items: Vec<Item>,
+    /// What a cache may hold, in the unit of the weights.
+    pub capacity: u64,
+    /// Whether weights and capacity are bytes.
+    pub in_bytes: bool,
     /// Requests of the warm-up, which are not counted.
     pub warm_up: usize,
 }
 
 impl Trace {
-    /// A trace over `keys` keys with `counted` measured requests and as many for the warm-up.
-    pub fn generate(workload: Workload, keys: u32, counted: usize, seed: u64) -> Trace {
-        let mut rng = SmallRng::seed_from_u64(seed);
-        let total = counted * 2;
-        let mut requests = Vec::with_capacity(total);
-        let mut key_bound = keys;
-        match workload {
-            Workload::Zipf => {
-                requests = Popularity::zipf(u64::from(keys), 0.99).draws(&mut rng, total)
-            }
-            Workload::Scan => {
-                let mut law = Popularity::zipf(u64::from(keys), 0.99).sampler();
-                while requests.len() < total {
-                    requests
-                        .extend((0..keys / SCAN_EVERY_DIVISOR).map(|_| law.draw(&mut rng) as u32));
-                    let scan_end = key_bound + keys / SCAN_DIVISOR;
-                    requests.extend(key_bound..scan_end);
-                    key_bound = scan_end;
-                }
-                requests.truncate(total);
-            }
-            Workload::Alternating => {
-                for turn in 0..total as u32 / 2 {
-                    requests.push(turn % HOT_KEYS);
-                    requests.push(HOT_KEYS + rng.random_range(0..keys / MANY_DIVISOR));
-                }
-                key_bound = HOT_KEYS + keys / MANY_DIVISOR;
-            }
-        }
-        let warm_up = requests.len() / 2;
-        Trace {
-            requests,
-            key_bound,
-            warm_up,
-        }
+    /// Keys are below this.
+    pub fn key_bound(&self) -> u32 {
+        self.items.len() as u32
     }
 
-    /// The share of counted requests for which `request` returns true.
-    pub fn hit_ratio(&self, mut request: impl FnMut(u32) -> bool) -> f64 {
-        let (warm_up, counted) = self.requests.split_at(self.warm_up);
-        warm_up.iter().for_each(|&key| {
-            request(key);
-        });
-        let hits = counted.iter().filter(|&&key| request(key)).count();
-        hits as f64 / counted.len() as f64
+    /// The share of the counted reads that a cache answers.
+    pub fn hit_ratio(&self, cache: &mut dyn Cache) -> f64 {
+        let (mut hits, mut reads) = (0u64, 0u64);
+        let mut expiry = vec![u64::MAX; self.items.len()];
+        for (at, &Request { key, operation }) in self.requests.iter().enumerate() {
+            let item = self.items[key as usize];
+            cache.begin(at as u64);
+            if expiry[key as usize] <= at as u64 {
+                cache.remove(key);
+                expiry[key as usize] = u64::MAX;
+            }
+            let is_read = operation != Operation::Write;
+            let is_found = is_read && cache.read(key);
+            if operation == Operation::Write || operation == Operation::Fetch && !is_found {
+                cache.write(key, item);
+                if item.lifetime > 0 {
+                    expiry[key as usize] = at as u64 + u64::from(item.lifetime);
+                }
+            }
+            if at >= self.warm_up {
+                reads += u64::from(is_read);
+                hits += u64::from(is_found);
+            }
+        }
+        hits as f64 / reads.max(1) as f64
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Operation::{Fetch, Read, Write};
+    use std::collections::BTreeSet;
 
-    #[test]
-    fn a_trace_is_its_seed() {
-        for workload in Workload::ALL {
-            let trace = Trace::generate(workload, 1000, 5000, 3);
-            assert_eq!(
-                trace.requests,
-                Trace::generate(workload, 1000, 5000, 3).requests
-            );
-            assert_ne!(
-                trace.requests,
-                Trace::generate(workload, 1000, 5000, 4).requests
-            );
-            assert_eq!(trace.requests.len(), 10_000);
-            assert!(trace.requests.iter().all(|&key| key < trace.key_bound));
+    /// A cache without a limit.
+    #[derive(Default)]
+    struct All(BTreeSet<u32>);
+
+    impl Cache for All {
+        fn read(&mut self, key: u32) -> bool {
+            self.0.contains(&key)
+        }
+
+        fn write(&mut self, key: u32, _item: Item) {
+            self.0.insert(key);
+        }
+
+        fn remove(&mut self, key: u32) {
+            self.0.remove(&key);
+        }
+
+        fn weight(&self) -> u64 {
+            self.0.len() as u64
         }
     }
 
-    #[test]
-    fn scanned_keys_occur_once() {
-        let trace = Trace::generate(Workload::Scan, 1000, 5000, 3);
-        let mut seen = vec![0; trace.key_bound as usize];
-        trace
-            .requests
-            .iter()
-            .for_each(|&key| seen[key as usize] += 1);
-        assert!(trace.key_bound > 2000, "there were scans");
-        assert!(seen[1000..].iter().all(|&times| times <= 1));
+    fn hit_ratio(requests: &[(u32, Operation)], lifetime: u32, warm_up: usize) -> f64 {
+        let request = |&(key, operation)| Request { key, operation };
+        let trace = Trace {
+            requests: requests.iter().map(request).collect(),
+            items: vec![
+                Item {
+                    weight: 1,
+                    lifetime
+                };
+                10
+            ],
+            capacity: 10,
+            in_bytes: false,
+            warm_up,
+        };
+        trace.hit_ratio(&mut All::default())
     }
 
     #[test]
-    fn only_the_second_half_counts() {
-        let trace = Trace::generate(Workload::Zipf, 100, 1000, 3);
-        let mut asked = 0;
-        let ratio = trace.hit_ratio(|_| {
-            asked += 1;
-            asked > 1000
-        });
-        assert_eq!((asked, ratio), (2000, 1.0));
+    fn a_miss_is_followed_by_a_write_only_in_cache_aside() {
+        assert_eq!(hit_ratio(&[(1, Read), (1, Read)], 0, 0), 0.0);
+        assert_eq!(hit_ratio(&[(1, Fetch), (1, Read)], 0, 0), 0.5);
+        assert_eq!(hit_ratio(&[(1, Write), (1, Read)], 0, 0), 1.0);
+    }
+
+    #[test]
+    fn only_what_follows_the_warm_up_counts() {
+        assert_eq!(hit_ratio(&[(1, Fetch), (1, Fetch)], 0, 1), 1.0);
+    }
+
+    #[test]
+    fn what_expired_is_not_found() {
+        let requests = [(1, Write), (1, Read), (1, Read), (1, Read)];
+        assert_eq!(hit_ratio(&requests, 3, 0), 2.0 / 3.0);
     }
 }

@@ -1,56 +1,67 @@
 //! CLOCK, also called second chance or FIFO with reinsertion: what a log can do at its head at
 //! almost no cost.
 
-use std::collections::VecDeque;
+use super::ring::Ring;
+use crate::hit_ratio::trace::{Cache, Item};
 
-use super::Cache;
-
-const ABSENT: u8 = u8::MAX;
-
-/// Evicts from the head. An item that was read since its last visit goes back to the tail, and one
-/// of its reads is forgotten.
+/// Evicts from the head. An item that was used since its last visit goes back to the tail, and one
+/// of its uses is forgotten.
 pub struct Clock {
-    capacity: usize,
-    reads_max: u8,
-    queue: VecDeque<u32>,
-    reads: Vec<u8>,
+    capacity: u64,
+    uses_max: u8,
+    ring: Ring,
+    uses: Vec<u8>,
 }
 
 impl Clock {
-    /// An empty cache that remembers up to `reads_max` reads of each item (1 is the classic bit).
-    pub fn new(capacity: usize, key_bound: u32, reads_max: u8) -> Self {
+    /// An empty cache that remembers up to `uses_max` uses of each item (1 is the classic bit).
+    pub fn new(capacity: u64, key_bound: u32, uses_max: u8) -> Self {
         Clock {
             capacity,
-            reads_max,
-            queue: VecDeque::with_capacity(capacity),
-            reads: vec![ABSENT; key_bound as usize],
+            uses_max,
+            ring: Ring::new(key_bound),
+            uses: vec![0; key_bound as usize],
+        }
+    }
+
+    fn make_room(&mut self, weight: u32) {
+        while self.ring.weight() + u64::from(weight) > self.capacity {
+            let (oldest, weight) = self.ring.take_oldest().expect("a full ring has a head");
+            let uses = &mut self.uses[oldest as usize];
+            if *uses > 0 {
+                *uses -= 1;
+                self.ring.push_newest(oldest, weight);
+            }
         }
     }
 }
 
 impl Cache for Clock {
-    fn request(&mut self, key: u32) -> bool {
-        if self.reads[key as usize] != ABSENT {
-            self.reads[key as usize] = (self.reads[key as usize] + 1).min(self.reads_max);
-            return true;
-        }
-        while self.queue.len() == self.capacity {
-            let oldest = self.queue.pop_front().expect("a full queue has a head");
-            let reads = &mut self.reads[oldest as usize];
-            if *reads == 0 {
-                *reads = ABSENT;
-            } else {
-                *reads -= 1;
-                self.queue.push_back(oldest);
-            }
-        }
-        self.queue.push_back(key);
-        self.reads[key as usize] = 0;
-        false
+    fn read(&mut self, key: u32) -> bool {
+        let uses = &mut self.uses[key as usize];
+        *uses = (*uses + 1).min(self.uses_max);
+        self.ring.contains(key)
     }
 
-    fn items(&self) -> usize {
-        self.queue.len()
+    fn write(&mut self, key: u32, item: Item) {
+        if self.ring.contains(key) && self.ring.weight_of(key) == item.weight {
+            self.read(key);
+            return;
+        }
+        self.ring.take(key);
+        if u64::from(item.weight) <= self.capacity {
+            self.make_room(item.weight);
+            self.uses[key as usize] = 0;
+            self.ring.push_newest(key, item.weight);
+        }
+    }
+
+    fn remove(&mut self, key: u32) {
+        self.ring.take(key);
+    }
+
+    fn weight(&self) -> u64 {
+        self.ring.weight()
     }
 }
 
@@ -59,22 +70,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_read_item_gets_as_many_chances_as_it_has_bits_for() {
-        for (reads_max, rounds) in [(1, 1), (3, 3)] {
-            let mut cache = Clock::new(3, 100, reads_max);
-            cache.request(0);
-            for _ in 0..5 {
-                assert!(cache.request(0));
-            }
-            // Three new keys move an unread item once around a cache of three.
-            let mut survived = 0;
-            for key in 1..40 {
-                cache.request(key);
-                if cache.reads[0] != ABSENT {
-                    survived = key;
-                }
-            }
-            assert_eq!(survived, 2 + 2 * rounds);
+    fn a_used_item_goes_round_once_for_each_use() {
+        let mut cache = Clock::new(2, 10, 3);
+        cache.write(0, Item::UNIT);
+        cache.write(1, Item::UNIT);
+        assert!(cache.read(0) && cache.read(0));
+        for key in 2..4 {
+            cache.write(key, Item::UNIT);
+            assert!(cache.ring.contains(0), "key {key}");
         }
+        cache.write(4, Item::UNIT);
+        cache.write(5, Item::UNIT);
+        assert!(!cache.ring.contains(0));
     }
 }

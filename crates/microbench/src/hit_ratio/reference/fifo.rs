@@ -1,43 +1,49 @@
 //! First in, first out.
 
-use std::collections::VecDeque;
+use super::ring::Ring;
+use crate::hit_ratio::trace::{Cache, Item};
 
-use super::Cache;
-
-/// Evicts the oldest item, whether or not it was read: a circular log without reinsertion.
+/// Evicts the oldest item, whether or not it was read: a circular log without reinsertion. What is
+/// written again stays where it is.
 pub struct Fifo {
-    capacity: usize,
-    queue: VecDeque<u32>,
-    present: Vec<bool>,
+    capacity: u64,
+    ring: Ring,
 }
 
 impl Fifo {
     /// An empty cache.
-    pub fn new(capacity: usize, key_bound: u32) -> Self {
+    pub fn new(capacity: u64, key_bound: u32) -> Self {
         Fifo {
             capacity,
-            queue: VecDeque::with_capacity(capacity),
-            present: vec![false; key_bound as usize],
+            ring: Ring::new(key_bound),
         }
     }
 }
 
 impl Cache for Fifo {
-    fn request(&mut self, key: u32) -> bool {
-        if self.present[key as usize] {
-            return true;
-        }
-        if self.queue.len() == self.capacity {
-            let victim = self.queue.pop_front().expect("a full queue has a head");
-            self.present[victim as usize] = false;
-        }
-        self.queue.push_back(key);
-        self.present[key as usize] = true;
-        false
+    fn read(&mut self, key: u32) -> bool {
+        self.ring.contains(key)
     }
 
-    fn items(&self) -> usize {
-        self.queue.len()
+    fn write(&mut self, key: u32, item: Item) {
+        if self.ring.contains(key) && self.ring.weight_of(key) == item.weight {
+            return;
+        }
+        self.ring.take(key);
+        if u64::from(item.weight) <= self.capacity {
+            while self.ring.weight() + u64::from(item.weight) > self.capacity {
+                self.ring.take_oldest();
+            }
+            self.ring.push_newest(key, item.weight);
+        }
+    }
+
+    fn remove(&mut self, key: u32) {
+        self.ring.take(key);
+    }
+
+    fn weight(&self) -> u64 {
+        self.ring.weight()
     }
 }
 
@@ -57,7 +63,8 @@ mod tests {
             (3, true),
             (2, false),
         ] {
-            assert_eq!(cache.request(key), hit, "key {key}");
+            assert_eq!(cache.read(key), hit, "key {key}");
+            cache.write(key, Item::UNIT);
         }
     }
 }

@@ -1,16 +1,17 @@
 //! Strict least-recently-used order.
 
-use super::{Cache, ring::Ring};
+use super::ring::Ring;
+use crate::hit_ratio::trace::{Cache, Item};
 
 /// Evicts the least recently used item.
 pub struct Lru {
-    capacity: usize,
+    capacity: u64,
     ring: Ring,
 }
 
 impl Lru {
     /// An empty cache.
-    pub fn new(capacity: usize, key_bound: u32) -> Self {
+    pub fn new(capacity: u64, key_bound: u32) -> Self {
         Lru {
             capacity,
             ring: Ring::new(key_bound),
@@ -19,20 +20,26 @@ impl Lru {
 }
 
 impl Cache for Lru {
-    fn request(&mut self, key: u32) -> bool {
-        let hit = self.ring.contains(key);
-        if hit {
-            self.ring.remove(key);
-        } else if self.ring.len() == self.capacity {
-            self.ring
-                .remove(self.ring.oldest().expect("a full cache has an oldest item"));
-        }
-        self.ring.push_newest(key);
-        hit
+    fn read(&mut self, key: u32) -> bool {
+        self.ring.renew(key)
     }
 
-    fn items(&self) -> usize {
-        self.ring.len()
+    fn write(&mut self, key: u32, item: Item) {
+        self.ring.take(key);
+        if u64::from(item.weight) <= self.capacity {
+            while self.ring.weight() + u64::from(item.weight) > self.capacity {
+                self.ring.take_oldest();
+            }
+            self.ring.push_newest(key, item.weight);
+        }
+    }
+
+    fn remove(&mut self, key: u32) {
+        self.ring.take(key);
+    }
+
+    fn weight(&self) -> u64 {
+        self.ring.weight()
     }
 }
 
@@ -49,12 +56,13 @@ mod tests {
         for _ in 0..10_000 {
             let key = rng.random_range(0..64);
             let position = oracle.iter().position(|&k| k == key);
-            assert_eq!(cache.request(key), position.is_some());
+            assert_eq!(cache.read(key), position.is_some());
             if let Some(position) = position {
                 oracle.remove(position);
             } else if oracle.len() == 20 {
                 oracle.remove(0);
             }
+            cache.write(key, Item::UNIT);
             oracle.push(key);
         }
     }

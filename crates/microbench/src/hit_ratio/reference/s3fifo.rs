@@ -1,64 +1,47 @@
 //! S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023, algorithm
 //! 1).
 
-use std::collections::VecDeque;
+use super::ring::Ring;
+use crate::hit_ratio::trace::{Cache, Item};
 
-use super::Cache;
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Nowhere,
-    Small,
-    Main,
-}
-
-const READS_MAX: u8 = 3;
+const USES_MAX: u8 = 3;
 /// The small queue has this fraction (1 / n) of the capacity.
-const SMALL_DIVISOR: usize = 10;
+const SMALL_DIVISOR: u64 = 10;
 
 /// A small queue for new items, a main queue with reinsertion, and a memory of keys that left the
-/// small queue unread.
+/// small queue unread. An item heavier than the small queue goes to the main one.
 pub struct S3Fifo {
-    capacity: usize,
-    small_capacity: usize,
-    ghost_capacity: usize,
-    small: VecDeque<u32>,
-    main: VecDeque<u32>,
-    /// Keys that left the small queue, each with the number of its departure. An entry is void if
-    /// the key has left again since.
-    ghosts: VecDeque<(u32, u32)>,
-    departure: Vec<u32>,
-    departures: u32,
-    place: Vec<Place>,
-    reads: Vec<u8>,
+    capacity: u64,
+    small_capacity: u64,
+    small: Ring,
+    main: Ring,
+    /// Keys that left the small queue; as heavy as the main queue may be.
+    ghosts: Ring,
+    uses: Vec<u8>,
 }
 
 impl S3Fifo {
-    /// An empty cache. There are as many ghosts as the main queue has items. Without ghosts, no key
-    /// goes directly to the main queue.
-    pub fn new(capacity: usize, key_bound: u32, with_ghosts: bool) -> Self {
-        let small_capacity = (capacity / SMALL_DIVISOR).max(1);
+    /// An empty cache.
+    pub fn new(capacity: u64, key_bound: u32) -> Self {
         S3Fifo {
             capacity,
-            small_capacity,
-            ghost_capacity: if with_ghosts {
-                capacity - small_capacity
-            } else {
-                0
-            },
-            small: VecDeque::new(),
-            main: VecDeque::new(),
-            ghosts: VecDeque::new(),
-            departure: vec![0; key_bound as usize],
-            departures: 0,
-            place: vec![Place::Nowhere; key_bound as usize],
-            reads: vec![0; key_bound as usize],
+            small_capacity: (capacity / SMALL_DIVISOR).max(1),
+            small: Ring::new(key_bound),
+            main: Ring::new(key_bound),
+            ghosts: Ring::new(key_bound),
+            uses: vec![0; key_bound as usize],
         }
     }
 
-    fn make_room(&mut self) {
-        while self.items() >= self.capacity {
-            if self.small.len() >= self.small_capacity || self.main.is_empty() {
+    fn main_capacity(&self) -> u64 {
+        self.capacity - self.small_capacity
+    }
+
+    fn make_room(&mut self, weight: u32) {
+        while self.weight() + u64::from(weight) > self.capacity {
+            let main_is_empty = self.main.oldest().is_none();
+            let small_is_full = self.small.weight() >= self.small_capacity;
+            if main_is_empty || small_is_full && self.small.oldest().is_some() {
                 self.evict_from_small();
             } else {
                 self.evict_from_main();
@@ -67,74 +50,82 @@ impl S3Fifo {
     }
 
     fn evict_from_small(&mut self) {
-        while let Some(key) = self.small.pop_front() {
-            if self.reads[key as usize] > 1 {
-                self.enter_main(key);
-                if self.main.len() > self.capacity - self.small_capacity {
+        while let Some((key, weight)) = self.small.take_oldest() {
+            if self.uses[key as usize] > 1 {
+                self.enter_main(key, weight);
+                if self.main.weight() > self.main_capacity() {
                     self.evict_from_main();
                 }
             } else {
-                self.place[key as usize] = Place::Nowhere;
-                self.remember(key);
+                self.remember(key, weight);
                 return;
             }
         }
     }
 
     fn evict_from_main(&mut self) {
-        while let Some(key) = self.main.pop_front() {
-            if self.reads[key as usize] > 0 {
-                self.reads[key as usize] -= 1;
-                self.main.push_back(key);
+        while let Some((key, weight)) = self.main.take_oldest() {
+            if self.uses[key as usize] > 0 {
+                self.uses[key as usize] -= 1;
+                self.main.push_newest(key, weight);
             } else {
-                self.place[key as usize] = Place::Nowhere;
                 return;
             }
         }
     }
 
-    fn enter_main(&mut self, key: u32) {
-        self.reads[key as usize] = 0;
-        self.place[key as usize] = Place::Main;
-        self.main.push_back(key);
+    fn enter_main(&mut self, key: u32, weight: u32) {
+        self.uses[key as usize] = 0;
+        self.main.push_newest(key, weight);
     }
 
-    fn remember(&mut self, key: u32) {
-        if self.ghost_capacity == 0 {
-            return;
-        }
-        self.departures += 1;
-        self.departure[key as usize] = self.departures;
-        self.ghosts.push_back((key, self.departures));
-        if self.ghosts.len() > self.ghost_capacity {
-            let (oldest, number) = self.ghosts.pop_front().expect("more than none");
-            if self.departure[oldest as usize] == number {
-                self.departure[oldest as usize] = 0;
-            }
+    fn remember(&mut self, key: u32, weight: u32) {
+        self.ghosts.take(key);
+        self.ghosts.push_newest(key, weight);
+        while self.ghosts.weight() > self.main_capacity() {
+            self.ghosts.take_oldest();
         }
     }
 }
 
 impl Cache for S3Fifo {
-    fn request(&mut self, key: u32) -> bool {
-        if self.place[key as usize] != Place::Nowhere {
-            self.reads[key as usize] = (self.reads[key as usize] + 1).min(READS_MAX);
-            return true;
+    fn read(&mut self, key: u32) -> bool {
+        let hit = self.small.contains(key) || self.main.contains(key);
+        if hit {
+            self.uses[key as usize] = (self.uses[key as usize] + 1).min(USES_MAX);
         }
-        self.make_room();
-        if self.departure[key as usize] != 0 {
-            self.departure[key as usize] = 0;
-            self.enter_main(key);
-        } else {
-            self.reads[key as usize] = 0;
-            self.place[key as usize] = Place::Small;
-            self.small.push_back(key);
-        }
-        false
+        hit
     }
 
-    fn items(&self) -> usize {
-        self.small.len() + self.main.len()
+    fn write(&mut self, key: u32, item: Item) {
+        for ring in [&mut self.small, &mut self.main] {
+            if ring.contains(key) && ring.weight_of(key) == item.weight {
+                self.uses[key as usize] = (self.uses[key as usize] + 1).min(USES_MAX);
+                return;
+            }
+        }
+        let was_main = self.main.contains(key);
+        self.remove(key);
+        if u64::from(item.weight) > self.capacity {
+            return;
+        }
+        self.make_room(item.weight);
+        let is_large = u64::from(item.weight) > self.small_capacity;
+        if self.ghosts.take(key).is_some() || was_main || is_large {
+            self.enter_main(key, item.weight);
+        } else {
+            self.uses[key as usize] = 0;
+            self.small.push_newest(key, item.weight);
+        }
+    }
+
+    fn remove(&mut self, key: u32) {
+        self.small.take(key);
+        self.main.take(key);
+    }
+
+    fn weight(&self) -> u64 {
+        self.small.weight() + self.main.weight()
     }
 }
 
@@ -142,31 +133,39 @@ impl Cache for S3Fifo {
 mod tests {
     use super::*;
 
+    fn request(cache: &mut S3Fifo, key: u32) -> bool {
+        let hit = cache.read(key);
+        if !hit {
+            cache.write(key, Item::UNIT);
+        }
+        hit
+    }
+
     #[test]
     fn a_scan_passes_through_the_small_queue() {
-        let mut cache = S3Fifo::new(100, 10_000, true);
+        let mut cache = S3Fifo::new(100, 10_000);
         for _ in 0..4 {
             for key in 0..50 {
-                cache.request(key);
+                request(&mut cache, key);
             }
         }
         for key in 1000..9000 {
-            cache.request(key);
+            request(&mut cache, key);
         }
         assert!(
-            (0..50).all(|key| cache.request(key)),
+            (0..50).all(|key| request(&mut cache, key)),
             "a scan pushed out what is read again and again"
         );
     }
 
     #[test]
     fn what_comes_back_soon_goes_to_the_main_queue() {
-        let mut cache = S3Fifo::new(20, 1000, true);
+        let mut cache = S3Fifo::new(20, 1000);
         for key in 0..21 {
-            cache.request(key);
+            request(&mut cache, key);
         }
-        assert!(cache.place[0] == Place::Nowhere);
-        assert!(!cache.request(0));
-        assert!(cache.place[0] == Place::Main);
+        assert!(!cache.small.contains(0) && !cache.main.contains(0));
+        assert!(!request(&mut cache, 0));
+        assert!(cache.main.contains(0));
     }
 }
