@@ -66,7 +66,11 @@ impl Program {
             return Ok(tests);
         }
         let output = self.command(&["--show-output", name]).output()?;
-        let seeded = seeded(&String::from_utf8_lossy(&output.stdout));
+        let shown = String::from_utf8_lossy(&output.stdout);
+        if !output.status.success() {
+            println!("{}: FAILED: {}\n{shown}", self.selected, output.status);
+        }
+        let seeded = seeded(&shown);
         Ok(tests
             .into_iter()
             .filter(|test| seeded.contains(test))

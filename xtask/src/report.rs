@@ -65,11 +65,10 @@ impl Report {
             let mut running = running.lock().expect("no panic");
             running.retain(|other| other != name);
             let so_far = clock(self.begun.elapsed());
-            let others = match &running[..] {
-                [] => String::new(),
-                others => format!("; running: {}", others.join(", ")),
-            };
-            println!("[{so_far}] {}{others}", outcome.line());
+            println!("[{so_far}] {}", outcome.line());
+            if !running.is_empty() {
+                println!("        running: {}", running.join(", "));
+            }
             Ok(outcome)
         });
         self.stages.extend(outcomes.expect("a fault is an outcome"));
