@@ -610,8 +610,25 @@ pub const HOT_OFFERS_MAX: usize = 128;
 /// Keys whose quarantine is remembered. Another key may replace one of them.
 pub const HOT_QUARANTINES_MAX: usize = 1 << 10;
 
-/// Milliseconds of a key's first quarantine, and of its longest one. Each is twice as long as the
-/// one before.
+/// Milliseconds for which a key without an item is not offered to the accelerator.
 pub const HOT_QUARANTINE_MS_MIN: u64 = 250;
-/// See [`HOT_QUARANTINE_MS_MIN`].
+/// Milliseconds for which a key is remembered that was changed too often. It comes in again earlier
+/// if its reads pay for that.
 pub const HOT_QUARANTINE_MS_MAX: u64 = 10_000;
+
+/// Changes for which a key of the accelerator may have saved enough. More is not counted, so that a
+/// key that is only written from some moment on costs no more than these. With fewer, a key would
+/// leave that is changed in long bursts, or whose hits are reported late: four times a second.
+pub const HOT_PURSE_CHANGES_MAX: u64 = 1 << 14;
+
+/// Hits that a change of a key in the accelerator costs at most, and changes that a hit pays at
+/// most, whatever was measured.
+pub const HOT_HITS_PER_CHANGE_MAX: u64 = 8;
+/// See [`HOT_HITS_PER_CHANGE_MAX`].
+pub const HOT_CHANGES_PER_HIT_MAX: u64 = 32;
+
+/// One change of this many of keys in the accelerator is timed.
+pub const HOT_CHANGE_TIMED_EVERY: u64 = 64;
+
+/// Requests that a worker has to have executed before their CPU time says what one costs.
+pub const HOT_PRICED_REQUESTS_MIN: u64 = 256;

@@ -7,6 +7,7 @@ use crate::guard::{Epoch, Filled, Guard, Token};
 use crate::hot_keys::HotKey;
 use crate::layout::{HotItem, Peek, Piece};
 use crate::popularity::SampledRead;
+use crate::prices::Prices;
 use crate::{AfterChange, Decision, Incumbent, Offer, Policy};
 use glimmer_base::Keyhash;
 use glimmer_base::sync::Ordering::Relaxed;
@@ -102,8 +103,13 @@ impl Controller {
         lock(&self.state).policy.refused(offer.keyhash, now_ms);
     }
 
+    /// What a change costs and what a hit saves was measured.
+    pub fn priced(&self, prices: Prices) {
+        lock(&self.state).policy.priced(prices);
+    }
+
     /// Brings an item in. See [`Guard::fill`].
-    pub fn fill(&self, offer: &Offer, epoch: Epoch, item: &HotItem<'_>) -> Filled {
+    pub fn fill(&self, offer: &Offer, epoch: Epoch, item: &HotItem<'_>, now_ms: u64) -> Filled {
         let mut state = lock(&self.state);
         let had = self.guard.slot_of(offer.keyhash);
         let standing = |slot| self.standing(&state, slot);
@@ -114,7 +120,7 @@ impl Controller {
             && had != Some(slot)
         {
             let incumbent = self.incumbent(&state, slot, offer.keyhash);
-            state.policy.filled(&incumbent);
+            state.policy.filled(&incumbent, now_ms);
         }
         filled
     }

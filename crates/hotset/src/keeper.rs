@@ -24,6 +24,7 @@ use crate::guard::Epoch;
 use crate::layout::{HotItem, NEVER_NS};
 use crate::pause::Pause;
 use crate::popularity::SampledRead;
+use crate::prices::Prices;
 use crate::{AfterChange, Credit, Decision, HotKey, Incumbent, Offer, Policy};
 use glimmer_base::Keyhash;
 use glimmer_base::limits::HOT_COUNTS_RESET_MS;
@@ -209,7 +210,8 @@ impl Keeper {
                 // Another key's change may have ended meanwhile.
                 state.enter_write_mode();
                 let had = Some(deleted.slot);
-                self.bring_in(&mut state, (deleted.keyhash, had), (item, COUNT_MAX), epoch)
+                let key = (deleted.keyhash, had);
+                self.bring_in(&mut state, key, (item, COUNT_MAX), epoch, now_ms)
             }
         };
         state.leave_write_mode();
@@ -254,7 +256,8 @@ impl Keeper {
             let reset = state.device.reset_counts();
             state.check(reset);
         }
-        let kept = self.bring_in(&mut state, (offer.keyhash, None), (item, weight), epoch);
+        let key = (offer.keyhash, None);
+        let kept = self.bring_in(&mut state, key, (item, weight), epoch, now_ms);
         state.leave_write_mode();
         self.settle(state);
         kept
@@ -316,6 +319,11 @@ impl Keeper {
                 Decision::ResetCounts => state.is_reset_due = true,
             }
         }
+    }
+
+    /// What a change costs and what a hit saves was measured.
+    pub fn priced(&self, prices: Prices) {
+        lock(&self.state).policy.priced(prices);
     }
 
     /// The number of keys in quarantine.
@@ -383,6 +391,7 @@ impl Keeper {
         (keyhash, had): (Keyhash, Option<usize>),
         (item, weight): (&HotItem<'_>, u8),
         epoch: Epoch,
+        now_ms: u64,
     ) -> Kept {
         if epoch != self.epoch() || state.device.is_lost() {
             return Kept::Late;
@@ -423,7 +432,7 @@ impl Keeper {
                 keyhash,
                 hits: state.hits[slot],
             };
-            state.policy.filled(&incumbent);
+            state.policy.filled(&incumbent, now_ms);
         }
         Kept::Live
     }

@@ -17,7 +17,8 @@
 //! | `deadline`, `pause` | until when an item is answered, and why nothing is for a while |
 //! | `policy`, `policies/` | which keys are in the accelerator (§VI-B) |
 //! | `sampler`, `sketch`, `hot_keys`, `popularity` | how often keys are read |
-//! | `quarantine` | which keys are changed too often |
+//! | `prices`, `purse` | what changes cost and hits save, and whether a key's hits pay for it |
+//! | `quarantine` | which keys are kept out although they are hot |
 //! | `controller` | makes a policy's observations and carries its decisions out; credit for hits |
 //! | `keeper` | guard and controller of a device that shares no memory with the server |
 //! | `device` | the paper's seven operations as a trait (§VI-A) |
@@ -48,6 +49,8 @@ mod pause;
 mod pearson;
 mod policy;
 mod popularity;
+mod prices;
+mod purse;
 mod quarantine;
 mod request;
 mod sampler;
@@ -67,6 +70,7 @@ pub use pause::Pause;
 pub use pearson::{TABLES, pearson};
 pub use policy::{AfterChange, Decision, Incumbent, Offer, Policy};
 pub use popularity::{Popularity, SampledRead};
+pub use prices::{Meter, Prices};
 pub use request::{Form, Reply, Request};
 pub use sampler::Sampler;
 pub use sketch::Sketch;
@@ -80,7 +84,8 @@ pub const fn bytes(slots: usize, readers: usize) -> usize {
 /// Bytes of memory that the server needs for an accelerator besides what it shares with the body:
 /// the shadow directory, and what a policy and its controller know of keys.
 pub const fn upkeep_bytes(slots: usize) -> usize {
-    const POLICY_BYTES_PER_SLOT: usize =
-        2 * glimmer_base::limits::SKETCH_CELLS_PER_SLOT + 2 * size_of::<u64>() + 16;
+    const POLICY_BYTES_PER_SLOT: usize = 2 * glimmer_base::limits::SKETCH_CELLS_PER_SLOT
+        + 2 * size_of::<u64>()
+        + size_of::<purse::Purse>();
     slots * POLICY_BYTES_PER_SLOT + directory::bytes(slots)
 }

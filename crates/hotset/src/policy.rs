@@ -2,6 +2,7 @@
 
 use crate::hot_keys::HotKey;
 use crate::popularity::SampledRead;
+use crate::prices::Prices;
 use glimmer_base::Keyhash;
 use std::fmt::Debug;
 
@@ -19,6 +20,9 @@ pub trait Policy: Debug + Send {
         weight
     }
 
+    /// What a change costs and what a hit saves was measured.
+    fn priced(&mut self, _prices: Prices) {}
+
     /// A read was sampled that the server answered and the accelerator could have answered.
     fn read(&mut self, read: &SampledRead<'_>, now_ms: u64);
 
@@ -35,7 +39,7 @@ pub trait Policy: Debug + Send {
     fn refused(&mut self, keyhash: Keyhash, now_ms: u64);
 
     /// A key has come into a slot that it did not have.
-    fn filled(&mut self, incumbent: &Incumbent);
+    fn filled(&mut self, incumbent: &Incumbent, now_ms: u64);
 
     /// The item of a key in a slot has changed.
     fn changed(&mut self, incumbent: &Incumbent, now_ms: u64) -> AfterChange;

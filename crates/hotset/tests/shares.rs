@@ -91,7 +91,7 @@ fn share(workload: Workload<'_>) -> f64 {
             controller.sampled([read], now_ms, |offer| wanted.push(offer));
             for offer in wanted {
                 offers += 1;
-                controller.fill(&offer, guard.epoch(), &item(&offer.key, &value));
+                controller.fill(&offer, guard.epoch(), &item(&offer.key, &value), now_ms);
             }
         }
     }

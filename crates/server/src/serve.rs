@@ -212,7 +212,7 @@ pub(crate) fn build(
         let is_model = config.accelerate == Accelerate::Model;
         is_model.then(|| Body::model(slots, workers, (surroundings.random)()))
     });
-    let accelerator = body.map(|body| accelerate::accelerator(config, body, &*clock));
+    let accelerator = body.map(|body| accelerate::accelerator(config, body, clock.clone()));
     let accelerator = accelerator.map(Arc::new);
     let (delimiter, detail) = (config.prefix_delimiter, config.detail);
     let observers = Observers::with_accelerator(clock, delimiter, detail, accelerator);

@@ -1,11 +1,13 @@
 //! Ours: every key's reads are counted approximately, and a key takes a slot if it is read more
-//! than the key that has it. A change of an item refreshes its slot, unless the key is changed so
-//! often that this is not worth it.
+//! than the key that has it. A change of an item refreshes its slot, unless the key's hits have
+//! saved less than its changes would cost.
 
 use crate::hot_keys::HotKey;
 use crate::layout::dimensions::VALUE_MAX;
 use crate::popularity::{Popularity, SampledRead};
-use crate::quarantine::{Purse, Quarantine};
+use crate::prices::Prices;
+use crate::purse::Purse;
+use crate::quarantine::Quarantine;
 use crate::{AfterChange, Decision, Incumbent, Offer, Policy};
 use glimmer_base::Keyhash;
 use glimmer_base::limits::HOT_OFFERS_MAX;
@@ -23,6 +25,7 @@ const LEAD: u32 = 1;
 pub struct Counting {
     popularity: Popularity,
     purses: Box<[Purse]>,
+    prices: Prices,
     quarantine: Quarantine,
     offers: VecDeque<Offer>,
 }
@@ -32,7 +35,8 @@ impl Counting {
     pub fn new(slots: usize, now_ms: u64) -> Counting {
         Counting {
             popularity: Popularity::new(slots, SAMPLE_EVERY, now_ms),
-            purses: vec![Purse::new(0); slots].into(),
+            purses: vec![Purse::default(); slots].into(),
+            prices: Prices::default(),
             quarantine: Quarantine::default(),
             offers: VecDeque::new(),
         }
@@ -52,14 +56,21 @@ impl Policy for Counting {
         weight.saturating_mul(SAMPLE_EVERY)
     }
 
+    fn priced(&mut self, prices: Prices) {
+        self.prices = prices;
+    }
+
     fn read(&mut self, read: &SampledRead<'_>, now_ms: u64) {
         let count = self.popularity.read(read, now_ms);
+        let (keyhash, prices) = (read.keyhash, self.prices);
+        self.quarantine
+            .read(keyhash, SAMPLE_EVERY.into(), prices, now_ms);
+        let is_out = self.quarantine.has(keyhash, prices, now_ms);
         let fits = (1..=VALUE_MAX).contains(&read.value_bytes);
-        if fits && self.offers.len() < HOT_OFFERS_MAX && !self.quarantine.has(read.keyhash, now_ms)
-        {
+        if fits && self.offers.len() < HOT_OFFERS_MAX && !is_out {
             self.offers.push_back(Offer {
                 key: read.key.into(),
-                keyhash: read.keyhash,
+                keyhash,
                 weight: count.saturating_sub(LEAD).max(1),
             });
         }
@@ -79,21 +90,30 @@ impl Policy for Counting {
 
     fn refused(&mut self, keyhash: Keyhash, now_ms: u64) {
         // Several offers of a key may be under way. They are one reason to keep it out.
-        if !self.quarantine.has(keyhash, now_ms) {
-            self.quarantine.put_off(keyhash, now_ms);
+        if !self.quarantine.has(keyhash, self.prices, now_ms) {
+            self.quarantine.put_off(keyhash, self.prices, now_ms);
         }
     }
 
-    fn filled(&mut self, incumbent: &Incumbent) {
-        self.purses[incumbent.slot] = Purse::new(incumbent.hits);
+    fn filled(&mut self, incumbent: &Incumbent, now_ms: u64) {
+        let Incumbent {
+            slot,
+            keyhash,
+            hits,
+        } = *incumbent;
+        let known_ns = self.quarantine.end(keyhash, now_ms);
+        let has_ns = known_ns.unwrap_or(Purse::start_ns(self.prices));
+        self.purses[slot].begin(keyhash, has_ns, hits, self.prices);
     }
 
     fn changed(&mut self, incumbent: &Incumbent, now_ms: u64) -> AfterChange {
-        if self.purses[incumbent.slot].pay(incumbent.hits) {
-            return AfterChange::Refill;
+        match self.purses[incumbent.slot].pay(incumbent.hits, self.prices) {
+            Ok(()) => AfterChange::Refill,
+            Err(left_ns) => {
+                self.quarantine.begin(incumbent.keyhash, left_ns, now_ms);
+                AfterChange::Evict
+            }
         }
-        self.quarantine.begin(incumbent.keyhash, now_ms);
-        AfterChange::Evict
     }
 
     fn hot_keys(&self, most: usize, now_ms: u64) -> Vec<HotKey> {
@@ -101,6 +121,6 @@ impl Policy for Counting {
     }
 
     fn quarantined(&self, now_ms: u64) -> usize {
-        self.quarantine.len(now_ms)
+        self.quarantine.len(self.prices, now_ms)
     }
 }

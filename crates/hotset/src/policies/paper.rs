@@ -87,7 +87,7 @@ impl Policy for Paper {
 
     fn refused(&mut self, _keyhash: Keyhash, _now_ms: u64) {}
 
-    fn filled(&mut self, _incumbent: &Incumbent) {}
+    fn filled(&mut self, _incumbent: &Incumbent, _now_ms: u64) {}
 
     fn changed(&mut self, _incumbent: &Incumbent, _now_ms: u64) -> AfterChange {
         AfterChange::Evict

@@ -30,6 +30,11 @@ impl Work {
         self.thread.store(thread, Relaxed);
     }
 
+    /// CPU time that it has used, in nanoseconds; `None` if the clock does not know.
+    pub fn cpu_ns(&self, number: usize, clock: &dyn Clock) -> Option<u64> {
+        clock.cpu_ns(number, self.thread.load(Relaxed))
+    }
+
     /// It has executed large requests for this time.
     pub fn add_large(&self, ns: u64) {
         let before_ns = self.large_ns.load(Relaxed);
@@ -60,7 +65,7 @@ impl Worked {
             large_ns: 0,
         };
         for (number, work) in workers.enumerate() {
-            worked.cpu_ns += clock.cpu_ns(number, work.thread.load(Relaxed))?;
+            worked.cpu_ns += work.cpu_ns(number, clock)?;
             worked.large_ns += work.large_ns.load(Relaxed);
         }
         Some(worked)

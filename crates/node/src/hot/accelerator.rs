@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::fmt;
 
-use glimmer_base::limits::HOT_SLOTS_MIN;
+use glimmer_base::limits::{HOT_CHANGE_TIMED_EVERY, HOT_SLOTS_MIN};
 use glimmer_base::sync::{Arc, AtomicU64, Mutex, Ordering::Relaxed, lock, weakened};
 use glimmer_base::{Keyhash, Moment};
 use glimmer_engine::Item;
@@ -12,17 +12,21 @@ use glimmer_hotset::device::DeviceCounters;
 use glimmer_hotset::layout::dimensions::{KEY_MAX, VALUE_MAX};
 use glimmer_hotset::layout::{HotItem, NEVER_NS, Tally};
 use glimmer_hotset::{
-    Changed, Controller, Credit, Deleted, Epoch, Filled, Form, Guard, Keeper, Kept, Offer, Pause,
-    Policy, Reader, SampledRead, Timeline, Token,
+    Changed, Controller, Credit, Deleted, Epoch, Filled, Form, Guard, Keeper, Kept, Meter, Offer,
+    Pause, Policy, Prices, Reader, SampledRead, Timeline, Token,
 };
 
 use super::body::{Body, Readers};
+use crate::clock::Clock;
 
 /// What all workers share of the accelerator.
 pub struct Accelerator {
     door: Door,
     /// Where the server's time lies on the readers' clock.
     timeline: Timeline,
+    /// Times changes.
+    clock: Arc<dyn Clock>,
+    meter: Mutex<Meter>,
     /// Keys that the owner of their partition is to bring in, by worker.
     wanted: Box<[Mutex<Vec<Offer>>]>,
     counts: Counts,
@@ -91,6 +95,8 @@ pub struct AcceleratorFigures {
     pub quarantines: u64,
     /// Hits that the store has taken credit for.
     pub credited: u64,
+    /// What a change costs, and what a hit saves.
+    pub prices: Prices,
     /// Why nothing is answered at the moment.
     pub paused: Vec<&'static str>,
     /// What a device has counted that is no memory of the server.
@@ -114,13 +120,12 @@ thread_local! {
 }
 
 impl Accelerator {
-    /// An accelerator with this body and policy, for this many workers whose clock lies there on
-    /// the readers' clock.
+    /// An accelerator with this body and policy, for this many workers with this clock.
     pub fn new(
         body: Body,
         policy: Box<dyn Policy>,
         workers: usize,
-        timeline: Timeline,
+        clock: Arc<dyn Clock>,
     ) -> Accelerator {
         let door = match body {
             Body::Memory { memory, readers } => {
@@ -136,7 +141,9 @@ impl Accelerator {
         };
         Accelerator {
             door,
-            timeline,
+            timeline: clock.timeline(),
+            clock,
+            meter: Mutex::default(),
             wanted: (0..workers).map(|_| Mutex::default()).collect(),
             counts: Counts::default(),
         }
@@ -236,6 +243,10 @@ impl Accelerator {
         now: Moment,
     ) {
         let [refreshes, quarantines] = [&self.counts.refreshes, &self.counts.quarantines];
+        // Every change is counted when its slot is retracted.
+        let retracts = self.counts.retracts.load(Relaxed);
+        let is_timed = retracts.is_multiple_of(HOT_CHANGE_TIMED_EVERY);
+        let begin_ns = is_timed.then(|| self.clock.ns());
         let count = self.with_hot(key, item, |item| match (&self.door, right) {
             (Door::Memory(it), Right::Slot(token)) => {
                 match it.controller.changed(token, epoch, item, now.ms) {
@@ -255,6 +266,28 @@ impl Accelerator {
         });
         if let Some(count) = count {
             count.fetch_add(1, Relaxed);
+        }
+        if let Some(begin_ns) = begin_ns {
+            let took_ns = self.clock.ns().saturating_sub(begin_ns);
+            self.measured(|meter| meter.change(took_ns));
+        }
+    }
+
+    /// A worker used this much CPU time for requests that it executed.
+    pub(crate) fn executed(&self, cpu_ns: u64, requests: u64) {
+        self.measured(|meter| meter.requests(cpu_ns, requests));
+    }
+
+    /// Something was measured, by which the policy goes from now on.
+    fn measured(&self, note: impl FnOnce(&mut Meter)) {
+        let prices = {
+            let mut meter = lock(&self.meter);
+            note(&mut meter);
+            meter.prices()
+        };
+        match &self.door {
+            Door::Memory(it) => it.controller.priced(prices),
+            Door::Device(keeper) => keeper.priced(prices),
         }
     }
 
@@ -341,7 +374,7 @@ impl Accelerator {
                 controller.refused(offer, now.ms);
                 return false;
             };
-            matches!(controller.fill(offer, epoch, item), Filled::Live(_))
+            matches!(controller.fill(offer, epoch, item, now.ms), Filled::Live(_))
         });
         let count = match is_live {
             true => &self.counts.offers_taken,
@@ -399,6 +432,7 @@ impl Accelerator {
             evicted: counts.evicted.load(Relaxed),
             quarantines: counts.quarantines.load(Relaxed),
             credited,
+            prices: lock(&self.meter).prices(),
             ..body
         }
     }

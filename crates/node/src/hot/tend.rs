@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use glimmer_base::Keyhash;
 use glimmer_base::Moment;
-use glimmer_base::limits::HOT_HARVEST_MS;
+use glimmer_base::limits::{HOT_HARVEST_MS, HOT_PRICED_REQUESTS_MIN};
 use glimmer_base::sync::Arc;
 use glimmer_engine::Engine;
 use glimmer_hotset::{Credit, Offer};
@@ -27,8 +27,20 @@ pub(crate) struct Tender {
     harvested_ms: u64,
     /// Whether there was something to harvest the last time.
     is_hit: bool,
+    /// Hits that were counted as requests of the worker although it has not seen them.
+    unseen: u64,
+    /// Requests that the worker has executed and CPU time that it has used, when that was last
+    /// told.
+    told: Option<Used>,
     pub offers: Vec<Offer>,
     credits: Vec<Credit>,
+}
+
+/// What a worker has done, and what it took.
+#[derive(Clone, Copy)]
+struct Used {
+    requests: u64,
+    cpu_ns: u64,
 }
 
 impl Tender {
@@ -38,6 +50,8 @@ impl Tender {
             me,
             harvested_ms: 0,
             is_hit: false,
+            unseen: 0,
+            told: None,
             offers: Vec::new(),
             credits: Vec::new(),
         }
@@ -60,6 +74,7 @@ impl Tender {
             if self.accelerator.has_uncredited() {
                 self.harvest(now, engine, shared.observers().popular(), tally);
             }
+            self.tell_used(shared, tally.requests - self.unseen);
         }
     }
 
@@ -81,6 +96,22 @@ impl Tender {
                 self.accelerator.leave(owner, offer);
                 shared.doorbells[owner].wake();
             }
+        }
+    }
+
+    /// Tells the accelerator what the worker's requests took: a hit saves one of them.
+    fn tell_used(&mut self, shared: &Shared, requests: u64) {
+        let is_enough = |told: Used| requests - told.requests >= HOT_PRICED_REQUESTS_MIN;
+        if !self.told.is_none_or(is_enough) {
+            return;
+        }
+        let work = shared.plans.work(self.me);
+        let Some(cpu_ns) = work.cpu_ns(self.me, &*shared.config.clock) else {
+            return;
+        };
+        if let Some(told) = self.told.replace(Used { requests, cpu_ns }) {
+            let used_ns = cpu_ns.saturating_sub(told.cpu_ns);
+            (self.accelerator).executed(used_ns, requests - told.requests);
         }
     }
 
@@ -106,6 +137,7 @@ impl Tender {
                 // Workers have neither parsed nor sent these. What is known of them is how long
                 // the values are.
                 tally.requests += credit.hits;
+                self.unseen += credit.hits;
                 tally.bytes_written += credit.hits * credit.value_bytes as u64;
             }
         }

@@ -16,6 +16,7 @@ pub(crate) use circuit::connect;
 pub use setting::{Accelerate, Hook, HotPolicy, Sources};
 
 use crate::config::Config;
+use glimmer_base::sync::Arc;
 use glimmer_node::{Accelerator, Body, Clock};
 
 /// Bytes of memory that the accelerator of this configuration takes.
@@ -32,9 +33,9 @@ pub(crate) fn bytes(config: &Config) -> usize {
 }
 
 /// An accelerator with the policy of the configuration.
-pub(crate) fn accelerator(config: &Config, body: Body, clock: &dyn Clock) -> Accelerator {
+pub(crate) fn accelerator(config: &Config, body: Body, clock: Arc<dyn Clock>) -> Accelerator {
     let policy = config
         .accelerate_policy
         .make(config.accelerate_slots, clock.now().ms);
-    Accelerator::new(body, policy, config.workers, clock.timeline())
+    Accelerator::new(body, policy, config.workers, clock)
 }

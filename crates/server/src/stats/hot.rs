@@ -40,6 +40,8 @@ pub(super) fn write_accelerator(admin: &ServerAdmin, now: Moment, lines: &mut Li
         ("quarantined", figures.quarantined as u64),
         ("quarantines", figures.quarantines),
         ("credited", figures.credited),
+        ("change_ns", figures.prices.change_ns()),
+        ("hit_ns", figures.prices.hit_ns()),
     ] {
         lines.put(name, count);
     }
