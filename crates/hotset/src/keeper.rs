@@ -65,6 +65,10 @@ struct State {
     counters: DeviceCounters,
     /// Hits that no key has been given yet.
     unassigned: u64,
+    /// Hits that were given to keys which have left before they were credited. Somebody has to be
+    /// credited for them, and for the policy they count no more.
+    left_over: u64,
+    /// Hits of each slot, as the policy is told.
     hits: Box<[u64]>,
 }
 
@@ -126,6 +130,7 @@ impl Keeper {
                 is_reset_due: false,
                 counters: DeviceCounters::default(),
                 unassigned: 0,
+                left_over: 0,
                 hits: vec![0; slots].into(),
             }),
         }
@@ -179,7 +184,7 @@ impl Keeper {
         // The policy wants to know by the change how often the key was read.
         state.ask_counters();
         state.assign();
-        let hits = state.hits[slot] + state.entries[slot].as_ref().map_or(0, |it| it.uncredited);
+        let hits = state.hits[slot];
         self.delete(&mut state, slot);
         // It stays in write mode: the item may be brought in again at once.
         Some(Deleted {
@@ -357,18 +362,13 @@ impl Keeper {
         state.ask_counters();
         state.assign();
         let State {
-            entries,
-            policy,
-            hits,
-            ..
+            entries, policy, ..
         } = &mut *state;
-        for (slot, entry) in entries.iter_mut().enumerate() {
-            let Some(entry) = entry else { continue };
+        for entry in entries.iter_mut().flatten() {
             if entry.uncredited == 0 || !is_mine(entry.keyhash) {
                 continue;
             }
             let new = std::mem::take(&mut entry.uncredited);
-            hits[slot] += new;
             policy.credit(entry.keyhash, new, now_ms);
             credit(Credit {
                 keyhash: entry.keyhash,
@@ -461,8 +461,7 @@ impl Keeper {
         if let (Some(allocator), Some(address)) = (&mut state.allocator, entry.address) {
             allocator.free(address);
         }
-        state.hits[slot] += entry.uncredited;
-        state.unassigned += entry.uncredited;
+        state.left_over += entry.uncredited;
         state.places.remove(&entry.keyhash);
         self.place(entry.keyhash).fetch_sub(1, Release);
     }
@@ -547,11 +546,18 @@ impl State {
         if keys == 0 {
             return;
         }
-        let (each, mut rest) = (self.unassigned / keys, self.unassigned % keys);
-        for entry in self.entries.iter_mut().flatten() {
-            entry.uncredited += each + u64::from(rest > 0);
-            rest = rest.saturating_sub(1);
+        let mut new = parts(std::mem::take(&mut self.unassigned), keys);
+        let mut left_over = parts(std::mem::take(&mut self.left_over), keys);
+        for (entry, hits) in self.entries.iter_mut().zip(&mut self.hits) {
+            let Some(entry) = entry else { continue };
+            let new = new.next().unwrap_or_default();
+            *hits += new;
+            entry.uncredited += new + left_over.next().unwrap_or_default();
         }
-        self.unassigned = 0;
     }
+}
+
+/// Divides hits among this many keys, as evenly as that goes.
+fn parts(hits: u64, keys: u64) -> impl Iterator<Item = u64> {
+    (0..keys).map(move |nth| hits / keys + u64::from(nth < hits % keys))
 }

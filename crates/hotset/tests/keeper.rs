@@ -7,7 +7,7 @@ use glimmer_hotset::bodies::{Body, Circuit};
 use glimmer_hotset::device::{Capabilities, Device, DeviceCounters, DeviceError, Mode};
 use glimmer_hotset::layout::{HotItem, NEVER_NS};
 use glimmer_hotset::policies::{Counting, Paper};
-use glimmer_hotset::{Keeper, Kept, Offer, Pause};
+use glimmer_hotset::{Keeper, Kept, Offer, Pause, Prices};
 use std::sync::{Arc, Mutex};
 
 /// A circuit that the test can look into, and take away.
@@ -295,4 +295,21 @@ fn a_key_of_the_papers_policy_leaves_when_it_changes() {
     let deleted = keeper.retract(hash("a")).unwrap();
     let kept = keeper.refill(deleted, keeper.epoch(), Some(&item("a", "new")), 0);
     assert_eq!((kept, circuit.get("a")), (Kept::Evicted, None));
+}
+
+/// A purse that is told of hits twice would let a key stay that costs more than it saves.
+#[test]
+fn the_policy_is_told_of_a_hit_once() {
+    let (keeper, circuit) = keeper(4096);
+    // A change costs eight hits, and a new key has what pays three changes.
+    keeper.priced(Prices::new(8000, 1000));
+    fill(&keeper, "a", "old");
+    for _ in 0..4 {
+        circuit.get("a").unwrap();
+    }
+    let changed = [(); 4].map(|()| {
+        let deleted = keeper.retract(hash("a")).unwrap();
+        keeper.refill(deleted, keeper.epoch(), Some(&item("a", "new")), 0)
+    });
+    assert_eq!(changed, [Kept::Live, Kept::Live, Kept::Live, Kept::Evicted]);
 }
