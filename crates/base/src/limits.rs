@@ -107,6 +107,14 @@ pub const STREAM_BUFFER_BYTES: usize = 64 << 10;
 /// returns up to 32 datagrams.
 pub const DATAGRAM_BURSTS_PER_TURN_MAX: usize = 8;
 
+/// Requests of datagrams from one device after which a worker receives no more from it in this
+/// turn, and requests of datagrams that have waited for other workers after which it goes on with
+/// no further one. Those of the last call are executed.
+pub const DATAGRAM_REQUESTS_PER_TURN_MAX: u64 = 1 << 12;
+
+/// Datagrams that have what they waited for and with which a worker goes on in one turn.
+pub const PENDING_PER_TURN_MAX: usize = 256;
+
 /// Segment batches that a worker receives with one call from a socket from which idle workers
 /// receive as well. The rest stays there for them.
 pub const SHARED_PACKETS_MAX: usize = 8;
@@ -162,6 +170,10 @@ pub const BURST_CONNECTIONS_MAX: usize = 32;
 /// Bytes of replies after which a worker's turn ends even if more connections are ready. The worker
 /// then reads its clock, accepts connections and polls for readiness before it continues.
 pub const TURN_REPLY_BYTES_MAX: usize = 4 << 20;
+
+/// Requests of connections with small replies after which a worker's turn ends likewise. Those of
+/// the last burst are executed.
+pub const TURN_SMALL_REQUESTS_MAX: u64 = 16 << 10;
 
 /// A connection whose last burst produced at least this many bytes of replies is served after
 /// connections with smaller replies. So is one whose first reply has a larger value.
@@ -247,8 +259,24 @@ pub const LOGIN_FAILURES_MAX: u32 = 4;
 /// passwords can be tried.
 pub const LOGIN_DELAY_MS: u64 = 1_000;
 
-/// Connections accepted before the open ones are served again.
+/// Connections accepted before the open ones are served again, and connections that a worker takes
+/// over in one turn of those that others have accepted for it.
 pub const ACCEPTS_PER_TURN_MAX: usize = 64;
+
+/// Attempts to accept a connection, of those that have failed while they waited. After that, none
+/// waits as far as the worker is told, and its poller reports the next one.
+pub const ACCEPT_TRIES_MAX: usize = 8;
+
+/// Connections that visit a worker or come home and that it takes in one turn. The others wait for
+/// the next turn.
+pub const TRAVELLERS_PER_TURN_MAX: usize = 256;
+
+/// Answers to wrong logins that are sent in one turn. The others follow a millisecond later.
+pub const WITHHELD_PER_TURN_MAX: usize = 64;
+
+/// Bytes that a worker passes over at a time of what a watcher sends. It serves the other
+/// connections before it passes over more.
+pub const WATCHER_BYTES_PER_TURN: usize = BUFFER_BYTES;
 
 /// Forwarded requests of one connection that may be in flight. The next one waits until all of them
 /// are answered.
@@ -523,7 +551,8 @@ const _: () = assert!(
 /// stay with their worker. Each may hold an ordinary buffer, which no budget counts meanwhile.
 pub const SOFTWARE_QUEUE_MAX: usize = 128;
 
-/// Connections that are given to another worker in one turn, when the plan gives them another home.
+/// Connections that are given to another worker, and that are taken from others, in one turn, when
+/// the plan gives them another home.
 pub const MOVES_PER_TURN_MAX: usize = 64;
 
 /// Requests that a core reads from its RX queue in one turn (Minos, §5.3). Further requests wait

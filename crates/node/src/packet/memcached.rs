@@ -6,7 +6,10 @@
 use std::mem;
 
 use arrayvec::ArrayVec;
-use glimmer_base::limits::{BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH, REPLY_DATAGRAMS_MAX};
+use glimmer_base::limits::{
+    BURST_CONNECTIONS_MAX, DATAGRAM_REQUESTS_PER_TURN_MAX, PENDING_PER_TURN_MAX, REPLY_BYTES_HIGH,
+    REPLY_DATAGRAMS_MAX,
+};
 use glimmer_proto::Parser;
 use glimmer_proto::udp::{self as frame, HEADER_BYTES};
 use glimmer_transport::packet::{Message, PacketDevice, PacketSender, RxBatch, TxBatch};
@@ -225,11 +228,18 @@ impl Memcached {
         (self.pending).insert(number, pending, &mut core.memory.budget);
     }
 
-    /// Goes on with the pending datagrams that have what they waited for, and sends the replies
-    /// that are complete.
+    /// Goes on with pending datagrams that have what they waited for, as many as one turn may, and
+    /// sends the replies that are complete.
     pub fn go_on(&mut self, sources: &mut [PacketSource], core: &mut Core, port: &mut Port) {
         self.pending.note_switched();
-        while let Some(pending) = self.pending.next_ready(&mut core.memory.budget) {
+        let requests_before = core.tally.requests;
+        for _ in 0..PENDING_PER_TURN_MAX {
+            if core.tally.requests - requests_before >= DATAGRAM_REQUESTS_PER_TURN_MAX {
+                break;
+            }
+            let Some(pending) = self.pending.next_ready(&mut core.memory.budget) else {
+                break;
+            };
             let Pending {
                 to,
                 rest,

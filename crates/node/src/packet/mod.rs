@@ -19,7 +19,7 @@ pub(crate) mod source;
 use std::ops::Range;
 use std::sync::Arc;
 
-use glimmer_base::limits::{DATAGRAM_BURSTS_PER_TURN_MAX, PACKET_BATCH_MAX};
+use glimmer_base::limits::{DATAGRAM_BURSTS_PER_TURN_MAX, DATAGRAM_REQUESTS_PER_TURN_MAX};
 use glimmer_proto::outcome::OutcomeKind;
 use glimmer_transport::Poller;
 use glimmer_transport::packet::RxBatch;
@@ -161,18 +161,25 @@ impl Packets {
         port: &mut Port,
         poller: &Poller,
     ) -> bool {
-        self.batch.bound(PACKET_BATCH_MAX);
         self.sources[index].is_called = false;
+        let mut left = DATAGRAM_REQUESTS_PER_TURN_MAX;
         for burst in 0..DATAGRAM_BURSTS_PER_TURN_MAX {
-            let (received, _) = self.receive(index, core, port);
+            let most = self.sources[index].affords_alone();
+            self.batch.bound(most);
+            let (received, requests) = self.receive(index, core, port);
             let source = &mut self.sources[index];
-            if received < PACKET_BATCH_MAX {
+            source.note_train(received, requests);
+            if received < most {
                 if burst == 0 && received == 0 {
                     source.watch_by(Watch::Poller, poller);
                 }
                 break;
             }
             source.watch_by(Watch::Worker, poller);
+            left = left.saturating_sub(requests);
+            if left == 0 {
+                break;
+            }
         }
         let is_native = matches!(self.sources[index].service, Service::Native { .. });
         if is_native && let Some(native) = &mut self.native {

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use glimmer_base::limits::{DATAGRAM_REQUESTS_PER_TURN_MAX, PACKET_BATCH_MAX};
 use glimmer_base::sync::{AtomicU32, Ordering::Relaxed};
 use glimmer_transport::Poller;
 use glimmer_transport::packet::{PacketDevice, RxBatch, Transmitted, Wakeup};
@@ -63,6 +64,9 @@ impl Service {
     }
 }
 
+/// The requests in a segment batch before the first is received.
+const UNKNOWN: usize = usize::MAX;
+
 /// A packet device that receives requests.
 pub(crate) struct PacketSource {
     pub(super) device: Box<dyn PacketDevice>,
@@ -75,7 +79,8 @@ pub(crate) struct PacketSource {
     /// Requests that may still be received in this round; below zero, what was received beyond
     /// the budget of earlier ones.
     pub(super) credit: isize,
-    /// Requests in a segment batch, as of the last ones received.
+    /// Requests in a segment batch, as of the last ones received, or of late where no other worker
+    /// receives from it.
     pub(super) train: usize,
     watched_by: Watch,
     /// The device's last reported count of dropped datagrams, of all twins.
@@ -94,7 +99,7 @@ impl PacketSource {
             duty: Duty::None,
             is_called: false,
             credit: 0,
-            train: usize::MAX,
+            train: UNKNOWN,
             watched_by: Watch::Off,
             drops: Arc::default(),
             token: 0,
@@ -124,6 +129,27 @@ impl PacketSource {
     #[inline]
     pub fn may_have(&self) -> bool {
         self.is_called || self.is_looked_at()
+    }
+
+    /// Segment batches that one call may bring to a worker that is the only one to receive from it:
+    /// with more requests than a turn has in as many of late, it is fewer.
+    #[inline]
+    pub(super) fn affords_alone(&self) -> usize {
+        match self.train {
+            UNKNOWN => PACKET_BATCH_MAX,
+            train => (DATAGRAM_REQUESTS_PER_TURN_MAX as usize / train).clamp(1, PACKET_BATCH_MAX),
+        }
+    }
+
+    /// Notes what such a call brought. Long trains are forgotten slowly, so that a sender that
+    /// mixes them with short ones gains little.
+    #[inline]
+    pub(super) fn note_train(&mut self, received: usize, requests: u64) {
+        if received > 0 {
+            let before = if self.train == UNKNOWN { 1 } else { self.train };
+            let train = (requests as usize).div_ceil(received);
+            self.train = train.max(before - before / 8);
+        }
     }
 
     /// Changes who watches the device. If the kernel refuses, the worker looks at it, or goes on

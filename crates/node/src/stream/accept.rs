@@ -186,9 +186,12 @@ impl Streams {
         }
     }
 
-    /// Takes over the connections that other workers accepted for this one.
+    /// Takes over connections that other workers accepted for this one, as many as one turn may.
     pub fn take_accepted(&mut self, core: &mut Core, poller: &Poller) {
-        while let Some(accepted) = core.shared.next_accepted(core.me) {
+        for _ in 0..ACCEPTS_PER_TURN_MAX {
+            let Some(accepted) = core.shared.next_accepted(core.me) else {
+                return;
+            };
             self.open(accepted, core, poller);
         }
     }

@@ -271,8 +271,7 @@ impl Connection {
     /// Whether it should be served.
     #[inline]
     pub fn is_runnable(&self) -> bool {
-        let asks = self.feed.is_none() && (self.readable || self.has_input());
-        self.is_settled() && !self.closing && asks
+        self.is_settled() && !self.closing && (self.readable || self.has_input())
     }
 
     /// Whether nothing more will ever happen on it.
@@ -391,7 +390,16 @@ impl Connection {
     /// bytes.
     #[inline]
     pub fn receive(&mut self, bytes_max: usize, now_ms: u64) -> usize {
-        let bytes = match self.stream.receive_at_most(&mut self.rx, bytes_max) {
+        let received = self.stream.receive_at_most(&mut self.rx, bytes_max);
+        let bytes = self.note_received(received);
+        self.note_progress(bytes, now_ms);
+        bytes
+    }
+
+    /// Notes whether more may be received. Returns the number of bytes.
+    #[inline]
+    fn note_received(&mut self, received: Received) -> usize {
+        match received {
             Received::Full(bytes) => bytes,
             Received::Drained(bytes) => {
                 self.readable = self.hung_up;
@@ -402,9 +410,7 @@ impl Connection {
                 self.ended = true;
                 0
             }
-        };
-        self.note_progress(bytes, now_ms);
-        bytes
+        }
     }
 
     /// Notes that it has been sent bytes that were not in its send buffer. If `is_blocked`, the
@@ -422,9 +428,12 @@ impl Connection {
         }
     }
 
-    /// Receives once, into a buffer that is not its own.
-    pub fn receive_into(&mut self, scratch: &mut Vec<u8>) -> Received {
-        self.stream.receive(scratch)
+    /// Receives once into a buffer that is not its own, at most `bytes_max` bytes, and forgets them.
+    /// Returns their number.
+    pub fn pass_over(&mut self, scratch: &mut Vec<u8>, bytes_max: usize) -> usize {
+        scratch.clear();
+        let received = self.stream.receive_at_most(scratch, bytes_max);
+        self.note_received(received)
     }
 
     /// Sends once, at most `bytes_max` bytes. Returns the number of bytes, or nothing if the

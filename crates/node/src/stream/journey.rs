@@ -22,6 +22,7 @@
 use std::mem;
 use std::sync::Arc;
 
+use glimmer_base::limits::TRAVELLERS_PER_TURN_MAX;
 use glimmer_base::sync::weakened;
 use glimmer_dispatch::Decision;
 
@@ -138,9 +139,13 @@ impl Streams {
         }
     }
 
-    /// Takes the connections that other workers have sent: visitors, and those that come home.
+    /// Takes connections that other workers have sent, visitors and those that come home, as many
+    /// as one turn may.
     pub fn take_travellers(&mut self, core: &mut Core) {
-        while let Some(traveller) = self.travels.travellers[core.me].take() {
+        for _ in 0..TRAVELLERS_PER_TURN_MAX {
+            let Some(traveller) = self.travels.travellers[core.me].take() else {
+                return;
+            };
             self.receive_traveller(traveller, core);
         }
     }

@@ -81,6 +81,8 @@ pub(crate) struct Streams {
     out_of_credit: Vec<ConnectionKey>,
     /// Connections that are shown what happens; some may be closed.
     watchers: Vec<ConnectionKey>,
+    /// Those of them that were received from in this turn.
+    heard: Vec<ConnectionKey>,
     /// Connections whose reorder buffers moved while forwarded replies were taken.
     moved: Vec<ConnectionKey>,
     /// Connections that may get another home since the plan has changed.
@@ -101,6 +103,7 @@ impl Streams {
             withheld: VecDeque::new(),
             out_of_credit: Vec::new(),
             watchers: Vec::new(),
+            heard: Vec::new(),
             moved: Vec::new(),
             leaving: Leaving::default(),
             burst: Burst::new(),

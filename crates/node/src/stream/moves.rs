@@ -110,9 +110,12 @@ impl Streams {
         !self.travels.movers[core.me].is_empty()
     }
 
-    /// Takes the connections that are at home here from now on.
+    /// Takes connections that are at home here from now on, as many as one turn may.
     pub fn take_movers(&mut self, core: &mut Core, poller: &Poller) {
-        while let Some(connection) = self.travels.movers[core.me].take() {
+        for _ in 0..MOVES_PER_TURN_MAX {
+            let Some(connection) = self.travels.movers[core.me].take() else {
+                return;
+            };
             let key = self.connections.insert(*connection);
             core.tally.curr_connections += 1;
             let connection = &mut self.connections[key];

@@ -3,6 +3,7 @@
 use glimmer_base::limits::{
     AWAKE_BYTES_MIN, BUFFER_BYTES, BURST_CONNECTIONS_MAX, BURST_EXPECTED_BYTES_MAX,
     BURST_LARGE_BYTES_MAX, LARGE_REPLY_BYTES, TURN_LARGE_BYTES_MAX, TURN_REPLY_BYTES_MAX,
+    TURN_SMALL_REQUESTS_MAX,
 };
 use glimmer_transport::Readiness;
 use slotmap::KeyData;
@@ -52,7 +53,7 @@ impl Streams {
     }
 
     /// Serves the connections that are ready: those with small requests until each has had its turn
-    /// or the turn's share of replies is made, then those with large ones until they have had their
+    /// or the turn's share of requests or replies is made, then those with large ones until they have had their
     /// share of the turn. Beside small requests that share is one slice. Returns whether a burst
     /// had [`AWAKE_BYTES_MIN`] for each of its connections.
     pub fn serve_ready(&mut self, core: &mut Core, port: &mut Port) -> bool {
@@ -62,7 +63,11 @@ impl Streams {
         }
         let (mut left, mut reply_bytes) = (self.ready.len(Lane::Small), 0);
         let mut is_large = false;
-        while left > 0 && reply_bytes < TURN_REPLY_BYTES_MAX {
+        let requests_before = core.tally.requests;
+        while left > 0
+            && reply_bytes < TURN_REPLY_BYTES_MAX
+            && core.tally.requests - requests_before < TURN_SMALL_REQUESTS_MAX
+        {
             let served = self.serve_burst(Lane::Small, core, port);
             left = left.saturating_sub(served.connections.max(1));
             reply_bytes += served.bytes;
@@ -179,6 +184,9 @@ impl Streams {
         }
         if connection.has_continuation() {
             return Joined::Slice(self.advance_continuation(key, core));
+        }
+        if connection.feed.is_some() {
+            return Joined::Slice(self.hear_watcher(key, core));
         }
         if !connection.is_runnable() {
             self.settle(key, core);

@@ -1,7 +1,9 @@
 //! Watchers: connections that are shown what happens and ask for nothing more.
 
+use glimmer_base::limits::WATCHER_BYTES_PER_TURN;
+use glimmer_base::sync::weakened;
 use glimmer_proto::text::lines;
-use glimmer_transport::{Readiness, Received};
+use glimmer_transport::Readiness;
 
 use super::Streams;
 use super::key::ConnectionKey;
@@ -19,6 +21,9 @@ impl Streams {
         };
         connection.tx.extend_from_slice(line.as_bytes());
         if let Some(feed) = feed {
+            // What has arrived after the command is passed over as well.
+            connection.rx_start = connection.rx.len();
+            connection.trim(&mut core.memory.pool);
             connection.feed = Some(feed);
             connection.entry.note(Activity::Watch);
             self.watchers.push(key);
@@ -28,6 +33,9 @@ impl Streams {
     /// Sends what happened to the watchers of this worker that have taken what they were sent
     /// before.
     pub fn serve_watchers(&mut self, core: &mut Core) {
+        if !self.heard.is_empty() {
+            self.settle_heard(core);
+        }
         if !core.shared.observers().take_pending(core.me) {
             return;
         }
@@ -66,24 +74,32 @@ impl Streams {
         }
     }
 
-    /// Passes over what a watcher sends, and closes it when it is gone.
-    pub fn hear_watcher(&mut self, key: ConnectionKey, core: &mut Core) {
+    /// Passes over some of what a watcher sends, and notes when it is gone. What follows waits for
+    /// the next turn: a client that never stops sending keeps nobody waiting. Returns the number of
+    /// bytes.
+    pub(super) fn hear_watcher(&mut self, key: ConnectionKey, core: &mut Core) -> usize {
+        let mut passed = 0;
         let mut scratch = core.memory.pool.take();
+        let connection = &mut self.connections[key];
         loop {
-            scratch.clear();
-            let Some(connection) = self.connections.get_mut(key) else {
+            passed += connection.pass_over(&mut scratch, WATCHER_BYTES_PER_TURN);
+            if !(weakened("watcher_heard_to_its_end") && connection.readable) {
                 break;
-            };
-            match connection.receive_into(&mut scratch) {
-                Received::Full(_) => {}
-                Received::Drained(_) => break,
-                Received::Ended => {
-                    self.close(key, core);
-                    break;
-                }
             }
         }
         core.memory.pool.give(scratch);
+        core.tally.bytes_read += passed as u64;
+        self.heard.push(key);
+        passed
+    }
+
+    /// Decides what the watchers wait for that were heard in this turn.
+    fn settle_heard(&mut self, core: &mut Core) {
+        let mut heard = std::mem::take(&mut self.heard);
+        for key in heard.drain(..) {
+            self.settle(key, core);
+        }
+        self.heard = heard;
     }
 
     /// Notes what the poller reported of a watcher.
@@ -94,12 +110,11 @@ impl Streams {
         ready: Readiness,
         core: &mut Core,
     ) {
-        if ready.readable {
-            self.hear_watcher(key, core);
-        }
         if ready.writable {
             self.send_and_settle(key, core);
             self.feed_watcher(key, core);
+        } else {
+            self.settle(key, core);
         }
     }
 }

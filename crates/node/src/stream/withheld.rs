@@ -35,13 +35,14 @@ impl Streams {
         self.withheld.push_back((until_ms, key));
     }
 
-    /// Sends the answers that have been withheld until `now_ms`.
+    /// Sends the answers that have been withheld until `now_ms`, but no more than `count_max`.
     #[cold]
-    pub fn send_withheld(&mut self, now_ms: u64, core: &mut Core) {
-        while let Some(&(until_ms, key)) = self.withheld.front()
-            && until_ms <= now_ms
-        {
-            self.withheld.pop_front();
+    pub fn send_withheld(&mut self, now_ms: u64, count_max: usize, core: &mut Core) {
+        for _ in 0..count_max {
+            let is_due = |&mut (until_ms, _): &mut (u64, ConnectionKey)| until_ms <= now_ms;
+            let Some((_, key)) = self.withheld.pop_front_if(is_due) else {
+                return;
+            };
             if let Some(connection) = self.connections.get_mut(key)
                 && let Some(replies) = connection.withheld.take()
             {

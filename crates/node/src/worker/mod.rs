@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use glimmer_base::Moment;
-use glimmer_base::limits::NATIVE_IDLE_TURNS_MAX;
+use glimmer_base::limits::{NATIVE_IDLE_TURNS_MAX, WITHHELD_PER_TURN_MAX};
 use glimmer_base::sync::park;
 use glimmer_dispatch::Plan;
 use glimmer_engine::Engine;
@@ -330,7 +330,8 @@ impl Worker {
             tender.tend(core.now, &mut *core.engine, &core.shared, tally);
         }
         if self.streams.withheld_until_ms().is_some() {
-            self.streams.send_withheld(core.now.ms, core);
+            let streams = &mut self.streams;
+            streams.send_withheld(core.now.ms, WITHHELD_PER_TURN_MAX, core);
         }
         if core.is_alarmed {
             core.raise_alarms();

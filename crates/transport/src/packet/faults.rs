@@ -6,6 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use glimmer_base::limits::{PACKET_BATCH_MAX, SWITCH_QUEUE_PACKETS};
 use glimmer_base::sync::{AtomicU64, Ordering};
 
 use crate::chance::Chance;
@@ -233,7 +234,12 @@ impl<D: PacketDevice> PacketDevice for FaultInjector<D> {
         lock(&self.sending).deliver(now_us, &mut self.device);
         let mut drops = None;
         let mut receiving = lock(&self.receiving);
-        while self.device.receive(&mut self.batch) > 0 {
+        // As much as may wait at a device of this process: a sender that never stops waits for the
+        // next call.
+        for _ in 0..SWITCH_QUEUE_PACKETS / PACKET_BATCH_MAX {
+            if self.device.receive(&mut self.batch) == 0 {
+                break;
+            }
             drops = self.batch.drops().or(drops);
             for index in 0..self.batch.count() {
                 let peer = self.batch.peer(index);

@@ -64,6 +64,43 @@ struct Pipe {
     has_ended: bool,
     /// The reader is gone: any write resets the connection.
     is_deaf: bool,
+    /// What the writer sends without a pause, after `bytes`.
+    flood: Option<Flood>,
+}
+
+/// Bytes of a flood that are kept, at least, so that few copies make a receive.
+const FLOOD_BYTES: usize = 4 << 10;
+
+/// What an end sends that never stops.
+struct Flood {
+    bytes: Box<[u8]>,
+    /// Where in `bytes` the next receive begins.
+    at: usize,
+    /// Receives that have brought some of it.
+    receives: u64,
+    receives_max: u64,
+}
+
+impl Pipe {
+    /// Whether the reader finds bytes however much it has received.
+    fn is_flooded(&self) -> bool {
+        let goes_on = |flood: &Flood| flood.receives < flood.receives_max;
+        !self.has_ended && self.flood.as_ref().is_some_and(goes_on)
+    }
+}
+
+impl Flood {
+    /// Appends this many bytes.
+    fn pour(&mut self, mut count: usize, into: &mut Vec<u8>) {
+        self.receives += 1;
+        while count > 0 {
+            let rest = &self.bytes[self.at..];
+            let poured = rest.len().min(count);
+            into.extend_from_slice(&rest[..poured]);
+            self.at = (self.at + poured) % self.bytes.len();
+            count -= poured;
+        }
+    }
 }
 
 impl LocalStream {
@@ -106,6 +143,32 @@ impl LocalStream {
         self.lock().faults = faults;
     }
 
+    /// From here on, this end never stops sending. Whenever the other end has received what was
+    /// sent, it finds these bytes again, until it has received them this many times: a receiver
+    /// that goes on for as long as there is something must come to an end in a test.
+    ///
+    /// # Panics
+    ///
+    /// If there are no bytes.
+    pub fn flood(&self, bytes: &[u8], receives_max: u64) {
+        assert!(!bytes.is_empty(), "nothing is no flood");
+        let mut connection = self.lock();
+        connection.pipes[self.end].flood = Some(Flood {
+            bytes: bytes.repeat(FLOOD_BYTES.div_ceil(bytes.len())).into(),
+            at: 0,
+            receives: 0,
+            receives_max,
+        });
+        connection.tell(1 - self.end);
+    }
+
+    /// How many receives of the other end have brought bytes of the flood.
+    pub fn flooded(&self) -> u64 {
+        let connection = self.lock();
+        let flood = connection.pipes[self.end].flood.as_ref();
+        flood.map_or(0, |flood| flood.receives)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Connection> {
         self.connection
             .lock()
@@ -134,7 +197,10 @@ impl Connection {
         let [out, incoming] = [end, 1 - end].map(|pipe| &self.pipes[pipe]);
         let fails = self.is_reset;
         Ready {
-            readable: fails || !incoming.bytes.is_empty() || incoming.has_ended,
+            readable: fails
+                || !incoming.bytes.is_empty()
+                || incoming.has_ended
+                || incoming.is_flooded(),
             writable: fails || out.is_deaf || out.bytes.len() < self.faults.buffer_bytes,
             hung_up: fails || incoming.has_ended,
         }
@@ -184,6 +250,11 @@ impl ByteStream for LocalStream {
             count = random.within(0..=count as u64) as usize;
         }
         into.extend(pipe.bytes.drain(..count));
+        if count < room && pipe.bytes.is_empty() && pipe.is_flooded() {
+            let flood = pipe.flood.as_mut().expect("it is flooded");
+            flood.pour(room - count, into);
+            count = room;
+        }
         let has_more = count < room && !pipe.bytes.is_empty();
         connection.settle(self.end, count > 0, has_more);
         match count == room {

@@ -174,3 +174,33 @@ fn a_listener_is_reported_for_as_long_as_a_connection_waits() {
     poller.wait(None).unwrap();
     assert_eq!(poller.ready_count(), 0);
 }
+
+#[test]
+fn a_flood_goes_on_until_it_has_been_received_as_often_as_it_may() {
+    let [one, mut other] = LocalStream::pair(StreamFaults::default(), names(), 1);
+    let mut poller = Poller::local(8);
+    poller.watch_edges(other.wakeup(), 1).unwrap();
+    poller.wait(None).unwrap();
+    let mut one = one;
+    assert_eq!(one.send(b"first"), Sent::All);
+    one.flood(b"abc", 2);
+    poller.wait(None).unwrap();
+    assert!(poller.ready(0).readable);
+    let mut receive = |most| {
+        let mut buffer = Vec::with_capacity(100);
+        (other.receive_at_most(&mut buffer, most), buffer)
+    };
+    assert_eq!(receive(5), (Received::Full(5), b"first".to_vec()));
+    assert_eq!(one.flooded(), 0);
+    assert_eq!(receive(4), (Received::Full(4), b"abca".to_vec()));
+    assert_eq!(receive(4), (Received::Full(4), b"bcab".to_vec()));
+    assert_eq!(one.flooded(), 2);
+    assert_eq!(receive(4), (Received::Drained(0), Vec::new()));
+    one.flood(b"abc", 2);
+    drop(one);
+    assert_eq!(
+        receive(4).0,
+        Received::Ended,
+        "whoever is gone sends no more"
+    );
+}

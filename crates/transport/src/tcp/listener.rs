@@ -4,6 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use glimmer_base::limits::ACCEPT_TRIES_MAX;
+use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrAny, SocketFlags, SocketType, sockopt};
 
 use super::pacing::Pacing;
@@ -68,27 +70,13 @@ impl Listener {
     ///
     /// What it sends is not paced if its peer is on this machine.
     ///
-    /// Connections that were reset while they waited are skipped. An error means that the process
-    /// has run out of descriptors or kernel memory ([`io::ErrorKind::WouldBlock`] never appears).
+    /// Connections that were reset while they waited are skipped, [`ACCEPT_TRIES_MAX`] at a time;
+    /// after that, none waits as far as the caller is told, and the poller reports the next one. An
+    /// error means that the process has run out of descriptors or kernel memory
+    /// ([`io::ErrorKind::WouldBlock`] never appears).
     pub fn accept(&self) -> io::Result<Option<SocketStream>> {
-        use rustix::io::Errno;
-        loop {
-            match self.accept_once() {
-                Ok(fd) => return Ok(Some(SocketStream::new(fd))),
-                Err(Errno::AGAIN) => return Ok(None),
-                Err(
-                    error @ (Errno::MFILE
-                    | Errno::NFILE
-                    | Errno::NOBUFS
-                    | Errno::NOMEM
-                    | Errno::BADF
-                    | Errno::INVAL),
-                ) => return Err(error.into()),
-                // accept(2) reports pending errors of the new connection here. They concern only
-                // that connection.
-                Err(_) => {}
-            }
-        }
+        let accepted = first_accepted(|| self.accept_once())?;
+        Ok(accepted.map(SocketStream::new))
     }
 
     fn accept_once(&self) -> rustix::io::Result<OwnedFd> {
@@ -101,6 +89,28 @@ impl Listener {
         pacing.begin_if_remote(connection.as_fd(), peer);
         Ok(connection)
     }
+}
+
+/// The first connection that `accept` takes, of a few attempts.
+fn first_accepted<T>(mut accept: impl FnMut() -> Result<T, Errno>) -> io::Result<Option<T>> {
+    for _ in 0..ACCEPT_TRIES_MAX {
+        match accept() {
+            Ok(connection) => return Ok(Some(connection)),
+            Err(Errno::AGAIN) => return Ok(None),
+            Err(
+                error @ (Errno::MFILE
+                | Errno::NFILE
+                | Errno::NOBUFS
+                | Errno::NOMEM
+                | Errno::BADF
+                | Errno::INVAL),
+            ) => return Err(error.into()),
+            // accept(2) reports pending errors of the new connection here. They concern only that
+            // connection.
+            Err(_) => {}
+        }
+    }
+    Ok(None)
 }
 
 impl StreamListener for Listener {
@@ -181,6 +191,26 @@ mod tests {
                 }
             }
         });
+    }
+
+    /// Whatever the kernel says of each: a caller that has other work gets back to it.
+    #[test]
+    fn connections_that_fail_without_end_are_skipped_a_few_at_a_time() {
+        for error in [Errno::CONNABORTED, Errno::PERM, Errno::PROTO] {
+            let mut tries = 0;
+            let mut fail_until = |last| {
+                first_accepted(|| {
+                    tries += 1;
+                    if tries == last { Ok(tries) } else { Err(error) }
+                })
+            };
+            assert_eq!(fail_until(1_000).unwrap(), None);
+            assert_eq!(
+                fail_until(ACCEPT_TRIES_MAX + 3).unwrap(),
+                Some(ACCEPT_TRIES_MAX + 3)
+            );
+            assert_eq!(tries, ACCEPT_TRIES_MAX + 3);
+        }
     }
 
     #[test]
