@@ -156,9 +156,13 @@ pub const CACHEDUMP_CHAINS_MAX: usize = 1 << 18;
 /// Maximum number of watchers, as in memcached. A further one is refused.
 pub const WATCHERS_MAX: usize = 20;
 
-/// Bytes of unsent log lines of one watcher. Further lines are dropped, and the watcher is told how
-/// many.
+/// Bytes of unsent log lines of one watcher. Further lines are left out until it has taken these,
+/// and then it is told how many.
 pub const WATCH_BYTES_MAX: usize = 256 << 10;
+
+/// Milliseconds after which a watcher is closed that has had no room for lines all the time: it
+/// reads too slowly, or not at all. It may be a second more.
+pub const WATCH_FULL_MS_MAX: u64 = 60_000;
 
 /// Key prefixes that `stats detail` counts. Further ones are not counted.
 pub const PREFIXES_MAX: usize = 1 << 12;

@@ -68,6 +68,15 @@ pub trait ChangeObserver: RemovalObserver {
     /// `md I` does), that is reported as a change as well.
     fn read(&self, _job: &Job<'_>, _value_bytes: Option<usize>) {}
 
+    /// Whether it is enough to count the [reads](Self::read) of the batch that begins: there is
+    /// nobody who could be shown more of them.
+    fn counts_reads(&self) -> bool {
+        false
+    }
+
+    /// This many reads have been executed that were not reported one by one.
+    fn count_reads(&self, _reads: u64) {}
+
     /// A request of some has been executed, whichever they are. Returns how many requests of this
     /// worker further the next one is of which the observer is told here. This does not depend on
     /// the tap.

@@ -6,9 +6,9 @@ use std::sync::{Arc, Weak};
 use glimmer_base::Moment;
 use glimmer_base::sync::Ordering;
 
-use crate::admin::observe::WatchFigures;
 use crate::admin::stats::Tally;
 use crate::dispatch::plans::DispatchView;
+use crate::feeds::WatchFigures;
 use crate::hot::{Accelerator, HotKey};
 use crate::shared::Shared;
 use crate::stream::registry::SocketView;

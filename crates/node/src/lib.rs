@@ -9,6 +9,7 @@
 //! | `packet` | datagrams: memcached over UDP, and [`native`] |
 //! | [`forward`] | rings between workers, the batches in them, and how a sleeping worker is woken |
 //! | [`dispatch`] | how the workers come by the plan that they go by |
+//! | [`feeds`] | lines about events, on their way to those who watch |
 //! | `admin` | commands without a key, listings, `watch`, statistics, login |
 //! | `hot` | hot keys, and the accelerator that answers reads of them |
 //! | `budget` | buffers, and who gives memory up when it is short |
@@ -18,6 +19,7 @@
 //! | `shared` | what the workers share |
 
 pub mod dispatch;
+pub mod feeds;
 pub mod forward;
 
 #[cfg(not(loom))]
@@ -57,7 +59,7 @@ mod worker;
 pub use {
     admin::alarm::{Alarm, Failure},
     admin::handler::AdminHandler,
-    admin::observe::{Observers, WatchFigures},
+    admin::observe::Observers,
     admin::stats::{Tally, WorkerStats},
     bind::{Bound, PassedOver},
     clock::{Clock, SystemClock},
@@ -66,6 +68,7 @@ pub use {
     dispatch::plans::DispatchView,
     dispatch::service_times::{ServiceTimes, Times},
     driven::{DrivenNode, DrivenWorker},
+    feeds::WatchFigures,
     figures::NodeFigures,
     hot::{
         Accelerator, AcceleratorFigures, Body, HotKey, HotKeyPolicy, Passed, Readers,

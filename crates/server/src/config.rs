@@ -58,6 +58,9 @@ pub struct Config {
     /// Bytes of large values that a worker copies, sends or receives at a time beside small
     /// requests. Servers take [`limits::SLICE_BYTES`]; tests take less.
     pub slice_bytes: usize,
+    /// Bytes of unsent lines of one watcher. Servers take [`limits::WATCH_BYTES_MAX`]; tests take
+    /// less.
+    pub watch_bytes: usize,
     /// Whether connections beyond `-c` are refused. Otherwise they wait (`-o no_maxconns_fast`).
     pub rejects_beyond_max: bool,
     /// Time after which an idle connection is closed (`-o idle_timeout`).
@@ -241,6 +244,7 @@ impl Default for Config {
             protocol: Accepts::Any,
             turn_requests: limits::TURN_REQUESTS_MAX,
             slice_bytes: limits::SLICE_BYTES,
+            watch_bytes: limits::WATCH_BYTES_MAX,
             rejects_beyond_max: true,
             idle_timeout: None,
             permits: Permits::ALL,

@@ -214,8 +214,8 @@ pub(crate) fn build(
     });
     let accelerator = body.map(|body| accelerate::accelerator(config, body, clock.clone()));
     let accelerator = accelerator.map(Arc::new);
-    let (delimiter, detail) = (config.prefix_delimiter, config.detail);
-    let observers = Observers::with_accelerator(clock, delimiter, detail, accelerator);
+    let prefixes = (config.prefix_delimiter, config.detail);
+    let observers = Observers::with_accelerator(clock, prefixes, config.watch_bytes, accelerator);
     let engines = assembly::engines(config, plan, surroundings.seed, numa_nodes, &observers)
         .map_err(|error| match config.hugepages {
             HugepagePolicy::Hugetlb => ServeError::Hugetlb(error),

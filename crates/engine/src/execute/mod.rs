@@ -145,6 +145,16 @@ impl<T: Table, O: ChangeObserver> Executor<T, O> {
         self.sample_in = next.saturating_sub(rest).max(1);
     }
 
+    /// Tells the observer how many reads of a batch were executed.
+    #[cold]
+    #[inline(never)]
+    fn count_reads(&self, jobs: &[Job<'_>], done: &[Done]) {
+        let executed = jobs.iter().zip(done).filter(|(job, done)| {
+            done.status == Status::Done && matches!(job.request.verb, Verb::Get)
+        });
+        self.tap.observer().count_reads(executed.count() as u64);
+    }
+
     /// The number of flushes that are due.
     fn due(&self, now: Moment) -> u64 {
         self.epoch_and_flushes(now).1
@@ -273,7 +283,9 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
         };
         let halted = &mut [None; BATCH_MAX];
         let mut replies = Replies::new(outs, done, halted, &self.tap, &mut context);
-        if is_told && self.tap.tells_reads() {
+        let tells_reads = is_told && self.tap.tells_reads();
+        let counts_reads = tells_reads && self.tap.observer().counts_reads();
+        if tells_reads && !counts_reads {
             for (nth, job) in jobs.iter().enumerate() {
                 replies.add_seen(&mut self.partitions, nth, job);
             }
@@ -288,6 +300,9 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
             );
         }
         drop(context);
+        if counts_reads {
+            self.count_reads(jobs, done);
+        }
         self.sample(now, jobs, done);
     }
 

@@ -19,8 +19,9 @@ use super::reorder::ReorderBuffer;
 use super::visit::{Absent, Home};
 use crate::admin::dump::DumpCursor;
 use crate::admin::long_reply::LongReply;
-use crate::admin::observe::{CloseReason, Feed};
+use crate::admin::observe::CloseReason;
 use crate::budget::pool::{Budget, Charge, Pool};
+use crate::feeds::Feed;
 
 /// One client's stream, what has been received of it and what is to be sent.
 ///

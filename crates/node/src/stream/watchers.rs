@@ -1,6 +1,6 @@
 //! Watchers: connections that are shown what happens and ask for nothing more.
 
-use glimmer_base::limits::WATCHER_BYTES_PER_TURN;
+use glimmer_base::limits::{WATCH_FULL_MS_MAX, WATCHER_BYTES_PER_TURN};
 use glimmer_base::sync::weakened;
 use glimmer_proto::text::lines;
 use glimmer_transport::Readiness;
@@ -65,13 +65,33 @@ impl Streams {
             if connection.tx.capacity() == 0 {
                 connection.tx = core.memory.pool.take();
             }
-            feed.take(&mut connection.tx);
+            core.shared.observers().take(&feed, &mut connection.tx);
             if connection.tx.is_empty() {
                 core.memory.pool.give(std::mem::take(&mut connection.tx));
                 return;
             }
             self.send_and_settle(key, core);
         }
+    }
+
+    /// Whether there are watchers, whose feeds are looked at with every tick.
+    pub fn has_watchers(&self) -> bool {
+        !self.watchers.is_empty()
+    }
+
+    /// Closes the watchers whose feeds have been full for too long: they read too slowly, or not at
+    /// all.
+    pub fn close_full_watchers(&mut self, core: &mut Core) {
+        for index in 0..self.watchers.len() {
+            let key = self.watchers[index];
+            let feed = self.connections.get(key).and_then(|it| it.feed.as_ref());
+            if feed.is_some_and(|feed| feed.full_ms(core.now.ms) >= WATCH_FULL_MS_MAX) {
+                core.tally.stalled_kicks += 1;
+                self.close(key, core);
+            }
+        }
+        let connections = &self.connections;
+        self.watchers.retain(|&key| connections.contains_key(key));
     }
 
     /// Passes over some of what a watcher sends, and notes when it is gone. What follows waits for

@@ -90,6 +90,7 @@ impl Worker {
             || core.is_draining
             || core.is_alarmed
             || watches_idlers
+            || self.streams.has_watchers()
             || core.memory.pool.has_large()
             || core.memory.pool.has_freed();
         let tick = if core.memory.is_short || self.acceptor.has_more(core) {

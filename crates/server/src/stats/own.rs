@@ -82,7 +82,8 @@ const WORK: &[Statistic<OfWork>] = &[
         |work| mean(work.requests_crossed, work.forwarded_batches_sent)),
     ("values_refused", "values refused for lack of memory for buffers",
         |work| show(work.values_refused)),
-    ("stalled_kicks", "connections closed because they held memory for buffers that others needed",
+    ("stalled_kicks", "connections closed because they held memory for buffers that others \
+        needed, or watched and read too slowly for a minute",
         |work| show(work.stalled_kicks)),
     ("turns", "turns of the workers' loops",
         |work| show(work.turns)),

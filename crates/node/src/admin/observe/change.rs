@@ -59,6 +59,18 @@ impl Asked {
     }
 }
 
+/// Whether the outcome of a request does not tell what it did to its item: whether a number was
+/// made or changed, and whether an item was deleted or marked as stale.
+pub(super) fn needs_a_look(verb: &Verb<'_>) -> bool {
+    match verb {
+        Verb::Increment { .. } | Verb::Decrement { .. } | Verb::Count { .. } | Verb::Add { .. } => {
+            true
+        }
+        Verb::Meta { command, .. } => matches!(command, Command::Delete | Command::Arithmetic),
+        _ => false,
+    }
+}
+
 /// The classic command that does what this `ms` does.
 fn stored_by(options: &Options) -> &'static str {
     match (options.mode, options.compare) {

@@ -5,15 +5,13 @@
 //! | `watch` | the observer of all engines: what it is told of becomes lines |
 //! | `change` | what a request did to an item, in memcached's words |
 //! | `line` | memcached's format of events |
-//! | `feed` | the unsent lines of one watcher, up to a limit |
 //! | `prefixes` | counts by key prefix |
 //!
 //! The engines report requests and evictions ([`ChangeObserver`]),
 //! and workers report connections. Without watchers and counts the engines' tap is closed. A slow
-//! watcher loses lines and is told how many.
+//! watcher loses lines and is told how many (`../../feeds/`).
 
 mod change;
-mod feed;
 mod line;
 mod prefixes;
 mod watch;
@@ -21,19 +19,18 @@ mod watch;
 use std::fmt;
 use std::sync::Arc;
 
-use glimmer_base::limits::WATCHERS_MAX;
+use glimmer_base::limits::{WATCH_BYTES_MAX, WATCHERS_MAX};
 use glimmer_base::sync::{AtomicBool, Ordering, lock};
 use glimmer_engine::{ChangeObserver, Tap, Told};
 use glimmer_hotset::Pause;
 
 use crate::clock::Clock;
+use crate::feeds::{Feed, WatchFigures};
 use crate::forward::bell::EventBell;
 use crate::forward::doorbell::Doorbell;
 use crate::hot::{Accelerator, Popular};
 use crate::stream::registry::SocketEntry;
 
-pub(crate) use feed::Feed;
-pub use feed::WatchFigures;
 pub(crate) use line::CloseReason;
 use watch::{Watch, WatchersWorker};
 
@@ -61,17 +58,18 @@ impl Observers {
     /// No watchers. `clock` stamps events, `prefix_delimiter` divides a key's prefix from the rest,
     /// and `detail` says whether requests are counted by prefix from the start.
     pub fn new(clock: Arc<dyn Clock>, prefix_delimiter: u8, detail: bool) -> Observers {
-        Self::with_accelerator(clock, prefix_delimiter, detail, None)
+        Self::with_accelerator(clock, (prefix_delimiter, detail), WATCH_BYTES_MAX, None)
     }
 
-    /// The same, with an accelerator that is kept exact.
+    /// The same, with the bytes of unsent lines of one watcher ([`WATCH_BYTES_MAX`] outside of
+    /// tests), and an accelerator that is kept exact.
     pub fn with_accelerator(
         clock: Arc<dyn Clock>,
-        prefix_delimiter: u8,
-        detail: bool,
+        (prefix_delimiter, detail): (u8, bool),
+        watch_bytes: usize,
         accelerator: Option<Arc<Accelerator>>,
     ) -> Observers {
-        let watch = Watch::new(clock, prefix_delimiter, accelerator);
+        let watch = Watch::new(clock, (prefix_delimiter, watch_bytes), accelerator);
         let observers = Observers(Arc::new(Tap::new(watch)));
         observers.set_detail(detail);
         observers
@@ -109,32 +107,31 @@ impl Observers {
 
     /// Adds a watcher with a connection of this worker; `None` if there are too many.
     pub(crate) fn add(&self, worker: usize, interests: u32) -> Option<Arc<Feed>> {
-        let mut feeds = lock(&self.watch().feeds);
-        if feeds.len() >= WATCHERS_MAX {
-            return None;
-        }
-        let feed = Arc::new(Feed::new(worker, interests));
-        feeds.push(feed.clone());
-        self.renew(&feeds, self.has_detail());
-        Some(feed)
+        let watcher = (worker, interests);
+        (self.watch().feeds).add(watcher, WATCHERS_MAX, |all| {
+            self.renew(all, self.has_detail())
+        })
     }
 
     /// Removes a watcher.
     pub(crate) fn remove(&self, feed: &Arc<Feed>) {
-        let mut feeds = lock(&self.watch().feeds);
-        feeds.retain(|other| !Arc::ptr_eq(other, feed));
-        self.renew(&feeds, self.has_detail());
+        (self.watch().feeds).remove(feed, |all| self.renew(all, self.has_detail()));
+    }
+
+    /// Moves the lines of a watcher to the end of `out`.
+    pub(crate) fn take(&self, feed: &Feed, out: &mut Vec<u8>) {
+        self.watch().feeds.take(feed, out);
     }
 
     /// Enables or disables counting by prefix.
     pub(crate) fn set_detail(&self, is_on: bool) {
-        self.renew(&lock(&self.watch().feeds), is_on);
+        (self.watch().feeds).with_interests(|all| self.renew(all, is_on));
     }
 
-    /// Notes who is interested in what. The caller holds the lock of the watchers.
-    fn renew(&self, feeds: &[Arc<Feed>], has_detail: bool) {
+    /// Notes what watchers are interested in. No watcher comes or goes meanwhile.
+    fn renew(&self, watchers: u32, has_detail: bool) {
         let detail = if has_detail { interest::DETAIL } else { 0 };
-        let interests = (feeds.iter()).fold(detail, |sum, feed| sum | feed.interests());
+        let interests = watchers | detail;
         self.watch().interests.store(interests, Ordering::Relaxed);
         let is_watched = interests & interest::ITEMS != 0;
         let accelerator = self.accelerator();
@@ -189,12 +186,6 @@ impl Observers {
 
     /// Counters of reported events.
     pub(crate) fn figures(&self) -> WatchFigures {
-        let watch = self.watch();
-        WatchFigures {
-            watchers: lock(&watch.feeds).len() as u64,
-            written: watch.written.load(Ordering::Relaxed),
-            sent: watch.sent.load(Ordering::Relaxed),
-            skipped: watch.skipped.load(Ordering::Relaxed),
-        }
+        self.watch().feeds.figures()
     }
 }

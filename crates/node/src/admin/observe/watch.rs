@@ -8,12 +8,12 @@ use glimmer_base::{Keyhash, Moment};
 use glimmer_engine::{ChangeObserver, Done, Item, Job, Reason, Removal, RemovalObserver};
 use glimmer_proto::outcome::OutcomeKind;
 
-use super::change::{Asked, STORED, status, ttl_asked_s, ttl_s, value_bytes};
-use super::feed::Feed;
+use super::change::{Asked, STORED, needs_a_look, status, ttl_asked_s, ttl_s, value_bytes};
 use super::interest;
 use super::line::{self, Stamp};
 use super::prefixes::Prefixes;
 use crate::clock::Clock;
+use crate::feeds::Feeds;
 use crate::forward::bell::EventBell;
 use crate::forward::doorbell::Doorbell;
 use crate::hot::{Accelerator, Popular, Retracted};
@@ -22,14 +22,11 @@ use crate::hot::{Accelerator, Popular, Retracted};
 pub(super) struct Watch {
     /// The interests of all watchers together, and [`interest::DETAIL`].
     pub interests: AtomicU32,
-    pub feeds: Mutex<Vec<Arc<Feed>>>,
+    pub feeds: Feeds,
     /// Each worker as watchers know it.
     pub workers: OnceLock<Vec<WatchersWorker>>,
     /// The number of the next event.
     gid: AtomicU64,
-    pub written: AtomicU64,
-    pub sent: AtomicU64,
-    pub skipped: AtomicU64,
     pub prefixes: Mutex<Prefixes>,
     pub popular: Popular,
     pub accelerator: Option<Arc<Accelerator>>,
@@ -47,24 +44,30 @@ pub(super) struct WatchersWorker {
 pub(super) struct Before {
     /// The slot of the accelerator that the item had.
     retracted: Option<Retracted>,
-    /// Bytes of the item's value before, if there was one; `None` if nobody watches.
-    watched: Option<Option<usize>>,
+    watched: Watched,
+}
+
+/// What is kept for watchers.
+enum Watched {
+    /// Nobody watches.
+    Nothing,
+    /// Nobody has room: the events are counted.
+    Count,
+    /// Bytes of the item's value before, if there was one.
+    Before(Option<usize>),
 }
 
 impl Watch {
     pub fn new(
         clock: Arc<dyn Clock>,
-        prefix_delimiter: u8,
+        (prefix_delimiter, watch_bytes): (u8, usize),
         accelerator: Option<Arc<Accelerator>>,
     ) -> Watch {
         Watch {
             interests: AtomicU32::new(0),
-            feeds: Mutex::default(),
+            feeds: Feeds::new(watch_bytes),
             workers: OnceLock::new(),
             gid: AtomicU64::new(0),
-            written: AtomicU64::new(0),
-            sent: AtomicU64::new(0),
-            skipped: AtomicU64::new(0),
             popular: Popular::new(clock.now()),
             accelerator,
             prefixes: Mutex::new(Prefixes::new(prefix_delimiter, PREFIXES_MAX)),
@@ -78,27 +81,46 @@ impl Watch {
         self.interests.load(Ordering::Relaxed) & interest != 0
     }
 
-    /// Gives the watchers with an interest a line, if there are any.
+    /// Gives the watchers with an interest a line, if there are any. While none of them has room,
+    /// the event is counted.
     pub fn publish(&self, interest: u32, line: impl FnOnce(Stamp) -> String) {
         if !self.wants(interest) {
             return;
         }
+        if !self.feeds.has_room(interest) {
+            return self.count(interest, 1);
+        }
         let gid = self.gid.fetch_add(1, Ordering::Relaxed) + 1;
         let line = line(Stamp::new(self.clock.unix_us(), gid));
-        self.written.fetch_add(1, Ordering::Relaxed);
-        for feed in lock(&self.feeds).iter() {
-            if feed.interests() & interest == 0 {
-                continue;
-            }
-            if !feed.put(line.as_bytes()) {
-                self.skipped.fetch_add(1, Ordering::Relaxed);
-                continue;
-            }
-            self.sent.fetch_add(1, Ordering::Relaxed);
-            if let Some(workers) = self.workers.get() {
-                let worker = &workers[feed.worker()];
-                worker.is_pending.store(true, Ordering::Relaxed);
-                worker.doorbell.wake();
+        self.feeds
+            .put(interest, line.as_bytes(), |worker| self.tell(worker));
+    }
+
+    /// Counts events that nobody is shown.
+    fn count(&self, interest: u32, count: u64) {
+        self.feeds.miss(interest, count);
+        self.feeds.look_again(interest, |worker| self.tell(worker));
+    }
+
+    /// A worker has something for one of its watchers.
+    fn tell(&self, worker: usize) {
+        if let Some(workers) = self.workers.get() {
+            let worker = &workers[worker];
+            worker.is_pending.store(true, Ordering::Relaxed);
+            worker.doorbell.wake();
+        }
+    }
+
+    /// Counts the events of a request that nobody is shown, where its outcome tells which they are.
+    fn count_change(&self, job: &Job<'_>, outcome: OutcomeKind) {
+        let change = match Asked::of(&job.request) {
+            Asked::Store(_) => interest::MUTATIONS,
+            Asked::Delete(_) if outcome == OutcomeKind::Deleted => interest::DELETIONS,
+            _ => 0,
+        };
+        for interest in [interest::FETCHERS, change] {
+            if self.wants(interest) {
+                self.count(interest, 1);
             }
         }
     }
@@ -178,10 +200,18 @@ impl ChangeObserver for Watch {
         find: impl FnOnce() -> Option<Item<'i>>,
     ) -> Before {
         let accelerator = self.accelerator.as_ref();
-        let is_watched = self.wants(interest::ITEMS);
+        let looks = || {
+            self.wants(interest::DETAIL)
+                || self.feeds.has_room(interest::ITEMS)
+                || needs_a_look(&job.request.verb)
+        };
         Before {
             retracted: accelerator.and_then(|it| it.retract(job.keyhash, epoch)),
-            watched: is_watched.then(|| find().map(|item| item.layout().value_len)),
+            watched: match self.wants(interest::ITEMS) {
+                false => Watched::Nothing,
+                true if looks() => Watched::Before(find().map(|item| item.layout().value_len)),
+                true => Watched::Count,
+            },
         }
     }
 
@@ -193,16 +223,20 @@ impl ChangeObserver for Watch {
         outcome: OutcomeKind,
         find: impl FnOnce() -> Option<Item<'i>>,
     ) {
-        if before.retracted.is_none() && before.watched.is_none() {
+        // A read that changed the item is reported as a read.
+        let is_change = || Asked::of(&job.request) != Asked::Fetch || !job.request.verb.is_read();
+        if matches!(before.watched, Watched::Count) && is_change() {
+            self.count_change(job, outcome);
+        }
+        if before.retracted.is_none() && !matches!(before.watched, Watched::Before(_)) {
             return;
         }
         let item = find();
         if let (Some(accelerator), Some(retracted)) = (&self.accelerator, before.retracted) {
             accelerator.refill(retracted, job.request.key, item.as_ref(), now);
         }
-        // A read that changed the item is reported as a read.
-        if let Some(before) = before.watched
-            && (Asked::of(&job.request) != Asked::Fetch || !job.request.verb.is_read())
+        if let Watched::Before(before) = before.watched
+            && is_change()
         {
             self.note_change(now, job, (before, item.as_ref()), outcome);
         }
@@ -222,6 +256,16 @@ impl ChangeObserver for Watch {
     fn read(&self, job: &Job<'_>, value_bytes: Option<usize>) {
         self.note_request(job, Asked::Fetch, value_bytes);
     }
+
+    fn counts_reads(&self) -> bool {
+        !self.wants(interest::DETAIL) && !self.feeds.has_room(interest::FETCHERS)
+    }
+
+    fn count_reads(&self, reads: u64) {
+        if reads > 0 && self.wants(interest::FETCHERS) {
+            self.count(interest::FETCHERS, reads);
+        }
+    }
 }
 
 impl RemovalObserver for Watch {
@@ -230,10 +274,9 @@ impl RemovalObserver for Watch {
             accelerator.evict(removal.keyhash());
         }
         if matches!(removal.reason, Reason::Evicted | Reason::IndexFull) {
-            let mut key = [0; KEY_BYTES_MAX + 6];
-            let key = removal.item.key(&mut key);
             self.publish(interest::EVICTIONS, |stamp| {
-                line::of_removal(stamp, key, removal)
+                let mut key = [0; KEY_BYTES_MAX + 6];
+                line::of_removal(stamp, removal.item.key(&mut key), removal)
             });
         }
     }
