@@ -45,6 +45,11 @@ pub fn native_address(worker: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, 1], NATIVE_PORT + worker as u16))
 }
 
+/// The user that a server admits, if clients have to log in.
+pub const USER: &str = "user";
+/// Its password.
+pub const PASSWORD: &str = "password";
+
 /// Answers no `stats`.
 struct Silent;
 
@@ -54,8 +59,8 @@ impl AdminHandler for Silent {
         None
     }
 
-    fn admits(&self, _: &[u8], _: &[u8]) -> bool {
-        false
+    fn admits(&self, user: &[u8], password: &[u8]) -> bool {
+        (user, password) == (USER.as_bytes(), PASSWORD.as_bytes())
     }
 
     fn verbosity(&self, _: u32) {}
@@ -77,9 +82,12 @@ pub fn assemble(scenario: &Scenario, clock: &SimClock) -> Result<Served, ServeEr
         let native: Box<dyn PacketDevice> = Box::new(switch.attach(native_address(worker)));
         let memcached: Box<dyn PacketDevice> = Box::new(switch.attach(memcached_address(worker)));
         Devices {
-            memcached: vec![memcached],
-            native: Some(native),
-            listeners: vec![(Box::new(listener), Accepts::Any)],
+            memcached: match plan.is_locked {
+                true => Vec::new(),
+                false => vec![memcached],
+            },
+            native: (!plan.is_locked).then_some(native),
+            listeners: vec![(Box::new(listener), accepts(plan))],
         }
     });
     let devices = devices.collect();
@@ -98,17 +106,32 @@ pub fn assemble(scenario: &Scenario, clock: &SimClock) -> Result<Served, ServeEr
     })
 }
 
+/// What clients may speak. Where they have to log in, that is the text protocol.
+fn accepts(plan: ServerPlan) -> Accepts {
+    match plan.is_locked {
+        true => Accepts::Text,
+        false => Accepts::Any,
+    }
+}
+
 fn configure(plan: ServerPlan) -> Config {
     let mut config = Config {
         tcp: Vec::new(),
         tcp_protocols: Vec::new(),
-        native: vec![native_address(0)],
+        native: match plan.is_locked {
+            true => Vec::new(),
+            false => vec![native_address(0)],
+        },
         native_direction: match plan.directs_native {
             true => Direction::Server,
             false => Direction::Client,
         },
         turn_requests: plan.turn_requests,
         slice_bytes: plan.slice_bytes,
+        watch_bytes: plan.watch_bytes,
+        protocol: accepts(plan),
+        // It is not read: what admits users is passed in.
+        auth_file: plan.is_locked.then(|| "users".into()),
         memory_bytes: plan.memory_mib << 20,
         workers: plan.workers,
         item_bytes_max: plan.item_bytes_max.max(ITEM_BYTES_MIN),

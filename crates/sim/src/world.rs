@@ -41,6 +41,9 @@ const STOP_US_MAX: u64 = 30_000_000;
 const MEMORY_STEPS: u64 = 64;
 /// What a turn of a worker takes at most.
 const TURN_US_MAX: u64 = 40;
+/// What a turn takes in addition for each receive from a client that never stops. It is long, so
+/// that few receives in one turn are enough to keep others waiting for too long.
+const FLOOD_US: u64 = 400;
 /// What a client takes at most for what it does at once.
 const ACT_US_MAX: u64 = 20;
 
@@ -211,6 +214,7 @@ impl World<'_> {
             read_pause_us: 0,
             operations: reads.map(|key| (0, Operation::Get(vec![key]))).collect(),
             calm: Vec::new(),
+            logs_in: self.scenario.server.is_locked,
         }
     }
 
@@ -228,8 +232,13 @@ impl World<'_> {
 
     fn are_done(&self) -> bool {
         let now_us = self.clock.us();
-        let mut dues = self.clients.iter().map(|client| client.due(now_us));
-        dues.all(|due| due == Due::Done)
+        let mut others = self.clients.iter().filter(|client| !client.never_ends());
+        others.all(|client| client.due(now_us) == Due::Done)
+    }
+
+    /// How often workers have received from clients that never stop.
+    fn flooded(&self) -> u64 {
+        self.clients.iter().map(|client| client.flooded()).sum()
     }
 
     fn stop(&mut self) -> Result<(), String> {
@@ -336,9 +345,11 @@ impl World<'_> {
             Actor::Worker(number) => {
                 self.notes.trace.add(&[b'w', number as u8]);
                 self.turns[number] += 1;
+                let flooded = self.flooded();
                 let worker = &mut self.served.server.node.workers[number];
                 self.phases[number] = next_phase(self.phases[number], worker, self.clock.us());
-                self.rng.random_range(1..=TURN_US_MAX)
+                let receives = self.flooded().saturating_sub(flooded);
+                self.rng.random_range(1..=TURN_US_MAX) + receives * FLOOD_US
             }
             Actor::Client(number) => {
                 self.notes.trace.add(&[b'c', number as u8]);

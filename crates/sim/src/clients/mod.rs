@@ -5,11 +5,15 @@
 //! | [`stream`] | a client with a connection: sends, receives, connects again |
 //! | [`datagrams`] | a client with memcached's datagrams: sends, receives, tries reads again |
 //! | [`text`], [`meta`], [`binary`], [`resp`] | how requests are written and replies read |
+//! | [`login`] | how clients log in, where they have to |
 //! | [`native`] | a session of the client library over a network with faults |
+//! | [`flood`] | a client that never stops sending, in whatever state its connection is |
 //! | [`watch`] | a client that watches mutations, and compares them with the history |
 
 pub mod binary;
 pub mod datagrams;
+pub mod flood;
+pub mod login;
 pub mod meta;
 pub mod native;
 pub mod resp;
@@ -22,6 +26,7 @@ use crate::scenario::{ClientPlan, Operation, Protocol, key_name};
 use crate::server::{Served, memcached_address};
 use binary::Binary;
 use datagrams::DatagramClient;
+use flood::Flooder;
 use glimmer_transport::packet::Microseconds;
 use meta::Meta;
 use native::NativeClient;
@@ -54,6 +59,16 @@ pub trait Client {
 
     /// Whether it takes its replies when it likes, and not when they come.
     fn reads_slowly(&self) -> bool;
+
+    /// Whether it goes on for as long as the others do.
+    fn never_ends(&self) -> bool {
+        false
+    }
+
+    /// How often the server has received from it what never ends.
+    fn flooded(&self) -> u64 {
+        0
+    }
 
     /// From here on nothing fails, and the client takes its replies when they come. It asks what
     /// its plan has for this time.
@@ -90,6 +105,7 @@ pub fn new(
         }
         Protocol::Native => Box::new(NativeClient::new(number, plan, switch, time)),
         Protocol::Watch => Box::new(Watcher::new(number, plan, &listeners)),
+        Protocol::Flood(flood) => Box::new(Flooder::new(number, plan, flood, &listeners)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! A client with a connection.
 
+use super::login::{read_login, write_login};
 use super::{Client, Due, Notes, Request, Script};
 use crate::history::{Action, Answer, Value};
 use crate::scenario::ClientPlan;
@@ -110,6 +111,8 @@ pub struct StreamClient<C> {
     out: Vec<u8>,
     incoming: Vec<u8>,
     under_way: VecDeque<Asked>,
+    /// It has sent a login that is not answered.
+    logs_in: bool,
     asked: u32,
     /// When it takes the next bytes, if it takes them slowly.
     reads_us: u64,
@@ -129,6 +132,7 @@ impl<C: Codec> StreamClient<C> {
             out: Vec::new(),
             incoming: Vec::new(),
             under_way: VecDeque::new(),
+            logs_in: false,
             asked: 0,
             reads_us: 0,
             rng: SmallRng::seed_from_u64(plan.seed),
@@ -146,6 +150,10 @@ impl<C: Codec> StreamClient<C> {
             let port = 10_000 + self.number as u16;
             let from = SocketAddr::from(([10, 0, 0, 2], port));
             self.stream = Some(listener.connect(from, self.plan.stream, self.rng.random()));
+            self.logs_in = self.plan.logs_in;
+            if self.logs_in {
+                write_login(&mut self.out);
+            }
         }
         let now_us = notes.now.us;
         let Some(mut request) = self.script.take(now_us) else {
@@ -204,6 +212,12 @@ impl<C: Codec> StreamClient<C> {
 
     fn read(&mut self, notes: &mut Notes) -> Result<(), String> {
         let mut at = 0;
+        if self.logs_in && !self.incoming.is_empty() {
+            let Some(bytes) = read_login(&self.incoming)? else {
+                return Ok(());
+            };
+            (self.logs_in, at) = (false, bytes);
+        }
         while at < self.incoming.len() {
             let Some(asked) = self.under_way.front() else {
                 let rest = self.incoming[at..].escape_ascii();

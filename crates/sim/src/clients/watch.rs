@@ -2,6 +2,7 @@
 //! the history: every store that was acknowledged has one line, unless the server said that it has
 //! left lines out.
 
+use super::login::write_login;
 use super::{Client, Due, Notes};
 use crate::history::{Action, Answer, Call};
 use crate::scenario::{COUNTERS, ClientPlan, key_name};
@@ -39,10 +40,15 @@ impl Watcher {
         let mut rng = SmallRng::seed_from_u64(plan.seed);
         let listener = &listeners[rng.random_range(0..listeners.len())];
         let from = SocketAddr::from(([10, 0, 0, 2], 10_000 + number as u16));
+        let mut out = Vec::new();
+        if plan.logs_in {
+            write_login(&mut out);
+        }
+        out.extend_from_slice(COMMAND);
         Watcher {
             plan: plan.clone(),
             stream: listener.connect(from, plan.stream, rng.random()),
-            out: COMMAND.to_vec(),
+            out,
             incoming: Vec::new(),
             since: None,
             stored: BTreeMap::new(),
@@ -66,6 +72,7 @@ impl Watcher {
             let line: Vec<u8> = self.incoming.drain(..=end).collect();
             let line = String::from_utf8_lossy(&line).trim_end().to_string();
             match self.since {
+                None if line == "STORED" && self.plan.logs_in => {}
                 None if line == "OK" => self.since = Some(notes.now.step),
                 None => return Err(format!("watch was answered {line:?}")),
                 Some(_) => self.read(&line)?,

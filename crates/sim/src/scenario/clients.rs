@@ -1,7 +1,7 @@
 //! A client from a seed.
 
 use super::tastes::Tastes;
-use super::{ClientPlan, Operation, Protocol, ServerPlan, TIGHT_MIB};
+use super::{ClientPlan, Flood, Operation, Protocol, ServerPlan, TIGHT_MIB};
 use glimmer_transport::packet::Faults;
 use glimmer_transport::stream::StreamFaults;
 use rand::Rng;
@@ -25,7 +25,9 @@ pub fn draw(
     tastes: &Tastes,
     operations: usize,
 ) -> ClientPlan {
-    let protocol = match rng.random_range(0..20) {
+    // Where clients have to log in, all of them speak the text protocol.
+    let kinds = if server.is_locked { 7 } else { 20 };
+    let protocol = match rng.random_range(0..kinds) {
         0..4 => Protocol::Text,
         4..7 => Protocol::Meta,
         7..10 => Protocol::Binary,
@@ -56,6 +58,7 @@ pub fn draw(
         stream,
         packets: packets(rng, protocol, tastes),
         read_pause_us: if reads_slowly { 100_000 } else { 0 },
+        logs_in: false,
     }
 }
 
@@ -81,6 +84,7 @@ pub fn hot_reader(rng: &mut SmallRng, tastes: &Tastes) -> ClientPlan {
         stream: StreamFaults::default(),
         packets: packets(rng, protocol, tastes),
         read_pause_us: 0,
+        logs_in: false,
     }
 }
 
@@ -105,6 +109,19 @@ pub fn watcher(rng: &mut SmallRng) -> ClientPlan {
         read_pause_us: *[0, 0, 20_000].choose(rng).expect("not empty"),
         operations: Vec::new(),
         calm: Vec::new(),
+        logs_in: false,
+    }
+}
+
+/// Draws a client that never stops.
+pub fn flooder(rng: &mut SmallRng, server: ServerPlan) -> ClientPlan {
+    let floods = Flood::OF_ALL.iter();
+    let before_login = Flood::BEFORE_LOGIN.iter().filter(|_| server.is_locked);
+    let floods: Vec<&Flood> = floods.chain(before_login).collect();
+    ClientPlan {
+        protocol: Protocol::Flood(**floods.choose(rng).expect("not empty")),
+        read_pause_us: 0,
+        ..watcher(rng)
     }
 }
 

@@ -55,6 +55,10 @@ pub struct ServerPlan {
     pub turn_requests: u32,
     /// Bytes of a slice of a large value.
     pub slice_bytes: usize,
+    /// Bytes of unsent lines of one watcher.
+    pub watch_bytes: usize,
+    /// Whether clients have to log in.
+    pub is_locked: bool,
     /// Whether workers hand native requests over to one another.
     pub directs_native: bool,
     /// Whether memcached's datagrams are answered from the slots of the hot-key accelerator.
@@ -91,6 +95,40 @@ pub enum Protocol {
     Native,
     /// Text, and asks for nothing but to be shown mutations.
     Watch,
+    /// Text, and never stops.
+    Flood(Flood),
+}
+
+/// What a client does that never stops: the state in which its connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flood {
+    /// It asks, and may not take the replies.
+    Asking,
+    /// It watches, and may not take what it is shown.
+    Watching,
+    /// It is to be closed once it has taken its replies, and takes none.
+    Closing,
+    /// It sends a value that is refused.
+    Swallowing,
+    /// It lists all items.
+    Listing,
+    /// It has yet to log in.
+    Locked,
+    /// It tries passwords.
+    Withheld,
+}
+
+impl Flood {
+    /// Those that are possible whether clients have to log in or not.
+    pub const OF_ALL: [Flood; 5] = [
+        Flood::Asking,
+        Flood::Watching,
+        Flood::Closing,
+        Flood::Swallowing,
+        Flood::Listing,
+    ];
+    /// Those before a login.
+    pub const BEFORE_LOGIN: [Flood; 2] = [Flood::Locked, Flood::Withheld];
 }
 
 /// A client.
@@ -114,6 +152,8 @@ pub struct ClientPlan {
     pub operations: Vec<(u64, Operation)>,
     /// The same for the time in which nothing fails.
     pub calm: Vec<(u64, Operation)>,
+    /// It has to log in first.
+    pub logs_in: bool,
 }
 
 /// What a client asks. Keys are numbers.
@@ -163,6 +203,14 @@ const SWITCHES_MAX: usize = 100;
 const ACCELERATES: f64 = 0.3;
 /// Clients that read hot keys then.
 const HOT_READERS: usize = 2;
+/// How often clients have to log in.
+const LOCKS: f64 = 0.06;
+/// How often there are clients that never stop.
+const FLOODS: f64 = 0.15;
+/// How many they are then, at most.
+const FLOODERS_MAX: usize = 2;
+/// What seeds draw from in addition, so that the rest of a scenario does not depend on it.
+const FLOOD_SEED: u64 = 0xf100d;
 /// Operations that name one key, on average: histories stay short enough to be checked.
 const CALLS_PER_KEY: usize = 18;
 
@@ -178,7 +226,9 @@ impl Scenario {
     /// What follows from a seed.
     pub fn from_seed(seed: u64) -> Scenario {
         let mut rng = SmallRng::seed_from_u64(seed);
+        let mut flood_rng = SmallRng::seed_from_u64(seed ^ FLOOD_SEED);
         let mut server = server::draw(&mut rng);
+        server::draw_limits(&mut flood_rng, &mut server);
         let clients = rng.random_range(2..=5);
         let each = match server.memory_mib {
             TIGHT_MIB => rng.random_range(40..=90),
@@ -218,11 +268,18 @@ impl Scenario {
                 .collect(),
             false => Vec::new(),
         };
-        if rng.random_bool(ACCELERATES) {
+        if rng.random_bool(ACCELERATES) && !server.is_locked {
             server.is_accelerated = true;
             clients::add_flush(&mut rng, &mut clients);
             let readers = (0..HOT_READERS).map(|_| clients::hot_reader(&mut rng, &tastes));
             clients.extend(readers);
+        }
+        if flood_rng.random_bool(FLOODS) {
+            let flooders = 0..flood_rng.random_range(1..=FLOODERS_MAX);
+            clients.extend(flooders.map(|_| clients::flooder(&mut flood_rng, server)));
+        }
+        for client in &mut clients {
+            client.logs_in = server.is_locked;
         }
         Scenario {
             seed,

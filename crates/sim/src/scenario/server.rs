@@ -1,7 +1,7 @@
 //! A server from a seed.
 
-use super::{ServerPlan, TIGHT_MIB};
-use glimmer_base::limits::SLICE_BYTES;
+use super::{LOCKS, ServerPlan, TIGHT_MIB};
+use glimmer_base::limits::{SLICE_BYTES, WATCH_BYTES_MAX};
 use glimmer_dispatch::{Layout, POLICIES, Plan, Policy, Role};
 use glimmer_server::evict::RULES;
 use glimmer_server::{AccessMode, Mode, TableKind};
@@ -71,9 +71,18 @@ pub fn draw(rng: &mut SmallRng) -> ServerPlan {
             1 => 100,
             _ => 30,
         },
+        watch_bytes: WATCH_BYTES_MAX,
+        is_locked: false,
         directs_native: rng.random_bool(0.3),
         is_accelerated: false,
     }
+}
+
+/// Draws how much watchers may leave unread, and whether clients have to log in.
+pub fn draw_limits(rng: &mut SmallRng, server: &mut ServerPlan) {
+    let bytes = [WATCH_BYTES_MAX, 2_000, 300];
+    server.watch_bytes = *bytes.choose(rng).expect("not empty");
+    server.is_locked = rng.random_bool(LOCKS);
 }
 
 /// An access mode.
