@@ -429,8 +429,8 @@ impl Connection {
         }
     }
 
-    /// Receives once into a buffer that is not its own, at most `bytes_max` bytes, and forgets them.
-    /// Returns their number.
+    /// Receives once into a buffer that is not its own, at most `bytes_max` bytes, and forgets
+    /// them. Returns their number.
     pub fn pass_over(&mut self, scratch: &mut Vec<u8>, bytes_max: usize) -> usize {
         scratch.clear();
         let received = self.stream.receive_at_most(scratch, bytes_max);

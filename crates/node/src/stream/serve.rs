@@ -53,9 +53,9 @@ impl Streams {
     }
 
     /// Serves the connections that are ready: those with small requests until each has had its turn
-    /// or the turn's share of requests or replies is made, then those with large ones until they have had their
-    /// share of the turn. Beside small requests that share is one slice. Returns whether a burst
-    /// had [`AWAKE_BYTES_MIN`] for each of its connections.
+    /// or the turn's share of requests or replies is made, then those with large ones until they
+    /// have had their share of the turn. Beside small requests that share is one slice. Returns
+    /// whether a burst had [`AWAKE_BYTES_MIN`] for each of its connections.
     pub fn serve_ready(&mut self, core: &mut Core, port: &mut Port) -> bool {
         let has_queues = core.plan.has_queues();
         if has_queues {
