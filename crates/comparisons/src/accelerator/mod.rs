@@ -3,6 +3,7 @@
 //! by a virtual cable for each server, or all on loopback.
 
 mod bars;
+mod changing;
 mod report;
 mod results;
 mod scenario;
@@ -18,6 +19,7 @@ use crate::{
     servers::Kind,
 };
 
+pub use changing::{Changed, Changing};
 pub use results::{Report, Row, Sample};
 pub use scenario::{Case, Keys, Scenario, items};
 pub use subject::{Body, CONTROL, Measured, Running, SOFTWARE, Setup, Subject, Way};

@@ -121,11 +121,22 @@ impl Subject {
         }
     }
 
+    /// Ours with the packet program in the kernel's generic mode.
+    pub fn generic() -> Subject {
+        Subject {
+            cable: Cable::ForGeneric,
+            ..Subject::ours(Body::Xdp)
+        }
+    }
+
     /// Its name in tables.
     pub fn name(&self) -> String {
         match (self.kind, self.body, self.cable) {
             (Kind::Glimmer, Body::Off, Cable::Plain) => SOFTWARE.to_owned(),
             (Kind::Glimmer, Body::Off, _) => CONTROL.to_owned(),
+            (Kind::Glimmer, body, Cable::ForGeneric) => {
+                format!("glimmer {}, generic", body.name())
+            }
             (Kind::Glimmer, body, _) => format!("glimmer {}", body.name()),
             (kind, ..) => kind.name().to_owned(),
         }
@@ -220,7 +231,7 @@ pub enum Way {
 /// A running server.
 pub struct Running {
     subject: Subject,
-    server: Server,
+    pub(super) server: Server,
     client_cores: Vec<usize>,
 }
 
@@ -256,9 +267,9 @@ impl Measured {
 
 /// Reads by who answered them, since the start of the server.
 #[derive(Clone, Copy)]
-struct Reads {
+pub(super) struct Reads {
     all: u64,
-    accelerated: u64,
+    pub accelerated: u64,
 }
 
 impl Running {
@@ -344,7 +355,7 @@ impl Running {
     }
 
     /// Reads so far; `None` without an accelerator.
-    fn reads(&self) -> Result<Option<Reads>> {
+    pub(super) fn reads(&self) -> Result<Option<Reads>> {
         if self.subject.body == Body::Off {
             return Ok(None);
         }

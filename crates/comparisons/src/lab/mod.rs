@@ -71,8 +71,11 @@ pub enum Cable {
     /// everything, checksums are computed, and nothing is coalesced. The kernel then cuts segment
     /// batches of replies before it sends them.
     ForPackets,
-    /// The same with a program at the server's end that passes everything: what the kernel itself
-    /// costs with any program there.
+    /// The same without the program at the client's end, which then drops what a program at the
+    /// server's driver sends. A server takes the kernel's generic mode.
+    ForGeneric,
+    /// As for packets, with a program at the server's end that passes everything: what the kernel
+    /// itself costs with any program there.
     Empty,
 }
 

@@ -91,7 +91,7 @@ impl Namespaces {
         );
         let receiver = match cable {
             Cable::Plain => Receiver::Sender,
-            Cable::ForPackets | Cable::Empty => self.receiver,
+            Cable::ForPackets | Cable::ForGeneric | Cable::Empty => self.receiver,
         };
         let program = inside(self.servers.as_fd(), || {
             ip(&format!(
@@ -101,7 +101,7 @@ impl Namespaces {
             ip(&format!("link set {server} up"))?;
             match cable {
                 Cable::Plain => Ok(None),
-                Cable::ForPackets => offload::tags_stay(&server).map(|()| None),
+                Cable::ForPackets | Cable::ForGeneric => offload::tags_stay(&server).map(|()| None),
                 Cable::Empty => pass::attach(&server).map(Some),
             }
         })?;
@@ -111,7 +111,9 @@ impl Namespaces {
         if cable != Cable::Plain {
             offload::receive_coalescing_off(&client)?;
             offload::checksums_off(&client)?;
-            self.programs.push(pass::attach(&client)?);
+            if cable != Cable::ForGeneric {
+                self.programs.push(pass::attach(&client)?);
+            }
         }
         Ok(Place {
             ip: address(1).into(),

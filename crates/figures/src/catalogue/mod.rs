@@ -1,5 +1,6 @@
 //! All figures, one file each.
 
+mod accel_bursts;
 mod accel_fig12;
 mod accel_fig14;
 mod accel_fig15;
@@ -139,6 +140,7 @@ pub fn pages() -> Vec<Page> {
                 &accel_fig16::Normal,
                 &accel_fig17::Pareto,
                 &accel_fig18::Etc,
+                &accel_bursts::Changes,
             ],
         },
         Page {
