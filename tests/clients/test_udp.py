@@ -76,7 +76,6 @@ def served_over_udp(flags):
 
 def test_every_kind_of_request(ours, udp_server):
     with Udp(udp_server.udp_port) as udp:
-        assert udp.ask(b"flush_all\r\n") == b"OK\r\n"
         for n in range(20):
             key = b"key-%d" % n
             assert udp.ask(b"get " + key + b"\r\n") == END
@@ -86,6 +85,18 @@ def test_every_kind_of_request(ours, udp_server):
             assert udp.ask(b"delete " + key + b"\r\n") == b"DELETED\r\n"
         assert udp.ask(b"nonsense\r\n") == b"ERROR\r\n"
         assert udp.ask(b"version\r\n").startswith(b"VERSION ")
+
+
+def test_commands_that_need_a_connection(ours, udp_server):
+    """A forged datagram changes no setting and asks for nothing expensive."""
+    commands = [b"flush_all", b"dispatch keyhash", b"lru_crawler disable", b"verbosity 2", b"stats detail on"]
+    commands += [b"stats reset", b"stats memory", b"stats settings", b"watch", b"lru_crawler metadump all"]
+    with Udp(udp_server.udp_port) as udp:
+        for command in commands:
+            assert udp.ask(command + b"\r\n") == b"CLIENT_ERROR not available over UDP\r\n"
+        assert udp.ask(b"stats\r\n").startswith(b"STAT pid ")
+    settings = udp_server.stats("settings")
+    assert (settings["lru_crawler"], settings["verbosity"], settings["detail_enabled"]) == ("yes", "0", "no")
 
 
 def test_watchers_are_shown_requests(ours, udp_server):

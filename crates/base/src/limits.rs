@@ -139,10 +139,6 @@ pub const DUMP_CHAINS_PER_TURN: usize = 1 << 10;
 /// turn.
 pub const REPORT_BYTES_HIGH: usize = 32 << 10;
 
-/// Longest reply to a control command over UDP, in bytes. A longer reply is replaced by an error
-/// line, because the source address of a datagram may be forged.
-pub const REPORT_DATAGRAM_BYTES_MAX: usize = 64 << 10;
-
 /// Bytes of key prefixes, as they are shown, that `stats detail` counts; a further prefix is not
 /// counted. The reply is produced in one piece, so this bounds its size.
 pub const PREFIXES_BYTES_MAX: usize = 128 << 10;

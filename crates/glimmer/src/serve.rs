@@ -11,7 +11,7 @@ use glimmer_dispatch::Settings;
 use glimmer_server::config::{PORT_DEFAULT, PREFIX_DELIMITER_DEFAULT};
 use glimmer_server::evict;
 use glimmer_server::memory_plan::Needs;
-use glimmer_server::{Accepts, Config, Liveness, MemoryPlan, Mode, Permits, TableKind, UnixSocket};
+use glimmer_server::{Accepts, Config, Liveness, MemoryPlan, Mode, TableKind, UnixSocket};
 use listen::Listeners;
 use std::time::Duration;
 use values::Port;
@@ -176,13 +176,7 @@ impl Arguments {
                 .network
                 .max_reqs_per_event
                 .min(limits::TURN_REQUESTS_MAX),
-            permits: Permits {
-                flush: !self.clients.disable_flush_all,
-                dump: !self.clients.disable_dumping,
-                watch: !self.clients.disable_watch,
-                debug: self.clients.debug_commands,
-            },
-            shutdown_command: self.clients.enable_shutdown,
+            permits: self.clients.permits(),
             cas: !self.clients.disable_cas,
             auth_file: self.clients.auth_file,
             sasl: self.clients.enable_sasl,

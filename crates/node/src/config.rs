@@ -20,6 +20,7 @@ use glimmer_transport::tcp::Liveness;
 use crate::admin::observe::Observers;
 use crate::clock::Clock;
 use crate::packet::native::NativeConfig;
+use crate::permits::Permits;
 
 /// Share of a worker's buffers that native clients may have it keep for longer than a turn.
 const NATIVE_BUFFER_SHARE: usize = 2;
@@ -98,7 +99,7 @@ pub struct NodeConfig {
     pub accepts_at: Vec<Accepts>,
     /// What the protocols accept.
     pub limits: Limits,
-    /// Which commands clients may use.
+    /// Which administrative commands clients may use.
     pub permits: Permits,
     /// Those who are shown what happens; the engines report to them.
     pub observers: Observers,
@@ -112,29 +113,6 @@ pub struct NodeConfig {
     pub cores: Vec<usize>,
     /// What tells the workers the time.
     pub clock: Arc<dyn Clock>,
-}
-
-/// Which commands clients may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Permits {
-    /// `flush_all`.
-    pub flush: bool,
-    /// `stats cachedump`, `stats detail`, `lru_crawler metadump` and `mgdump`.
-    pub dump: bool,
-    /// `watch`.
-    pub watch: bool,
-    /// `debugtime`, with which memcached's own tests put its clock forward.
-    pub debug: bool,
-}
-
-impl Permits {
-    /// Everything but what is for tests, as is the default.
-    pub const ALL: Permits = Permits {
-        flush: true,
-        dump: true,
-        watch: true,
-        debug: false,
-    };
 }
 
 impl NodeConfig {

@@ -49,6 +49,8 @@ mod node;
 #[cfg(not(loom))]
 mod packet;
 #[cfg(not(loom))]
+mod permits;
+#[cfg(not(loom))]
 mod shared;
 #[cfg(not(loom))]
 mod stream;
@@ -63,7 +65,7 @@ pub use {
     admin::stats::{Tally, WorkerStats},
     bind::{Bound, PassedOver},
     clock::{Clock, SystemClock},
-    config::{Address, Error, NodeConfig, Permits},
+    config::{Address, Error, NodeConfig},
     devices::Devices,
     dispatch::plans::DispatchView,
     dispatch::service_times::{ServiceTimes, Times},
@@ -76,6 +78,7 @@ pub use {
     },
     node::Node,
     packet::native,
+    permits::Permits,
     stream::registry::SocketView,
     worker::Rest,
 };

@@ -3,12 +3,10 @@
 
 mod support;
 
-use std::net::UdpSocket;
-
 use glimmer_base::limits::{REPLY_BYTES_HIGH, REPORT_BYTES_HIGH};
 use glimmer_node::{Node, Tally};
 use glimmer_proto::binary::{Header, emit, opcode};
-use support::{Client, Habits, PATIENCE, config, start, start_with};
+use support::{Client, Habits, start};
 
 /// Pieces of the longest reply.
 const PIECES: usize = 64;
@@ -118,33 +116,6 @@ fn unread_binary_control_replies_are_not_made() {
             "packets of one reply"
         );
     }
-}
-
-#[test]
-fn a_control_reply_is_given_up_over_udp_when_it_is_too_large() {
-    let mut config = config();
-    config.udp = vec!["127.0.0.1:0".parse().unwrap()];
-    let node = start_with(config, 1, Habits::EREW);
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.connect(node.udp_addresses()[0]).unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
-    let ask = |commands: String| {
-        socket
-            .send(&[&[0, 9, 0, 0, 0, 1, 0, 0], commands.as_bytes()].concat())
-            .unwrap();
-        let mut datagram = [0; 65536];
-        let bytes = socket.recv(&mut datagram).unwrap();
-        datagram[..bytes].to_vec()
-    };
-    let too_large = b"\0\x09\0\0\0\x01\0\0SERVER_ERROR reply too large for UDP\r\n";
-    // Over the bound by one reply, and by many.
-    for commands in [
-        "stats long 100\r\n".to_owned(),
-        "stats long 20\r\n".repeat(1000),
-    ] {
-        assert_eq!(ask(commands), too_large);
-    }
-    assert_eq!(ask("mn\r\n".to_owned())[8..], *b"MN\r\n");
 }
 
 #[test]

@@ -7,7 +7,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use glimmer_base::limits::{BURST_CONNECTIONS_MAX, PENDING_DATAGRAMS_MAX, REORDER_SLOTS_MAX};
-use glimmer_node::{Devices, DrivenNode, Rest};
+use glimmer_node::{Devices, DrivenNode, NodeConfig, Rest};
+use glimmer_proto::AdminCommand;
+use glimmer_proto::binary::{emit, opcode};
+use glimmer_proto::text::lines;
 use glimmer_transport::packet::{
     FaultInjector, Faults, Message, Microseconds, PacketDevice, PacketSender, RxBatch, Switch,
     SwitchPort, TxBatch,
@@ -42,10 +45,14 @@ fn devices() -> [(&'static str, Open); 3] {
 
 /// Workers of which each owns its keys. The first has the device.
 fn node(workers: usize, device: Box<dyn PacketDevice>) -> DrivenNode {
+    node_with(config(), workers, device)
+}
+
+fn node_with(config: NodeConfig, workers: usize, device: Box<dyn PacketDevice>) -> DrivenNode {
     let mut devices: Vec<Devices> = (0..workers).map(|_| Devices::default()).collect();
     devices[0].memcached.push(device);
     let engines = engines(workers, Habits::EREW);
-    DrivenNode::new(config(), devices, engines, Arc::new(Admin)).unwrap()
+    DrivenNode::new(config, devices, engines, Arc::new(Admin)).unwrap()
 }
 
 /// A request with its frame.
@@ -191,40 +198,6 @@ fn a_reply_of_many_large_values_is_made_in_several_bursts() {
     }
 }
 
-/// The reply to `dispatch` says that every worker goes by the new plan. What follows it in its
-/// datagram waits as well.
-#[test]
-fn a_datagram_is_told_of_another_policy_when_every_worker_has_it() {
-    let network = Switch::new();
-    let mut node = node(2, Box::new(network.attach(server())));
-    let mut client = network.attach(([10, 0, 0, 2], 1).into());
-    turn(&mut node, 0..2);
-    let command = framed(7, "dispatch owner\r\nmn\r\n");
-    client.send(&[Message::alone(server(), &command)]);
-    for _ in 0..5 {
-        turn(&mut node, 0..1);
-        assert_eq!(
-            node.workers[0].rest(),
-            Rest::Busy,
-            "it looks for the others"
-        );
-        let early = replies(&mut client);
-        assert!(
-            early.is_empty(),
-            "the other worker has taken no turn: {early:?}"
-        );
-    }
-    client.send(&[Message::alone(server(), &framed(8, "mn\r\n"))]);
-    turn(&mut node, 0..1);
-    let meanwhile = replies(&mut client);
-    assert_eq!(meanwhile[&8], b"MN\r\n", "other datagrams do not wait");
-    turn(&mut node, 1..2);
-    turn(&mut node, 0..1);
-    assert_eq!(replies(&mut client)[&7], b"OK\r\nMN\r\n");
-    assert_eq!(node.workers[0].held_bytes(), 0);
-    assert_eq!(node.workers[0].rest(), Rest::Asleep(None));
-}
-
 #[test]
 fn a_worker_drops_datagrams_while_too_many_wait_for_others() {
     let network = Switch::new();
@@ -266,4 +239,100 @@ fn a_worker_sleeps_unless_it_has_to_look_at_a_device() {
         client.send(&[Message::alone(server(), &request(7))]);
         assert_eq!(node.workers[0].is_called(), !is_polled, "{name}");
     }
+}
+
+/// Sends each command in a datagram of its own. Returns the replies in the order of the commands.
+fn ask_each(node: &mut DrivenNode, client: &mut SwitchPort, commands: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    for (id, command) in commands.iter().enumerate() {
+        let frame = [0, id as u8, 0, 0, 0, 1, 0, 0];
+        let datagram = [&frame[..], command].concat();
+        client.send(&[Message::alone(server(), &datagram)]);
+    }
+    for _ in 0..20 {
+        let workers = 0..node.workers.len();
+        turn(node, workers);
+    }
+    let replies = replies(client);
+    assert_eq!(replies.len(), commands.len());
+    replies.into_values().collect()
+}
+
+/// Anybody can forge the sender of a datagram, and then the answer is of no use to the sender: what
+/// is left is what the server does for it.
+#[test]
+fn datagrams_change_no_settings_and_ask_for_nothing_expensive() {
+    let network = Switch::new();
+    let mut config = config();
+    config.permits = AdminCommand::ALL
+        .iter()
+        .fold(config.permits, |permits, &command| permits.with(command));
+    let mut node = node_with(config, 2, Box::new(network.attach(server())));
+    let mut client = network.attach(([10, 0, 0, 2], 1).into());
+    let commands = [
+        "cache_memlimit 64",
+        "debugtime 1000",
+        "dispatch handoff crcw",
+        "flush_all",
+        "lru tune 10 20 0.1 2.0",
+        "lru_crawler crawl all",
+        "lru_crawler disable",
+        "lru_crawler metadump all",
+        "lru_crawler mgdump all",
+        "lru_crawler sleep 1",
+        "shutdown",
+        "slabs automove 1",
+        "stats argument",
+        "stats cachedump 1 0",
+        "stats detail dump",
+        "stats detail on",
+        "stats reset",
+        "verbosity 2",
+        "watch fetchers",
+    ];
+    let commands = commands.map(|command| format!("{command}\r\n").into_bytes());
+    let (figures, stored) = (node.figures(), b"set kept 0 0 1\r\nx\r\n".to_vec());
+    let version = figures.dispatch().unwrap().version;
+    ask_each(&mut node, &mut client, &[stored]);
+    for (reply, command) in ask_each(&mut node, &mut client, &commands)
+        .iter()
+        .zip(&commands)
+    {
+        let (reply, command) = (reply.escape_ascii(), command.escape_ascii());
+        let expected = lines::NOT_OVER_UDP.as_bytes().escape_ascii();
+        assert_eq!(reply.to_string(), expected.to_string(), "{command}");
+    }
+    let packet = |code: u8, key: &[u8]| {
+        let mut packet = vec![0x80, code, 0, key.len() as u8, 0, 0, 0, 0];
+        packet.extend_from_slice(&(key.len() as u32).to_be_bytes());
+        packet.extend_from_slice(&[0; 12]);
+        packet.extend_from_slice(key);
+        packet
+    };
+    let packets = [
+        packet(opcode::FLUSH, b""),
+        packet(opcode::FLUSHQ, b""),
+        packet(opcode::STAT, b"memory"),
+        packet(opcode::STAT, b"detail on"),
+        packet(opcode::STAT, b"reset"),
+    ];
+    for reply in ask_each(&mut node, &mut client, &packets) {
+        let status = emit::Status::NotSupported as u16;
+        assert_eq!(
+            reply[6..8],
+            status.to_be_bytes(),
+            "{}",
+            reply.escape_ascii()
+        );
+    }
+    assert!(figures.has_crawler() && !figures.has_detail());
+    assert_eq!(figures.dumps(), (false, 0));
+    assert_eq!(figures.dispatch().unwrap().version, version);
+    let allowed = ["get kept\r\n", "stats\r\n", "mn\r\n"].map(|it| it.as_bytes().to_vec());
+    let replies = ask_each(&mut node, &mut client, &allowed);
+    let expected = [
+        "VALUE kept 0 1\r\nx\r\nEND\r\n",
+        "STAT argument \r\nEND\r\n",
+        "MN\r\n",
+    ];
+    assert_eq!(replies, expected.map(|it| it.as_bytes().to_vec()));
 }

@@ -43,6 +43,10 @@ pub enum Answer<'a> {
     Done,
     /// The server does not do this for clients.
     Denied,
+    /// The server does not do this for a datagram, whose sender may be forged.
+    NotOverUdp,
+    /// The server has been asked for this by datagrams too often.
+    TooOften,
     /// No client needs to authenticate.
     NoLogin,
     /// It names figures that there are not.

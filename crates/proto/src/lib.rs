@@ -5,6 +5,7 @@
 #[macro_use]
 mod protocols;
 
+mod administration;
 pub mod binary;
 pub mod control;
 pub mod credentials;
@@ -26,6 +27,7 @@ pub mod text;
 pub mod udp;
 mod words;
 
+pub use administration::AdminCommand;
 pub use control::{Control, Credentials};
 pub use form::Form;
 pub use outcome::Outcome;

@@ -65,12 +65,10 @@ pub struct Config {
     pub rejects_beyond_max: bool,
     /// Time after which an idle connection is closed (`-o idle_timeout`).
     pub idle_timeout: Option<Duration>,
-    /// The commands that clients may use.
+    /// The administrative commands that clients may use.
     pub permits: Permits,
     /// Whether all items may be listed without `lru_crawler enable` (`-o no_lru_crawler`).
     pub crawler: bool,
-    /// Whether clients may stop the server (`-A`).
-    pub shutdown_command: bool,
     /// Whether items have CAS uniques (`-C` disables them).
     pub cas: bool,
     /// The file with users and passwords (`-Y`).
@@ -247,9 +245,8 @@ impl Default for Config {
             watch_bytes: limits::WATCH_BYTES_MAX,
             rejects_beyond_max: true,
             idle_timeout: None,
-            permits: Permits::ALL,
+            permits: Permits::DEFAULT,
             crawler: true,
-            shutdown_command: false,
             cas: true,
             auth_file: None,
             sasl: false,

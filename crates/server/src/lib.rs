@@ -33,6 +33,7 @@ pub use config::{
 pub use driven::DrivenServer;
 pub use glimmer_node::Permits;
 pub use glimmer_proto::Accepts;
+pub use glimmer_proto::AdminCommand;
 pub use glimmer_proto::text::lines::VERSION_NUMBER;
 pub use glimmer_store::evict;
 pub use glimmer_store::table::ConfigError as StoreError;

@@ -2,7 +2,7 @@
 
 use super::*;
 use clap::Parser;
-use glimmer_server::{AccessMode, Direction, HugepagePolicy};
+use glimmer_server::{AccessMode, AdminCommand, Direction, HugepagePolicy, Permits};
 use std::time::Duration;
 
 #[derive(Debug, Parser)]
@@ -35,7 +35,7 @@ fn memcacheds_defaults() {
     assert_eq!(config.item_bytes_max, 1 << 20);
     assert_eq!(config.backlog, 1024);
     assert_eq!(config.protocol, Accepts::Any);
-    assert_eq!(config.permits, Permits::ALL);
+    assert_eq!(config.permits, Permits::DEFAULT);
     assert_eq!(
         (config.verbosity, config.detail, config.cas),
         (0, false, true)
@@ -58,12 +58,55 @@ fn memcacheds_short_flags() {
     assert_eq!(config.verbosity, 2);
     assert_eq!((config.backlog, config.turn_requests), (77, 5));
     assert_eq!(config.protocol, Accepts::Text);
-    assert!(config.shutdown_command && !config.cas);
-    assert!(!config.permits.flush && !config.permits.dump && !config.permits.watch);
+    assert!(!config.cas);
+    let permitted = permitted(&config);
+    assert_eq!(
+        permitted.join(" "),
+        "cache_memlimit dispatch lru lru_crawler shutdown slabs stats stats_reset verbosity"
+    );
     assert_eq!((config.prefix_delimiter, config.detail), (b'/', true));
     assert!(config.daemon && config.lock_memory && config.core_files);
     assert_eq!(config.idle_timeout, Some(Duration::from_secs(7)));
     assert!(config.notices.is_empty());
+}
+
+/// The names of the administrative commands that clients may use.
+fn permitted(config: &Config) -> Vec<&'static str> {
+    let all = AdminCommand::ALL.iter();
+    let permitted = all.filter(|&&command| config.permits.has(command));
+    permitted.map(|command| command.name()).collect()
+}
+
+#[test]
+fn each_administrative_command_can_be_disabled() {
+    let all = permitted(&parse("-A --debug-commands").unwrap());
+    assert_eq!(all.len(), AdminCommand::ALL.len());
+    for command in AdminCommand::ALL {
+        let config = parse(&format!("-A --debug-commands --disable-commands {command}")).unwrap();
+        let expected: Vec<_> = all.iter().filter(|&&name| name != command.name()).collect();
+        assert_eq!(permitted(&config).iter().collect::<Vec<_>>(), expected);
+    }
+    let flags = parse("-F -X -W").unwrap().permits;
+    let list = "cachedump,detail,metadump,mgdump,flush_all,watch";
+    let listed = parse(&format!("--disable-commands {list}")).unwrap();
+    assert_eq!(flags, listed.permits);
+    let error = parse("--disable-commands dispatch,nonsense").unwrap_err();
+    assert!(error.contains("a command is one of cache_memlimit, "));
+}
+
+/// The help names every command that `--disable-commands` takes.
+#[test]
+fn the_help_names_the_administrative_commands() {
+    let command = <Line as clap::CommandFactory>::command();
+    let about = command
+        .get_arguments()
+        .find(|argument| argument.get_long() == Some("disable-commands"))
+        .and_then(|argument| argument.get_long_help())
+        .map(|help| help.to_string());
+    let about = about.unwrap();
+    for command in AdminCommand::ALL {
+        assert!(about.contains(command.name()), "{command}");
+    }
 }
 
 #[test]

@@ -4,6 +4,8 @@
 use glimmer_base::sync::Ordering;
 use glimmer_base::{Expiry, Moment};
 use glimmer_hotset::Pause;
+use glimmer_proto::AdminCommand;
+use glimmer_proto::control::Answer;
 use glimmer_proto::text::{Admin, Detail, Dump, dump, lines};
 
 use crate::admin::dump::DumpGuard;
@@ -27,6 +29,37 @@ pub(crate) enum Outcome {
     LongReply(LongReply),
 }
 
+/// Refuses a command that the server does not permit, or that it does not carry out for a datagram:
+/// anybody can forge the sender of one. Returns whether it has refused it.
+#[cold]
+pub(crate) fn refuse(
+    admin: &Admin<'_>,
+    is_stream: bool,
+    out: &mut Vec<u8>,
+    core: &mut Core,
+) -> bool {
+    let command = admin.command();
+    let denied = command.filter(|&command| !core.shared.config.permits.has(command));
+    let (line, answer) = if !is_stream && !admin.may_come_by_datagram() {
+        (lines::NOT_OVER_UDP, Answer::NotOverUdp)
+    } else if let Some(command) = denied {
+        let answer = match command {
+            AdminCommand::Detail => Answer::NoSuchFigures,
+            _ => Answer::Denied,
+        };
+        (command.refusal(), answer)
+    } else {
+        return false;
+    };
+    // As in memcached, a flush counts whether it is permitted or not.
+    core.tally.cmd_flush += u64::from(command == Some(AdminCommand::FlushAll));
+    match admin {
+        Admin::Control(control, words) => words.emit(control, answer, out),
+        _ => out.extend_from_slice(lines::unless(admin.is_quiet(), line).as_bytes()),
+    }
+    true
+}
+
 /// Executes a command that names no key.
 #[cold]
 pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, core: &mut Core) -> Outcome {
@@ -36,42 +69,27 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, core: &mut Core) 
         Admin::MetaNoop => say(lines::META_NOOP),
         Admin::Verbosity { level, quiet } => {
             core.admin.verbosity(level);
-            say(if quiet { "" } else { lines::OK });
+            say(lines::unless(quiet, lines::OK));
         }
         Admin::FlushAll {
             delay_exptime,
             quiet,
         } => {
-            core.tally.cmd_flush += 1;
-            let line = if core.shared.config.permits.flush {
-                let at_ms = flush_ms(delay_exptime, core.now);
-                core.engine.flush(core.now, at_ms);
-                core.shared.switches.note_flush(at_ms);
-                lines::OK
-            } else {
-                lines::FLUSH_NOT_ALLOWED
-            };
-            say(if quiet { "" } else { line });
+            flush(delay_exptime, core);
+            say(lines::unless(quiet, lines::OK));
         }
         Admin::Control(..) => unreachable!("it is answered in words of its own"),
         Admin::Stats(argument) => return Outcome::LongReply(LongReply::stats(argument, None)),
-        Admin::CacheDump { .. } if !core.shared.config.permits.dump => {
-            say(lines::CACHEDUMP_NOT_ALLOWED)
-        }
         Admin::CacheDump { class, .. } if class != dump::CLASS => say(lines::END),
         Admin::CacheDump { items_max, .. } => {
             return Outcome::LongReply(LongReply::cachedump(items_max));
         }
         Admin::AdvanceClock { seconds } => {
-            if core.shared.config.permits.debug {
-                if let Some(tender) = &core.tender {
-                    tender.accelerator.pause(Pause::ClockMoved, true);
-                }
-                core.shared.switches.advance_clock(seconds);
-                say(lines::OK);
-            } else {
-                say(lines::ERROR);
+            if let Some(tender) = &core.tender {
+                tender.accelerator.pause(Pause::ClockMoved, true);
             }
+            core.shared.switches.advance_clock(seconds);
+            say(lines::OK);
         }
         Admin::MemoryLimit { mebibytes, quiet } => {
             let line = match core.admin.set_memory_limit(mebibytes) {
@@ -94,9 +112,6 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, core: &mut Core) 
             core.shared.switches.set_crawler(is_on);
             say(lines::OK);
         }
-        Admin::Detail(_) if !core.shared.config.permits.dump => {
-            say(lines::STATS_DETAIL_NOT_ALLOWED)
-        }
         Admin::Detail(Detail::Dump) => core.shared.observers().dump_prefixes(out),
         Admin::Detail(Detail::Unknown) => say(lines::STATS_DETAIL_USAGE),
         Admin::Detail(detail) => {
@@ -104,6 +119,7 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, core: &mut Core) 
             say(lines::OK);
         }
         Admin::Dump(_) | Admin::Watch(_) => unreachable!("they take the burst's own hand"),
+        Admin::Unused { quiet, .. } => say(lines::unless(quiet, lines::OK)),
         Admin::Dispatch(words) => match switch_to(words, core) {
             Ok(switch) => return Outcome::LongReply(LongReply::Switch(switch)),
             Err(reason) => say(&format!("CLIENT_ERROR dispatch: {reason}\r\n")),
@@ -124,42 +140,35 @@ fn switch_to(words: [&[u8]; 2], core: &Core) -> Result<Switch, String> {
     switch::begin(Wanted::parse(words, settings)?, &core.shared, core.now)
 }
 
-/// Whether what happens is to be shown to a client; if not it is told why.
+/// Makes every item invisible that is older than a moment.
+fn flush(exptime: i64, core: &mut Core) {
+    core.tally.cmd_flush += 1;
+    let at_ms = flush_ms(exptime, core.now);
+    core.engine.flush(core.now, at_ms);
+    core.shared.switches.note_flush(at_ms);
+}
+
+/// Whether what happens may be shown to a client; if not it is told why.
 #[cold]
-pub(crate) fn begin_watch(is_stream: bool, out: &mut Vec<u8>, core: &Core) -> bool {
-    let reason = if !core.shared.config.permits.watch {
-        lines::WATCH_NOT_ALLOWED
-    } else if !out.is_empty() {
-        lines::WATCH_NOT_ALONE
-    } else if !is_stream {
-        lines::ERROR
-    } else {
-        return true;
-    };
-    out.extend_from_slice(reason.as_bytes());
-    false
+pub(crate) fn begin_watch(out: &mut Vec<u8>) -> bool {
+    if !out.is_empty() {
+        out.extend_from_slice(lines::WATCH_NOT_ALONE.as_bytes());
+        return false;
+    }
+    true
 }
 
 /// Begins to list all items, or says why not.
 #[cold]
-pub(crate) fn begin_dump(
-    kind: Dump,
-    is_stream: bool,
-    out: &mut Vec<u8>,
-    core: &Core,
-) -> Option<DumpGuard> {
-    let (not_allowed, not_alone) = match kind {
-        Dump::Meta => (lines::METADUMP_NOT_ALLOWED, lines::METADUMP_NOT_ALONE),
-        Dump::Mg => (lines::MGDUMP_NOT_ALLOWED, lines::MGDUMP_NOT_ALONE),
+pub(crate) fn begin_dump(kind: Dump, out: &mut Vec<u8>, core: &Core) -> Option<DumpGuard> {
+    let not_alone = match kind {
+        Dump::Meta => lines::METADUMP_NOT_ALONE,
+        Dump::Mg => lines::MGDUMP_NOT_ALONE,
     };
     let guard = if !core.shared.switches.has_crawler() {
         Err(lines::LRU_CRAWLER_DISABLED)
-    } else if !core.shared.config.permits.dump {
-        Err(not_allowed)
     } else if !out.is_empty() {
         Err(not_alone)
-    } else if !is_stream {
-        Err(lines::ERROR)
     } else {
         DumpGuard::take(&core.shared.switches.is_dumping).ok_or(lines::CRAWLER_BUSY)
     };

@@ -62,14 +62,6 @@ impl LongReply {
         })
     }
 
-    /// Whether it waits for no other worker.
-    pub fn is_complete(&self) -> bool {
-        match self {
-            LongReply::Items(_) | LongReply::Figures(_) => true,
-            LongReply::Switch(switch) => switch.is_complete(),
-        }
-    }
-
     /// Appends the next part: at most [`REPORT_BYTES_HIGH`] bytes and a line. Returns whether more
     /// follows.
     pub fn advance(

@@ -198,9 +198,7 @@ impl Memcached {
         let unused = Member::datagram(0, 0, member.parser, 0);
         let mut member = mem::replace(member, unused);
         let rest = match member.stop {
-            Stop::Reorder | Stop::OutOfCredit | Stop::Full | Stop::LongReply => {
-                bytes[member.at..].to_vec()
-            }
+            Stop::Reorder | Stop::OutOfCredit | Stop::Full => bytes[member.at..].to_vec(),
             _ => Vec::new(),
         };
         let is_refused = member.stop == Stop::Full && made.is_empty();
@@ -231,7 +229,6 @@ impl Memcached {
     /// Goes on with pending datagrams that have what they waited for, as many as one turn may, and
     /// sends the replies that are complete.
     pub fn go_on(&mut self, sources: &mut [PacketSource], core: &mut Core, port: &mut Port) {
-        self.pending.note_switched();
         let requests_before = core.tally.requests;
         for _ in 0..PENDING_PER_TURN_MAX {
             if core.tally.requests - requests_before >= DATAGRAM_REQUESTS_PER_TURN_MAX {
@@ -253,9 +250,6 @@ impl Memcached {
                     false => reorder.take_local(),
                 };
                 self.burst.recycle(reorder);
-            }
-            if let Some(mut report) = member.report.take() {
-                report.advance(&mut *core.engine, &*core.admin, core.now, &mut reply);
             }
             if !rest.is_empty() && !is_too_large(&reply) {
                 (member.at, member.stop, member.requests) = (0, Stop::Live, 0);
@@ -287,10 +281,7 @@ impl Memcached {
 /// Whether a member has to wait for something before its datagram is answered.
 #[inline]
 fn is_open(member: &Member) -> bool {
-    let is_stopped = matches!(
-        member.stop,
-        Stop::Reorder | Stop::OutOfCredit | Stop::Full | Stop::LongReply
-    );
+    let is_stopped = matches!(member.stop, Stop::Reorder | Stop::OutOfCredit | Stop::Full);
     is_stopped || member.reorder.is_some()
 }
 

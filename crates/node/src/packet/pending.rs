@@ -28,8 +28,7 @@ pub(crate) struct ReplyTo {
     pub id: u16,
 }
 
-/// A datagram that waits for replies from other workers, for credit, or until all workers go by
-/// another plan.
+/// A datagram that waits for replies from other workers, or for credit.
 pub(super) struct Pending {
     pub to: ReplyTo,
     /// Its requests that have not been parsed.
@@ -55,9 +54,6 @@ impl Pending {
 
     /// Whether it has everything that it waited for, or none of it matters any more.
     fn is_ready(&self) -> bool {
-        if let Some(report) = &self.member.report {
-            return report.is_complete();
-        }
         let reorder = self.member.reorder.as_deref();
         is_too_large(&self.reply) || reorder.is_none_or(|reorder| reorder.is_complete())
     }
@@ -89,8 +85,6 @@ pub(super) struct PendingTable {
     ready: VecDeque<u64>,
     /// Those that wait for credit for requests to other workers.
     out_of_credit: VecDeque<u64>,
-    /// Those that wait until all workers go by another plan.
-    switching: Vec<u64>,
 }
 
 impl PendingTable {
@@ -104,31 +98,16 @@ impl PendingTable {
         self.datagrams.len() + BURST_CONNECTIONS_MAX > PENDING_DATAGRAMS_MAX
     }
 
-    /// Whether a datagram may go on, or possibly may: nobody says that all workers go by another
-    /// plan.
+    /// Whether a datagram may go on.
     #[inline]
     pub fn has_ready(&self) -> bool {
-        !self.ready.is_empty() || !self.switching.is_empty()
-    }
-
-    /// Lets the datagrams go on for which all workers now go by another plan.
-    pub fn note_switched(&mut self) {
-        let (datagrams, ready) = (&self.datagrams, &mut self.ready);
-        self.switching.retain(|number| {
-            let waits = datagrams.get(number).is_some_and(|it| !it.is_ready());
-            if !waits {
-                ready.push_back(*number);
-            }
-            waits
-        });
+        !self.ready.is_empty()
     }
 
     /// Adds a datagram. It waits for its reorder buffer if it has one, and else for credit if it
     /// lacks that.
     pub fn insert(&mut self, number: u64, mut pending: Pending, budget: &mut Budget) {
-        if pending.member.report.is_some() {
-            self.switching.push(number);
-        } else if pending.is_ready() {
+        if pending.is_ready() {
             match pending.member.stop {
                 Stop::OutOfCredit => self.out_of_credit.push_back(number),
                 _ => self.ready.push_back(number),

@@ -101,7 +101,7 @@ impl<'a> Intake<'_, 'a> {
                     return Break(stop);
                 }
                 let (member, before) = (&mut *self.member, self.out.len());
-                let then = member.answer(step, input, self.out, tools.room, tools.core);
+                let then = member.answer(step, input, self.out, tools.core);
                 tools.room = tools.room.saturating_sub(self.out.len() - before);
                 (used, then)
             }

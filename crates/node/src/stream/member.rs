@@ -1,6 +1,6 @@
 //! A connection, or a datagram, while it is part of a burst.
 
-use glimmer_base::limits::{LARGE_REPLY_BYTES, REPLY_BYTES_HIGH, REPORT_DATAGRAM_BYTES_MAX};
+use glimmer_base::limits::{LARGE_REPLY_BYTES, REPLY_BYTES_HIGH};
 use glimmer_engine::Job;
 use glimmer_proto::text::Dump;
 use glimmer_proto::{Admin, After, Control, Parser, Step, Sum, control};
@@ -9,7 +9,7 @@ use super::connection::Connection;
 use super::key::ConnectionKey;
 use super::reorder::ReorderBuffer;
 use crate::admin::commands::{
-    ControlClient, Outcome, administer, administer_control, begin_dump, begin_watch,
+    ControlClient, Outcome, administer, administer_control, begin_dump, begin_watch, refuse,
 };
 use crate::admin::dump::DumpGuard;
 use crate::admin::login::{Attempt, Verdict, attempt};
@@ -246,7 +246,6 @@ impl Member {
         step: Step<'_>,
         input: &[u8],
         out: &mut Vec<u8>,
-        room: usize,
         core: &mut Core,
     ) -> Stop {
         let is_stream = matches!(self.asker, Asker::Connection(_));
@@ -267,15 +266,16 @@ impl Member {
                     _ => Stop::Live,
                 }
             }
+            Step::Admin { admin, .. } if refuse(&admin, is_stream, out, core) => Stop::Live,
             Step::Admin { admin, .. } => match admin {
                 Admin::Dump(kind) => {
-                    self.dump_guard = begin_dump(kind, is_stream, out, core);
+                    self.dump_guard = begin_dump(kind, out, core);
                     match self.dump_guard {
                         Some(_) => Stop::Dump(kind),
                         None => Stop::Live,
                     }
                 }
-                Admin::Watch(interests) => match begin_watch(is_stream, out, core) {
+                Admin::Watch(interests) => match begin_watch(out) {
                     true => Stop::Watch(interests),
                     false => Stop::Live,
                 },
@@ -295,46 +295,38 @@ impl Member {
                         let (before, _) = self.parser_at(input, self.steps);
                         self.parser.take_back(&before);
                     }
-                    self.conclude(outcome, out, room, core)
+                    self.conclude(outcome, out, core)
                 }
                 admin => {
                     let outcome = administer(&admin, out, core);
-                    self.conclude(outcome, out, room, core)
+                    self.conclude(outcome, out, core)
                 }
             },
             Step::Request { .. } | Step::Need { .. } | Step::Swallowed { .. } => Stop::Live,
         }
     }
 
-    /// Begins the reply to a command without a key if it has not been made yet: the first piece, or
-    /// for a datagram as much as a datagram's reply may take.
+    /// Begins the reply to a command without a key if it has not been made yet, with its first
+    /// piece.
     #[cold]
-    fn conclude(
-        &mut self,
-        outcome: Outcome,
-        out: &mut Vec<u8>,
-        room: usize,
-        core: &mut Core,
-    ) -> Stop {
+    fn conclude(&mut self, outcome: Outcome, out: &mut Vec<u8>, core: &mut Core) -> Stop {
         let mut report = match outcome {
             Outcome::Done => return Stop::Live,
             Outcome::Close => return Stop::Close,
             Outcome::Withheld => return Stop::Withheld,
             Outcome::LongReply(report) => report,
         };
-        let begin = out.len();
-        while report.advance(&mut *core.engine, &*core.admin, core.now, out) {
-            // The rest of a datagram's reply is made at once, except for what depends on others.
-            let is_stream = matches!(self.asker, Asker::Connection(_));
-            if is_stream || matches!(report, LongReply::Switch(_)) {
-                self.report = Some(Box::new(report));
-                return Stop::LongReply;
-            }
-            if out.len() - begin >= REPORT_DATAGRAM_BYTES_MAX.min(room) {
-                return Stop::Full;
-            }
+        if !report.advance(&mut *core.engine, &*core.admin, core.now, out) {
+            return Stop::Live;
         }
-        Stop::Live
+        match self.asker {
+            Asker::Connection(_) => {
+                self.report = Some(Box::new(report));
+                Stop::LongReply
+            }
+            // What a datagram may ask for has a single piece.
+            Asker::Datagram(_) => Stop::Full,
+        }
     }
 
     /// Reads what is to authenticate the client; nothing of it is in the batch yet.

@@ -260,7 +260,7 @@ pub fn config() -> NodeConfig {
         rejects_beyond_max: true,
         turn_requests: TURN_REQUESTS_MAX,
         slice_bytes: SLICE_BYTES,
-        permits: Permits::ALL,
+        permits: Permits::DEFAULT,
         crawler: true,
         observers: Observers::new(Arc::new(SystemClock::start()), b':', false),
         locked: false,

@@ -36,6 +36,8 @@ impl Converse for Words {
         let status = match answer {
             Answer::Done | Answer::Sum(_) | Answer::ConnectionId(_) => self.status,
             Answer::Denied => Status::AuthError,
+            Answer::NotOverUdp => Status::NotSupported,
+            Answer::TooOften => Status::Busy,
             // Where no client needs to authenticate, memcached has none of these commands.
             Answer::NoLogin => Status::UnknownCommand,
             Answer::NoSuchFigures => Status::KeyNotFound,

@@ -28,6 +28,10 @@ pub enum Status {
     UnknownCommand = 0x81,
     /// The server has no memory.
     OutOfMemory = 0x82,
+    /// Not by this transport.
+    NotSupported = 0x83,
+    /// Too often.
+    Busy = 0x85,
 }
 
 impl Status {
@@ -44,6 +48,8 @@ impl Status {
             Status::AuthError => "Auth failure.",
             Status::UnknownCommand => "Unknown command",
             Status::OutOfMemory => "Out of memory allocating item",
+            Status::NotSupported => "Not available over UDP",
+            Status::Busy => "Too many statistics over UDP",
         }
     }
 }

@@ -37,6 +37,10 @@ pub const BAD_PROTO: &str = "-ERR Protocol version is not an integer or out of r
 pub const BAD_INDEX: &str = "-ERR DB index is out of range\r\n";
 /// `flush_all` is forbidden (`-F`).
 pub const FLUSH_NOT_ALLOWED: &str = "-ERR flush_all not allowed\r\n";
+/// `INFO` is disabled by an option.
+pub const INFO_NOT_ALLOWED: &str = "-ERR stats not allowed\r\n";
+/// A command that is not carried out for a datagram.
+pub const NOT_OVER_UDP: &str = "-ERR not available over UDP\r\n";
 /// The reply does not fit into the protocol that it came by.
 pub const NO_FIGURES: &str = "-ERR no such section\r\n";
 /// An option of `EXPIRE` that Redis has.

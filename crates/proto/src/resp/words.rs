@@ -145,7 +145,10 @@ impl Converse for Words {
             Answer::NoLogin if *self == Words::Status => lines::NO_PASSWORD,
             Answer::NoLogin => lines::WRONG_PASS,
             Answer::Denied if matches!(control, Control::Login(_)) => lines::WRONG_PASS,
+            Answer::Denied if *self == Words::Info => lines::INFO_NOT_ALLOWED,
             Answer::Denied => lines::FLUSH_NOT_ALLOWED,
+            // Redis has no datagrams.
+            Answer::NotOverUdp | Answer::TooOften => lines::NOT_OVER_UDP,
             Answer::NoSuchFigures | Answer::Figure(..) => lines::NO_FIGURES,
         };
         out.extend_from_slice(line.as_bytes());

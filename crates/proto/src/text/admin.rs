@@ -4,7 +4,7 @@ use super::line::Line;
 use super::step::{Admin, After, Detail, Dump, Shutdown, Step};
 use super::tokens::{Words, without_leading_spaces};
 use super::{lines, number, watch};
-use crate::foreign;
+use crate::{AdminCommand, foreign};
 
 /// Parses the line; `name` is the text before its first space, and `rest` the text after it.
 pub(super) fn read<'a>(
@@ -45,8 +45,8 @@ fn rare<'a>(line: &Line<'a>, words: &Words<'a>) -> Step<'a> {
             None => Err(lines::ERROR),
         },
         b"dispatch" if words.count() <= 3 => Ok(Admin::Dispatch([words.at(1), words.at(2)])),
-        b"slabs" => Err(slabs(words)),
-        b"lru" => Err(lru(words)),
+        b"slabs" => unused(AdminCommand::Slabs, slabs(words), words),
+        b"lru" => unused(AdminCommand::Lru, lru(words), words),
         // memcached closes at the first line of a request, but not at a later one. Some methods are
         // names of commands, such as `gets`, so a connection may get as far as `Host:`.
         first
@@ -72,6 +72,19 @@ fn answer<'a>(line: &Line<'a>, admin: Result<Admin<'a>, &'static str>) -> Step<'
             admin,
         },
         Err(reason) => line.refuse(reason),
+    }
+}
+
+/// A setting that has no meaning here, if the line that answers it is `OK`.
+fn unused<'a>(
+    command: AdminCommand,
+    line: &'static str,
+    words: &Words<'_>,
+) -> Result<Admin<'a>, &'static str> {
+    let quiet = words.are_quiet();
+    match line {
+        lines::OK => Ok(Admin::Unused { command, quiet }),
+        refusal => Err(refusal),
     }
 }
 
@@ -173,11 +186,14 @@ fn lru_crawler<'a>(words: &Words<'_>) -> Result<Admin<'a>, &'static str> {
         (3, b"metadump") => Ok(Admin::Dump(Dump::Meta)),
         (3, b"mgdump") => Ok(Admin::Dump(Dump::Mg)),
         (3, b"crawl") => Ok(Admin::Crawl),
-        (3, b"tocrawl" | b"sleep") => Err(match (words.at(1), number::digits_32(words.at(2))) {
-            (_, None) => lines::BAD_LINE,
-            (b"sleep", Some(1_000_001..)) => lines::CRAWLER_SLEEP_TOO_LONG,
-            _ => lines::OK,
-        }),
+        (3, b"tocrawl" | b"sleep") => {
+            let line = match (words.at(1), number::digits_32(words.at(2))) {
+                (_, None) => lines::BAD_LINE,
+                (b"sleep", Some(1_000_001..)) => lines::CRAWLER_SLEEP_TOO_LONG,
+                _ => lines::OK,
+            };
+            unused(AdminCommand::LruCrawler, line, words)
+        }
         _ => Err(lines::ERROR),
     }
 }

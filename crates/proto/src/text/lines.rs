@@ -61,6 +61,10 @@ pub const TOO_MANY_WATCHERS: &str = "WATCHER_TOO_MANY log watcher limit reached\
 pub const STATS_DETAIL_NOT_ALLOWED: &str = "CLIENT_ERROR stats detail not allowed\r\n";
 /// `flush_all` is disabled by an option.
 pub const FLUSH_NOT_ALLOWED: &str = "CLIENT_ERROR flush_all not allowed\r\n";
+/// A command that is not carried out for a datagram, whose sender may be forged.
+pub const NOT_OVER_UDP: &str = "CLIENT_ERROR not available over UDP\r\n";
+/// `stats` in datagrams that ask for it too often.
+pub const TOO_OFTEN_OVER_UDP: &str = "SERVER_ERROR too many statistics over UDP\r\n";
 /// `slabs reassign`: there are no slabs to move.
 pub const SLABS_REASSIGN_DISABLED: &str = "CLIENT_ERROR slab reassignment disabled\r\n";
 /// `lru tune` with parts that are too large.

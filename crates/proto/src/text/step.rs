@@ -1,6 +1,6 @@
 //! The parser's output.
 
-use crate::{Control, Request, Words};
+use crate::{AdminCommand, Control, Request, Words};
 
 /// One step through a connection's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +113,14 @@ pub enum Admin<'a> {
     MemoryLimit {
         /// The limit in MiB.
         mebibytes: u32,
+        /// The client wants no reply.
+        quiet: bool,
+    },
+    /// Answer `OK` to a setting of memcached's that has no meaning here (`slabs automove`, `lru
+    /// tune`, `lru_crawler sleep`).
+    Unused {
+        /// The command that it is a setting of.
+        command: AdminCommand,
         /// The client wants no reply.
         quiet: bool,
     },

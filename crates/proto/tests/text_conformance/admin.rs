@@ -1,6 +1,7 @@
 //! Commands without a key.
 
 use crate::*;
+use glimmer_proto::AdminCommand;
 use glimmer_proto::text::{Detail, Dump, Shutdown, watch};
 
 #[test]
@@ -98,6 +99,7 @@ fn flush_all() {
 /// are disabled.
 #[test]
 fn commands_for_other_insides() {
+    let unused = |command, quiet| Out::Admin(Admin::Unused { command, quiet });
     let memory_limit = |quiet| {
         Out::Admin(Admin::MemoryLimit {
             mebibytes: 64,
@@ -124,15 +126,24 @@ fn commands_for_other_insides() {
             b"slabs reassign 1 2\r\n",
             &[Out::Say(reply::SLABS_REASSIGN_DISABLED)],
         ),
-        (b"slabs automove 1\r\n", &[Out::Say(reply::OK)]),
+        (
+            b"slabs automove 1\r\n",
+            &[unused(AdminCommand::Slabs, false)],
+        ),
         (b"slabs automove 3\r\n", &[ERROR]),
-        (b"slabs automove ratio 0.8\r\n", &[Out::Say(reply::OK)]),
+        (
+            b"slabs automove ratio 0.8\r\n",
+            &[unused(AdminCommand::Slabs, false)],
+        ),
         (b"slabs automove ratio x\r\n", &[ERROR]),
         (b"slabs automove ratio\r\n", &[ERROR]),
         (b"slabs automove other 1\r\n", &[Out::Say(reply::BAD_LINE)]),
         (b"slabs automove 1 noreply\r\n", &[SILENCE]),
         (b"lru\r\n", &[ERROR]),
-        (b"lru tune 10 20 0.1 2.0\r\n", &[Out::Say(reply::OK)]),
+        (
+            b"lru tune 10 20 0.1 2.0\r\n",
+            &[unused(AdminCommand::Lru, false)],
+        ),
         (
             b"lru tune 60 60 0.1 2.0\r\n",
             &[Out::Say(reply::LRU_PERCENT_TOO_LARGE)],
@@ -155,9 +166,15 @@ fn commands_for_other_insides() {
         (b"debugtime x\r\n", &[ERROR]),
         (b"slabs automove x\r\n", &[Out::Say(reply::BAD_LINE)]),
         (b"lru_crawler crawl x\r\n", &[Out::Say(reply::BAD_CLASS)]),
-        (b"lru_crawler tocrawl 9\r\n", &[Out::Say(reply::OK)]),
+        (
+            b"lru_crawler tocrawl 9\r\n",
+            &[unused(AdminCommand::LruCrawler, false)],
+        ),
         (b"lru_crawler tocrawl x\r\n", &[Out::Say(reply::BAD_LINE)]),
-        (b"lru_crawler sleep 1000000\r\n", &[Out::Say(reply::OK)]),
+        (
+            b"lru_crawler sleep 1000000\r\n",
+            &[unused(AdminCommand::LruCrawler, false)],
+        ),
         (
             b"lru_crawler sleep 1000001\r\n",
             &[Out::Say(reply::CRAWLER_SLEEP_TOO_LONG)],
@@ -237,4 +254,40 @@ fn the_version_satisfies_clients_that_look_for_memcached() {
         .collect();
     assert_eq!(parts[..2], [1, 6]);
     assert_eq!(own, concat!("glimmer.", env!("CARGO_PKG_VERSION")));
+}
+
+/// What a datagram may ask for beside reads and writes, and by which name a command is forbidden.
+#[test]
+fn names_and_datagrams() {
+    let mut parser = Parser::new(Limits::default());
+    for (line, name, may_come) in [
+        (&b"version\r\n"[..], None, true),
+        (b"mn\r\n", None, true),
+        (b"quit\r\n", None, true),
+        (b"stats\r\n", Some("stats"), true),
+        (b"stats memory\r\n", Some("stats"), false),
+        (b"stats reset\r\n", Some("stats_reset"), false),
+        (b"stats detail on\r\n", Some("detail"), false),
+        (b"stats cachedump 1 1\r\n", Some("cachedump"), false),
+        (b"flush_all\r\n", Some("flush_all"), false),
+        (b"verbosity 2\r\n", Some("verbosity"), false),
+        (b"dispatch keyhash erew\r\n", Some("dispatch"), false),
+        (b"lru_crawler crawl all\r\n", Some("lru_crawler"), false),
+        (b"lru_crawler disable\r\n", Some("lru_crawler"), false),
+        (b"lru_crawler sleep 1\r\n", Some("lru_crawler"), false),
+        (b"lru_crawler metadump all\r\n", Some("metadump"), false),
+        (b"lru_crawler mgdump all\r\n", Some("mgdump"), false),
+        (b"cache_memlimit 64\r\n", Some("cache_memlimit"), false),
+        (b"slabs automove 1\r\n", Some("slabs"), false),
+        (b"lru tune 10 20 0.1 2.0\r\n", Some("lru"), false),
+        (b"watch\r\n", Some("watch"), false),
+        (b"debugtime 3\r\n", Some("debugtime"), false),
+        (b"shutdown\r\n", Some("shutdown"), false),
+    ] {
+        let Step::Admin { admin, .. } = parser.next(line) else {
+            panic!("{} is no command", line.escape_ascii());
+        };
+        assert_eq!(admin.command().map(AdminCommand::name), name);
+        assert_eq!(admin.may_come_by_datagram(), may_come, "{name:?}");
+    }
 }

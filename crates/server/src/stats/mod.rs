@@ -333,10 +333,6 @@ impl AdminHandler for ServerAdmin {
 
     fn shutdown(&self, how: Shutdown, out: &mut Vec<u8>) -> bool {
         let signal = match how {
-            _ if !self.config.shutdown_command => {
-                out.extend_from_slice(replies::SHUTDOWN_NOT_ENABLED.as_bytes());
-                return false;
-            }
             Shutdown::Unknown => {
                 out.extend_from_slice(replies::INVALID_SHUTDOWN_MODE.as_bytes());
                 return false;

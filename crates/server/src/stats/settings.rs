@@ -6,7 +6,7 @@ use super::items::CHUNK_BYTES;
 use super::lines::Lines;
 use crate::config::UNIX_MODE_DEFAULT;
 use glimmer_base::limits::WATCH_BYTES_MAX;
-use glimmer_proto::Accepts;
+use glimmer_proto::{Accepts, AdminCommand};
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -46,7 +46,10 @@ fn network(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     }
     let umask = unix.map_or(UNIX_MODE_DEFAULT, |unix| unix.mode);
     lines.put("umask", format_args!("{umask:o}"));
-    lines.put_yes_or_no("shutdown_command", config.shutdown_command);
+    lines.put_yes_or_no(
+        "shutdown_command",
+        config.permits.has(AdminCommand::Shutdown),
+    );
 }
 
 fn workers(admin: &ServerAdmin, lines: &mut Lines<'_>) {
@@ -91,8 +94,14 @@ fn crawler(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     lines.put("lru_crawler_sleep", 0);
     lines.put("lru_crawler_tocrawl", 0);
     lines.put("tail_repair_time", 0);
-    lines.put_yes_or_no("flush_enabled", admin.config.permits.flush);
-    lines.put_yes_or_no("dump_enabled", admin.config.permits.dump);
+    lines.put_yes_or_no(
+        "flush_enabled",
+        admin.config.permits.has(AdminCommand::FlushAll),
+    );
+    lines.put_yes_or_no(
+        "dump_enabled",
+        admin.config.permits.has(AdminCommand::Metadump),
+    );
     lines.put("hash_algorithm", "xxh3");
 }
 
@@ -176,6 +185,10 @@ fn own(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     lines.put("glimmer_evict", config.eviction());
     lines.put("glimmer_lru_threshold", config.lru_threshold);
     lines.put("glimmer_hugepages", config.hugepages);
+    let is_denied = |command: &&AdminCommand| !config.permits.has(**command);
+    let denied: Vec<_> = AdminCommand::ALL.iter().filter(is_denied).collect();
+    let denied: Vec<_> = denied.iter().map(|command| command.name()).collect();
+    lines.put("glimmer_disabled_commands", denied.join(","));
     lines.put_yes_or_no("glimmer_pin", config.pin);
     lines.put("glimmer_item_size_hint", config.item_bytes_hint);
 }

@@ -2,6 +2,7 @@
 
 use super::super::values;
 use clap::Args;
+use glimmer_server::{AdminCommand, Permits};
 use std::path::PathBuf;
 
 /// What clients may do, and `-o`.
@@ -43,6 +44,19 @@ pub struct Clients {
     #[arg(short = 'W', long)]
     pub(in crate::serve) disable_watch: bool,
 
+    /// Disable administrative commands, separated by commas
+    ///
+    /// The names are cache_memlimit, cachedump, debugtime, detail, dispatch, flush_all, lru,
+    /// lru_crawler, metadump, mgdump, shutdown, slabs, stats, stats_reset, verbosity and watch.
+    /// -F is flush_all, -W is watch, and -X is cachedump,detail,metadump,mgdump.
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = <AdminCommand as std::str::FromStr>::from_str,
+    )]
+    pub(in crate::serve) disable_commands: Vec<AdminCommand>,
+
     /// Delimiter of key prefixes for `stats detail`; also enables its counts at start [default: :]
     #[arg(
         short = 'D',
@@ -74,4 +88,31 @@ pub struct Clients {
     /// Threads by network queue, which this server does not support
     #[arg(short = 'N', long, value_name = "NUM", hide = true)]
     pub(in crate::serve) napi_ids: Option<String>,
+}
+
+impl Clients {
+    /// Which administrative commands clients may use.
+    pub(in crate::serve) fn permits(&self) -> Permits {
+        use AdminCommand::*;
+        let enabled = [
+            (self.enable_shutdown, Shutdown),
+            (self.debug_commands, Debugtime),
+        ];
+        let disabled = [
+            (self.disable_flush_all, &[FlushAll][..]),
+            (self.disable_dumping, &[Cachedump, Detail, Metadump, Mgdump]),
+            (self.disable_watch, &[Watch]),
+            (true, &self.disable_commands),
+        ];
+        let mut permits = Permits::DEFAULT;
+        for (_, command) in enabled.into_iter().filter(|(is_given, _)| *is_given) {
+            permits = permits.with(command);
+        }
+        for (_, commands) in disabled.into_iter().filter(|(is_given, _)| *is_given) {
+            for &command in commands {
+                permits = permits.without(command);
+            }
+        }
+        permits
+    }
 }

@@ -4,7 +4,7 @@
 use glimmer_proto::control::{Answer, Control, Credentials};
 use glimmer_proto::{Sum, Words};
 
-use super::{Outcome, flush_ms};
+use super::{Outcome, flush};
 use crate::admin::long_reply::LongReply;
 use crate::core::Core;
 
@@ -30,7 +30,10 @@ pub(crate) fn administer(
     let mut outcome = Outcome::Done;
     let answer = match control {
         Control::Answered(_) => Answer::Done,
-        Control::Flush { exptime } => flush(exptime, core),
+        Control::Flush { exptime } => {
+            flush(exptime, core);
+            Answer::Done
+        }
         Control::Stats(name) if name.starts_with(b"detail") => {
             let mut counts = Vec::new();
             let answer = detail(name, &mut counts, core);
@@ -62,21 +65,9 @@ pub(crate) fn administer(
     outcome
 }
 
-fn flush(exptime: i64, core: &mut Core) -> Answer<'static> {
-    core.tally.cmd_flush += 1;
-    if !core.shared.config.permits.flush {
-        return Answer::Denied;
-    }
-    let at_ms = flush_ms(exptime, core.now);
-    core.engine.flush(core.now, at_ms);
-    core.shared.switches.note_flush(at_ms);
-    Answer::Done
-}
-
 /// Counts by key prefix: on, off, or shown as one figure, of which the value is put into `counts`.
 fn detail<'c>(name: &[u8], counts: &'c mut Vec<u8>, core: &mut Core) -> Answer<'c> {
     match name {
-        _ if !core.shared.config.permits.dump => return Answer::NoSuchFigures,
         b"detail on" => core.shared.observers().set_detail(true),
         b"detail off" => core.shared.observers().set_detail(false),
         b"detail dump" => {
