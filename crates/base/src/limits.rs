@@ -131,13 +131,38 @@ pub const REPLY_DATAGRAMS_MAX: usize = 1 << 10;
 /// (`lru_crawler metadump`).
 pub const DUMP_BYTES_HIGH: usize = 64 << 10;
 
-/// Index chains that a listing walks before other work has a turn.
-pub const DUMP_CHAINS_PER_TURN: usize = 1 << 10;
+/// What administrative commands may cost a worker in one turn, in nanoseconds as priced below, on a
+/// processor of about 3 GHz. Lists of items, crawls and statistics share it; what is left over goes
+/// on in the next turn. One step may exceed it: a chain of the index has 120 items at most, and a
+/// piece of a reply [`REPORT_BYTES_HIGH`] bytes.
+pub const ADMIN_TURN_NS: u64 = 50_000;
+/// The part of it that one step of a list or a crawl may take, and that datagrams may.
+pub const ADMIN_SHARE_NS: u64 = ADMIN_TURN_NS / 2;
+/// The price of a command or of another piece of its reply.
+pub const ADMIN_COMMAND_NS: u64 = 2_000;
+/// The price of a byte of the reply, most of which are decimal numbers and their names.
+pub const ADMIN_BYTE_NS: u64 = 4;
+/// The price of one worker's counters, which that worker writes meanwhile.
+pub const ADMIN_WORKER_NS: u64 = 1_000;
+/// The price of a chain of the index with its items, none of which is in a cache.
+pub const ADMIN_CHAIN_NS: u64 = 1_000;
+/// The price of an item that is removed because it has expired.
+pub const ADMIN_REMOVAL_NS: u64 = 300;
+
+/// A client may have the plan changed again (`dispatch`) after this time, in milliseconds. Each
+/// change is work for every worker and for many connections.
+pub const DISPATCH_PAUSE_MS: u64 = 200;
+/// So many changes may follow one another without a pause.
+pub const DISPATCH_CHANGES_MAX: u64 = 16;
+
+/// How long the kernel's account of the store's pages is shown again before it is read again
+/// (`stats memory`), in milliseconds. The kernel walks all page tables for it.
+pub const PAGES_KEPT_MS: u64 = 2_000;
 
 /// Bytes of a long reply to a control command (`stats cachedump`, `stats conns`) that are produced
 /// at a time. The next part follows when the client has read this one and other work has had a
 /// turn.
-pub const REPORT_BYTES_HIGH: usize = 32 << 10;
+pub const REPORT_BYTES_HIGH: usize = 4 << 10;
 
 /// Bytes of key prefixes, as they are shown, that `stats detail` counts; a further prefix is not
 /// counted. The reply is produced in one piece, so this bounds its size.

@@ -8,6 +8,7 @@ use glimmer_store::heap::Item;
 pub use glimmer_store::memory::PageReport;
 pub use glimmer_store::table::{Ages, Counts};
 use std::any::Any;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::outlet::{NoOutlet, Outlet};
@@ -252,9 +253,8 @@ pub trait Figures: Send + Sync {
     /// The figures now. Costs some hundred loads per partition.
     fn table(&self) -> TableStats;
 
-    /// The pages that logs and indexes really lie on, by the kernel's account. Reads
-    /// `/proc/self/smaps`, which can take milliseconds: not for every second.
-    fn pages(&self) -> PageReport;
+    /// Where logs and indexes lie in memory, for [`PageReport::of`].
+    fn addresses(&self) -> Vec<Range<usize>>;
 }
 
 /// Figures of the store, cumulative since start unless they are states.

@@ -68,6 +68,9 @@ pub struct NodeConfig {
     pub dispatch: Arc<dyn Policy>,
     /// The settings of a policy that the node is switched to.
     pub dispatch_settings: Settings,
+    /// How long clients wait between two changes of the plan, in milliseconds; see
+    /// [`glimmer_base::limits::DISPATCH_PAUSE_MS`].
+    pub dispatch_pause_ms: u64,
     /// What changes the access mode of the engines; `None`: it stays.
     pub access_modes: Option<Arc<dyn Rebuild>>,
     /// Workers never sleep.

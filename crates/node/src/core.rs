@@ -8,6 +8,7 @@ use glimmer_dispatch::{Plan, SizeClass};
 use glimmer_engine::Engine;
 
 use crate::admin::alarm::Failure;
+use crate::admin::allowance::Allowance;
 use crate::admin::handler::AdminHandler;
 use crate::admin::stats::Tally;
 use crate::budget::memory::Memory;
@@ -35,6 +36,8 @@ pub(crate) struct Core {
     pub plan_version: u64,
     /// The worker's part in the accelerator, if there is one.
     pub tender: Option<Box<Tender>>,
+    /// What administrative commands may cost in this turn.
+    pub allowance: Allowance,
     /// What is counted about executed requests.
     pub counting: Counting,
     pub memory: Memory,
@@ -88,6 +91,7 @@ impl Core {
     /// Begins a turn: some turns are timed.
     #[inline(always)]
     pub fn begin_turn(&mut self) {
+        self.allowance.begin_turn();
         if self.now.ms - self.small_request_ms >= SMALL_REQUEST_MS {
             self.slice_bytes = usize::MAX;
         }

@@ -92,6 +92,22 @@ impl NodeFigures {
         })
     }
 
+    /// There is news for replies that wait for it ([`Part::Later`](crate::Part::Later)).
+    pub fn announce(&self) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.announce();
+        }
+    }
+
+    /// A worker's counters as of its last turn, and the CPU time that it has used in nanoseconds if
+    /// that is known; `None` if there is no such worker.
+    pub fn worker(&self, worker: usize) -> Option<(Tally, Option<u64>)> {
+        let shared = self.0.upgrade()?;
+        let tally = shared.stats.get(worker)?.snapshot();
+        let work = shared.plans.work(worker);
+        Some((tally, work.cpu_ns(worker, &*shared.config.clock)))
+    }
+
     /// Each worker's counters as of its last turn; empty when the node is gone.
     pub fn tallies(&self) -> Vec<Tally> {
         let shared = self.0.upgrade();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
-use glimmer_base::sync::{AtomicBool, AtomicUsize, Ordering};
+use glimmer_base::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use glimmer_dispatch::Layout;
 use glimmer_engine::Engine;
 use glimmer_proto::Accepts;
@@ -52,6 +52,8 @@ pub(crate) struct Shared {
     accepted: Vec<Mailbox<Accepted>>,
     /// Walks over all items that one worker does for another.
     dumps: Vec<Mailbox<Box<DumpCursor>>>,
+    /// How often there was news for replies that wait for it.
+    news: AtomicU64,
     /// The server has been told to stop.
     pub stopping: AtomicBool,
     /// Workers that accept no more connections, after that.
@@ -74,7 +76,7 @@ impl Shared {
             plans: Plans::new(config.dispatch.clone(), layout, config.clock.now().ms),
             engines: Exchange::new(workers),
             calls: CachePadded::default(),
-            switches: Switches::new(config.crawler, workers),
+            switches: Switches::new(&config, workers),
             alarms: Alarms::default(),
             completions: config
                 .native
@@ -86,6 +88,7 @@ impl Shared {
             homeward: Homeward::new(workers),
             accepted: Mailbox::for_each(workers),
             dumps: Mailbox::for_each(workers),
+            news: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
             closed_listeners: ClosedListeners::none_of(workers),
             drained: AtomicUsize::new(0),
@@ -112,6 +115,18 @@ impl Shared {
     /// Those who are shown what happens.
     pub fn observers(&self) -> &Observers {
         &self.config.observers
+    }
+
+    /// There is news for replies that wait for it.
+    pub fn announce(&self) {
+        self.news.fetch_add(1, Ordering::Release);
+        self.wake_all();
+    }
+
+    /// How often there was news.
+    #[inline]
+    pub fn news(&self) -> u64 {
+        self.news.load(Ordering::Acquire)
     }
 
     /// Gives a connection to a worker.

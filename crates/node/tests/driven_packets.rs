@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use glimmer_base::limits::{BURST_CONNECTIONS_MAX, PENDING_DATAGRAMS_MAX, REORDER_SLOTS_MAX};
+use glimmer_base::limits::{
+    ADMIN_COMMAND_NS, ADMIN_SHARE_NS, BURST_CONNECTIONS_MAX, PENDING_DATAGRAMS_MAX,
+    REORDER_SLOTS_MAX,
+};
 use glimmer_node::{Devices, DrivenNode, NodeConfig, Rest};
 use glimmer_proto::AdminCommand;
 use glimmer_proto::binary::{emit, opcode};
@@ -335,4 +338,31 @@ fn datagrams_change_no_settings_and_ask_for_nothing_expensive() {
         "MN\r\n",
     ];
     assert_eq!(replies, expected.map(|it| it.as_bytes().to_vec()));
+}
+
+/// A datagram full of commands, or many of them, have their part of the turn's allowance.
+#[test]
+fn statistics_over_udp_are_bounded() {
+    let network = Switch::new();
+    let mut node = node(1, Box::new(network.attach(server())));
+    let mut client = network.attach(([10, 0, 0, 2], 1).into());
+    let commands = vec![b"stats\r\n".repeat(200); 20];
+    let all = ask_each(&mut node, &mut client, &commands).concat();
+    let count = |line: &str| {
+        all.windows(line.len())
+            .filter(|it| *it == line.as_bytes())
+            .count()
+    };
+    let (shown, refused) = (
+        count("STAT argument \r\nEND\r\n"),
+        count(lines::TOO_OFTEN_OVER_UDP),
+    );
+    assert_eq!(shown + refused, 200 * 20);
+    // All datagrams came in one turn.
+    assert!(
+        (1..=ADMIN_SHARE_NS.div_ceil(ADMIN_COMMAND_NS) as usize).contains(&shown),
+        "{shown}"
+    );
+    let next = ask_each(&mut node, &mut client, &[b"stats\r\n".to_vec()]);
+    assert_eq!(next, [b"STAT argument \r\nEND\r\n"]);
 }

@@ -14,7 +14,7 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 use support::{Client, Habits, config, start, start_with};
 
 use glimmer_base::Moment;
-use glimmer_node::{Address, AdminHandler, Error, Node};
+use glimmer_node::{Address, AdminHandler, Error, Node, Part};
 use glimmer_proto::text;
 
 #[test]
@@ -196,11 +196,11 @@ struct Gate {
 }
 
 impl AdminHandler for Gate {
-    fn stats(&self, _: &[u8], _: u64, _: Moment, out: &mut Vec<u8>) -> Option<u64> {
+    fn stats(&self, _: &[u8], _: u64, _: Moment, out: &mut Vec<u8>) -> Part {
         self.asked.send(()).unwrap();
         self.told.lock().unwrap().recv().unwrap();
         out.extend_from_slice(b"END\r\n");
-        None
+        Part::Last
     }
 
     fn admits(&self, _: &[u8], _: &[u8]) -> bool {

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::text::lines;
+use crate::text::{Detail, Dump, lines};
 use crate::{Admin, Control};
 
 macro_rules! commands {
@@ -78,6 +78,17 @@ commands! {
     Watch, "watch", lines::WATCH_NOT_ALLOWED;
 }
 
+impl AdminCommand {
+    /// The command that `stats` is with these words after it.
+    pub fn of_stats(argument: &[u8]) -> AdminCommand {
+        match argument.split(|&byte| byte == b' ').next() {
+            Some(b"reset") => AdminCommand::StatsReset,
+            Some(word) if word.starts_with(b"detail") => AdminCommand::Detail,
+            _ => AdminCommand::Stats,
+        }
+    }
+}
+
 impl fmt::Display for AdminCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -105,9 +116,9 @@ impl Admin<'_> {
             Admin::Version | Admin::MetaNoop | Admin::Quit => return None,
             Admin::Verbosity { .. } => AdminCommand::Verbosity,
             Admin::FlushAll { .. } => AdminCommand::FlushAll,
-            Admin::Stats(argument) => of_stats(argument),
-            Admin::Dump(crate::text::Dump::Meta) => AdminCommand::Metadump,
-            Admin::Dump(crate::text::Dump::Mg) => AdminCommand::Mgdump,
+            Admin::Stats(argument) => AdminCommand::of_stats(argument),
+            Admin::Dump(Dump::Meta) => AdminCommand::Metadump,
+            Admin::Dump(Dump::Mg) => AdminCommand::Mgdump,
             Admin::CacheDump { .. } => AdminCommand::Cachedump,
             Admin::Crawler(_) | Admin::Crawl => AdminCommand::LruCrawler,
             Admin::Watch(_) => AdminCommand::Watch,
@@ -119,7 +130,7 @@ impl Admin<'_> {
             Admin::Shutdown(_) => AdminCommand::Shutdown,
             Admin::Control(control, _) => match control {
                 Control::Flush { .. } => AdminCommand::FlushAll,
-                Control::Stats(argument) => of_stats(argument),
+                Control::Stats(argument) => AdminCommand::of_stats(argument),
                 Control::Answered(_)
                 | Control::Quit
                 | Control::Sum
@@ -140,6 +151,25 @@ impl Admin<'_> {
         }
     }
 
+    /// Whether it changes nothing of the server.
+    pub fn only_looks(&self) -> bool {
+        match *self {
+            Admin::Detail(detail) => !matches!(detail, Detail::On | Detail::Off),
+            Admin::Control(Control::Stats(b"detail on" | b"detail off"), _) => false,
+            _ => self.command().is_none_or(|command| {
+                matches!(
+                    command,
+                    AdminCommand::Cachedump
+                        | AdminCommand::Detail
+                        | AdminCommand::Metadump
+                        | AdminCommand::Mgdump
+                        | AdminCommand::Stats
+                        | AdminCommand::Watch
+                )
+            }),
+        }
+    }
+
     /// Whether the client wants no reply.
     pub fn is_quiet(&self) -> bool {
         match *self {
@@ -149,15 +179,6 @@ impl Admin<'_> {
             | Admin::Unused { quiet, .. } => quiet,
             _ => false,
         }
-    }
-}
-
-/// The command that `stats` is with these words after it.
-fn of_stats(argument: &[u8]) -> AdminCommand {
-    match argument.split(|&byte| byte == b' ').next() {
-        Some(b"reset") => AdminCommand::StatsReset,
-        Some(word) if word.starts_with(b"detail") => AdminCommand::Detail,
-        _ => AdminCommand::Stats,
     }
 }
 

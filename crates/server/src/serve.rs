@@ -8,7 +8,7 @@ use crate::memory_plan::{MemoryPlan, Needs, PlanError};
 use crate::process::{self, PidFile, ProcessError};
 use crate::stats::ServerAdmin;
 use crate::{assembly, cores, log};
-use glimmer_base::Seed;
+use glimmer_base::{Seed, limits};
 use glimmer_dispatch::{Layout, PartitionMap};
 use glimmer_engine::Engine;
 use glimmer_node::native::{NativeConfig, Rules, TokenKey};
@@ -151,7 +151,7 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         tables.collect(),
         mode,
         log.clone(),
-    ));
+    )?);
     let node = bound.serve(store.engines, admin.clone())?;
     announce(&config, &plan, &node, &log);
     for line in passed_over {
@@ -278,6 +278,7 @@ pub(crate) fn node_config(
         cores: store.cores.clone(),
         dispatch: config.dispatch.clone(),
         dispatch_settings: config.dispatch_settings,
+        dispatch_pause_ms: limits::DISPATCH_PAUSE_MS,
         access_modes: Some(assembly::access_modes(config, &store.observers)),
         packets: config.packets,
         clock,

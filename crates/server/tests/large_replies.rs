@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use glimmer_base::Moment;
 use glimmer_base::limits::{IN_PLACE_BYTES_MIN, REPLY_BYTES_HIGH, TURN_LARGE_BYTES_MAX};
-use glimmer_node::{AdminHandler, Clock, Devices, Rest, Tally};
+use glimmer_node::{AdminHandler, Clock, Devices, Part, Rest, Tally};
 use glimmer_proto::Accepts;
 use glimmer_proto::text::Shutdown;
 use glimmer_server::config::AccessMode;
@@ -42,8 +42,8 @@ impl Clock for TestClock {
 struct Silent;
 
 impl AdminHandler for Silent {
-    fn stats(&self, _: &[u8], _: u64, _: Moment, _: &mut Vec<u8>) -> Option<u64> {
-        None
+    fn stats(&self, _: &[u8], _: u64, _: Moment, _: &mut Vec<u8>) -> Part {
+        Part::Last
     }
 
     fn admits(&self, _: &[u8], _: &[u8]) -> bool {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::{Moment, shown};
-use glimmer_node::{AdminHandler, Clock, Devices, Rest};
+use glimmer_node::{AdminHandler, Clock, Devices, Part, Rest};
 use glimmer_proto::Accepts;
 use glimmer_proto::text::Shutdown;
 use glimmer_server::config::AccessMode;
@@ -36,8 +36,8 @@ impl Clock for Still {
 struct Silent;
 
 impl AdminHandler for Silent {
-    fn stats(&self, _: &[u8], _: u64, _: Moment, _: &mut Vec<u8>) -> Option<u64> {
-        None
+    fn stats(&self, _: &[u8], _: u64, _: Moment, _: &mut Vec<u8>) -> Part {
+        Part::Last
     }
 
     fn admits(&self, _: &[u8], _: &[u8]) -> bool {

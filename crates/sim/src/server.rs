@@ -4,7 +4,7 @@ use crate::clock::SimClock;
 use crate::scenario::{Scenario, ServerPlan};
 use glimmer_base::Moment;
 use glimmer_base::limits::{HOT_SLOTS_MIN, ITEM_BYTES_MIN};
-use glimmer_node::{AdminHandler, Devices};
+use glimmer_node::{AdminHandler, Devices, Part};
 use glimmer_proto::Accepts;
 use glimmer_proto::text::Shutdown;
 use glimmer_server::memory_plan::Needs;
@@ -54,9 +54,9 @@ pub const PASSWORD: &str = "password";
 struct Silent;
 
 impl AdminHandler for Silent {
-    fn stats(&self, _: &[u8], _: u64, _: Moment, out: &mut Vec<u8>) -> Option<u64> {
+    fn stats(&self, _: &[u8], _: u64, _: Moment, out: &mut Vec<u8>) -> Part {
         out.extend_from_slice(b"END\r\n");
-        None
+        Part::Last
     }
 
     fn admits(&self, user: &[u8], password: &[u8]) -> bool {

@@ -37,7 +37,7 @@ use crate::partitions_of::{Handle, Place};
 use crate::pipeline::{Stages, staged};
 use crate::sliced::{GivenUniques, LentReply, Sliced, SlicedRead};
 use crate::tally::LiveTally;
-use crate::{PageReport, Partitions, TableStats};
+use crate::{Partitions, TableStats};
 use count::{Calculation, First};
 use glimmer_base::Expiry;
 use glimmer_base::limits::BATCH_MAX;
@@ -52,6 +52,7 @@ use glimmer_store::heap::{History, Item};
 use glimmer_store::removals::Tap;
 use glimmer_store::table::{Draft, Table, TableFigures, TableWriter};
 use replies::Replies;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// One worker's engine.
@@ -657,12 +658,10 @@ impl Figures for WorkerFigures {
         stats
     }
 
-    fn pages(&self) -> PageReport {
-        let addresses: Vec<_> = self
-            .partitions
-            .iter()
+    fn addresses(&self) -> Vec<Range<usize>> {
+        let partitions = self.partitions.iter();
+        partitions
             .flat_map(|partition| partition.addresses())
-            .collect();
-        PageReport::of(&addresses)
+            .collect()
     }
 }

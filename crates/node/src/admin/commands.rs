@@ -42,6 +42,8 @@ pub(crate) fn refuse(
     let denied = command.filter(|&command| !core.shared.config.permits.has(command));
     let (line, answer) = if !is_stream && !admin.may_come_by_datagram() {
         (lines::NOT_OVER_UDP, Answer::NotOverUdp)
+    } else if !is_stream && command.is_some() && core.allowance.is_spent_by_datagrams() {
+        (lines::TOO_OFTEN_OVER_UDP, Answer::TooOften)
     } else if let Some(command) = denied {
         let answer = match command {
             AdminCommand::Detail => Answer::NoSuchFigures,
@@ -112,7 +114,7 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, core: &mut Core) 
             core.shared.switches.set_crawler(is_on);
             say(lines::OK);
         }
-        Admin::Detail(Detail::Dump) => core.shared.observers().dump_prefixes(out),
+        Admin::Detail(Detail::Dump) => return Outcome::LongReply(LongReply::prefixes(None)),
         Admin::Detail(Detail::Unknown) => say(lines::STATS_DETAIL_USAGE),
         Admin::Detail(detail) => {
             core.shared.observers().set_detail(detail == Detail::On);
@@ -121,7 +123,10 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, core: &mut Core) 
         Admin::Dump(_) | Admin::Watch(_) => unreachable!("they take the burst's own hand"),
         Admin::Unused { quiet, .. } => say(lines::unless(quiet, lines::OK)),
         Admin::Dispatch(words) => match switch_to(words, core) {
-            Ok(switch) => return Outcome::LongReply(LongReply::Switch(switch)),
+            Ok(switch) => {
+                core.shared.switches.note_plan_change(core.now.ms);
+                return Outcome::LongReply(LongReply::Switch(switch));
+            }
             Err(reason) => say(&format!("CLIENT_ERROR dispatch: {reason}\r\n")),
         },
         Admin::Quit => return Outcome::Close,

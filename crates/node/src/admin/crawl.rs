@@ -1,6 +1,5 @@
 //! The search for expired items that clients request (`lru_crawler crawl`).
 
-use glimmer_base::limits::DUMP_CHAINS_PER_TURN;
 use glimmer_engine::{ListCursor, ListScope};
 
 use crate::core::Core;
@@ -12,6 +11,8 @@ pub(crate) struct Crawler {
     cursor: Option<ListCursor>,
     /// Searches started.
     begun: u64,
+    /// The last turn had no allowance left for it.
+    is_owed: bool,
 }
 
 impl Crawler {
@@ -25,8 +26,28 @@ impl Crawler {
         self.begun != core.shared.switches.crawls()
     }
 
-    /// Continues the search, or starts it if it was requested.
+    /// Goes on first if the last turn had no allowance left for it.
+    #[inline]
+    pub fn go_first(&mut self, core: &mut Core) {
+        if self.is_owed {
+            self.go_on(core);
+        }
+    }
+
+    /// Goes on with what is left of the turn's allowance, or starts if that was requested.
+    #[inline]
     pub fn go_on(&mut self, core: &mut Core) {
+        if self.is_busy() || self.is_asked(core) {
+            self.advance(core);
+        }
+    }
+
+    #[cold]
+    fn advance(&mut self, core: &mut Core) {
+        self.is_owed = core.allowance.is_spent();
+        if self.is_owed {
+            return;
+        }
         let asked = core.shared.switches.crawls();
         if self.begun != asked {
             self.begun = asked;
@@ -35,18 +56,19 @@ impl Crawler {
         let Some(cursor) = self.cursor.as_mut() else {
             return;
         };
-        match core.engine.expire(core.now, cursor, DUMP_CHAINS_PER_TURN) {
-            Some(removed) => {
-                core.tally.crawler_reclaimed += removed;
-                core.tally.crawler_items_checked += removed;
-            }
-            None => {
+        let share = core.allowance.share();
+        while core.allowance.has(share) {
+            let Some(removed) = core.engine.expire(core.now, cursor, 1) else {
                 self.cursor = None;
                 // The search has examined all remaining items.
                 let figures = core.engine.figures().table();
                 core.tally.crawler_items_checked += figures.store.items;
                 core.shared.switches.end_crawl();
-            }
+                return;
+            };
+            core.allowance.spend_on_chain(0, removed);
+            core.tally.crawler_reclaimed += removed;
+            core.tally.crawler_items_checked += removed;
         }
     }
 }

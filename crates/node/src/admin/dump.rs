@@ -9,12 +9,13 @@
 use std::sync::Arc;
 
 use glimmer_base::Moment;
-use glimmer_base::limits::{DUMP_BYTES_HIGH, DUMP_CHAINS_PER_TURN};
+use glimmer_base::limits::DUMP_BYTES_HIGH;
 use glimmer_base::sync::{AtomicBool, Ordering};
 use glimmer_engine::{Engine, ListCursor, ListScope, Listed};
 use glimmer_proto::text::dump::{self, Listing};
 use glimmer_proto::text::{Dump, lines};
 
+use crate::admin::allowance::Allowance;
 use crate::stream::key::ConnectionKey;
 
 /// One client's walk over all items.
@@ -61,18 +62,25 @@ impl DumpCursor {
         }
     }
 
-    /// Continues the walk at the current worker.
-    pub fn walk(&mut self, engine: &mut dyn Engine, now: Moment, out: &mut Vec<u8>) {
+    /// Continues the walk at the current worker, for its share of the turn's allowance.
+    pub fn walk(
+        &mut self,
+        engine: &mut dyn Engine,
+        now: Moment,
+        allowance: &mut Allowance,
+        out: &mut Vec<u8>,
+    ) {
         let write = match self.kind {
             Dump::Meta => dump::metadump,
             Dump::Mg => dump::mgdump,
         };
-        let mut chains_left = DUMP_CHAINS_PER_TURN;
+        let share = allowance.share();
         let mut more = true;
-        while more && chains_left > 0 && out.len() < DUMP_BYTES_HIGH {
+        while more && allowance.has(share) && out.len() < DUMP_BYTES_HIGH {
+            let before = out.len();
             let visit = &mut |item: &Listed<'_>| write(out, &listing(item, now));
             more = engine.list(now, &mut self.cursor, 1, visit);
-            chains_left -= 1;
+            allowance.spend_on_chain(out.len() - before, 0);
         }
         if !more {
             self.at += 1;

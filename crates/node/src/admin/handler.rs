@@ -11,6 +11,18 @@ use crate::config::Address;
 use crate::figures::NodeFigures;
 use crate::packet::native::Rules;
 
+/// A part of a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// It ends with the last line (`END`).
+    Last,
+    /// Another one follows: it is asked for with this `from`.
+    More(u64),
+    /// Nothing was appended, because another thread has yet to find something out. The part is asked
+    /// for again after [`NodeFigures::announce`], or after a short time.
+    Later,
+}
+
 /// Answers commands without a key that a worker cannot answer itself. Called on a worker's thread,
 /// after everything before the command on its connection has been answered. Other connections wait
 /// meanwhile.
@@ -28,13 +40,12 @@ pub trait AdminHandler: Send + Sync {
     }
 
     /// Appends the next part of the reply to `stats <argument>`: at most
-    /// [`glimmer_base::limits::REPORT_BYTES_HIGH`] bytes and a line. `argument` has no surrounding
-    /// spaces and is empty for general statistics.
+    /// [`glimmer_base::limits::REPORT_BYTES_HIGH`] bytes and a line if it is long. `argument` has no
+    /// surrounding spaces and is empty for general statistics, which have one part.
     ///
-    /// `from` is 0 for the first part. Returns the `from` of the next part, or `None` if this part
-    /// ends with the last line (`END`). Parts are requested as the client reads them, at any
-    /// intervals.
-    fn stats(&self, argument: &[u8], from: u64, now: Moment, out: &mut Vec<u8>) -> Option<u64>;
+    /// `from` is 0 for the first part. Parts are requested as the client reads them, at any
+    /// intervals. Must neither block nor read files, because a worker calls it.
+    fn stats(&self, argument: &[u8], from: u64, now: Moment, out: &mut Vec<u8>) -> Part;
 
     /// Whether a client may use the server as this user, with this password.
     fn admits(&self, user: &[u8], password: &[u8]) -> bool;

@@ -1,18 +1,19 @@
-//! Replies that are produced in parts, each after the client has read the previous one:
-//! `stats cachedump`, and `stats conns` for many connections; or which wait for other workers:
-//! `dispatch`.
+//! Replies that are produced in parts, each after the client has read the previous one, and within
+//! the allowances of turns: `stats cachedump`, `stats detail dump`, and `stats` with an argument; or
+//! which wait for other workers: `dispatch`.
 
-use glimmer_base::Moment;
-use glimmer_base::limits::{
-    CACHEDUMP_BYTES_MAX, CACHEDUMP_CHAINS_MAX, DUMP_CHAINS_PER_TURN, REPORT_BYTES_HIGH,
-};
-use glimmer_engine::{Engine, ListCursor, ListScope, Listed};
+use std::mem;
+
+use glimmer_base::limits::{CACHEDUMP_BYTES_MAX, CACHEDUMP_CHAINS_MAX, REPORT_BYTES_HIGH};
+use glimmer_engine::{ListCursor, ListScope, Listed};
 use glimmer_proto::Words;
+use glimmer_proto::control::{Answer, Control};
 use glimmer_proto::text::{dump, lines};
 
-use super::dump::listing;
-use super::handler::AdminHandler;
+use super::dump::{DumpGuard, listing};
+use super::handler::Part;
 use super::switch::Switch;
+use crate::core::Core;
 
 /// The rest of a long reply.
 pub(crate) enum LongReply {
@@ -20,8 +21,21 @@ pub(crate) enum LongReply {
     Items(ItemsReport),
     /// The reply to `stats` with an argument.
     Figures(StatsReport),
+    /// `stats detail dump`.
+    Prefixes(PrefixReport),
     /// The reply to `dispatch`, once every worker goes by the new plan.
     Switch(Switch),
+}
+
+/// What has become of a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// It has been made to its end.
+    Complete,
+    /// It goes on when the client has taken what there is of it.
+    Continues,
+    /// It goes on when there is news, or after a short time.
+    AwaitsNews,
 }
 
 /// Items of the partitions that a worker may write.
@@ -40,6 +54,18 @@ pub(crate) struct StatsReport {
     from: u64,
     /// The words of the request's protocol; `None` for the text protocol.
     words: Option<Words>,
+}
+
+/// Counts by key prefix.
+#[derive(Default)]
+pub(crate) struct PrefixReport {
+    /// The last prefix that was shown.
+    after: Option<Box<[u8]>>,
+    /// Where all counts are one figure: the words of the request's protocol, and what is gathered
+    /// of the figure.
+    gathered: Option<(Words, Vec<u8>)>,
+    /// The right to gather them, which one client has at a time.
+    guard: Option<DumpGuard>,
 }
 
 impl LongReply {
@@ -62,68 +88,113 @@ impl LongReply {
         })
     }
 
-    /// Appends the next part: at most [`REPORT_BYTES_HIGH`] bytes and a line. Returns whether more
-    /// follows.
-    pub fn advance(
-        &mut self,
-        engine: &mut dyn Engine,
-        admin: &dyn AdminHandler,
-        now: Moment,
-        out: &mut Vec<u8>,
-    ) -> bool {
-        match self {
-            LongReply::Items(items) => items.advance(engine, now, out),
-            LongReply::Figures(figures) => figures.advance(admin, now, out),
+    /// The counts by key prefix, as lines of the text protocol or as one figure in other words.
+    pub fn prefixes(words: Option<Words>) -> LongReply {
+        LongReply::Prefixes(PrefixReport {
+            gathered: words.map(|words| (words, Vec::new())),
+            ..PrefixReport::default()
+        })
+    }
+
+    /// Appends the next part: at most [`REPORT_BYTES_HIGH`] bytes and a line. The turn's allowance
+    /// pays for it.
+    pub fn advance(&mut self, core: &mut Core, out: &mut Vec<u8>) -> Progress {
+        let begin = out.len();
+        let progress = match self {
+            LongReply::Items(items) => return items.advance(core, out),
+            LongReply::Figures(figures) => figures.advance(core, out),
+            LongReply::Prefixes(prefixes) => prefixes.advance(core, out),
             LongReply::Switch(switch) if switch.is_complete() => {
                 out.extend_from_slice(lines::OK.as_bytes());
-                false
+                Progress::Complete
             }
-            LongReply::Switch(_) => true,
-        }
+            LongReply::Switch(_) => Progress::Continues,
+        };
+        core.allowance.spend_on_command(out.len() - begin);
+        progress
     }
 }
 
 impl ItemsReport {
-    fn advance(&mut self, engine: &mut dyn Engine, now: Moment, out: &mut Vec<u8>) -> bool {
+    fn advance(&mut self, core: &mut Core, out: &mut Vec<u8>) -> Progress {
         let begin = out.len();
-        let chains = self.chains_left.min(DUMP_CHAINS_PER_TURN);
-        self.chains_left -= chains;
-        let (mut more, mut chains_now) = (true, chains);
-        while more && chains_now > 0 && self.items_left > 0 {
-            let made = out.len() - begin;
-            if made >= REPORT_BYTES_HIGH.min(self.bytes_left) {
+        let share = core.allowance.share();
+        let mut more = true;
+        while more && core.allowance.has(share) && self.items_left > 0 && self.chains_left > 0 {
+            let before = out.len();
+            if before - begin >= REPORT_BYTES_HIGH.min(self.bytes_left) {
                 break;
             }
             let visit = &mut |item: &Listed<'_>| {
                 if self.items_left > 0 && out.len() - begin < self.bytes_left {
-                    let is_shown = dump::cachedump(out, &listing(item, now));
+                    let is_shown = dump::cachedump(out, &listing(item, core.now));
                     self.items_left -= u32::from(is_shown);
                 }
             };
-            more = engine.list(now, &mut self.cursor, 1, visit);
-            chains_now -= 1;
+            more = core.engine.list(core.now, &mut self.cursor, 1, visit);
+            self.chains_left -= 1;
+            core.allowance.spend_on_chain(out.len() - before, 0);
         }
-        self.chains_left += chains_now;
         self.bytes_left = self.bytes_left.saturating_sub(out.len() - begin);
         more &= self.items_left > 0 && self.bytes_left > 0 && self.chains_left > 0;
-        if !more {
-            out.extend_from_slice(lines::END.as_bytes());
+        if more {
+            return Progress::Continues;
         }
-        more
+        out.extend_from_slice(lines::END.as_bytes());
+        Progress::Complete
     }
 }
 
 impl StatsReport {
-    fn advance(&mut self, admin: &dyn AdminHandler, now: Moment, out: &mut Vec<u8>) -> bool {
-        let Some(words) = self.words else {
-            let next = admin.stats(&self.argument, self.from, now, out);
-            self.from = next.unwrap_or(0);
-            return next.is_some();
+    fn advance(&mut self, core: &mut Core, out: &mut Vec<u8>) -> Progress {
+        let mut piece = match self.words {
+            None => mem::take(out),
+            Some(_) => Vec::new(),
         };
-        let mut piece = Vec::new();
-        let next = admin.stats(&self.argument, self.from, now, &mut piece);
-        self.from = next.unwrap_or(0);
-        words.emit_figures(&piece, next.is_some(), out);
-        next.is_some()
+        let (argument, now) = (&*self.argument, core.now);
+        let part = core.admin.stats(argument, self.from, now, &mut piece);
+        let is_last = part == Part::Last;
+        match self.words {
+            None => *out = piece,
+            Some(_) if part == Part::Later => {}
+            Some(words) => words.emit_figures(&piece, !is_last, out),
+        }
+        core.allowance.spend_on_counters(core.shared.workers());
+        match part {
+            Part::Last => Progress::Complete,
+            Part::Later => Progress::AwaitsNews,
+            Part::More(from) => {
+                self.from = from;
+                Progress::Continues
+            }
+        }
+    }
+}
+
+impl PrefixReport {
+    fn advance(&mut self, core: &mut Core, out: &mut Vec<u8>) -> Progress {
+        let observers = core.shared.observers();
+        let Some((words, gathered)) = &mut self.gathered else {
+            self.after = observers.dump_prefixes(self.after.as_deref(), out);
+            return match self.after {
+                Some(_) => Progress::Continues,
+                None => Progress::Complete,
+            };
+        };
+        if self.guard.is_none() {
+            self.guard = DumpGuard::take(&core.shared.switches.is_gathering);
+        }
+        if self.guard.is_none() {
+            return Progress::AwaitsNews;
+        }
+        let before = gathered.len();
+        self.after = observers.dump_prefixes(self.after.as_deref(), gathered);
+        core.allowance.spend_on_command(gathered.len() - before);
+        if self.after.is_some() {
+            return Progress::Continues;
+        }
+        let control = Control::Stats(b"detail dump");
+        words.emit(&control, Answer::Figure("detailed", gathered), out);
+        Progress::Complete
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! | file | idea |
 //! | --- | --- |
+//! | `allowance` | what they may cost a worker in one turn |
 //! | `handler` | the interface between a worker and the server around it |
 //! | `commands` | commands without a key |
 //! | `dump` | listings of all items |
@@ -16,6 +17,7 @@
 //! | `alarm` | failures that are reported to no client |
 
 pub(crate) mod alarm;
+pub(crate) mod allowance;
 pub(crate) mod commands;
 pub(crate) mod crawl;
 pub(crate) mod dump;

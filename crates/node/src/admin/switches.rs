@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use glimmer_base::limits::DISPATCH_CHANGES_MAX;
 use glimmer_base::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use crate::config::NodeConfig;
 
 /// Settings that clients can change while the server runs, for all workers.
 #[derive(Debug)]
@@ -16,6 +19,13 @@ pub struct Switches {
     crawls: AtomicU64,
     /// Workers that have yet to finish the last crawl.
     crawling: AtomicUsize,
+    /// Whether the counts by key prefix are gathered for a client that takes them as one figure.
+    pub(crate) is_gathering: Arc<AtomicBool>,
+    /// When the changes of the plan that clients have asked for so far are far enough apart, in
+    /// milliseconds since the epoch.
+    plan_change_ms: AtomicU64,
+    /// Milliseconds between two changes.
+    plan_pause_ms: u64,
     /// Milliseconds by which clients have advanced the clock.
     ahead_ms: AtomicU64,
     /// When the most recent `flush_all` takes effect, in milliseconds since the epoch; 0 if there
@@ -26,13 +36,16 @@ pub struct Switches {
 
 impl Switches {
     /// The settings at the start.
-    pub(crate) fn new(crawler: bool, workers: usize) -> Switches {
+    pub(crate) fn new(config: &NodeConfig, workers: usize) -> Switches {
         Switches {
-            crawler: AtomicBool::new(crawler),
+            crawler: AtomicBool::new(config.crawler),
+            plan_pause_ms: config.dispatch_pause_ms,
             is_dumping: Arc::new(AtomicBool::new(false)),
             dumps: AtomicU64::new(0),
             crawls: AtomicU64::new(0),
             crawling: AtomicUsize::new(0),
+            is_gathering: Arc::new(AtomicBool::new(false)),
+            plan_change_ms: AtomicU64::new(0),
             ahead_ms: AtomicU64::new(0),
             flush_ms: AtomicU64::new(0),
             workers,
@@ -75,6 +88,20 @@ impl Switches {
     /// A worker has examined all items that it owns.
     pub(crate) fn end_crawl(&self) {
         self.crawling.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether a client may have the plan changed now. [`DISPATCH_CHANGES_MAX`] changes may follow
+    /// one another at once, and then one per pause.
+    pub(crate) fn may_change_plan(&self, now_ms: u64) -> bool {
+        let ahead_ms = self.plan_pause_ms * (DISPATCH_CHANGES_MAX - 1);
+        self.plan_change_ms.load(Ordering::Relaxed) <= now_ms + ahead_ms
+    }
+
+    /// A client has the plan changed.
+    pub(crate) fn note_plan_change(&self, now_ms: u64) {
+        let before_ms = self.plan_change_ms.load(Ordering::Relaxed);
+        let next_ms = before_ms.max(now_ms) + self.plan_pause_ms;
+        self.plan_change_ms.store(next_ms, Ordering::Relaxed);
     }
 
     /// A client flushes all items as of a time, which may be in the future.

@@ -4,7 +4,7 @@ use super::Streams;
 use super::connection::Continuation;
 use super::key::ConnectionKey;
 use crate::admin::dump::DumpCursor;
-use crate::admin::long_reply::LongReply;
+use crate::admin::long_reply::{LongReply, Progress};
 use crate::core::Core;
 
 impl Streams {
@@ -12,6 +12,11 @@ impl Streams {
     /// Returns the bytes of a value that were copied for it.
     pub fn advance_continuation(&mut self, key: ConnectionKey, core: &mut Core) -> usize {
         let connection = &mut self.connections[key];
+        let is_copying = matches!(connection.continuation, Some(Continuation::Slices(_)));
+        if !is_copying && core.allowance.is_spent() {
+            self.postpone(key);
+            return 0;
+        }
         let mut dump = match connection.continuation.take() {
             Some(Continuation::Dump(dump)) => dump,
             Some(Continuation::Slices(copying)) => return self.advance_slices(key, copying, core),
@@ -33,7 +38,8 @@ impl Streams {
         if connection.tx.capacity() == 0 {
             connection.tx = core.memory.pool.take();
         }
-        dump.walk(&mut *core.engine, core.now, &mut connection.tx);
+        let (now, allowance) = (core.now, &mut core.allowance);
+        dump.walk(&mut *core.engine, now, allowance, &mut connection.tx);
         self.take_home(dump, core);
         0
     }
@@ -58,12 +64,15 @@ impl Streams {
     }
 
     /// Takes the dumps that came here: walks on with those of other workers' clients, and welcomes
-    /// those of its own.
+    /// those of its own, while the turn's allowance lasts.
     pub fn take_dumps(&mut self, core: &mut Core) {
-        while let Some(mut dump) = core.shared.next_dump(core.me) {
+        while !core.allowance.is_spent()
+            && let Some(mut dump) = core.shared.next_dump(core.me)
+        {
             if dump.home != core.me {
                 let mut found = std::mem::take(&mut dump.found);
-                dump.walk(&mut *core.engine, core.now, &mut found);
+                let (now, allowance) = (core.now, &mut core.allowance);
+                dump.walk(&mut *core.engine, now, allowance, &mut found);
                 dump.found = found;
                 let home = dump.home;
                 core.shared.send_dump(home, dump);
@@ -90,9 +99,14 @@ impl Streams {
             if connection.tx.capacity() == 0 {
                 connection.tx = core.memory.pool.take();
             }
-            let (engine, admin) = (&mut *core.engine, &*core.admin);
-            if report.advance(engine, admin, core.now, &mut connection.tx) {
+            let mut out = std::mem::take(&mut connection.tx);
+            let progress = report.advance(core, &mut out);
+            connection.tx = out;
+            if progress != Progress::Complete {
                 connection.continuation = Some(Continuation::LongReply(report));
+            }
+            if progress == Progress::AwaitsNews {
+                self.await_news(key, core);
             }
         }
         self.send_and_settle(key, core);

@@ -96,7 +96,10 @@ impl<'a> Intake<'_, 'a> {
                 return Break(Stop::AtHome);
             }
             Step::Refuse { used, .. } | Step::Answer { used, .. } | Step::Admin { used, .. } => {
-                if let Err(stop) = self.member.may_answer(&step, self.out, tools.room) {
+                if let Err(stop) = self
+                    .member
+                    .may_answer(&step, self.out, tools.room, tools.core)
+                {
                     self.member.rewind(input, self.member.steps);
                     return Break(stop);
                 }

@@ -3,7 +3,7 @@
 use glimmer_base::limits::{LARGE_REPLY_BYTES, REPLY_BYTES_HIGH};
 use glimmer_engine::Job;
 use glimmer_proto::text::Dump;
-use glimmer_proto::{Admin, After, Control, Parser, Step, Sum, control};
+use glimmer_proto::{Admin, AdminCommand, After, Control, Parser, Step, Sum, control};
 
 use super::connection::Connection;
 use super::key::ConnectionKey;
@@ -13,7 +13,7 @@ use crate::admin::commands::{
 };
 use crate::admin::dump::DumpGuard;
 use crate::admin::login::{Attempt, Verdict, attempt};
-use crate::admin::long_reply::LongReply;
+use crate::admin::long_reply::{LongReply, Progress};
 use crate::core::Core;
 use crate::forward::batch::Asker;
 
@@ -46,6 +46,10 @@ pub(crate) enum Stop {
     LongReply,
     /// It is to be shown what happens.
     Watch(u32),
+    /// Its next command has to wait until the next turn, whose allowance it may be for.
+    Postponed,
+    /// Its next command has to wait for a short time.
+    AwaitsNews,
     /// Its last login was wrong, and the answer has to wait.
     Withheld,
     /// It is to be closed, because it broke the protocol.
@@ -226,7 +230,13 @@ impl Member {
 
     /// Whether a step that no engine executes may be answered now. `Err`: it has to wait, for the
     /// replies to the jobs before it with [`Stop::Live`].
-    pub fn may_answer(&self, step: &Step<'_>, out: &[u8], room: usize) -> Result<(), Stop> {
+    pub fn may_answer(
+        &self,
+        step: &Step<'_>,
+        out: &[u8],
+        room: usize,
+        core: &Core,
+    ) -> Result<(), Stop> {
         if self.last_job.is_some() {
             return Err(Stop::Live);
         }
@@ -236,7 +246,17 @@ impl Member {
         if matches!(step, Step::Admin { .. }) && self.reorder.is_some() {
             return Err(Stop::Reorder);
         }
-        Ok(())
+        let command = match step {
+            Step::Admin { admin, .. } if self.may_have_slices() => admin.command(),
+            _ => None,
+        };
+        match command {
+            Some(AdminCommand::Dispatch) if !core.shared.switches.may_change_plan(core.now.ms) => {
+                Err(Stop::AwaitsNews)
+            }
+            Some(_) if core.allowance.is_spent() => Err(Stop::Postponed),
+            _ => Ok(()),
+        }
     }
 
     /// Answers a step that no engine executes, of these bytes.
@@ -248,6 +268,9 @@ impl Member {
         out: &mut Vec<u8>,
         core: &mut Core,
     ) -> Stop {
+        if matches!(step, Step::Admin { admin, .. } if admin.command().is_some()) {
+            core.allowance.spend_on_command(0);
+        }
         let is_stream = matches!(self.asker, Asker::Connection(_));
         match step {
             Step::Refuse { line, then, .. } => {
@@ -267,42 +290,58 @@ impl Member {
                 }
             }
             Step::Admin { admin, .. } if refuse(&admin, is_stream, out, core) => Stop::Live,
-            Step::Admin { admin, .. } => match admin {
-                Admin::Dump(kind) => {
-                    self.dump_guard = begin_dump(kind, out, core);
-                    match self.dump_guard {
-                        Some(_) => Stop::Dump(kind),
-                        None => Stop::Live,
-                    }
-                }
-                Admin::Watch(interests) => match begin_watch(out) {
-                    true => Stop::Watch(interests),
-                    false => Stop::Live,
-                },
-                Admin::Control(control, words) => {
-                    let client = ControlClient {
-                        locked: &mut self.locked,
-                        sum: &mut self.sum,
-                        id: match self.asker {
-                            Asker::Connection(key) => {
-                                key.number() * core.shared.workers() as u64 + core.me as u64
-                            }
-                            Asker::Datagram(_) => 0,
-                        },
-                    };
-                    let outcome = administer_control(control, words, client, out, core);
-                    if matches!(outcome, Outcome::Withheld) {
-                        let (before, _) = self.parser_at(input, self.steps);
-                        self.parser.take_back(&before);
-                    }
-                    self.conclude(outcome, out, core)
-                }
-                admin => {
-                    let outcome = administer(&admin, out, core);
-                    self.conclude(outcome, out, core)
-                }
-            },
+            Step::Admin { admin, .. } => self.carry_out(admin, input, out, core),
             Step::Request { .. } | Step::Need { .. } | Step::Swallowed { .. } => Stop::Live,
+        }
+    }
+
+    /// Carries out a command without a key.
+    #[cold]
+    fn carry_out(
+        &mut self,
+        admin: Admin<'_>,
+        input: &[u8],
+        out: &mut Vec<u8>,
+        core: &mut Core,
+    ) -> Stop {
+        if !admin.only_looks() {
+            // What it changes may be work for every worker and connection.
+            core.allowance.spend_all();
+        }
+        match admin {
+            Admin::Dump(kind) => {
+                self.dump_guard = begin_dump(kind, out, core);
+                match self.dump_guard {
+                    Some(_) => Stop::Dump(kind),
+                    None => Stop::Live,
+                }
+            }
+            Admin::Watch(interests) => match begin_watch(out) {
+                true => Stop::Watch(interests),
+                false => Stop::Live,
+            },
+            Admin::Control(control, words) => {
+                let client = ControlClient {
+                    locked: &mut self.locked,
+                    sum: &mut self.sum,
+                    id: match self.asker {
+                        Asker::Connection(key) => {
+                            key.number() * core.shared.workers() as u64 + core.me as u64
+                        }
+                        Asker::Datagram(_) => 0,
+                    },
+                };
+                let outcome = administer_control(control, words, client, out, core);
+                if matches!(outcome, Outcome::Withheld) {
+                    let (before, _) = self.parser_at(input, self.steps);
+                    self.parser.take_back(&before);
+                }
+                self.conclude(outcome, out, core)
+            }
+            admin => {
+                let outcome = administer(&admin, out, core);
+                self.conclude(outcome, out, core)
+            }
         }
     }
 
@@ -316,7 +355,7 @@ impl Member {
             Outcome::Withheld => return Stop::Withheld,
             Outcome::LongReply(report) => report,
         };
-        if !report.advance(&mut *core.engine, &*core.admin, core.now, out) {
+        if report.advance(core, out) == Progress::Complete {
             return Stop::Live;
         }
         match self.asker {

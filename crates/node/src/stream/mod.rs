@@ -15,6 +15,7 @@
 //! | `member` | a connection, or a datagram, while it is part of a burst |
 //! | `reorder`, `join` | the order of replies while other workers execute some requests |
 //! | `continuation` | listings of all items and long replies, as the client takes them |
+//! | `postponed` | connections with administrative commands that have to wait |
 //! | `slices` | large values that leave slice by slice, beside small requests |
 //! | `lending`, `copying` | such a value where the table lends it, and where it is copied |
 //! | `withheld`, `watchers` | connections that are not parsed for now, or never again |
@@ -39,6 +40,7 @@ mod lending;
 pub(crate) mod member;
 mod moves;
 mod outlet;
+mod postponed;
 mod ready;
 mod receiving;
 pub(crate) mod registry;
@@ -63,6 +65,7 @@ use connection::Connection;
 use journey::Travels;
 use key::ConnectionKey;
 use moves::Leaving;
+use postponed::Postponed;
 use ready::{Lane, ReadyQueue};
 
 /// One worker's connections, and what each waits for.
@@ -79,6 +82,8 @@ pub(crate) struct Streams {
     withheld: VecDeque<(u64, ConnectionKey)>,
     /// Connections that wait for credit for requests to other workers.
     out_of_credit: Vec<ConnectionKey>,
+    /// Connections with administrative commands that have to wait.
+    postponed: Postponed,
     /// Connections that are shown what happens; some may be closed.
     watchers: Vec<ConnectionKey>,
     /// Those of them that were received from in this turn.
@@ -102,6 +107,7 @@ impl Streams {
             starved_room: None,
             withheld: VecDeque::new(),
             out_of_credit: Vec::new(),
+            postponed: Postponed::default(),
             watchers: Vec::new(),
             heard: Vec::new(),
             moved: Vec::new(),
@@ -120,7 +126,7 @@ impl Streams {
     /// Whether connections wait to be served.
     #[inline]
     pub fn is_busy(&self, core: &Core) -> bool {
-        let has_small = self.ready.len(Lane::Small) > 0;
+        let has_small = self.ready.len(Lane::Small) > 0 || self.has_postponed();
         has_small || self.may_serve_large(core) || self.leaving.is_busy()
     }
 

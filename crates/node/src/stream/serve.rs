@@ -61,6 +61,9 @@ impl Streams {
         if has_queues {
             self.share_ready(core);
         }
+        if self.has_postponed() || self.awaits_news() {
+            self.serve_postponed(core, port);
+        }
         let (mut left, mut reply_bytes) = (self.ready.len(Lane::Small), 0);
         let mut is_large = false;
         let requests_before = core.tally.requests;
@@ -395,6 +398,8 @@ impl Streams {
             }
             Stop::Watch(interests) => self.begin_to_watch(key, interests, core),
             Stop::Spent => core.tally.conn_yields += 1,
+            Stop::Postponed => self.postpone(key),
+            Stop::AwaitsNews => self.await_news(key, core),
             Stop::OutOfCredit => {
                 self.connections[key].queued = true;
                 self.out_of_credit.push(key);

@@ -31,6 +31,7 @@ use glimmer_dispatch::Plan;
 use glimmer_engine::Engine;
 use glimmer_transport::Poller;
 
+use crate::admin::allowance::Allowance;
 use crate::admin::crawl::Crawler;
 use crate::admin::handler::AdminHandler;
 use crate::admin::stats::Tally;
@@ -150,6 +151,7 @@ impl Worker {
                     let accelerator = shared.observers().accelerator().cloned();
                     accelerator.map(|it| Box::new(Tender::new(it, me)))
                 },
+                allowance: Allowance::default(),
                 engine,
                 admin,
                 shared,
@@ -202,6 +204,7 @@ impl Worker {
             self.note_plan(&before);
         }
         self.core.begin_turn();
+        self.crawler.go_first(&mut self.core);
         self.take_events();
         self.take_from_workers();
         self.serve_streams();

@@ -79,6 +79,7 @@ impl Worker {
             || self.can_hand_in()
             || self.is_told_to_stop()
             || self.crawler.is_asked(core)
+            || self.streams.has_news(core)
             || self.has_news_of_drain()
     }
 
@@ -93,7 +94,8 @@ impl Worker {
             || self.streams.has_watchers()
             || core.memory.pool.has_large()
             || core.memory.pool.has_freed();
-        let tick = if core.memory.is_short || self.acceptor.has_more(core) {
+        let is_soon = core.memory.is_short || self.streams.awaits_news();
+        let tick = if is_soon || self.acceptor.has_more(core) {
             Some(SHORT_TICK)
         } else {
             has_tick.then_some(TICK)

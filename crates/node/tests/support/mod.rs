@@ -13,7 +13,9 @@ use glimmer_base::{Moment, Seed};
 pub use glimmer_dispatch::AccessMode as Access;
 use glimmer_dispatch::{Layout, POLICIES, PartitionMap, Policy, Settings};
 use glimmer_engine::{Done, Engine, Figures, Job, ListCursor, Listed, Outlet, Rebuild, Status};
-use glimmer_node::{Address, AdminHandler, Node, NodeConfig, Observers, Permits, SystemClock};
+use glimmer_node::{
+    Address, AdminHandler, Node, NodeConfig, Observers, Part, Permits, SystemClock,
+};
 use glimmer_proto::text::{Limits, Reply, Shutdown, emit, lines};
 use glimmer_proto::{Accepts, Form, Request, StoreMode, Verb};
 use glimmer_transport::tcp::Liveness;
@@ -217,18 +219,18 @@ pub struct Admin;
 
 impl AdminHandler for Admin {
     /// `stats long N` has N pieces, as long as pieces may be.
-    fn stats(&self, argument: &[u8], from: u64, _: Moment, out: &mut Vec<u8>) -> Option<u64> {
+    fn stats(&self, argument: &[u8], from: u64, _: Moment, out: &mut Vec<u8>) -> Part {
         let argument = String::from_utf8_lossy(argument);
         let pieces = argument.strip_prefix("long ");
         let pieces = pieces.map_or(0, |pieces| pieces.parse().unwrap());
         if from < pieces {
             let value = "x".repeat(REPORT_BYTES_HIGH - 30);
             emit::stat(out, &format!("{from:09}"), &value);
-            return Some(from + 1);
+            return Part::More(from + 1);
         }
         emit::stat(out, "argument", &argument);
         out.extend_from_slice(lines::END.as_bytes());
-        None
+        Part::Last
     }
 
     fn admits(&self, _: &[u8], _: &[u8]) -> bool {
@@ -248,6 +250,7 @@ pub fn config() -> NodeConfig {
     NodeConfig {
         dispatch: Arc::new(POLICIES[0]),
         dispatch_settings: Settings::DEFAULT,
+        dispatch_pause_ms: 0,
         access_modes: Some(Arc::new(MapModes)),
         packets: TRANSPORTS[0],
         listen: vec![Address::Tcp("127.0.0.1:0".parse().unwrap())],

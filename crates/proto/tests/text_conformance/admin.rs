@@ -260,34 +260,60 @@ fn the_version_satisfies_clients_that_look_for_memcached() {
 #[test]
 fn names_and_datagrams() {
     let mut parser = Parser::new(Limits::default());
-    for (line, name, may_come) in [
-        (&b"version\r\n"[..], None, true),
-        (b"mn\r\n", None, true),
-        (b"quit\r\n", None, true),
-        (b"stats\r\n", Some("stats"), true),
-        (b"stats memory\r\n", Some("stats"), false),
-        (b"stats reset\r\n", Some("stats_reset"), false),
-        (b"stats detail on\r\n", Some("detail"), false),
-        (b"stats cachedump 1 1\r\n", Some("cachedump"), false),
-        (b"flush_all\r\n", Some("flush_all"), false),
-        (b"verbosity 2\r\n", Some("verbosity"), false),
-        (b"dispatch keyhash erew\r\n", Some("dispatch"), false),
-        (b"lru_crawler crawl all\r\n", Some("lru_crawler"), false),
-        (b"lru_crawler disable\r\n", Some("lru_crawler"), false),
-        (b"lru_crawler sleep 1\r\n", Some("lru_crawler"), false),
-        (b"lru_crawler metadump all\r\n", Some("metadump"), false),
-        (b"lru_crawler mgdump all\r\n", Some("mgdump"), false),
-        (b"cache_memlimit 64\r\n", Some("cache_memlimit"), false),
-        (b"slabs automove 1\r\n", Some("slabs"), false),
-        (b"lru tune 10 20 0.1 2.0\r\n", Some("lru"), false),
-        (b"watch\r\n", Some("watch"), false),
-        (b"debugtime 3\r\n", Some("debugtime"), false),
-        (b"shutdown\r\n", Some("shutdown"), false),
+    for (line, name, may_come, only_looks) in [
+        (&b"version\r\n"[..], None, true, true),
+        (b"mn\r\n", None, true, true),
+        (b"quit\r\n", None, true, true),
+        (b"stats\r\n", Some("stats"), true, true),
+        (b"stats memory\r\n", Some("stats"), false, true),
+        (b"stats reset\r\n", Some("stats_reset"), false, false),
+        (b"stats detail on\r\n", Some("detail"), false, false),
+        (b"stats cachedump 1 1\r\n", Some("cachedump"), false, true),
+        (b"flush_all\r\n", Some("flush_all"), false, false),
+        (b"verbosity 2\r\n", Some("verbosity"), false, false),
+        (b"dispatch keyhash erew\r\n", Some("dispatch"), false, false),
+        (
+            b"lru_crawler crawl all\r\n",
+            Some("lru_crawler"),
+            false,
+            false,
+        ),
+        (
+            b"lru_crawler disable\r\n",
+            Some("lru_crawler"),
+            false,
+            false,
+        ),
+        (
+            b"lru_crawler sleep 1\r\n",
+            Some("lru_crawler"),
+            false,
+            false,
+        ),
+        (
+            b"lru_crawler metadump all\r\n",
+            Some("metadump"),
+            false,
+            true,
+        ),
+        (b"lru_crawler mgdump all\r\n", Some("mgdump"), false, true),
+        (
+            b"cache_memlimit 64\r\n",
+            Some("cache_memlimit"),
+            false,
+            false,
+        ),
+        (b"slabs automove 1\r\n", Some("slabs"), false, false),
+        (b"lru tune 10 20 0.1 2.0\r\n", Some("lru"), false, false),
+        (b"watch\r\n", Some("watch"), false, true),
+        (b"debugtime 3\r\n", Some("debugtime"), false, false),
+        (b"shutdown\r\n", Some("shutdown"), false, false),
     ] {
         let Step::Admin { admin, .. } = parser.next(line) else {
             panic!("{} is no command", line.escape_ascii());
         };
         assert_eq!(admin.command().map(AdminCommand::name), name);
         assert_eq!(admin.may_come_by_datagram(), may_come, "{name:?}");
+        assert_eq!(admin.only_looks(), only_looks, "{name:?}");
     }
 }

@@ -1,11 +1,13 @@
 //! `stats memory`, an addition to memcached's statistics: how `-m` was planned, and on which pages
-//! logs and indexes really lie. Asking the kernel for the latter takes milliseconds, so `stats`
-//! does not include it.
+//! logs and indexes really lie. Asking the kernel for the latter takes milliseconds, so another
+//! thread does that (`pages.rs`), and `stats` does not include it.
+
+use glimmer_engine::PageReport;
 
 use super::ServerAdmin;
 use super::lines::Lines;
 
-pub(super) fn write(admin: &ServerAdmin, lines: &mut Lines<'_>) {
+pub(super) fn write(admin: &ServerAdmin, pages: &PageReport, lines: &mut Lines<'_>) {
     let (config, plan) = (&admin.config, &admin.plan);
     lines.put("limit_maxbytes", config.memory_bytes);
     lines.put("partitions", plan.partitions);
@@ -15,7 +17,6 @@ pub(super) fn write(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     lines.put("buffer_bytes_per_worker", plan.buffer_bytes_per_worker);
     lines.put("accelerator_bytes", plan.accelerator_bytes);
     lines.put("item_size_max", plan.item_bytes_max);
-    let pages = admin.pages();
     lines.put("hugetlb_bytes", pages.hugetlb_bytes);
     lines.put("transparent_huge_bytes", pages.transparent_huge_bytes);
     lines.put("small_page_bytes", pages.small_bytes);

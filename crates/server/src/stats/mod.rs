@@ -13,6 +13,7 @@ mod lines;
 mod memory;
 mod native;
 mod own;
+mod pages;
 mod settings;
 mod workers;
 
@@ -22,14 +23,17 @@ use crate::config::{AccessMode, Config, Mode};
 use crate::log::Log;
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::Moment;
-use glimmer_engine::{Figures, PageReport, TableStats};
+use glimmer_engine::{Figures, TableStats};
 use glimmer_node::native::Rules;
 use glimmer_node::{
-    Accelerator, Address, AdminHandler, Alarm, HotKey, NodeFigures, SocketView, Tally, WatchFigures,
+    Accelerator, Address, AdminHandler, Alarm, HotKey, NodeFigures, Part, SocketView, Tally,
+    WatchFigures,
 };
 use glimmer_proto::text::{Shutdown, lines as replies};
 use lines::Lines;
+use pages::Pages;
 use signal_hook::consts::{SIGINT, SIGUSR1};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -41,6 +45,7 @@ pub struct ServerAdmin {
     plan: MemoryPlan,
     auth: Option<AuthFile>,
     tables: Vec<Arc<dyn Figures>>,
+    pages: Pages,
     node: OnceLock<Opened>,
     native: OnceLock<NativeOpened>,
     /// The counters at the last `stats reset`.
@@ -90,6 +95,10 @@ impl ServerAdmin {
 
     /// Creates the admin handler of a store. `log` receives the levels that clients set with
     /// `verbosity`.
+    ///
+    /// # Errors
+    ///
+    /// There is no thread to be had that reads what takes long.
     pub fn new(
         config: Config,
         plan: MemoryPlan,
@@ -97,8 +106,9 @@ impl ServerAdmin {
         tables: Vec<Arc<dyn Figures>>,
         mode: Option<accelerate::Mode>,
         log: Log,
-    ) -> ServerAdmin {
-        ServerAdmin {
+    ) -> io::Result<ServerAdmin> {
+        Ok(ServerAdmin {
+            pages: Pages::of(tables.clone())?,
             verbosity: AtomicU32::new(config.verbosity.into()),
             config,
             plan,
@@ -109,7 +119,7 @@ impl ServerAdmin {
             at_reset: Mutex::default(),
             mode,
             log,
-        }
+        })
     }
 
     /// Reloads what may change while the server runs, after a SIGHUP.
@@ -156,12 +166,6 @@ impl ServerAdmin {
             node.figures.clear_detail();
         }
         *self.at_reset.lock().unwrap_or_else(PoisonError::into_inner) = counts;
-    }
-
-    fn pages(&self) -> PageReport {
-        self.tables
-            .iter()
-            .fold(PageReport::default(), |sum, table| sum + table.pages())
     }
 
     fn tcp(&self) -> Vec<SocketAddr> {
@@ -252,6 +256,7 @@ use count;
 
 impl AdminHandler for ServerAdmin {
     fn open(&self, addresses: &[Address], udp: &[SocketAddr], figures: NodeFigures) {
+        self.pages.open(figures.clone());
         // Each admin handler belongs to one node, so this is the first call.
         let _ = self.node.set(Opened {
             addresses: addresses.to_vec(),
@@ -268,7 +273,7 @@ impl AdminHandler for ServerAdmin {
         });
     }
 
-    fn stats(&self, argument: &[u8], from: u64, now: Moment, out: &mut Vec<u8>) -> Option<u64> {
+    fn stats(&self, argument: &[u8], from: u64, now: Moment, out: &mut Vec<u8>) -> Part {
         tracing::debug!(argument = %argument.escape_ascii(), "stats");
         let first_word = argument
             .split(|&byte| byte == b' ')
@@ -279,19 +284,24 @@ impl AdminHandler for ServerAdmin {
             b"" => general::write(&self.snapshot(now), &mut lines),
             b"settings" => settings::write(self, &mut lines),
             b"conns" => {
-                let next = conns::write(self, from, now, &mut lines);
-                if next.is_some() {
-                    return next;
+                if let Some(from) = conns::write(self, from, now, &mut lines) {
+                    return Part::More(from);
                 }
             }
             b"items" => items::write_items(&self.snapshot(now), &mut lines),
             b"slabs" => items::write_slabs(&self.snapshot(now), &mut lines),
             b"glimmer" => own::write(&self.snapshot(now), &mut lines),
             b"native" => native::write(&self.snapshot(now), &mut lines),
-            b"memory" => memory::write(self, &mut lines),
+            b"memory" => match self.pages.look(now.ms) {
+                Some(pages) => memory::write(self, &pages, &mut lines),
+                None => return Part::Later,
+            },
             b"accelerator" => hot::write_accelerator(self, now, &mut lines),
             b"hotkeys" => hot::write_keys(self, now, &mut lines),
-            b"workers" => workers::write(self, &mut lines),
+            b"workers" => match workers::write(self, from, &mut lines) {
+                Part::Last => {}
+                part => return part,
+            },
             b"dispatch" => dispatch::write(self, &mut lines),
             // memcached's answer unless this feature, which costs memory, is enabled. Here it never
             // is.
@@ -300,15 +310,15 @@ impl AdminHandler for ServerAdmin {
             b"reset" => {
                 self.reset();
                 out.extend_from_slice(replies::RESET.as_bytes());
-                return None;
+                return Part::Last;
             }
             _ => {
                 out.extend_from_slice(replies::ERROR.as_bytes());
-                return None;
+                return Part::Last;
             }
         }
         lines.end();
-        None
+        Part::Last
     }
 
     fn admits(&self, user: &[u8], password: &[u8]) -> bool {

@@ -34,12 +34,12 @@ pub(crate) fn administer(
             flush(exptime, core);
             Answer::Done
         }
-        Control::Stats(name) if name.starts_with(b"detail") => {
-            let mut counts = Vec::new();
-            let answer = detail(name, &mut counts, core);
-            words.emit(&control, answer, out);
-            return outcome;
+        Control::Stats(b"detail dump") => {
+            return Outcome::LongReply(LongReply::prefixes(Some(words)));
         }
+        Control::Stats(b"detail on") => detail(true, core),
+        Control::Stats(b"detail off") => detail(false, core),
+        Control::Stats(name) if name.starts_with(b"detail") => Answer::NoSuchFigures,
         Control::Stats(name) => return Outcome::LongReply(LongReply::stats(name, Some(words))),
         Control::Quit => {
             outcome = Outcome::Close;
@@ -65,16 +65,8 @@ pub(crate) fn administer(
     outcome
 }
 
-/// Counts by key prefix: on, off, or shown as one figure, of which the value is put into `counts`.
-fn detail<'c>(name: &[u8], counts: &'c mut Vec<u8>, core: &mut Core) -> Answer<'c> {
-    match name {
-        b"detail on" => core.shared.observers().set_detail(true),
-        b"detail off" => core.shared.observers().set_detail(false),
-        b"detail dump" => {
-            core.shared.observers().dump_prefixes(counts);
-            return Answer::Figure("detailed", counts);
-        }
-        _ => return Answer::NoSuchFigures,
-    }
+/// Starts or stops to count requests by key prefix.
+fn detail(is_on: bool, core: &Core) -> Answer<'static> {
+    core.shared.observers().set_detail(is_on);
     Answer::Done
 }

@@ -150,9 +150,14 @@ impl Observers {
         self.watch().wants(interest::DETAIL)
     }
 
-    /// Appends the counts by prefix.
-    pub(crate) fn dump_prefixes(&self, out: &mut Vec<u8>) {
-        lock(&self.watch().prefixes).dump(out);
+    /// Appends a part of the counts by prefix, from the first one after a prefix on. Returns the
+    /// last prefix of the part if there are more.
+    pub(crate) fn dump_prefixes(
+        &self,
+        after: Option<&[u8]>,
+        out: &mut Vec<u8>,
+    ) -> Option<Box<[u8]>> {
+        lock(&self.watch().prefixes).dump(after, out)
     }
 
     /// Resets the counts by prefix.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::ops::Bound;
 
-use glimmer_base::limits::PREFIXES_BYTES_MAX;
+use glimmer_base::limits::{PREFIXES_BYTES_MAX, REPORT_BYTES_HIGH};
 use glimmer_base::shown;
 
 use super::change::Asked;
@@ -69,8 +70,12 @@ impl Prefixes {
         self.bytes_left = PREFIXES_BYTES_MAX;
     }
 
-    pub fn dump(&self, out: &mut Vec<u8>) {
-        for (prefix, counts) in &self.counts {
+    /// Appends counts, from the first prefix after this one on, or from the first of all: at most
+    /// [`REPORT_BYTES_HIGH`] bytes and a line. Returns the last prefix if there are more.
+    pub fn dump(&self, after: Option<&[u8]>, out: &mut Vec<u8>) -> Option<Box<[u8]>> {
+        let begin = out.len();
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        for (prefix, counts) in self.counts.range::<[u8], _>((from, Bound::Unbounded)) {
             let Counts {
                 gets,
                 hits,
@@ -81,8 +86,12 @@ impl Prefixes {
             shown::put_visible(out, prefix);
             write!(out, " get {gets} hit {hits} set {sets} del {deletes}\r\n")
                 .expect("memory takes every byte");
+            if out.len() - begin >= REPORT_BYTES_HIGH {
+                return Some(prefix.clone());
+            }
         }
         out.extend_from_slice(b"END\r\n");
+        None
     }
 }
 
@@ -100,10 +109,35 @@ mod tests {
         prefixes.count(b"none", Asked::Delete("delete"), false);
         prefixes.count(b"b:x:y", Asked::Delete("delete"), true);
         let mut out = Vec::new();
-        prefixes.dump(&mut out);
+        assert_eq!(prefixes.dump(None, &mut out), None);
         let expected =
             "PREFIX a get 2 hit 1 set 0 del 0\r\nPREFIX b get 0 hit 0 set 1 del 1\r\nEND\r\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn counts_are_shown_in_parts() {
+        let mut prefixes = Prefixes::new(b':', usize::MAX);
+        for number in 0..1000 {
+            let key = format!("{number:0100}:x");
+            prefixes.count(key.as_bytes(), Asked::Fetch, true);
+        }
+        let (mut out, mut after, mut parts) = (Vec::new(), None, 0);
+        loop {
+            let begin = out.len();
+            after = prefixes.dump(after.as_deref(), &mut out);
+            parts += 1;
+            assert!(out.len() - begin <= REPORT_BYTES_HIGH + 200);
+            if after.is_none() {
+                break;
+            }
+        }
+        assert!(parts > 10);
+        let lines: Vec<_> = out.split(|&byte| byte == b'\n').collect();
+        assert_eq!(lines.len(), 1000 + 2, "each prefix once, and the end");
+        assert!(lines.is_sorted_by(|one, other| one < other
+            || !one.starts_with(b"PREFIX")
+            || !other.starts_with(b"PREFIX")));
     }
 
     #[test]
