@@ -4,6 +4,7 @@
 //! uses a running one), lets well-behaved clients visit it alone, then adds hostile clients. It
 //! samples the server's resident memory all the time and ends with a verdict.
 
+mod administration;
 mod control_datagrams;
 mod control_replies;
 mod crowd;
@@ -44,6 +45,7 @@ use resident::Sampler;
 
 /// Every scenario, in the order of execution.
 pub const SCENARIOS: &[&dyn Scenario] = &[
+    &administration::Administration,
     &control_replies::ControlReplies,
     &control_datagrams::ControlDatagrams,
     &slow_senders::SlowSenders,

@@ -27,6 +27,7 @@ impl Scenario for NonReaders {
             memory_mib: 64,
             connections,
             value_bytes: 1_000_000,
+            ..Case::default()
         };
         match every {
             false => vec![case(1000)],

@@ -64,7 +64,7 @@ impl Scenario for ReadEverything {
         let case = |memory_mib| Case {
             memory_mib,
             connections: 1,
-            value_bytes: 0,
+            ..Case::default()
         };
         match every {
             false => vec![case(256)],

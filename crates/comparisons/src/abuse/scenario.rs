@@ -98,6 +98,8 @@ pub struct Case {
     /// Length in bytes of the values that hostile clients send or request; 0 if that does not
     /// apply.
     pub value_bytes: usize,
+    /// The command that hostile clients send; empty if that does not apply, or for several.
+    pub command: &'static str,
 }
 
 impl Default for Case {
@@ -106,6 +108,7 @@ impl Default for Case {
             memory_mib: 64,
             connections: 1000,
             value_bytes: 0,
+            command: "",
         }
     }
 }
@@ -113,9 +116,12 @@ impl Default for Case {
 impl fmt::Display for Case {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "-m {}, {} hostile", self.memory_mib, self.connections)?;
-        match self.value_bytes {
-            0 => Ok(()),
-            bytes => write!(out, ", {bytes} B"),
+        if self.value_bytes > 0 {
+            write!(out, ", {} B", self.value_bytes)?;
+        }
+        match self.command {
+            "" => Ok(()),
+            command => write!(out, ", {command}"),
         }
     }
 }

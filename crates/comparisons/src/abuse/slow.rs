@@ -92,6 +92,7 @@ pub(super) fn cases(every: bool, value_bytes: &[usize]) -> Vec<Case> {
         memory_mib: 64,
         connections: 1000,
         value_bytes: value_bytes[0],
+        ..Case::default()
     };
     let mut cases = vec![first];
     if !every {
@@ -104,6 +105,7 @@ pub(super) fn cases(every: bool, value_bytes: &[usize]) -> Vec<Case> {
                     memory_mib,
                     connections,
                     value_bytes,
+                    ..Case::default()
                 };
                 if !cases.contains(&case) {
                     cases.push(case);
