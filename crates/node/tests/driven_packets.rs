@@ -358,11 +358,9 @@ fn statistics_over_udp_are_bounded() {
         count(lines::TOO_OFTEN_OVER_UDP),
     );
     assert_eq!(shown + refused, 200 * 20);
-    // All datagrams came in one turn.
-    assert!(
-        (1..=ADMIN_SHARE_NS.div_ceil(ADMIN_COMMAND_NS) as usize).contains(&shown),
-        "{shown}"
-    );
+    // `ask_each` lets the worker take twenty turns.
+    let in_a_turn = ADMIN_SHARE_NS.div_ceil(ADMIN_COMMAND_NS) as usize;
+    assert!((1..=20 * in_a_turn).contains(&shown), "{shown}");
     let next = ask_each(&mut node, &mut client, &[b"stats\r\n".to_vec()]);
     assert_eq!(next, [b"STAT argument \r\nEND\r\n"]);
 }

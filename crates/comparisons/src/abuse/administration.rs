@@ -12,8 +12,8 @@ use anyhow::{Result, ensure};
 
 use super::{Case, Check, Measured, Scenario, Subject, TextClient, manners::PATIENCE};
 
-/// Every command that lists, counts or changes something, but those that remove items (`flush_all`),
-/// turn the connection into something else (`watch`) or end the server (`shutdown`).
+/// Every command that lists, counts or changes something, but those that remove items
+/// (`flush_all`), turn the connection into something else (`watch`) or end the server (`shutdown`).
 pub(super) const COMMANDS: [&str; 22] = [
     "stats",
     "stats settings",

@@ -1,11 +1,11 @@
 //! What administrative commands may cost a worker in one turn.
 //!
 //! Each command that costs more than a read is priced: by what it is, by the chains of the index
-//! that it walks, and by the bytes that it writes ([`glimmer_base::limits::ADMIN_TURN_NS`]). Lists,
-//! crawls and statistics share the allowance of a worker's turn. When it is spent, a connection with
-//! such a command waits for the next turn, and what it has sent after the command is not parsed
-//! before. Other work of the worker therefore waits for one allowance per turn, however many clients
-//! send such commands, and however many of them each sends.
+//! that it walks, and by the bytes that it writes ([`glimmer_base::limits::ADMIN_TURN_NS`]).
+//! Lists, crawls and statistics share the allowance of a worker's turn. When it is spent, a
+//! connection with such a command waits for the next turn, and what it has sent after the command
+//! is not parsed before. Other work of the worker therefore waits for one allowance per turn,
+//! however many clients send such commands, and however many of them each sends.
 
 use glimmer_base::limits::{
     ADMIN_BYTE_NS, ADMIN_CHAIN_NS, ADMIN_COMMAND_NS, ADMIN_REMOVAL_NS, ADMIN_SHARE_NS,

@@ -18,8 +18,8 @@ pub enum Part {
     Last,
     /// Another one follows: it is asked for with this `from`.
     More(u64),
-    /// Nothing was appended, because another thread has yet to find something out. The part is asked
-    /// for again after [`NodeFigures::announce`], or after a short time.
+    /// Nothing was appended, because another thread has yet to find something out. The part is
+    /// asked for again after [`NodeFigures::announce`], or after a short time.
     Later,
 }
 
@@ -40,8 +40,8 @@ pub trait AdminHandler: Send + Sync {
     }
 
     /// Appends the next part of the reply to `stats <argument>`: at most
-    /// [`glimmer_base::limits::REPORT_BYTES_HIGH`] bytes and a line if it is long. `argument` has no
-    /// surrounding spaces and is empty for general statistics, which have one part.
+    /// [`glimmer_base::limits::REPORT_BYTES_HIGH`] bytes and a line if it is long. `argument` has
+    /// no surrounding spaces and is empty for general statistics, which have one part.
     ///
     /// `from` is 0 for the first part. Parts are requested as the client reads them, at any
     /// intervals. Must neither block nor read files, because a worker calls it.

@@ -1,6 +1,6 @@
 //! Replies that are produced in parts, each after the client has read the previous one, and within
-//! the allowances of turns: `stats cachedump`, `stats detail dump`, and `stats` with an argument; or
-//! which wait for other workers: `dispatch`.
+//! the allowances of turns: `stats cachedump`, `stats detail dump`, and `stats` with an argument;
+//! or which wait for other workers: `dispatch`.
 
 use std::mem;
 

@@ -10,6 +10,7 @@
 //! | `storage` | `set`, `add`, `replace`, `append`, `prepend`, `cas`: a line and a value |
 //! | `change` | `delete`, `incr`, `decr`, `touch`: a line with a key |
 //! | `admin` | commands without a key |
+//! | `reach` | which of them administer the server, and what they reach |
 //! | [`dump`] | listings of items |
 //! | [`watch`] | the events that a client watches |
 //! | [`crate::meta`] | `mg`, `ms`, `md`, `ma`, `me` |
@@ -40,6 +41,7 @@ pub mod number;
 mod outcome;
 pub(crate) mod parser;
 mod plain;
+mod reach;
 mod reply;
 mod retrieval;
 mod small_bytes;
