@@ -16,8 +16,9 @@ INLINE __u64 last_mask(__u32 bytes)
 	return ~0ULL >> (64 - 8 * bytes);
 }
 
-INLINE __u64 hash_step(__u64 hash, __u64 word)
+INLINE __u64 hash_step(__u64 seed, __u64 hash, __u64 word)
 {
+	word ^= seed;
 	word *= HASH_FACTOR;
 	word ^= word >> 47;
 	return (hash ^ word * HASH_FACTOR) * HASH_FACTOR;
@@ -44,7 +45,7 @@ INLINE __u64 hash_key(__u64 seed, const __u8 *key, __u32 bytes, __u64 *doubt)
 		if (bytes < 8)
 			break;
 		doubts |= not_plain(U64(key));
-		hash = hash_step(hash, U64(key));
+		hash = hash_step(seed, hash, U64(key));
 		key += 8;
 		bytes -= 8;
 	}
@@ -54,7 +55,7 @@ INLINE __u64 hash_key(__u64 seed, const __u8 *key, __u32 bytes, __u64 *doubt)
 
 		/* Bytes after the key are replaced by plain ones. */
 		doubts |= not_plain(word | (~mask & EACH_BYTE * 'x'));
-		hash = hash_step(hash, word);
+		hash = hash_step(seed, hash, word);
 	}
 	*doubt = doubts;
 	hash ^= hash >> 47;
