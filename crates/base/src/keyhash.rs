@@ -13,8 +13,8 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The seed of the keyhash. A server chooses it at start and tells it to native clients, so that an
-/// attacker cannot prepare keys that collide.
+/// The seed of the keyhash that native clients compute. A server chooses it at start and tells it
+/// to them. Anybody may know it: see [`KeyHasher`](crate::KeyHasher).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed(pub u64);
 
@@ -26,11 +26,20 @@ impl Seed {
     }
 }
 
-/// A key's hash under the server's seed.
+/// A key's hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Keyhash(pub u64);
 
 impl Keyhash {
+    /// The bits that name the partition.
+    pub const PARTITION: u64 = 0xFFFF << 48;
+
+    /// The keyhash without the part that native clients know.
+    #[inline]
+    pub fn within_partition(self) -> Keyhash {
+        Keyhash(self.0 & !Self::PARTITION)
+    }
+
     /// The partition: the high 16 bits scaled to the number of partitions, which need not be a
     /// power of two.
     #[inline]

@@ -1,8 +1,9 @@
-//! Floor 0: definitions shared by every other floor. It has the keyhash, the limits, time as the
-//! store sees it, and the switch between the standard library's atomics and loom's. This crate does
-//! no I/O.
+//! Floor 0: definitions shared by every other floor. It has the keyhash and the server's own hash
+//! of keys, the limits, time as the store sees it, and the switch between the standard library's
+//! atomics and loom's. This crate does no I/O.
 
 pub mod counter;
+pub mod hasher;
 pub mod keyhash;
 pub mod limits;
 pub mod short;
@@ -10,5 +11,6 @@ pub mod shown;
 pub mod sync;
 pub mod time;
 
+pub use hasher::KeyHasher;
 pub use keyhash::{Keyhash, Seed};
 pub use time::{Expiry, Moment};

@@ -4,9 +4,10 @@
 //! of the instructions by the difference of the requests. What setting up costs cancels out.
 
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use glimmer_base::limits::BATCH_MAX;
-use glimmer_base::{Moment, Seed};
+use glimmer_base::{KeyHasher, Moment};
 use glimmer_engine::{Done, Engine, Job, Spread, Status, Uniques, build};
 use glimmer_proto::{Limits, Parser, Step};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
@@ -22,7 +23,8 @@ const USAGE: &str = "usage: requests TABLE ACCESS VERB REQUESTS
   ACCESS    erew, crew or crcw
   VERB      get, set (of an item that is there), new (a set of one that is not), delete, mg or ms
   REQUESTS  how many: at most 12288, rounded up to whole batches";
-const SEED: Seed = Seed(5);
+/// Hashes as a server does.
+static HASHER: LazyLock<KeyHasher> = LazyLock::new(|| KeyHasher::secret([5, 6], None));
 const NOW: Moment = Moment {
     ms: 10_000,
     epoch_unix_ms: 1_700_000_000_000,
@@ -70,19 +72,19 @@ fn engine<A: Access>(table: &str) -> Option<Box<dyn Engine>> {
         main_buckets: KEYS / 4,
         spare_buckets: KEYS / 32,
         pages,
-        seed: SEED,
+        hasher: HASHER.clone(),
         ..PartitionConfig::default()
     };
     let store = StoreConfig {
         bytes: MEMORY_BYTES,
         pages,
-        seed: SEED,
+        hasher: HASHER.clone(),
         ..StoreConfig::default()
     };
     let memc3 = Memc3Config {
         memory_bytes: MEMORY_BYTES,
         pages,
-        seed: SEED,
+        hasher: HASHER.clone(),
         ..Memc3Config::default()
     };
     match table {
@@ -131,7 +133,7 @@ fn run(engine: &mut dyn Engine, batch: &[String], outs: &mut [Vec<u8>; 1]) {
     let jobs: Vec<Job<'_>> = (batch.iter())
         .map(|said| match parser.next(said.as_bytes()) {
             Step::Request { request, .. } => Job {
-                keyhash: request.with_key(|key| SEED.keyhash(key)),
+                keyhash: request.with_key(|key| HASHER.keyhash(key)),
                 request,
                 out: 0,
                 copy_max: Job::ANY_SIZE,

@@ -149,7 +149,7 @@ impl Server {
             spare_buckets: 16,
             item_bytes_max: 4_000,
             pages: PagePolicy::Small,
-            seed: SEED,
+            hasher: SEED.into(),
             ..PartitionConfig::default()
         };
         let tap = Arc::new(Tap::new(Observer::default()));

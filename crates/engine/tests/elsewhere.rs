@@ -116,7 +116,7 @@ fn in_every_table<A: Access>() {
         spare_buckets: 8,
         item_bytes_max: 4_000,
         pages,
-        seed: SEED,
+        hasher: SEED.into(),
         ..PartitionConfig::default()
     };
     for rule in RULES {
@@ -126,7 +126,7 @@ fn in_every_table<A: Access>() {
         bytes: 1 << 20,
         item_bytes_max: 4_000,
         pages,
-        seed: SEED,
+        hasher: SEED.into(),
         ..StoreConfig::default()
     };
     check(|_| mica_store::Owner::<A>::new(&store).unwrap());
@@ -135,7 +135,7 @@ fn in_every_table<A: Access>() {
         page_bytes: 4 << 10,
         item_bytes_max: 4_000,
         pages,
-        seed: SEED,
+        hasher: SEED.into(),
         ..Memc3Config::default()
     };
     check(|_| memc3::Owner::<A>::new(&memc3).unwrap());

@@ -249,7 +249,7 @@ fn in_every_table<A: Access>() {
         spare_buckets: 8,
         item_bytes_max: ITEM_BYTES_MAX,
         pages,
-        seed: SEED,
+        hasher: SEED.into(),
         ..PartitionConfig::default()
     };
     for rule in RULES {
@@ -261,7 +261,7 @@ fn in_every_table<A: Access>() {
         bytes: 1 << 20,
         item_bytes_max: ITEM_BYTES_MAX,
         pages,
-        seed: SEED,
+        hasher: SEED.into(),
         ..StoreConfig::default()
     };
     check("store mode", false, || {
@@ -272,7 +272,7 @@ fn in_every_table<A: Access>() {
         page_bytes: 64 << 10,
         item_bytes_max: ITEM_BYTES_MAX,
         pages,
-        seed: SEED,
+        hasher: SEED.into(),
         ..Memc3Config::default()
     };
     check("memc3", false, || memc3::Owner::<A>::new(&memc3).unwrap());

@@ -29,7 +29,7 @@ fn engine<A: Access>() -> Box<dyn Engine> {
         main_buckets: 64,
         spare_buckets: 8,
         pages: PagePolicy::Small,
-        seed: SEED,
+        hasher: SEED.into(),
         ..PartitionConfig::default()
     };
     build::<Owner<A>, ()>(&spread, Uniques::Kept, |_| {

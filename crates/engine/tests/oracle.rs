@@ -422,7 +422,7 @@ fn mica<A: Access>(rule: Rule, sizes: Sizes) {
         index_follows: true,
         item_bytes_max: sizes.item_bytes_max,
         pages: PagePolicy::Small,
-        seed: SEED,
+        hasher: SEED.into(),
         ..PartitionConfig::default()
     };
     run(sizes, |_| Owner::<A>::new(&partition, rule).unwrap());
@@ -435,7 +435,7 @@ fn store_mode<A: Access>(sizes: Sizes) {
         roots: Some(1),
         item_bytes_max: sizes.item_bytes_max,
         pages: PagePolicy::Small,
-        seed: SEED,
+        hasher: SEED.into(),
         ..StoreConfig::default()
     };
     run(sizes, |_| mica_store::Owner::<A>::new(&table).unwrap());
@@ -449,7 +449,7 @@ fn memc3<A: Access>(sizes: Sizes) {
         item_bytes_max: sizes.item_bytes_max,
         pages: PagePolicy::Small,
         numa_node: None,
-        seed: SEED,
+        hasher: SEED.into(),
     };
     run(sizes, |_| memc3::Owner::<A>::new(&table).unwrap());
 }

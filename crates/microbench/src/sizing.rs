@@ -51,7 +51,7 @@ pub fn partition(
         main_buckets,
         spare_buckets: (main_buckets * SPARE_PERCENT).div_ceil(100),
         item_bytes_max: ITEM_BYTES_MAX,
-        seed,
+        hasher: seed.into(),
         ..PartitionConfig::default()
     }
 }
@@ -67,7 +67,7 @@ pub fn store_partition(
     StoreConfig {
         bytes: (bytes + 4 * ITEM_BYTES_MAX).next_multiple_of(PAGE_BYTES),
         item_bytes_max: ITEM_BYTES_MAX,
-        seed,
+        hasher: seed.into(),
         ..StoreConfig::default()
     }
 }
@@ -81,7 +81,7 @@ pub fn memc3_table(items: usize, key_bytes: usize, value_bytes: usize, seed: See
         memory_bytes: bytes + 16 * page_bytes,
         page_bytes,
         item_bytes_max: ITEM_BYTES_MAX,
-        seed,
+        hasher: seed.into(),
         ..Memc3Config::default()
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use glimmer_base::Seed;
+use glimmer_base::KeyHasher;
 use glimmer_base::limits::{
     BEGUN_VALUES_BYTES, BUFFER_BYTES, BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH,
 };
@@ -110,8 +110,8 @@ pub struct NodeConfig {
     pub crawler: bool,
     /// Whether clients have to authenticate.
     pub locked: bool,
-    /// The keyhash's seed, which the engines use too.
-    pub seed: Seed,
+    /// What makes keyhashes of keys, which the engines use too.
+    pub hasher: KeyHasher,
     /// The core that each worker is pinned to; empty: none is.
     pub cores: Vec<usize>,
     /// What tells the workers the time.

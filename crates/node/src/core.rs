@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use glimmer_base::limits::SMALL_REQUEST_MS;
-use glimmer_base::{Moment, Seed};
+use glimmer_base::{KeyHasher, Moment};
 use glimmer_dispatch::{Plan, SizeClass};
 use glimmer_engine::Engine;
 
@@ -23,8 +23,8 @@ pub(crate) struct Core {
     pub me: usize,
     /// There is no other worker.
     pub is_alone: bool,
-    /// The keyhash's seed.
-    pub seed: Seed,
+    /// What makes keyhashes of keys.
+    pub hasher: KeyHasher,
     /// The time, read once per turn.
     pub now: Moment,
     pub shared: Arc<Shared>,

@@ -348,8 +348,8 @@ fn datagrams_that_have_waited_go_on_some_at_a_time() {
 
 /// A key that one of two workers owns.
 fn key_of(worker: usize) -> String {
-    let (map, seed) = (PartitionMap::new(2, 2), config().seed);
+    let (map, hasher) = (PartitionMap::new(2, 2), config().hasher);
     let keys = (0..).map(|number| format!("key{number}"));
-    let mut its_own = keys.filter(|key| map.owner(seed.keyhash(key.as_bytes())) == worker);
+    let mut its_own = keys.filter(|key| map.owner(hasher.keyhash(key.as_bytes())) == worker);
     its_own.next().expect("each worker owns keys")
 }

@@ -5,6 +5,7 @@ mod native;
 #[path = "support/requests.rs"]
 mod requests;
 
+use glimmer_base::Keyhash;
 use glimmer_base::limits::NATIVE_TOKEN_S;
 use glimmer_dispatch::{Plan, Role};
 use glimmer_node::native::NativeEndpoint;
@@ -208,30 +209,36 @@ fn a_plan_by_size_hands_over_what_is_large() {
     assert_eq!(statuses, [Status::Stored, Status::Stored]);
 }
 
+/// Of a read the server believes the partition, and nothing else that the client says of its key.
 #[test]
-fn a_wrong_keyhash_stores_nothing_and_finds_nothing() {
+fn a_wrong_keyhash_stores_nothing_and_finds_nothing_elsewhere() {
     let mut server = Server::new(Access::Erew, 1);
     let token = token(&server);
     ask(&mut server, 0, token, &[put(b"k", 0, b"x")]);
-    let lie = |record: Record<'static>| Record {
-        keyhash: SEED.keyhash(b"another"),
+    let lie = |bits: u64, record: Record<'static>| Record {
+        keyhash: Keyhash(SEED.keyhash(b"k").0 ^ bits),
         ..record
     };
-    let replies = ask(
-        &mut server,
-        0,
-        token,
-        &[lie(put(b"k", 1, b"y")), lie(get(b"k"))],
-    );
+    // The highest bit says which of the two partitions, and the lowest is one of the tag's.
+    const PARTITION: u64 = 1 << 63;
+    let lies = [
+        lie(PARTITION, put(b"k", 1, b"y")),
+        lie(1, put(b"k", 2, b"z")),
+        lie(PARTITION, get(b"k")),
+        lie(1, get(b"k")),
+    ];
+    let replies = ask(&mut server, 0, token, &lies);
+    let wrong = Status::WrongPartition;
     assert_eq!(
         statuses(&replies),
-        [Status::WrongPartition, Status::NotFound]
+        [wrong, wrong, Status::NotFound, Status::Found]
     );
-    let mut rules = server.rules;
+    let mut rules = server.rules.clone();
     rules.checks_reads = true;
     server.endpoints = NativeEndpoint::of_workers(rules, native::KEPT_BYTES_MAX);
-    let replies = ask(&mut server, 0, token, &[lie(get(b"k")), get(b"k")]);
-    assert_eq!(statuses(&replies), [Status::WrongPartition, Status::Found]);
+    let asked = [lie(PARTITION, get(b"k")), lie(1, get(b"k")), get(b"k")];
+    let replies = ask(&mut server, 0, token, &asked);
+    assert_eq!(statuses(&replies), [wrong, wrong, Status::Found]);
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn start(access: Access, workers: usize, busy_poll: bool) -> Node {
 fn start_directed(by: Direction, access: Access, workers: usize, busy_poll: bool) -> Node {
     let server = Server::directed(by, access, workers);
     let mut config = config();
-    config.seed = native::SEED;
+    config.hasher = native::hasher();
     config.busy_poll = busy_poll;
     config.native = Some(NativeConfig {
         listen: vec!["127.0.0.1:0".parse().unwrap()],
@@ -121,7 +121,7 @@ fn start_at_one_port(address: &str, workers: usize) -> (Node, PartitionMap) {
     let server = Server::new(Access::Crcw, workers);
     let map = server.rules.layout.map;
     let mut config = config();
-    config.seed = native::SEED;
+    config.hasher = native::hasher();
     config.native = Some(NativeConfig {
         listen: vec![address.parse().unwrap()],
         single_port: true,
@@ -210,7 +210,7 @@ fn fragments_meet_at_the_worker_of_their_port() {
     for policy in ["handoff", "stealing", "size-aware"] {
         let server = Server::new(Access::Crcw, 3);
         let mut config = config();
-        config.seed = native::SEED;
+        config.hasher = native::hasher();
         config.dispatch = named(policy, &Default::default()).unwrap();
         config.native = Some(NativeConfig {
             listen: vec!["127.0.0.1:0".parse().unwrap()],

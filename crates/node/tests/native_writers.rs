@@ -37,7 +37,7 @@ fn own_address(client: u64) -> SocketAddr {
 impl World {
     fn new(address_of: fn(u64) -> SocketAddr) -> World {
         let mut server = Server::new(Access::Erew, 1);
-        server.endpoints = NativeEndpoint::of_workers(server.rules, KEPT_BYTES_MAX);
+        server.endpoints = NativeEndpoint::of_workers(server.rules.clone(), KEPT_BYTES_MAX);
         World {
             server,
             address_of,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use glimmer_base::limits::{BUFFER_BYTES, LOANS_MAX, SLICE_BYTES, SMALL_REQUEST_MS};
-use glimmer_base::{Moment, Seed};
+use glimmer_base::{KeyHasher, Moment};
 use glimmer_engine::{Engine, Spread, Uniques, build};
 use glimmer_node::{Clock, Devices, DrivenNode};
 use glimmer_proto::Accepts;
@@ -50,7 +50,7 @@ trait Kind {
     /// Whether it lends large values. Otherwise their slices are copied first.
     const LENDS: bool;
 
-    fn engines(spread: &Spread, uniques: Uniques, seed: Seed) -> Vec<Box<dyn Engine>>;
+    fn engines(spread: &Spread, uniques: Uniques, hasher: KeyHasher) -> Vec<Box<dyn Engine>>;
 }
 
 /// Cache mode.
@@ -59,14 +59,14 @@ struct Cache<A>(std::marker::PhantomData<A>);
 impl<A: Access> Kind for Cache<A> {
     const LENDS: bool = true;
 
-    fn engines(spread: &Spread, uniques: Uniques, seed: Seed) -> Vec<Box<dyn Engine>> {
+    fn engines(spread: &Spread, uniques: Uniques, hasher: KeyHasher) -> Vec<Box<dyn Engine>> {
         let table = PartitionConfig {
             log_bytes: TABLE_BYTES,
             main_buckets: 256,
             spare_buckets: 16,
             item_bytes_max: 2 << 20,
             pages: PagePolicy::Small,
-            seed,
+            hasher,
             ..PartitionConfig::default()
         };
         let make = |_| mica_cache::Owner::<A>::new(&table, FIFO);
@@ -80,7 +80,7 @@ struct Store<A>(std::marker::PhantomData<A>);
 impl<A: Access> Kind for Store<A> {
     const LENDS: bool = false;
 
-    fn engines(spread: &Spread, uniques: Uniques, seed: Seed) -> Vec<Box<dyn Engine>> {
+    fn engines(spread: &Spread, uniques: Uniques, hasher: KeyHasher) -> Vec<Box<dyn Engine>> {
         let table = StoreConfig {
             bytes: TABLE_BYTES,
             roots: Some(256),
@@ -88,7 +88,7 @@ impl<A: Access> Kind for Store<A> {
             item_bytes_max: 2 << 20,
             pages: PagePolicy::Small,
             numa_node: None,
-            seed,
+            hasher,
         };
         let make = |_| mica_store::Owner::<A>::new(&table);
         build(spread, uniques, make).unwrap()
@@ -118,7 +118,7 @@ impl Bench {
             workers,
             numa_nodes: Vec::new(),
         };
-        let engines = K::engines(&spread, uniques, config.seed);
+        let engines = K::engines(&spread, uniques, config.hasher.clone());
         let listener = LocalListener::new(SocketAddr::from(([10, 0, 0, 1], 1)));
         let mut devices: Vec<_> = (0..workers).map(|_| Devices::default()).collect();
         let at_listener: Box<LocalListener> = Box::new(listener.clone());

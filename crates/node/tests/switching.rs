@@ -55,7 +55,7 @@ impl Rebuild for Modes {
 fn start(single_port: bool) -> Node {
     let server = Server::new(directory::Access::Crcw, WORKERS);
     let mut config = config();
-    config.seed = native::SEED;
+    config.hasher = native::hasher();
     config.access_modes = Some(Arc::new(Modes));
     config.udp = vec!["127.0.0.1:0".parse().unwrap()];
     config.native = Some(NativeConfig {

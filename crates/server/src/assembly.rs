@@ -2,7 +2,7 @@
 
 use crate::config::{AccessMode, Config, HugepagePolicy, Mode, TableKind};
 use crate::memory_plan::MemoryPlan;
-use glimmer_base::Seed;
+use glimmer_base::KeyHasher;
 use glimmer_engine::{ChangeObserver, Engine, Rebuild, Spread, Uniques, build_observed, rebuild};
 use glimmer_node::Observers;
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
@@ -23,7 +23,7 @@ type Engines = Result<Vec<Box<dyn Engine>>, ConfigError>;
 pub fn engines(
     config: &Config,
     plan: &MemoryPlan,
-    seed: Seed,
+    hasher: &KeyHasher,
     numa_nodes: Vec<u32>,
     observers: &Observers,
 ) -> Engines {
@@ -35,7 +35,7 @@ pub fn engines(
     let store = Store {
         config,
         plan,
-        seed,
+        hasher,
         spread,
         observers,
     };
@@ -49,7 +49,7 @@ pub fn engines(
 struct Store<'a> {
     config: &'a Config,
     plan: &'a MemoryPlan,
-    seed: Seed,
+    hasher: &'a KeyHasher,
     spread: Spread,
     observers: &'a Observers,
 }
@@ -80,7 +80,7 @@ impl Store<'_> {
                     index_follows: true,
                     item_bytes_max: self.plan.item_bytes_max,
                     pages: self.pages(),
-                    seed: self.seed,
+                    hasher: self.hasher.clone(),
                     numa_node,
                     ..PartitionConfig::default()
                 };
@@ -99,7 +99,7 @@ impl Store<'_> {
                     bytes: self.plan.log_bytes,
                     item_bytes_max: self.plan.item_bytes_max,
                     pages: self.pages(),
-                    seed: self.seed,
+                    hasher: self.hasher.clone(),
                     numa_node,
                     ..StoreConfig::default()
                 };
@@ -120,7 +120,7 @@ impl Store<'_> {
                     page_bytes: memc3::Memc3Config::page_bytes_for(memory_bytes),
                     item_bytes_max: self.plan.item_bytes_max,
                     pages: self.pages(),
-                    seed: self.seed,
+                    hasher: self.hasher.clone(),
                     numa_node,
                 };
                 memc3::Owner::<A>::new(&table)
@@ -216,6 +216,7 @@ impl<F: Family, O: ChangeObserver> Modes<F, O> {
 mod tests {
     use super::*;
     use crate::memory_plan::Needs;
+    use glimmer_base::Seed;
     use glimmer_node::SystemClock;
     use std::sync::Arc;
 
@@ -227,7 +228,7 @@ mod tests {
         };
         let plan = MemoryPlan::make(Needs::of(&config)).unwrap();
         let observers = Observers::new(Arc::new(SystemClock::start()), b':', false);
-        let engines = engines(&config, &plan, Seed(1), Vec::new(), &observers).unwrap();
+        let engines = engines(&config, &plan, &Seed(1).into(), Vec::new(), &observers).unwrap();
         engines[0].layout().access
     }
 

@@ -3,8 +3,7 @@
 
 use crate::config::Config;
 use crate::memory_plan::{MemoryPlan, Needs};
-use crate::serve::{ServeError, Surroundings, build, node_config};
-use glimmer_base::Seed;
+use crate::serve::{Hashing, ServeError, Surroundings, build, node_config};
 use glimmer_engine::Figures;
 use glimmer_node::{AdminHandler, Clock, Devices, DrivenNode};
 use std::sync::Arc;
@@ -23,8 +22,8 @@ pub struct DrivenServer {
 impl DrivenServer {
     /// Assembles a server. Its workers take requests from the devices, one set for each worker; the
     /// addresses of the configuration are not bound, but native clients are served only if it has
-    /// one for them. `random` is asked for the seed of the keyhash and the keys of the native
-    /// protocol.
+    /// one for them. `random` is asked for what keys are hashed by, and for the keys of the
+    /// native protocol.
     ///
     /// # Errors
     ///
@@ -42,9 +41,9 @@ impl DrivenServer {
     ) -> Result<DrivenServer, ServeError> {
         config.check()?;
         let plan = MemoryPlan::make(Needs::of(config))?;
-        let seed = Seed(random());
+        let hashing = Hashing::new(config, random);
         let mut surroundings = Surroundings {
-            seed,
+            hashing,
             clock,
             random,
         };

@@ -8,7 +8,7 @@ use crate::memory_plan::{MemoryPlan, Needs, PlanError};
 use crate::process::{self, PidFile, ProcessError};
 use crate::stats::ServerAdmin;
 use crate::{assembly, cores, log};
-use glimmer_base::{Seed, limits};
+use glimmer_base::{KeyHasher, Seed, limits};
 use glimmer_dispatch::{Layout, PartitionMap};
 use glimmer_engine::Engine;
 use glimmer_node::native::{NativeConfig, Rules, TokenKey};
@@ -110,9 +110,8 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
 
     // Slow steps, and steps that may fail for lack of memory, come first: clients start to connect
     // when the first address is bound. By then the process has given up root for good.
-    let seed = Seed(random());
     let mut surroundings = Surroundings {
-        seed,
+        hashing: Hashing::new(&config, &mut random),
         clock: Arc::new(SystemClock::start()),
         random: &mut random,
     };
@@ -186,11 +185,26 @@ pub(crate) struct Store {
 
 /// What a server does not decide: a simulator passes its own.
 pub(crate) struct Surroundings<'a> {
-    /// The keyhash's seed.
-    pub seed: Seed,
+    pub hashing: Hashing,
     pub clock: Arc<dyn Clock>,
     /// Unpredictable numbers.
     pub random: &'a mut dyn FnMut() -> u64,
+}
+
+/// How keys are hashed, by clients and by the server.
+pub(crate) struct Hashing {
+    seed: Seed,
+    hasher: KeyHasher,
+}
+
+impl Hashing {
+    /// Only native clients have to know anything of a keyhash.
+    pub fn new(config: &Config, random: &mut dyn FnMut() -> u64) -> Hashing {
+        let seed = Seed(random());
+        let public = (!config.native.is_empty()).then_some(seed);
+        let hasher = KeyHasher::secret([random(), random()], public);
+        Hashing { seed, hasher }
+    }
 }
 
 /// Builds the store, with an accelerator if `body` is one or the configuration wants the model.
@@ -216,11 +230,12 @@ pub(crate) fn build(
     let accelerator = accelerator.map(Arc::new);
     let prefixes = (config.prefix_delimiter, config.detail);
     let observers = Observers::with_accelerator(clock, prefixes, config.watch_bytes, accelerator);
-    let engines = assembly::engines(config, plan, surroundings.seed, numa_nodes, &observers)
-        .map_err(|error| match config.hugepages {
-            HugepagePolicy::Hugetlb => ServeError::Hugetlb(error),
-            _ => error.into(),
-        })?;
+    let hasher = &surroundings.hashing.hasher;
+    let engines = assembly::engines(config, plan, hasher, numa_nodes, &observers);
+    let engines = engines.map_err(|error| match config.hugepages {
+        HugepagePolicy::Hugetlb => ServeError::Hugetlb(error),
+        _ => error.into(),
+    })?;
     Ok(Store {
         engines,
         observers,
@@ -235,7 +250,7 @@ pub(crate) fn node_config(
     surroundings: Surroundings<'_>,
 ) -> NodeConfig {
     let Surroundings {
-        seed,
+        hashing,
         clock,
         random,
     } = surroundings;
@@ -253,7 +268,7 @@ pub(crate) fn node_config(
         liveness: config.liveness,
         udp: config.udp.clone(),
         udp_names: config.udp_names.clone(),
-        native: native(config, plan, seed, random),
+        native: native(config, plan, &hashing, random),
         busy_poll: config.busy_poll,
         backlog: config.backlog,
         connections_max: config.connections_max,
@@ -274,7 +289,7 @@ pub(crate) fn node_config(
         observers: store.observers.clone(),
         crawler: config.crawler,
         locked: config.auth_file.is_some(),
-        seed,
+        hasher: hashing.hasher,
         cores: store.cores.clone(),
         dispatch: config.dispatch.clone(),
         dispatch_settings: config.dispatch_settings,
@@ -300,7 +315,7 @@ fn random() -> u64 {
 fn native(
     config: &Config,
     plan: &MemoryPlan,
-    seed: Seed,
+    hashing: &Hashing,
     random: &mut dyn FnMut() -> u64,
 ) -> Option<NativeConfig> {
     let layout = Layout {
@@ -311,7 +326,8 @@ fn native(
         listen: config.native.clone(),
         single_port: config.native_single_port,
         rules: Rules {
-            seed,
+            seed: hashing.seed,
+            hasher: hashing.hasher.clone(),
             checks_reads: config.native_checks_reads,
             token_key: TokenKey([random(), random()]),
             directory_version: (random() as u32).max(1),

@@ -9,7 +9,7 @@ use crate::heap::Item;
 use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::sync::AtomicU32;
 use glimmer_base::sync::Ordering::Relaxed;
-use glimmer_base::{Keyhash, Moment, Seed};
+use glimmer_base::{KeyHasher, Keyhash, Moment};
 use std::sync::Arc;
 
 /// Why an item leaves.
@@ -33,14 +33,14 @@ pub struct Removal<'a> {
     pub was_read: bool,
     /// When it leaves.
     pub now: Moment,
-    seed: Seed,
+    hasher: &'a KeyHasher,
 }
 
 impl Removal<'_> {
     /// The hash of the item's key, computed for this call: items do not keep it.
     pub fn keyhash(&self) -> Keyhash {
         let mut key = [0; KEY_BYTES_MAX + 6];
-        self.seed.keyhash(self.item.key(&mut key))
+        self.hasher.keyhash(self.item.key(&mut key))
     }
 }
 
@@ -120,11 +120,11 @@ impl Exit {
         self.tap = Some(tap);
     }
 
-    /// Reports an item; `seed` is the table's.
+    /// Reports an item; `hasher` is the table's.
     #[inline(always)]
     pub fn removed(
         &self,
-        seed: Seed,
+        hasher: &KeyHasher,
         item: &Item<'_>,
         reason: Reason,
         was_read: bool,
@@ -138,7 +138,7 @@ impl Exit {
                     reason,
                     was_read,
                     now,
-                    seed,
+                    hasher,
                 },
             );
         }

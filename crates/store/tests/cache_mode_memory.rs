@@ -37,7 +37,7 @@ fn table(part: usize, rule: Rule) -> Owner<Crew> {
         index_follows: part > 1,
         item_bytes_max: 200 << 10,
         pages: PagePolicy::Small,
-        seed: SEED,
+        hasher: SEED.into(),
         ..PartitionConfig::default()
     };
     Owner::new(&config, rule).unwrap()

@@ -59,7 +59,7 @@ fn run<A: Access>(seed: u64) {
         spare_buckets: 8,
         item_bytes_max: 4_096,
         pages: PagePolicy::Small,
-        seed: SEED,
+        hasher: SEED.into(),
         ..PartitionConfig::default()
     };
     let mut owner = Owner::<A>::new(&config, S3_FIFO).unwrap();

@@ -172,7 +172,7 @@ fn fill(owner: &mut Owner<Erew>) {
             expiry: Expiry::NEVER,
             history: History::NEW,
         };
-        let keyhash = PartitionConfig::default().seed.keyhash(&key);
+        let keyhash = PartitionConfig::default().hasher.keyhash(&key);
         owner.enter(0).put(keyhash, &item, NOW);
     }
 }

@@ -56,7 +56,7 @@ fn partition_with<A: Access>(items: usize, spare_buckets: usize, index_follows: 
         offset_bits: 40,
         pages: PagePolicy::Small,
         numa_node: None,
-        seed: SEED,
+        hasher: SEED.into(),
     };
     Owner::new(&config, FIFO).unwrap()
 }

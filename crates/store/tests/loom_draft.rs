@@ -23,7 +23,7 @@ fn store(words: usize) -> Store {
         roots: Some(1),
         item_bytes_max: 8 * ITEM_WORDS_MAX,
         pages: PagePolicy::Small,
-        seed: SEED,
+        hasher: SEED.into(),
         ..StoreConfig::default()
     })
     .unwrap()

@@ -59,7 +59,7 @@ fn table_for<A: Access>(pages: usize, item_bytes_max: usize) -> Owner<A> {
         item_bytes_max,
         pages: PagePolicy::Small,
         numa_node: None,
-        seed: SEED,
+        hasher: SEED.into(),
     };
     Owner::new(&config).unwrap()
 }

@@ -70,7 +70,7 @@ fn config(item_bytes_max: usize, items: usize) -> PartitionConfig {
         offset_bits: 40,
         pages: PagePolicy::Small,
         numa_node: None,
-        seed: SEED,
+        hasher: SEED.into(),
     }
 }
 

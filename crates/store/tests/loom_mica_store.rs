@@ -38,7 +38,7 @@ fn partition_of<A: Access>(bytes: usize, item_bytes_max: usize) -> Owner<A> {
         item_bytes_max,
         pages: PagePolicy::Small,
         numa_node: None,
-        seed: SEED,
+        hasher: SEED.into(),
     };
     Owner::new(&config).unwrap()
 }

@@ -19,7 +19,7 @@ const NOW: Moment = Moment {
 fn table(memory_bytes: usize) -> Owner<Crew> {
     let config = Memc3Config {
         memory_bytes,
-        seed: SEED,
+        hasher: SEED.into(),
         ..Memc3Config::default()
     };
     Owner::new(&config).unwrap()

@@ -28,7 +28,7 @@ impl Cache {
             index_follows: true,
             item_bytes_max: 1 << 20,
             pages: PagePolicy::Small,
-            seed: SEED,
+            hasher: SEED.into(),
             ..PartitionConfig::default()
         };
         Cache(Owner::new(&config, S3_FIFO).unwrap())

@@ -36,7 +36,7 @@ impl<A: Access> Run<A> {
             bytes,
             roots,
             item_bytes_max,
-            seed: SEED,
+            hasher: SEED.into(),
             pages: PagePolicy::Small,
             ..StoreConfig::default()
         };

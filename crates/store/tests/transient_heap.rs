@@ -178,7 +178,7 @@ fn cache_mode(rule: Rule) {
         spare_buckets: 8,
         item_bytes_max: ITEM_BYTES_MAX,
         pages: PagePolicy::Small,
-        seed: SEED,
+        hasher: SEED.into(),
         ..PartitionConfig::default()
     };
     allocates_nothing_for_items(mica_cache::Owner::<Crew>::new(&config, rule).unwrap(), 150);
@@ -198,7 +198,7 @@ fn no_request_of_the_memc3_table_allocates_memory_for_an_item() {
         page_bytes: 16 << 10,
         item_bytes_max: ITEM_BYTES_MAX,
         pages: PagePolicy::Small,
-        seed: SEED,
+        hasher: SEED.into(),
         ..Memc3Config::default()
     };
     allocates_nothing_for_items(memc3::Owner::<Crew>::new(&config).unwrap(), 150);
@@ -210,7 +210,7 @@ fn no_request_of_store_mode_allocates_memory_for_an_item() {
         bytes: TABLE_BYTES,
         item_bytes_max: ITEM_BYTES_MAX,
         pages: PagePolicy::Small,
-        seed: SEED,
+        hasher: SEED.into(),
         ..StoreConfig::default()
     };
     // Not full: an item that grows needs room beside its old place, or gathered from around it.

@@ -41,7 +41,7 @@ impl Server {
             spare_buckets: 16,
             item_bytes_max: (1 << 20) + 32,
             pages: PagePolicy::Small,
-            seed: SEED,
+            hasher: SEED.into(),
             ..PartitionConfig::default()
         };
         let engines = build(&spread, uniques, |_| Owner::<A>::new(&config, rule)).unwrap();

@@ -83,7 +83,7 @@ pub fn longest(
             spare_buckets,
             index_follows: true,
             item_bytes_max: ITEM_BYTES_MAX.min(memory_bytes / 8),
-            seed: SEED,
+            hasher: SEED.into(),
             ..PartitionConfig::default()
         }
     };
@@ -98,7 +98,7 @@ pub fn longest(
             let config = StoreConfig {
                 bytes: memory_bytes,
                 item_bytes_max: ITEM_BYTES_MAX.min(memory_bytes / 8),
-                seed: SEED,
+                hasher: SEED.into(),
                 ..StoreConfig::default()
             };
             measure(mica_store::Owner::<Crew>::new(&config)?, run)
@@ -108,7 +108,7 @@ pub fn longest(
                 memory_bytes,
                 page_bytes: Memc3Config::page_bytes_for(memory_bytes),
                 item_bytes_max: ITEM_BYTES_MAX.min(memory_bytes / 8),
-                seed: SEED,
+                hasher: SEED.into(),
                 ..Memc3Config::default()
             };
             measure(memc3::Owner::<Crew>::new(&config)?, run)

@@ -134,7 +134,7 @@ pub fn memc3_cache(memory_bytes: usize, workers: usize) -> Result<Box<dyn Rig>> 
         item_bytes_max: sizing::ITEM_BYTES_MAX,
         pages: PagePolicy::default(),
         numa_node: None,
-        seed: SEED,
+        hasher: SEED.into(),
     };
     let make = |_| memc3::Owner::<Crcw>::new(&config);
     let team = team::<_, _, PAPER_KEY_BYTES, PAPER_VALUE_BYTES>(1, workers, Loss::Refilled, make)?;

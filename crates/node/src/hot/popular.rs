@@ -40,7 +40,7 @@ impl Popular {
             // A key that came in base64 is the same key as one that did not.
             job.request.with_key(|key| {
                 let read = SampledRead {
-                    keyhash: job.keyhash,
+                    keyhash: job.keyhash.within_partition(),
                     key,
                     value_bytes: done.read_bytes as usize,
                 };
@@ -53,6 +53,7 @@ impl Popular {
     /// The accelerator has answered this many reads of a key.
     pub fn credit(&self, keyhash: Keyhash, key: &[u8], value_bytes: usize, hits: u64, now: Moment) {
         let popularity = &mut lock(&self.0).popularity;
+        let keyhash = keyhash.within_partition();
         let mut left = hits;
         if hits >= u64::from(POPULAR_SAMPLE_EVERY) && !key.is_empty() {
             // The store may never have seen a read of it. So one sample names it, and stands for as

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use glimmer_base::limits::HOT_OFFERS_MAX;
-use glimmer_base::{Keyhash, Moment, Seed};
+use glimmer_base::{KeyHasher, Keyhash, Moment};
 use glimmer_hotset::layout::Tally;
 use glimmer_hotset::{Form, Reader, Request, SampledRead, Sampler};
 use glimmer_proto::Accepts;
@@ -50,7 +50,7 @@ impl Accelerated {
         &mut self,
         to: ReplyTo,
         request: &[u8],
-        (accepts, seed): (Accepts, Seed),
+        (accepts, hasher): (Accepts, &KeyHasher),
         now: Moment,
     ) -> bool {
         let Some(reader) = &self.reader else {
@@ -58,7 +58,7 @@ impl Accelerated {
                 && let Some(request) = parse(request, accepts)
                 && self.accelerator.may_answer(request.form)
             {
-                self.sample(request.key, seed);
+                self.sample(request.key, hasher);
             }
             return false;
         };
@@ -73,17 +73,17 @@ impl Accelerated {
             return true;
         }
         if self.sampler.takes() {
-            self.sample(request.key, seed);
+            self.sample(request.key, hasher);
         }
         false
     }
 
     /// Keeps a read that was sampled, unless there are many.
-    fn sample(&mut self, key: &[u8], seed: Seed) {
+    fn sample(&mut self, key: &[u8], hasher: &KeyHasher) {
         if self.samples.len() < HOT_OFFERS_MAX {
             let start = self.keys.len();
             self.keys.extend_from_slice(key);
-            let hash = seed.keyhash(key);
+            let hash = hasher.keyhash(key);
             self.samples.push((hash, start..self.keys.len()));
         }
     }

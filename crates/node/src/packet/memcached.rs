@@ -114,7 +114,7 @@ impl Memcached {
         let Some(accelerated) = self.accelerated.as_mut().filter(|_| !config.locked) else {
             return false;
         };
-        let protocol = (config.accepts, core.seed);
+        let protocol = (config.accepts, &core.hasher);
         let is_answered = accelerated.answer(to, request, protocol, core.now);
         if accelerated.reply_bytes() >= REPLY_BYTES_HIGH {
             send_accelerated(accelerated, device, core);

@@ -127,7 +127,7 @@ impl<'a> Intake<'_, 'a> {
     ) -> ControlFlow<Stop> {
         let keyhash = match request.has_base64_key() {
             true => keyhash_of_decoded(&{ request }, tools.core),
-            false => tools.core.seed.keyhash(request.key),
+            false => tools.core.hasher.keyhash(request.key),
         };
         let decision = match tools.core.is_alone || self.member.is_visitor {
             true if tools.core.plan.keeps_order() && self.member.is_visitor => {
@@ -259,7 +259,7 @@ pub(super) struct Forwarded {
 /// The keyhash of a key that came in base64.
 #[cold]
 fn keyhash_of_decoded(request: &Request<'_>, core: &Core) -> Keyhash {
-    request.with_key(|key| core.seed.keyhash(key))
+    request.with_key(|key| core.hasher.keyhash(key))
 }
 
 /// The worker that executes a member's request, where there are several.

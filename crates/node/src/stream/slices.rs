@@ -50,7 +50,7 @@ impl Streams {
             return 0;
         };
         let job = Job {
-            keyhash: core.seed.keyhash(request.key),
+            keyhash: core.hasher.keyhash(request.key),
             request,
             out: 0,
             copy_max: Job::ANY_SIZE,

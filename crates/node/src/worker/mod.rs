@@ -106,7 +106,7 @@ impl Worker {
         let native = (config.native.as_ref().zip(shared.completions.clone())).map(
             |(native, completions)| {
                 let bytes_max = config.native_bytes();
-                let (rules, layout) = (native.rules, engine.layout());
+                let (rules, layout) = (native.rules.clone(), engine.layout());
                 Box::new(NativeServer::new(rules, layout, me, bytes_max, completions))
             },
         );
@@ -127,7 +127,7 @@ impl Worker {
             core: Core {
                 me,
                 is_alone: shared.is_alone(),
-                seed: config.seed,
+                hasher: config.hasher.clone(),
                 now,
                 memory: Memory::new(
                     bytes,

@@ -274,7 +274,7 @@ pub fn config() -> NodeConfig {
         accepts: Accepts::Any,
         accepts_at: Vec::new(),
         limits: Limits::default(),
-        seed: Seed(7),
+        hasher: Seed(7).into(),
         cores: Vec::new(),
         clock: Arc::new(SystemClock::start()),
     }

@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use glimmer_base::{Moment, Seed};
+use glimmer_base::{KeyHasher, Moment, Seed};
 use glimmer_dispatch::Plan;
 use glimmer_engine::{Engine, Spread, Uniques, build};
 use glimmer_node::native::{Dispatch, HandTo, NativeEndpoint, Rules, TokenKey};
@@ -19,6 +19,11 @@ use glimmer_transport::packet::{
 };
 
 pub const SEED: Seed = Seed(11);
+
+/// What a server with this seed makes keyhashes by.
+pub fn hasher() -> KeyHasher {
+    KeyHasher::secret([3, 4], Some(SEED))
+}
 pub const VERSION: u32 = 3;
 pub const ITEM_BYTES_MAX: usize = 64 << 10;
 pub const KEPT_BYTES_MAX: usize = 4 << 20;
@@ -65,13 +70,14 @@ impl Server {
             spare_buckets: 16,
             item_bytes_max: ITEM_BYTES_MAX,
             pages: PagePolicy::Small,
-            seed: SEED,
+            hasher: hasher(),
             ..PartitionConfig::default()
         };
         let make = |_| Owner::<A>::new(&config, S3_FIFO);
         let engines = build(&spread, Uniques::Kept, make).unwrap();
         let rules = Rules {
             seed: SEED,
+            hasher: hasher(),
             checks_reads: false,
             token_key: TokenKey([5, 6]),
             directory_version: VERSION,
@@ -82,10 +88,10 @@ impl Server {
         };
         Server {
             engines,
-            endpoints: NativeEndpoint::of_workers(rules, KEPT_BYTES_MAX),
+            endpoints: NativeEndpoint::of_workers(rules.clone(), KEPT_BYTES_MAX),
             ports: (0..workers).map(|worker| 4000 + worker as u16).collect(),
-            rules,
             plan: Plan::by_keyhash(rules.layout),
+            rules,
             received: RxBatch::default(),
         }
     }
@@ -139,7 +145,7 @@ impl Server {
                 engines: vec![engine],
                 endpoints: vec![endpoint],
                 ports: self.ports.clone(),
-                rules: self.rules,
+                rules: self.rules.clone(),
                 plan: self.plan.clone(),
                 received: RxBatch::default(),
             })

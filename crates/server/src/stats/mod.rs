@@ -269,7 +269,7 @@ impl AdminHandler for ServerAdmin {
         let ports = ports.to_vec();
         let _ = self.native.set(NativeOpened {
             ports,
-            rules: *rules,
+            rules: rules.clone(),
         });
     }
 

@@ -20,7 +20,6 @@ pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     lines.put("direction", admin.config.native_direction);
     lines.put("partitions", rules.layout.map.partitions());
     lines.put("cores", rules.workers());
-    lines.put("hash_seed", format_args!("{:016x}", rules.seed.0));
     lines.put_yes_or_no("check_keyhash", rules.checks_reads);
     lines.put("item_size_max", rules.item_bytes_max);
     lines.put("datagram_size_max", DATAGRAM_BYTES_MAX);

@@ -6,13 +6,13 @@ use crate::index::cuckoo::{BUCKET_SLOTS, CuckooIndex, Directory, Slot, buckets_i
 use crate::memory::{LINE_WORDS, PagePolicy, Pool};
 use crate::table::{Common, ConfigError, Ledger};
 use crossbeam_utils::CachePadded;
-use glimmer_base::Seed;
 use glimmer_base::counter::Counter;
 use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::sync::AtomicU64;
+use glimmer_base::{KeyHasher, Seed};
 
 /// Sizes and choices for one table.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Memc3Config {
     /// Bytes of items and index together, the writer's bookkeeping included; rounded down to whole
     /// pages.
@@ -25,8 +25,8 @@ pub struct Memc3Config {
     pub pages: PagePolicy,
     /// The NUMA node whose memory is to be used.
     pub numa_node: Option<u32>,
-    /// Seed of the keyhash; the hand of CLOCK hashes keys again.
-    pub seed: Seed,
+    /// What makes the keyhashes of requests; the hand of CLOCK hashes keys again.
+    pub hasher: KeyHasher,
 }
 
 /// Smallest item in words, by which the directory is sized.
@@ -113,7 +113,7 @@ impl Memc3Config {
         let shared = Shared {
             index,
             heap,
-            common: Common::new(self.seed),
+            common: Common::new(self.hasher.clone()),
         };
         Ok((shared, state))
     }
@@ -128,7 +128,7 @@ impl Default for Memc3Config {
             item_bytes_max: glimmer_base::limits::ITEM_BYTES_DEFAULT,
             pages: PagePolicy::default(),
             numa_node: None,
-            seed: Seed(0),
+            hasher: Seed(0).into(),
         }
     }
 }

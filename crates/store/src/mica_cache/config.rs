@@ -8,11 +8,11 @@ use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
 use crate::index::{BUCKETS_MAX, SPARE_WORDS};
 use crate::memory::{HUGE_PAGE, PagePolicy, ZeroedSlice};
 use crate::table::{Common, ConfigError};
-use glimmer_base::Seed;
 use glimmer_base::limits::KEY_BYTES_MAX;
+use glimmer_base::{KeyHasher, Seed};
 
 /// Sizes and choices for one partition.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PartitionConfig {
     /// Bytes of the log or logs together, at the start; rounded down to whole pages.
     pub log_bytes: usize,
@@ -33,8 +33,8 @@ pub struct PartitionConfig {
     pub pages: PagePolicy,
     /// The NUMA node whose memory is to be used.
     pub numa_node: Option<u32>,
-    /// Seed of the keyhash; the head of the log hashes keys again.
-    pub seed: Seed,
+    /// What makes the keyhashes of requests; the head of the log hashes keys again.
+    pub hasher: KeyHasher,
 }
 
 /// Logs are made of whole pages; under loom and Miri, of single words.
@@ -121,7 +121,7 @@ impl PartitionConfig {
         Ok(Shared {
             index,
             heap,
-            common: Common::new(self.seed),
+            common: Common::new(self.hasher.clone()),
         })
     }
 }
@@ -150,7 +150,7 @@ impl Default for PartitionConfig {
             offset_bits: Geometry::OFFSET_BITS_MAX,
             pages: PagePolicy::default(),
             numa_node: None,
-            seed: Seed(0),
+            hasher: Seed(0).into(),
         }
     }
 }

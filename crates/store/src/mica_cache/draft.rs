@@ -156,7 +156,7 @@ mod tests {
                     spare_buckets: 5_000,
                     item_bytes_max: 2 << 20,
                     pages: PagePolicy::Small,
-                    seed: Seed(0),
+                    hasher: Seed(0).into(),
                     ..PartitionConfig::default()
                 },
                 rule.with_threshold(0.5),

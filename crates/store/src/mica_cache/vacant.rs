@@ -136,7 +136,7 @@ mod tests {
             spare_buckets: 16,
             item_bytes_max: 1 << 20,
             pages: PagePolicy::Small,
-            seed: Seed(0),
+            hasher: Seed(0).into(),
             ..PartitionConfig::default()
         };
         Owner::new(&config, FIFO).unwrap()

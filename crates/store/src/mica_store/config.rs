@@ -6,12 +6,12 @@ use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
 use crate::index::{BUCKETS_MAX, SPARE_WORDS};
 use crate::memory::{HUGE_PAGE, PagePolicy, ZeroedSlice};
 use crate::table::{Common, ConfigError};
-use glimmer_base::Seed;
 use glimmer_base::limits::{ITEM_BYTES_DEFAULT, KEY_BYTES_MAX};
 use glimmer_base::sync::AtomicU64;
+use glimmer_base::{KeyHasher, Seed};
 
 /// Sizes and choices for one partition.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct StoreConfig {
     /// Bytes of heap and index together, and of what the writer notes about the heap; rounded down
     /// to whole pages.
@@ -26,8 +26,8 @@ pub struct StoreConfig {
     pub pages: PagePolicy,
     /// The NUMA node whose memory is to be used.
     pub numa_node: Option<u32>,
-    /// Seed of the keyhash; an item that is moved is hashed again.
-    pub seed: Seed,
+    /// What makes the keyhashes of requests; an item that is moved is hashed again.
+    pub hasher: KeyHasher,
 }
 
 impl StoreConfig {
@@ -82,7 +82,7 @@ impl StoreConfig {
         Ok(Shared {
             index: ChainedIndex::new(memory, roots, (self.spare_percent, 100)),
             heap,
-            common: Common::new(self.seed),
+            common: Common::new(self.hasher.clone()),
         })
     }
 }
@@ -102,7 +102,7 @@ impl Default for StoreConfig {
             item_bytes_max: ITEM_BYTES_DEFAULT,
             pages: PagePolicy::default(),
             numa_node: None,
-            seed: Seed(0),
+            hasher: Seed(0).into(),
         }
     }
 }

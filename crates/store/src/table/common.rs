@@ -7,7 +7,7 @@ use crate::removals::{Exit, Reason};
 use crossbeam_utils::CachePadded;
 use glimmer_base::counter::Counter;
 use glimmer_base::limits::KEY_BYTES_MAX;
-use glimmer_base::{Expiry, Keyhash, Moment, Seed};
+use glimmer_base::{Expiry, KeyHasher, Keyhash, Moment};
 
 /// See the module's text.
 pub struct Common {
@@ -22,20 +22,20 @@ pub struct Common {
     pub(crate) drafts: Drafts,
     /// Large values that are lent. Changed with every loan, and so on lines of their own.
     pub(crate) loans: CachePadded<Loans>,
-    seed: Seed,
+    hasher: KeyHasher,
     /// Where what leaves is reported.
     pub(crate) exit: Exit,
 }
 
 impl Common {
-    pub(crate) fn new(seed: Seed) -> Common {
+    pub(crate) fn new(hasher: KeyHasher) -> Common {
         Common {
             flushes: FlushCount::default(),
             last_word: Counter::default(),
             counters: CachePadded::default(),
             drafts: Drafts::default(),
             loans: CachePadded::default(),
-            seed,
+            hasher,
             exit: Exit::default(),
         }
     }
@@ -43,7 +43,7 @@ impl Common {
     /// The hash of an item's key, computed again: items do not keep it.
     #[inline(always)]
     pub(crate) fn keyhash(&self, item: &Item<'_>) -> Keyhash {
-        self.seed.keyhash(item.key(&mut [0; KEY_BYTES_MAX + 6]))
+        self.hasher.keyhash(item.key(&mut [0; KEY_BYTES_MAX + 6]))
     }
 
     /// Calls `fetch` for words of the lines, three at most, that an item of the usual size has.
@@ -88,7 +88,8 @@ impl Common {
         counters.evicted_unfetched.add((!is_fetched).into());
         let has_expiry = item.expiry() != Expiry::NEVER;
         counters.evicted_mortal.add(has_expiry.into());
-        self.exit.removed(self.seed, item, reason, is_fetched, now);
+        self.exit
+            .removed(&self.hasher, item, reason, is_fetched, now);
     }
 
     /// Counts and reports an item that leaves because it has expired.
@@ -97,6 +98,6 @@ impl Common {
         self.counters.gone(item);
         self.counters.expired_unfetched.add((!is_fetched).into());
         self.exit
-            .removed(self.seed, item, Reason::Expired, is_fetched, now);
+            .removed(&self.hasher, item, Reason::Expired, is_fetched, now);
     }
 }

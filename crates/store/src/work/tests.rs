@@ -451,7 +451,7 @@ fn memc3(bytes: usize) -> memc3::Owner<Crew> {
         page_bytes: Memc3Config::PAGE_BYTES,
         item_bytes_max: ITEM_BYTES_MAX,
         pages: PagePolicy::Small,
-        seed: SEED,
+        hasher: SEED.into(),
         ..Memc3Config::default()
     };
     memc3::Owner::new(&config).unwrap()
@@ -465,7 +465,7 @@ fn cache_mode(bytes: usize, rule: Rule) -> mica_cache::Owner<Crew> {
         index_follows: true,
         item_bytes_max: ITEM_BYTES_MAX,
         pages: PagePolicy::Small,
-        seed: SEED,
+        hasher: SEED.into(),
         ..PartitionConfig::default()
     };
     mica_cache::Owner::new(&config, rule).unwrap()
@@ -476,7 +476,7 @@ fn store_mode(bytes: usize) -> mica_store::Owner<Crew> {
         bytes,
         item_bytes_max: ITEM_BYTES_MAX,
         pages: PagePolicy::Small,
-        seed: SEED,
+        hasher: SEED.into(),
         ..StoreConfig::default()
     };
     mica_store::Owner::new(&config).unwrap()

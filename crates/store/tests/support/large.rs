@@ -41,7 +41,7 @@ pub fn cache(log_words: usize, index_follows: bool) -> Cache {
         offset_bits: 40,
         pages: PagePolicy::Small,
         numa_node: None,
-        seed: SEED,
+        hasher: SEED.into(),
     };
     Cache::new(&config, FIFO).unwrap()
 }

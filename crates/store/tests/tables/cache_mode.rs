@@ -27,7 +27,7 @@ fn sizes(log_bytes: usize, main_buckets: usize, spare_buckets: usize) -> Partiti
         main_buckets,
         spare_buckets,
         pages: PagePolicy::Small,
-        seed: crate::oracle::SEED,
+        hasher: crate::oracle::SEED.into(),
         ..PartitionConfig::default()
     }
 }

@@ -16,7 +16,7 @@ fn table<A: Access>(memory_bytes: usize, page_bytes: usize, item_bytes_max: usiz
         page_bytes,
         item_bytes_max,
         pages: PagePolicy::Small,
-        seed: crate::oracle::SEED,
+        hasher: crate::oracle::SEED.into(),
         ..Memc3Config::default()
     };
     Owner::new(&config).unwrap()

@@ -15,7 +15,7 @@ fn table<A: Access>(bytes: usize, roots: usize, item_bytes_max: usize) -> Owner<
         roots: Some(roots),
         item_bytes_max,
         pages: PagePolicy::Small,
-        seed: crate::oracle::SEED,
+        hasher: crate::oracle::SEED.into(),
         ..StoreConfig::default()
     };
     Owner::new(&config).unwrap()

@@ -38,7 +38,7 @@ fn cache<A: Access>(rule: Rule, item_bytes_max: usize) -> mica_cache::Owner<A> {
         index_follows: true,
         item_bytes_max,
         pages: PagePolicy::Small,
-        seed: oracle::SEED,
+        hasher: oracle::SEED.into(),
         ..mica_cache::PartitionConfig::default()
     };
     mica_cache::Owner::new(&config, rule).unwrap()
@@ -50,7 +50,7 @@ fn memc3<A: Access>(item_bytes_max: usize) -> memc3::Owner<A> {
         page_bytes: 128,
         item_bytes_max,
         pages: PagePolicy::Small,
-        seed: oracle::SEED,
+        hasher: oracle::SEED.into(),
         ..memc3::Memc3Config::default()
     };
     memc3::Owner::new(&config).unwrap()
@@ -62,7 +62,7 @@ fn store<A: Access>(item_bytes_max: usize) -> mica_store::Owner<A> {
         roots: Some(1),
         item_bytes_max,
         pages: PagePolicy::Small,
-        seed: oracle::SEED,
+        hasher: oracle::SEED.into(),
         ..mica_store::StoreConfig::default()
     };
     mica_store::Owner::new(&config).unwrap()

@@ -64,8 +64,8 @@ pub struct Network {
 
     /// Compute the keyhash of native reads again instead of trusting the client
     ///
-    /// The server always computes the keyhash of writes again. A read with a wrong keyhash finds
-    /// nothing and does no harm.
+    /// The server always computes the keyhash of writes again. Of the keyhash of a read it believes
+    /// the partition. A wrong one finds nothing, and with this flag it is refused.
     #[arg(long, hide_short_help = true)]
     pub(in crate::serve) native_check_keyhash: bool,
 

@@ -80,18 +80,18 @@ impl Admission {
                 return self.judge_mutation(sender, record, batch, jobs, tools);
             }
         };
-        let keyhash = record.keyhash;
-        let decision = tools.dispatch.plan.on_arrival(self.me, keyhash, Ask::Read);
+        let claimed = record.keyhash;
+        let decision = tools.dispatch.plan.on_arrival(self.me, claimed, Ask::Read);
         if let Decision::HandTo(worker) = decision {
             return Err(Wait::Elsewhere(worker));
         }
-        if self.rules.checks_reads && self.rules.seed.keyhash(record.key) != keyhash {
+        if self.rules.checks_reads && self.rules.seed.keyhash(record.key) != claimed {
             return turn_away(Status::WrongPartition, batch, tools);
         }
         let slot = None;
         batch.entries.push(Entry::Job { slot, offset });
         jobs.push(Job {
-            keyhash,
+            keyhash: self.rules.hasher.keyhash_in(claimed, record.key),
             request: Request {
                 key: record.key,
                 verb: Verb::Get,
@@ -127,12 +127,12 @@ impl Admission {
         else {
             return batch.settle(Status::Malformed);
         };
-        let keyhash = record.keyhash;
+        let claimed = record.keyhash;
         let ask = ask(&request.verb);
-        if let Decision::HandTo(worker) = tools.dispatch.plan.on_arrival(self.me, keyhash, ask) {
+        if let Decision::HandTo(worker) = tools.dispatch.plan.on_arrival(self.me, claimed, ask) {
             return Err(Wait::Elsewhere(worker));
         }
-        if self.rules.seed.keyhash(record.key) != keyhash {
+        if self.rules.seed.keyhash(record.key) != claimed {
             return turn_away(Status::WrongPartition, batch, tools);
         }
         if !sender.is_proven {
@@ -143,6 +143,7 @@ impl Admission {
             client: sender.client,
             network: network(sender.peer),
         };
+        let keyhash = self.rules.hasher.keyhash_in(claimed, record.key);
         let (owner, completions) = tools.held.table(keyhash).ok_or(Wait::Busy)?;
         let verdict = completions.admit(origin, (mutation, reach), keyhash, tools.now.ms);
         let slot = match verdict {

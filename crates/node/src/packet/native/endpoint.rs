@@ -83,7 +83,7 @@ impl NativeEndpoint {
     pub fn of_workers(rules: Rules, bytes_max: usize) -> Vec<NativeEndpoint> {
         let tables = NativeEndpoint::completions(&rules, bytes_max);
         (0..rules.workers())
-            .map(|me| NativeEndpoint::new(rules, me, bytes_max, tables.clone()))
+            .map(|me| NativeEndpoint::new(rules.clone(), me, bytes_max, tables.clone()))
             .collect()
     }
 

@@ -1,6 +1,6 @@
 //! The configuration that the workers of a node share for serving native clients.
 
-use glimmer_base::Seed;
+use glimmer_base::{KeyHasher, Seed};
 use glimmer_dispatch::{AccessMode, Layout, Plan};
 use glimmer_proto::native::directory::{Access, Direction, Mode};
 use std::net::SocketAddr;
@@ -21,13 +21,15 @@ pub struct NativeConfig {
 }
 
 /// The rules that all workers share.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Rules {
-    /// The keyhash's seed.
+    /// The seed of the keyhash that clients compute.
     pub seed: Seed,
-    /// Whether the keyhash of reads is recomputed as well. That of mutations always is: when the
-    /// store moves an item, it finds the item's entry by its key, and an entry under a wrong hash
-    /// would not be found.
+    /// What makes the server's own keyhashes, from the same seed.
+    pub hasher: KeyHasher,
+    /// Whether the keyhash that a client sends with a read is computed again as well. That of
+    /// mutations always is: when the store moves an item, it finds the item's entry by its key, and
+    /// would not find one in another partition.
     pub checks_reads: bool,
     /// The key for tokens, the same for all workers.
     pub token_key: TokenKey,
@@ -47,10 +49,10 @@ impl Rules {
     /// The rules under a plan. The version of the directory stays: to clients, another one means
     /// that the server was started again and knows none of their mutations. A client that is told
     /// that it has directed a request wrongly asks for the directory.
-    pub fn under(self, plan: &Plan) -> Rules {
+    pub fn under(&self, plan: &Plan) -> Rules {
         Rules {
             layout: *plan.layout(),
-            ..self
+            ..self.clone()
         }
     }
 

@@ -41,7 +41,7 @@ fn an_update_to_the_largest_size_marks_what_is_left_behind_it() {
         spare_buckets: 0,
         item_bytes_max: 8 * ITEM_WORDS_MAX,
         pages: PagePolicy::Small,
-        seed: SEED,
+        hasher: SEED.into(),
         ..PartitionConfig::default()
     };
     let mut owner = Owner::<Erew>::new(&config, FIFO).unwrap();

@@ -133,8 +133,10 @@ impl NativeEndpoint {
         else {
             return;
         };
+        let hasher = &self.admission.rules.hasher;
+        let keyhash = hasher.keyhash_in(record.keyhash, record.key);
         let name = Name {
-            keyhash: self.admission.rules.seed.keyhash(record.key).0,
+            keyhash: keyhash.0,
             unique: long.unique,
             shows_cas: record.shows_cas,
             message_bytes: long.message_bytes,
@@ -152,7 +154,7 @@ impl NativeEndpoint {
         let mut whole = Vec::new();
         let mut done = [SKIPPED];
         let job = Job {
-            keyhash: record.keyhash,
+            keyhash,
             request: Request {
                 key: record.key,
                 verb: Verb::Get,
