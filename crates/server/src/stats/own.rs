@@ -39,6 +39,9 @@ const SERVER: &[Statistic<OfServer>] = &[
         |now| show(count!(now, table.store.stale_removed))),
     ("stores_refused", "stores that the table refused",
         |now| show(count!(now, table.store.refused))),
+    ("items_overflowed", "items stored in the chain of a second hash because that of the first was \
+        full, in store mode",
+        |now| show(count!(now, table.store.overflowed))),
     ("items_moved", "items moved to join free memory, in store mode",
         |now| show(count!(now, table.store.moved))),
     ("index_buckets_added", "buckets by which the index grew",

@@ -87,6 +87,11 @@ impl<'a> Put<'a> {
         }
     }
 
+    /// The same under another keyhash of the key.
+    pub(crate) fn under(&self, keyhash: Keyhash) -> Put<'a> {
+        Put { keyhash, ..*self }
+    }
+
     /// Whether the value that the key has now stays.
     #[inline(always)]
     pub fn keeps_value(&self) -> bool {

@@ -28,6 +28,8 @@ impl Items {
 impl Heap for Items {
     type Index = ChainedIndex;
 
+    const OVERFLOWS: bool = true;
+
     #[inline(always)]
     fn item_words_max(&self) -> usize {
         self.space.item_words_max()

@@ -13,6 +13,31 @@ impl<A: Access> Writer<'_, A> {
     /// Stores an item that is within the limit; says whether there was room.
     #[inline]
     pub(super) fn put_as(&mut self, put: &Put<'_>) -> bool {
+        if self.shared.common.has_overflowed()
+            && let Some(put) = self.overflowed(put)
+        {
+            return self.put_under(&put);
+        }
+        self.put_under(put)
+    }
+
+    /// The same for an item whose key has another one under its second keyhash: it stays there.
+    #[cold]
+    #[inline(never)]
+    fn overflowed<'p>(&self, put: &Put<'p>) -> Option<Put<'p>> {
+        let (shared, Put { keyhash, item, .. }) = (self.shared, put);
+        if shared
+            .find(self.home(*keyhash), *keyhash, item.key)
+            .is_some()
+        {
+            return None;
+        }
+        shared.find_overflowed(*keyhash, item.key)?;
+        Some(put.under(shared.common.second(*keyhash, item.key)))
+    }
+
+    #[inline(always)]
+    fn put_under(&mut self, put: &Put<'_>) -> bool {
         let stored = self.try_put(put).is_ok() || self.put_in_room_to_be_found(put);
         if stored {
             self.shared.common.counters.stored.add(1);

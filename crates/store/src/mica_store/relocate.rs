@@ -10,9 +10,9 @@ use crate::heap::segregated_fits::{
 use crate::index::Slot;
 use crate::table::{Heap, Index, expired};
 use crate::work;
-use glimmer_base::Moment;
 use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::sync::weakened;
+use glimmer_base::{Keyhash, Moment};
 
 /// Free space that a store has been refused for want of, and that is being gathered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,12 +204,15 @@ impl<A: Access> Writer<'_, A> {
     /// The chain and the slot whose entry names the item.
     fn entry_of(&self, at: usize, item: &Item<'_>) -> (usize, Slot) {
         let shared = self.shared;
-        let keyhash = shared.common.keyhash(item);
-        let home = self.shared.index.home(keyhash);
-        let mut candidates = shared.index.candidates(home, keyhash);
         let is_its = |entry| shared.heap.is_live(entry) && Name::of(entry).at == at;
-        let found = candidates.find(|&(_, entry)| is_its(entry));
-        let (slot, _) = found.expect("an item in use has an entry");
-        (shared.index.chain_of(home), slot)
+        let entry_under = |keyhash: Keyhash| {
+            let home = shared.index.home(keyhash);
+            let mut candidates = shared.index.candidates(home, keyhash);
+            let (slot, _) = candidates.find(|&(_, entry)| is_its(entry))?;
+            Some((shared.index.chain_of(home), slot))
+        };
+        entry_under(shared.common.keyhash(item))
+            .or_else(|| entry_under(shared.common.second_of(item)))
+            .expect("an item in use has an entry")
     }
 }

@@ -45,49 +45,61 @@ const MERGING: usize = 15;
 
 impl<A: Access> Writer<'_, A> {
     /// Stores an item for which there is no room yet; says whether room was found.
+    ///
+    /// Where the chain of the key is full, another one takes the item. Keys that collide in their
+    /// keyhashes spread by their second ones over half of all chains, which the full one is not
+    /// among. So keys of one bucket are refused only when memory is used up.
     #[inline(never)]
     pub(super) fn put_in_room_to_be_found(&mut self, put: &Put<'_>) -> bool {
-        let Put { keyhash, now, .. } = *put;
+        let common = &self.shared.common;
         let mut effort = Effort::new(EFFORT_MAX);
         let mut growth_left = BUCKETS_ADDED_FOR_ROOM_MAX;
         if self.state.border.is_withheld() {
             self.follow_border();
         }
+        let mut stored = self.find_room(put, &mut growth_left, &mut effort);
+        if stored == Err(Wanting::SlotOfFullChain) {
+            common.note_overflow();
+            let put = put.under(common.second(put.keyhash, put.item.key));
+            stored = self.find_room(&put, &mut growth_left, &mut effort);
+            common.counters.overflowed.add(stored.is_ok().into());
+        }
+        common.counters.refused.add(stored.is_err().into());
+        stored.is_ok()
+    }
+
+    /// Stores an item as soon as there is room for it, unless nothing can be done for what it wants
+    /// in the end.
+    fn find_room(
+        &mut self,
+        put: &Put<'_>,
+        growth_left: &mut usize,
+        effort: &mut Effort,
+    ) -> Result<(), Wanting> {
+        let Put { keyhash, now, .. } = *put;
         while let Err(wanting) = self.try_put(put) {
             let is_worth_another_try = !effort.is_spent()
                 && match wanting {
-                    Wanting::Slot => self.make_room_for_entry(&mut growth_left, &mut effort, now),
-                    Wanting::SlotOfFullChain => {
-                        self.make_room_in_chain(keyhash, &mut growth_left, &mut effort, now)
-                    }
-                    Wanting::Words => self.make_room_for_words(put.words, &mut effort, now),
+                    Wanting::Slot => self.make_room_for_entry(growth_left, effort, now),
+                    Wanting::SlotOfFullChain => self.make_room_in_chain(keyhash, effort, now),
+                    Wanting::Words => self.make_room_for_words(put.words, effort, now),
                 };
             if !is_worth_another_try {
-                self.shared.common.counters.refused.add(1);
-                return false;
+                return Err(wanting);
             }
         }
-        true
+        Ok(())
     }
 
-    /// Says whether anything was done for a slot in a chain that is full. The index grows only
-    /// where that parts keys: for keys that collide in every bit it would grow with each store that
-    /// is refused, and none of them would be stored.
-    fn make_room_in_chain(
-        &mut self,
-        keyhash: Keyhash,
-        growth_left: &mut usize,
-        effort: &mut Effort,
-        now: Moment,
-    ) -> bool {
+    /// Says whether anything was done for a slot in a chain that is full. The index does not grow
+    /// for it: where the spare buckets of so long a chain are not lacked elsewhere, its keys
+    /// collide, and growth that does not part them would only take memory.
+    fn make_room_in_chain(&mut self, keyhash: Keyhash, effort: &mut Effort, now: Moment) -> bool {
         let index = &self.shared.index;
-        let home = index.chain_of(index.home(keyhash));
-        let freed = self.expire_chain(home, now);
+        let freed = self.expire_chain(index.chain_of(index.home(keyhash)), now);
         effort.spend(SCANNING + FREEING * freed as usize);
         self.shared.common.counters.expired_reclaimed.add(freed);
         freed > 0
-            || self.shared.index.may_part(home, keyhash.tag())
-                && self.grow_index(growth_left, effort)
     }
 
     /// Says whether anything was done for a slot in the index.
@@ -260,10 +272,10 @@ mod tests {
         matches!(owner.enter(0).put(keyhash, &item, now), Stored::Yes(_))
     }
 
-    /// Keys that collide in all bits that the index goes by fill their chain. A store that is
-    /// refused for that leaves the index as it is: no growth would part them.
+    /// Keys that collide in all bits that the index goes by fill their chain, and then go where
+    /// their second keyhashes say. The index does not grow for them: that would not part them.
     #[test]
-    fn stores_that_a_full_chain_refuses_do_not_grow_the_index() {
+    fn what_a_full_chain_does_not_take_goes_to_others() {
         let mut owner = Owner::<Crew>::new(&StoreConfig {
             bytes: 8 << 20,
             roots: Some(16),
@@ -278,22 +290,21 @@ mod tests {
         let mut keys = (0..).filter(collides);
         let stored = keys
             .by_ref()
+            .take(CHAIN_ENTRIES_MAX)
             .take_while(|&key| put(&mut owner, key, &[1], Expiry::NEVER, 2_000));
         assert_eq!(stored.count(), CHAIN_ENTRIES_MAX);
-        let added = |owner: &Owner<Crew>| owner.figures().counts(0).buckets_added;
-        let before = added(&owner);
+        let figures = |owner: &Owner<Crew>| {
+            let counts = owner.figures().counts(0);
+            (counts.buckets_added, counts.overflowed)
+        };
+        let (before, _) = figures(&owner);
         for key in keys.take(100) {
-            assert!(!put(&mut owner, key, &[1], Expiry::NEVER, 2_000));
+            assert!(put(&mut owner, key, &[1], Expiry::NEVER, 2_000));
         }
-        assert_eq!(added(&owner), before);
-        // Any other key finds room, after as many refusals as the index needs to grow.
+        assert_eq!(figures(&owner), (before, 100));
         let mut others = (0..5_000).filter(|key| !collides(key));
-        let tries = (16 << 8) / BUCKETS_ADDED_FOR_ROOM_MAX + 1;
-        assert!(
-            others.all(|key| {
-                (0..tries).any(|_| put(&mut owner, key, &[1], Expiry::NEVER, 2_000))
-            })
-        );
+        assert!(others.all(|key| put(&mut owner, key, &[1], Expiry::NEVER, 2_000)));
+        assert_eq!(owner.figures().counts(0).refused, 0);
     }
 
     /// What has expired in a full chain makes room for those that come.
@@ -311,16 +322,13 @@ mod tests {
             keyhash.bucket(16) == 0 && keyhash.tag() & 0xFF == 1
         };
         let mut keys = (0..).filter(collides);
-        while put(
-            &mut owner,
-            keys.next().unwrap(),
-            &[1],
-            Expiry::at_ms(3_000),
-            2_000,
-        ) {}
+        for key in keys.by_ref().take(CHAIN_ENTRIES_MAX) {
+            assert!(put(&mut owner, key, &[1], Expiry::at_ms(3_000), 2_000));
+        }
         for key in keys.take(CHAIN_ENTRIES_MAX) {
             assert!(put(&mut owner, key, &[1], Expiry::NEVER, 4_000));
         }
+        assert_eq!(owner.figures().counts(0).overflowed, 0);
     }
 
     /// Chains that give a little back each, and pieces that are never enough: what a store does

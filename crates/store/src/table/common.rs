@@ -23,6 +23,8 @@ pub struct Common {
     /// Large values that are lent. Changed with every loan, and so on lines of their own.
     pub(crate) loans: CachePadded<Loans>,
     hasher: KeyHasher,
+    /// Whether items have been stored under second keyhashes since the last flush.
+    overflowed: Counter,
     /// Where what leaves is reported.
     pub(crate) exit: Exit,
 }
@@ -36,6 +38,7 @@ impl Common {
             drafts: Drafts::default(),
             loans: CachePadded::default(),
             hasher,
+            overflowed: Counter::default(),
             exit: Exit::default(),
         }
     }
@@ -44,6 +47,32 @@ impl Common {
     #[inline(always)]
     pub(crate) fn keyhash(&self, item: &Item<'_>) -> Keyhash {
         self.hasher.keyhash(item.key(&mut [0; KEY_BYTES_MAX + 6]))
+    }
+
+    /// The keyhash under which a key's entry lies if the chain of the first one was full. See
+    /// [`Heap::OVERFLOWS`](super::Heap::OVERFLOWS).
+    #[cold]
+    pub(crate) fn second(&self, first: Keyhash, key: &[u8]) -> Keyhash {
+        self.hasher.second(first, key)
+    }
+
+    /// [`second`](Self::second) of an item's key.
+    #[cold]
+    pub(crate) fn second_of(&self, item: &Item<'_>) -> Keyhash {
+        let mut key = [0; KEY_BYTES_MAX + 6];
+        let key = item.key(&mut key);
+        self.second(self.hasher.keyhash(key), key)
+    }
+
+    /// Whether a key that is not under its keyhash may be under its second one.
+    #[inline(always)]
+    pub(crate) fn has_overflowed(&self) -> bool {
+        self.overflowed.get() != 0
+    }
+
+    /// An item is about to be stored under its key's second keyhash.
+    pub(crate) fn note_overflow(&self) {
+        self.overflowed.set(1);
     }
 
     /// Calls `fetch` for words of the lines, three at most, that an item of the usual size has.
@@ -71,6 +100,7 @@ impl Common {
     pub(crate) fn emptied(&self) {
         self.exit.flushed(self.counters.items.get());
         self.counters.emptied();
+        self.overflowed.set(0);
     }
 
     /// Counts and reports an item that leaves to make room, or because it has expired, when a store

@@ -28,6 +28,9 @@ glimmer_base::counters! {
         /// Those evictions that the index caused: a chain of buckets was full and no spare was
         /// left.
         index_evictions,
+        /// Items that were stored under their keys' second keyhashes, as the chains of the first
+        /// ones were full.
+        overflowed,
         /// Items put back at a tail.
         reinsertions,
         /// Values written over their old ones.

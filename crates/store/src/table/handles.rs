@@ -313,7 +313,7 @@ impl<D: Design> Table for Owner<D> {
         let shared = &*self.shared;
         let state = pass::<D>(shared, &mut self.gate, &self.seat, flushes);
         let home = shared.index.home_again(home, keyhash);
-        let found = shared.find(home, keyhash, key)?;
+        let found = shared.find_in_either(home, keyhash, key)?;
         if expired(&found.item, now) {
             return None;
         }
@@ -404,7 +404,7 @@ impl<D: Design> Table for Owner<D> {
     ) -> Option<WithLent<T>> {
         let shared = &self.shared;
         let _state = pass::<D>(shared, &mut self.gate, &self.seat, flushes);
-        let found = shared.find(shared.index.home(keyhash), keyhash, key)?;
+        let found = shared.find_in_either(shared.index.home(keyhash), keyhash, key)?;
         if expired(&found.item, now) {
             return None;
         }

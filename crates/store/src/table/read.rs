@@ -167,7 +167,27 @@ impl<H: Heap> Reader<H> {
 
 impl<H: Heap> Shared<H> {
     /// One optimistic try of a read: none if it met a writer, or a flush that came after the
-    /// `flushes`-th.
+    /// `flushes`-th. It looks where the key's entry belongs, and then where that may have
+    /// overflowed to.
+    #[inline(always)]
+    fn try_read<'a, T>(
+        &'a self,
+        home: HomeIn<H>,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        flushes: u64,
+        mut take: impl FnMut(&Found<'a, H>) -> T,
+    ) -> Option<Taken<'a, T, H>> {
+        let taken = self.try_read_in(home, keyhash, key, now, flushes, &mut take)?;
+        if !H::OVERFLOWS || taken.is_some() || !self.common.has_overflowed() {
+            return Some(taken);
+        }
+        let (home, second) = (HomeIn::<H>::default(), self.common.second(keyhash, key));
+        self.try_read_in(home, second, key, now, flushes, take)
+    }
+
+    /// [`try_read`](Self::try_read) where the keyhash says.
     ///
     /// What it returns is neither torn nor stale nor another item's. Three looks after the copy
     /// show that: the index looks at its versions again, the heap whether the item is still live,
@@ -179,7 +199,7 @@ impl<H: Heap> Shared<H> {
     /// [`Directory::unchanged`](crate::index::cuckoo::Directory::unchanged) for MemC3 (§3.2.1 and
     /// §4.2 of its paper).
     #[inline(always)]
-    fn try_read<'a, T>(
+    fn try_read_in<'a, T>(
         &'a self,
         home: HomeIn<H>,
         keyhash: Keyhash,
@@ -239,6 +259,30 @@ impl<H: Heap> Shared<H> {
             return None;
         }
         self.named_item(home, (slot, entry), self.index.cell(slot), key)
+    }
+
+    /// [`find`](Self::find) for a writer: where the key's entry belongs, or where it has overflowed
+    /// to.
+    #[inline(always)]
+    pub(crate) fn find_in_either(
+        &self,
+        home: HomeIn<H>,
+        keyhash: Keyhash,
+        key: &[u8],
+    ) -> Option<Found<'_, H>> {
+        let found = self.find(home, keyhash, key);
+        if !H::OVERFLOWS || found.is_some() || !self.common.has_overflowed() {
+            return found;
+        }
+        self.find_overflowed(keyhash, key)
+    }
+
+    /// The key's item, if its entry lies where its second keyhash says.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn find_overflowed(&self, keyhash: Keyhash, key: &[u8]) -> Option<Found<'_, H>> {
+        let second = self.common.second(keyhash, key);
+        self.find(self.index.home(second), second, key)
     }
 
     /// The key's item, if the slot that the home carries names it.
@@ -301,6 +345,16 @@ impl<H: Heap> Shared<H> {
     /// plain miss costs one look at its bucket.
     #[inline(always)]
     pub(crate) fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
+        match self.absence_in(keyhash, key) {
+            Absence::Other if H::OVERFLOWS && self.common.has_overflowed() => {
+                self.absence_in(self.common.second(keyhash, key), key)
+            }
+            absence => absence,
+        }
+    }
+
+    #[inline(always)]
+    fn absence_in(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
         for (_, entry) in self.index.candidates(self.index.home(keyhash), keyhash) {
             let is_live = self.heap.is_live(entry);
             if !is_live && !self.heap.was_flushed(entry) {

@@ -164,6 +164,14 @@ pub trait Heap: Send + Sync + Sized + 'static {
     /// that it looks at tells it of every flush.
     const RECHECKS_FLUSHES: bool = false;
 
+    /// Whether a key's entry may lie where a second keyhash says, as the chain of the first was
+    /// full when it was stored. It then stays there until the item leaves, and the key has no other
+    /// one.
+    ///
+    /// So a reader looks there second, in a read of its own. If it finds the key in neither place,
+    /// there was a moment between the two looks without an item of the key, or before them.
+    const OVERFLOWS: bool = false;
+
     /// What a place that is lent is called, by the entry that names its item. None where the values
     /// of items are not lent.
     fn loan_name(&self, _entry: EntryIn<Self>) -> Option<u64> {

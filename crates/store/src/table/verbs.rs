@@ -57,7 +57,7 @@ impl<D: Design> TableWriter for Writer<'_, D> {
     #[inline]
     fn remove(&mut self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool {
         let shared = self.shared;
-        let Some(found) = shared.find(self.home(keyhash), keyhash, key) else {
+        let Some(found) = shared.find_in_either(self.home(keyhash), keyhash, key) else {
             return false;
         };
         if expired(&found.item, now) {
@@ -154,7 +154,7 @@ impl<'a, D: Design> Writer<'a, D> {
         now: Moment,
     ) -> Option<Found<'a, D::Heap>> {
         let shared = self.shared;
-        let found = shared.find(self.home(keyhash), keyhash, key)?;
+        let found = shared.find_in_either(self.home(keyhash), keyhash, key)?;
         (!expired(&found.item, now)).then_some(found)
     }
 

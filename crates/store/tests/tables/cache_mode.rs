@@ -3,7 +3,7 @@
 use crate::carried::{self, Between};
 use crate::oracle::{self, Load, Outcome};
 use crate::stress::{self, Race};
-use crate::{busy, crawl, flush, lent, removals};
+use crate::{attacked, busy, crawl, flush, lent, removals};
 use glimmer_base::limits::DRAFT_BYTES_MIN;
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{FIFO, RULES, Rule};
@@ -382,7 +382,19 @@ fn lent_values<A: Access>() {
     });
 }
 
+fn an_attacked_bucket<A: Access>() {
+    each_rule(THRESHOLD, |rule| {
+        let sizes = PartitionConfig {
+            index_follows: true,
+            hasher: attacked::hasher(),
+            ..sizes(1 << 20, attacked::ROOTS, 16)
+        };
+        attacked::displaces_no_other(owner::<A>(sizes, 300, rule));
+    });
+}
+
 in_modes! {
+    an_attacked_bucket: Erew Crew Crcw;
     lent_values: Erew Crew Crcw;
     carried_and_replaced: Erew Crew Crcw;
     carried_and_expired: Erew Crew Crcw;

@@ -4,6 +4,7 @@
 
 #![cfg(not(loom))]
 
+mod attacked;
 mod busy;
 mod carried;
 mod crawl;

@@ -4,7 +4,7 @@
 use crate::carried::{self, Between};
 use crate::oracle::{self, Load};
 use crate::stress::{self, Race};
-use crate::{busy, crawl, flush, removals};
+use crate::{attacked, busy, crawl, flush, removals};
 use glimmer_store::access::Access;
 use glimmer_store::memc3::{Memc3Config, Owner};
 use glimmer_store::memory::PagePolicy;
@@ -134,7 +134,20 @@ fn carried_and_evicted<A: Access>() {
     carried::see(table::<A>(64 << 10, 128, 100), &between);
 }
 
+fn an_attacked_bucket<A: Access>() {
+    let config = Memc3Config {
+        memory_bytes: 1 << 20,
+        page_bytes: 1 << 10,
+        item_bytes_max: 300,
+        pages: PagePolicy::Small,
+        hasher: attacked::hasher(),
+        ..Memc3Config::default()
+    };
+    attacked::displaces_no_other(Owner::<A>::new(&config).unwrap());
+}
+
 in_modes! {
+    an_attacked_bucket: Erew Crew Crcw;
     carried_and_replaced: Erew Crew Crcw;
     carried_and_expired: Erew Crew Crcw;
     carried_and_flushed: Erew Crew Crcw;

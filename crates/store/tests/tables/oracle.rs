@@ -37,6 +37,8 @@ pub struct Load {
     pub later_keys: u32,
     /// See [`later_keys`](Self::later_keys).
     pub later_value_max: usize,
+    /// The keyhashes of keys, which the table's hasher has to give too.
+    pub keyhash: fn(&[u8]) -> Keyhash,
     /// The table's limit, at least 300 bytes more.
     pub item_bytes_max: usize,
     pub steps: u32,
@@ -55,6 +57,7 @@ impl Load {
             value_max,
             later_keys: keys,
             later_value_max: value_max,
+            keyhash: |key| SEED.keyhash(key),
             item_bytes_max: value_max + 300,
             steps: 100_000,
             flushes: 1.0,
@@ -89,9 +92,9 @@ struct Key {
 }
 
 impl Key {
-    fn new(n: u32) -> Key {
+    fn new(n: u32, keyhash: fn(&[u8]) -> Keyhash) -> Key {
         let bytes = key(n);
-        let keyhash = SEED.keyhash(&bytes);
+        let keyhash = keyhash(&bytes);
         Key { bytes, keyhash }
     }
 }
@@ -137,7 +140,9 @@ impl<T: Table> Run<T> {
             owner,
             reader,
             participant: participants.remove(0),
-            keys: (0..load.keys.max(load.later_keys)).map(Key::new).collect(),
+            keys: (0..load.keys.max(load.later_keys))
+                .map(|n| Key::new(n, load.keyhash))
+                .collect(),
             carried: HashMap::new(),
             oracle: HashMap::new(),
             drafts: 0,

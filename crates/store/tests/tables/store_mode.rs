@@ -3,7 +3,7 @@
 use crate::carried::{self, Between};
 use crate::oracle::{self, Load};
 use crate::stress::{self, Race};
-use crate::{busy, crawl, flush, removals};
+use crate::{attacked, busy, crawl, flush, removals};
 use glimmer_store::access::Access;
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_store::{Owner, StoreConfig};
@@ -173,7 +173,44 @@ fn carried_and_merged<A: Access>() {
     carried::see(table::<A>(256 << 10, 4, 100), &between);
 }
 
+/// Keys of which most collide in every bit.
+fn an_attacked_heap<A: Access>() {
+    const STEPS: u32 = 40_000;
+    let load = Load {
+        keyhash: attacked::of_most,
+        steps: STEPS,
+        flushes: 0.2,
+        ..load(3_000, 800)
+    };
+    let config = StoreConfig {
+        bytes: 160 << 10,
+        roots: Some(4),
+        item_bytes_max: load.item_bytes_max,
+        pages: PagePolicy::Small,
+        hasher: attacked::hasher_of_most(),
+        ..StoreConfig::default()
+    };
+    let counts = run(Owner::<A>::new(&config).unwrap(), load);
+    assert!(counts.overflowed > 100, "{counts:?}");
+}
+
+fn an_attacked_bucket<A: Access>() {
+    attacked::keeps_everything(|| {
+        let config = StoreConfig {
+            bytes: 512 << 10,
+            roots: Some(attacked::ROOTS),
+            item_bytes_max: 300,
+            pages: PagePolicy::Small,
+            hasher: attacked::hasher(),
+            ..StoreConfig::default()
+        };
+        Owner::<A>::new(&config).unwrap()
+    });
+}
+
 in_modes! {
+    an_attacked_bucket: Erew Crew Crcw;
+    an_attacked_heap: Erew Crew Crcw;
     carried_and_replaced: Erew Crew Crcw;
     carried_and_expired: Erew Crew Crcw;
     carried_and_flushed: Erew Crew Crcw;

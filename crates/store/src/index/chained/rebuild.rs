@@ -133,14 +133,6 @@ impl ChainedIndex {
         count
     }
 
-    /// Whether a key with this tag would come to another chain than some entry of its chain, if the
-    /// index grew far enough.
-    pub fn may_part(&self, home: usize, tag: u16) -> bool {
-        const LEVEL_BITS: u16 = (1 << LEVELS_MAX) - 1;
-        let mut slots = self.slots(home);
-        slots.any(|(_, entry)| (entry.tag() ^ tag) & LEVEL_BITS != 0)
-    }
-
     /// Whether one more main bucket is only a matter of memory.
     pub fn may_grow(&self) -> bool {
         self.level_to_grow_to(self.shape()).is_some()
