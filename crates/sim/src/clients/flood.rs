@@ -12,6 +12,9 @@ use std::net::SocketAddr;
 /// The server receives from it this often. A worker that did so in one turn would keep everyone
 /// waiting for longer than anyone may wait.
 const RECEIVES_MAX: u64 = 30_000;
+/// How long it stays, in microseconds. While it floods, no worker rests, so every microsecond takes
+/// steps.
+const STAYS_US: u64 = 500_000;
 /// The length of a value that it has the server swallow, in bytes.
 const SWALLOWED_BYTES: u64 = 1_000_000_000;
 /// The length of a value that it asks for and does not take, in bytes.
@@ -22,7 +25,11 @@ pub struct Flooder {
     flood: Flood,
     stream: Option<LocalStream>,
     out: Vec<u8>,
+    /// It has a login that is not answered; the rest waits for that.
+    logs_in: bool,
     has_begun: bool,
+    /// When it leaves.
+    leaves_us: u64,
     /// It takes what the server sends.
     reads: bool,
 }
@@ -39,15 +46,18 @@ impl Flooder {
         let listener = &listeners[rng.random_range(0..listeners.len())];
         let from = SocketAddr::from(([10, 0, 0, 2], 10_000 + number as u16));
         let mut out = Vec::new();
-        if plan.logs_in && !Flood::BEFORE_LOGIN.contains(&flood) {
-            write_login(&mut out);
+        let logs_in = plan.logs_in && !Flood::BEFORE_LOGIN.contains(&flood);
+        match logs_in {
+            true => write_login(&mut out),
+            false => out.extend(first(flood)),
         }
-        out.extend(first(flood));
         Flooder {
             flood,
+            logs_in,
             stream: Some(listener.connect(from, plan.stream, rng.random())),
             out,
             has_begun: false,
+            leaves_us: u64::MAX,
             reads: flood != Flood::Closing && rng.random_bool(0.5),
         }
     }
@@ -79,12 +89,17 @@ fn then(flood: Flood) -> &'static [u8] {
 }
 
 impl Client for Flooder {
-    fn due(&self, _: u64) -> Due {
+    fn due(&self, now_us: u64) -> Due {
         let ready = self.stream.as_ref().map(|stream| stream.ready());
         match ready {
-            Some(ready) if ready.writable && !self.has_begun => Due::Now,
+            None => Due::Done,
+            Some(_) if self.leaves_us <= now_us => Due::Now,
+            Some(ready) if ready.writable && !self.out.is_empty() => Due::Now,
+            Some(ready) if ready.readable && self.logs_in => Due::Now,
+            Some(ready) if ready.writable && !self.logs_in && !self.has_begun => Due::Now,
             Some(ready) if ready.readable && self.reads => Due::Now,
-            _ => Due::Done,
+            Some(_) if self.has_begun => Due::At(self.leaves_us),
+            Some(_) => Due::Waits,
         }
     }
 
@@ -92,14 +107,23 @@ impl Client for Flooder {
         let Some(stream) = &mut self.stream else {
             return Ok(());
         };
+        if self.leaves_us <= notes.now.us {
+            self.stream = None;
+            return Ok(());
+        }
         if !self.has_begun {
             match stream.send(&self.out) {
                 Sent::All => self.out.clear(),
                 Sent::Part(count) => _ = self.out.drain(..count),
-                Sent::Failed => self.has_begun = true,
+                Sent::Failed => self.out.clear(),
             }
-            if self.out.is_empty() && !self.has_begun {
+            if self.logs_in && stream.ready().readable {
+                stream.receive(&mut Vec::with_capacity(100));
+                self.logs_in = false;
+                self.out = first(self.flood);
+            } else if self.out.is_empty() && !self.logs_in {
                 self.has_begun = true;
+                self.leaves_us = notes.now.us + STAYS_US;
                 stream.flood(then(self.flood), RECEIVES_MAX);
             }
         }

@@ -40,11 +40,12 @@ impl Watcher {
         let mut rng = SmallRng::seed_from_u64(plan.seed);
         let listener = &listeners[rng.random_range(0..listeners.len())];
         let from = SocketAddr::from(([10, 0, 0, 2], 10_000 + number as u16));
+        // The command has to be alone.
         let mut out = Vec::new();
-        if plan.logs_in {
-            write_login(&mut out);
+        match plan.logs_in {
+            true => write_login(&mut out),
+            false => out.extend_from_slice(COMMAND),
         }
-        out.extend_from_slice(COMMAND);
         Watcher {
             plan: plan.clone(),
             stream: listener.connect(from, plan.stream, rng.random()),
@@ -72,7 +73,9 @@ impl Watcher {
             let line: Vec<u8> = self.incoming.drain(..=end).collect();
             let line = String::from_utf8_lossy(&line).trim_end().to_string();
             match self.since {
-                None if line == "STORED" && self.plan.logs_in => {}
+                None if line == "STORED" && self.plan.logs_in => {
+                    self.out.extend_from_slice(COMMAND);
+                }
                 None if line == "OK" => self.since = Some(notes.now.step),
                 None => return Err(format!("watch was answered {line:?}")),
                 Some(_) => self.read(&line)?,
