@@ -88,6 +88,7 @@ impl Memc3Config {
         let mut state = State {
             slabs: Slabs::new(&pool, pages, item_words_max),
             search: Default::default(),
+            expired: Default::default(),
             path: Vec::new(),
             ledger: Ledger::default(),
             segments: 1,

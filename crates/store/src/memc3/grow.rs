@@ -6,7 +6,7 @@ use crate::access::Access;
 use crate::index::cuckoo::{BUCKET_SLOTS, Home, Slot, SlotAt, line_at, places};
 use crate::memory::LINE_WORDS;
 use crate::removals::Reason;
-use crate::table::Index;
+use crate::table::{Index, expired};
 use crate::work;
 use glimmer_base::limits::SPLIT_SLOTS_MAX;
 use glimmer_base::sync::weakened;
@@ -39,7 +39,7 @@ impl<A: Access> Writer<'_, A> {
             }
             let State { search, path, .. } = &mut *self.state;
             let made = segment.make_empty(home.buckets, search, path, A::SHARED_READS);
-            if made.is_some() {
+            if made.is_some() || self.drop_expired_from(&home, now) {
                 return;
             }
             // One segment at least may be split. Where keys collide further splits could be as much
@@ -54,20 +54,44 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
+    /// The slots of a home.
+    fn slots_of(&self, home: &Home) -> impl Iterator<Item = SlotAt> {
+        let segment = self.shared.index.segment(home);
+        home.buckets
+            .map(|bucket| segment.locate(bucket))
+            .into_iter()
+            .flat_map(|(line, bucket)| {
+                (0..BUCKET_SLOTS).map(move |place| SlotAt {
+                    line,
+                    bucket,
+                    place,
+                })
+            })
+    }
+
+    /// Removes an expired item from a home whose buckets are full; says whether there was one.
+    fn drop_expired_from(&mut self, home: &Home, now: Moment) -> bool {
+        if !self.state.expired.soonest.may_be_due(now) {
+            return false;
+        }
+        let shared = self.shared;
+        let is_expired = |&at: &SlotAt| {
+            let slot = shared.index.line(at).slot(at.bucket, at.place);
+            shared.item(slot).is_some_and(|item| expired(&item, now))
+        };
+        let found = self.slots_of(home).find(is_expired);
+        if let Some(at) = found {
+            let at = self.give_up(at, Reason::Expired, now);
+            self.state.slabs.free(shared.pool(), at);
+        }
+        found.is_some()
+    }
+
     /// Gives up one of the items in a home, one that was not used if there is one.
     fn evict_from(&mut self, home: &Home, now: Moment) {
         let shared = self.shared;
-        let segment = shared.index.segment(home);
-        let slots = home.buckets.into_iter().flat_map(|bucket| {
-            let (line, bucket) = segment.locate(bucket);
-            (0..BUCKET_SLOTS).map(move |place| SlotAt {
-                line,
-                bucket,
-                place,
-            })
-        });
         let mut victim = None;
-        for at in slots {
+        for at in self.slots_of(home) {
             let line = shared.index.line(at);
             if !line.slot(at.bucket, at.place).is_recent() {
                 victim = Some(at);
@@ -95,6 +119,7 @@ impl<A: Access> Writer<'_, A> {
             return false;
         }
         work::split();
+        self.state.expired.soonest.spoil_round();
         let page = self.index_page(now);
         let upper = run.start + run.len() / 2..run.end;
         let (old, new) = (shared.index.segment(home), shared.index.segment_on(page));

@@ -35,8 +35,8 @@ use crate::batches::GracePeriod;
 use crate::heap::Put;
 use crate::heap::slab::Slabs;
 use crate::index::cuckoo::{Breadth, Cell, Slot, SlotAt, Step};
-use crate::table::{self, ConfigError, Design, Ledger, Stored};
-use glimmer_base::Keyhash;
+use crate::table::{self, ConfigError, Design, Ledger, Search, Stored};
+use glimmer_base::{Expiry, Keyhash};
 use heap::Chunks;
 use std::marker::PhantomData;
 
@@ -57,6 +57,8 @@ pub struct State {
     ledger: Ledger,
     slabs: Slabs,
     search: Breadth,
+    /// The search for what has expired.
+    expired: Search,
     path: Vec<Step>,
     /// Pages of the index that hold a segment; the others of its pages are from before a flush.
     segments: usize,
@@ -129,6 +131,10 @@ impl<A: Access> Design for Memc3<A> {
     fn written_over(shared: &Shared, state: &mut State, (cell, _): (Cell<'_>, Slot), words: usize) {
         table::learn_size(&shared.common, &mut state.ledger, words);
         cell.set_written_over(&shared.index.nowhere);
+    }
+
+    fn amended(writer: &mut Writer<'_, A>, expiry: Expiry) {
+        writer.state.expired.soonest.note(expiry);
     }
 
     #[inline(always)]

@@ -14,6 +14,7 @@ impl<A: Access> Writer<'_, A> {
     pub(super) fn put_as(&mut self, put: &Put<'_>) -> bool {
         let shared = self.shared;
         shared.common.counters.stored.add(1);
+        self.state.expired.soonest.note(put.item.expiry);
         self.learn_size(put.words);
         let class = self.state.slabs.class_of(put.words);
         let home = self.home(put.keyhash);

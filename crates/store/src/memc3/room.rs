@@ -102,8 +102,9 @@ impl<A: Access> Writer<'_, A> {
         true
     }
 
-    /// Unlinks the item at a word, which the hand has come to, unless CLOCK keeps the item. Says
-    /// whether it did. An item that was used goes too once the budget is spent.
+    /// Unlinks the item at a word, which the hand has come to, unless CLOCK keeps the item or
+    /// expired ones are found instead. Says whether it did. An item that was used goes too once the
+    /// budget is spent.
     #[inline(always)]
     fn examine(&mut self, at: usize, budget: &mut Budget, now: Moment) -> bool {
         let shared = self.shared;
@@ -121,6 +122,9 @@ impl<A: Access> Writer<'_, A> {
         if !dead && fate != AtHead::Evict && budget.spare_item(0) {
             let line = shared.index.line(slot_at);
             line.set_recent(slot_at.bucket, slot_at.place, false);
+            return false;
+        }
+        if !dead && self.finds_expired(|state| &mut state.expired, now) && budget.spare_item(0) {
             return false;
         }
         shared

@@ -26,7 +26,7 @@ impl SharedAges {
 }
 
 impl<A: Access> Writer<'_, A> {
-    /// Shows how old the items are. The calendars tell it.
+    /// Shows how old the items are, as the calendars tell, and how much memory is dead.
     #[cold]
     pub(super) fn show_ages(&mut self, now: Moment) {
         let head_s = |id: LogId| {
@@ -34,6 +34,8 @@ impl<A: Access> Writer<'_, A> {
             let second = calendar.second_of(log.head(), log.head(), log.geometry());
             second.map(u64::from)
         };
+        let dead_bytes = 8 * self.dead_words();
+        self.shared.common.counters.dead_bytes.set(dead_bytes);
         let ages = &self.shared.heap.ages;
         let oldest = [LogId::Main, LogId::Small].map(head_s);
         if let Some(second) = oldest.into_iter().flatten().min() {

@@ -73,6 +73,7 @@ impl<A: Access> Writer<'_, A> {
         }
         let mut draft = reservation.draft(at, number);
         draft.words = words;
+        self.state.reserved_words += words;
         Step::Reserved(draft)
     }
 
@@ -85,6 +86,7 @@ impl<A: Access> Writer<'_, A> {
         let Some(draft) = self.state.ledger.draft.take_if(is_its) else {
             return false;
         };
+        self.state.reserved_words -= draft.words;
         if !self.is_reserved(&draft) {
             return false;
         }

@@ -34,6 +34,8 @@ const SPARES_LACKED_PERCENT: usize = 90;
 const SPARES_LACKED_MIN: usize = 16;
 /// The log gives up at least this part of the index's size in a lap, if it gives up anything.
 const LEAST_PART: u64 = 64;
+/// An index that loses more than this part of its items in a lap is too small.
+const LOST_PART: u64 = 32;
 /// Words of the index that one item needs, spare buckets included.
 const WORDS_PER_ITEM: u64 = 2;
 /// The log keeps at least this part of the memory.
@@ -109,6 +111,18 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
+    /// Whether the index has lost a good part of the items in this lap, for want of buckets.
+    pub(super) fn index_loses_many(&self) -> bool {
+        let counters = &self.shared.common.counters;
+        self.index_lost() * LOST_PART > counters.items.get()
+    }
+
+    /// Items that the index has lost in this lap.
+    fn index_lost(&self) -> u64 {
+        let counters = &self.shared.common.counters;
+        counters.index_evictions.get() - self.state.growth.lost_before
+    }
+
     /// A lap of the main log has begun: it goes as far as the index leaves room.
     pub(super) fn begin_lap(&mut self) {
         let shared = self.shared;
@@ -181,8 +195,8 @@ impl<A: Access> Writer<'_, A> {
             return;
         };
         let shared = self.shared;
-        let lost = shared.common.counters.index_evictions.get() - self.state.growth.lost_before;
-        let wanted = (lost * WORDS_PER_ITEM).max(shared.index.words() as u64 / LEAST_PART);
+        let wanted =
+            (self.index_lost() * WORDS_PER_ITEM).max(shared.index.words() as u64 / LEAST_PART);
         let places = (self.position(LogId::Main, self.tail(LogId::Main)), end);
         let before = self.state.growth.goal;
         if let Some(goal) = Goal::new(before, places, wanted, self.log_words_min()) {
@@ -208,6 +222,7 @@ impl<A: Access> Writer<'_, A> {
         if let Some(spares_freed) = shared.index.shrink(spares, is_live, A::SHARED_READS) {
             shared.common.counters.spares_used.sub(spares_freed as u64);
             shared.common.counters.buckets_merged.add(1);
+            self.state.search.soonest.spoil_round();
             self.border_moved();
         }
     }

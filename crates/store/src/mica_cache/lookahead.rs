@@ -5,7 +5,7 @@ use super::Shared;
 use crate::heap::{CircularLog, Geometry, Header, Item, Offset};
 use crate::table::Index;
 use crate::work;
-use glimmer_base::Keyhash;
+use glimmer_base::{Expiry, Keyhash, Moment};
 
 /// How many items ahead of the head are looked at.
 const AHEAD: usize = 8;
@@ -16,10 +16,24 @@ const AHEAD: usize = 8;
 #[derive(Clone, Copy)]
 pub(super) struct Lookahead {
     next: Offset,
-    ring: [(Offset, Keyhash); AHEAD],
+    ring: [Ahead; AHEAD],
     first: usize,
     count: usize,
+    /// The first of the times in the ring.
+    soonest_ms: u64,
 }
+
+/// An item that the head comes to soon.
+#[derive(Clone, Copy)]
+struct Ahead {
+    at: Offset,
+    keyhash: Keyhash,
+    /// When it expires, in milliseconds after the epoch.
+    due_ms: u64,
+}
+
+/// The time of an item that does not expire.
+const NEVER_MS: u64 = u64::MAX;
 
 impl Default for Lookahead {
     fn default() -> Self {
@@ -32,10 +46,21 @@ impl Lookahead {
     pub fn at(head: Offset) -> Lookahead {
         Lookahead {
             next: head,
-            ring: [(head, Keyhash(0)); AHEAD],
+            ring: [Ahead {
+                at: head,
+                keyhash: Keyhash(0),
+                due_ms: NEVER_MS,
+            }; AHEAD],
             first: 0,
             count: 0,
+            soonest_ms: NEVER_MS,
         }
+    }
+
+    /// Whether an item that is known to lie ahead has expired. Its expiry may have changed since.
+    #[inline(always)]
+    pub fn meets_expired(&self, now: Moment) -> bool {
+        self.soonest_ms <= now.ms
     }
 
     /// Walks on until enough items are known, and fetches the bucket of each.
@@ -57,7 +82,17 @@ impl Lookahead {
             };
             let keyhash = shared.common.keyhash(&item);
             shared.index.prefetch(shared.index.home(keyhash));
-            self.ring[(self.first + self.count) % AHEAD] = (self.next, keyhash);
+            let nth = (self.first + self.count) % AHEAD;
+            let due_ms = match item.expiry() {
+                Expiry::NEVER => NEVER_MS,
+                expiry => expiry.ms(),
+            };
+            self.ring[nth] = Ahead {
+                at: self.next,
+                keyhash,
+                due_ms,
+            };
+            self.soonest_ms = self.soonest_ms.min(due_ms);
             self.count += 1;
             let behind = geometry.advance(self.next, item.words() as u64);
             self.next = skip_fillers((log, geometry), behind, tail);
@@ -81,11 +116,15 @@ impl Lookahead {
         item: &Item<'_>,
         after: Offset,
     ) -> Keyhash {
-        if self.count > 0 && self.ring[self.first].0 == head {
-            let keyhash = self.ring[self.first].1;
+        let first = self.ring[self.first];
+        if self.count > 0 && first.at == head {
             self.first = (self.first + 1) % AHEAD;
             self.count -= 1;
-            return keyhash;
+            if first.due_ms == self.soonest_ms && first.due_ms != NEVER_MS {
+                let rest = (0..self.count).map(|nth| self.ring[(self.first + nth) % AHEAD].due_ms);
+                self.soonest_ms = rest.min().unwrap_or(NEVER_MS);
+            }
+            return first.keyhash;
         }
         *self = Lookahead::at(after);
         shared.common.keyhash(item)

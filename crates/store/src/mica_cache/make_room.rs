@@ -23,6 +23,9 @@ use glimmer_base::{Keyhash, Moment};
 /// stores.
 const AHEAD_WORDS: u64 = 16;
 
+/// While at least this part of the memory for items is dead, live items stay.
+const DEAD_PART: u64 = 8;
+
 /// See [`AHEAD_WORDS`]; small logs are not emptied by it. For an item that is larger it would save
 /// next to nothing, and some stores would evict two such items and the next none.
 fn ahead(log_words: u64, item_words: u64) -> u64 {
@@ -70,7 +73,7 @@ impl<A: Access> Writer<'_, A> {
         end.saturating_sub(self.position(id, self.tail(id)))
     }
 
-    /// Words of a log that nothing live lies in.
+    /// Words of a log that lie outside its head and tail.
     #[inline(always)]
     pub(super) fn unused(&self, id: LogId) -> u64 {
         let (head, tail) = (self.log(id).head(), self.tail(id));
@@ -157,12 +160,18 @@ impl<A: Access> Writer<'_, A> {
             let after = match shared.at(id, geometry, head) {
                 Passing::Filler(after) => after,
                 Passing::Item(item, after) => {
-                    self.note_passing(&item);
                     let keyhash =
                         self.state.lookahead[id as usize].take(shared, head, &item, after);
                     if let Some(mut named) = shared.indexed(keyhash, id, head) {
                         let (_, entry) = named;
-                        match self.fate(id, &item, entry, budget, now) {
+                        if self.state.search.soonest.may_be_due(now) {
+                            // The search is not to meet what has just been passed.
+                            self.set_head(id, head);
+                        }
+                        let fate = self.fate(id, &item, entry, budget, now);
+                        // Only now, as a head may have been published since.
+                        self.note_passing(&item);
+                        match fate {
                             Some((to, reads)) => {
                                 let words = item.words() as u64;
                                 if to != id && self.lacks_room(to, words) {
@@ -186,6 +195,8 @@ impl<A: Access> Writer<'_, A> {
                                 }
                             }
                         }
+                    } else {
+                        self.note_passing(&item);
                     }
                     after
                 }
@@ -228,16 +239,53 @@ impl<A: Access> Writer<'_, A> {
             reads: entry.reads(),
             main_has_room: &mut || self.main_has_room(words, now),
         };
-        if let AtHead::Keep { log, reads } = at_head(arrival) {
-            if log != id {
-                return Some((log, reads));
+        let kept = match at_head(arrival) {
+            AtHead::Keep { log, reads } => Some((log, reads)),
+            AtHead::Evict if self.is_among_dead(id, now) => {
+                self.owe_scan_for(words);
+                Some((id, entry.reads()))
             }
-            if has_room && budget.spare_item(words) {
-                return Some((log, reads));
-            }
+            AtHead::Evict => None,
+        };
+        let kept = kept.filter(|&(log, _)| log != id || has_room && budget.spare_item(words));
+        if kept.is_none() {
+            self.state.evicted_from = Some(id);
         }
-        self.state.evicted_from = Some(id);
-        None
+        kept
+    }
+
+    /// Whether so much dead memory lies ahead of a log's head that live items are moved on for it.
+    ///
+    /// What was deleted or stored elsewhere is known by the difference between what lies in the
+    /// logs and what can be reached. With a part of 1/8, seven words at most are moved for each
+    /// word that comes free. What has expired is known as far as the walk ahead has come, and the
+    /// search finds the rest.
+    #[inline(never)]
+    fn is_among_dead(&mut self, id: LogId, now: Moment) -> bool {
+        self.state.lookahead[id as usize].meets_expired(now)
+            || self.is_much_dead(id)
+            || self.finds_expired(|state| &mut state.search, now)
+    }
+
+    /// See [`is_among_dead`](Self::is_among_dead). Where the dead lie in the small log, its head
+    /// comes to them soon without any help. An index that is too
+    /// small for the items that the log holds leaves many dead, and would soon lose what is kept.
+    fn is_much_dead(&self, id: LogId) -> bool {
+        id == LogId::Main && !self.index_loses_many() && {
+            let memory = [LogId::Main, LogId::Small].map(|id| self.limit(id));
+            self.dead_words() >= memory.iter().sum::<u64>() / DEAD_PART
+        }
+    }
+
+    /// Words between the heads and the tails that no item takes which can be reached, and no draft.
+    pub(super) fn dead_words(&self) -> u64 {
+        let between = |id| {
+            let (head, tail) = (self.log(id).head(), self.tail(id));
+            self.geometry(id).distance(head, tail)
+        };
+        let live = self.shared.common.counters.bytes.get() / 8;
+        let taken = live + self.state.reserved_words;
+        (between(LogId::Main) + between(LogId::Small)).saturating_sub(taken)
     }
 
     /// An item of the key has just been evicted: its chain may need one spare bucket less. A step
@@ -265,6 +313,7 @@ impl<A: Access> Writer<'_, A> {
         let shared = self.shared;
         let (from_log, to_log) = (shared.log(id), shared.log(to));
         let words = self.geometry(id).distance(head, after);
+        self.state.passed_large |= words >= DRAFT_WORDS_MIN as u64;
         // The space at the tail may be the item's own: in one log the tail lies before the head, so
         // that the words are copied in their order. The head is published first, and the chain
         // stays locked while the item is in neither place.
@@ -296,6 +345,12 @@ impl<A: Access> Writer<'_, A> {
     /// it overshot, do not count as room.
     fn main_has_room(&mut self, words: u64, now: Moment) -> bool {
         let (shared, id) = (self.shared, LogId::Main);
+        if self.geometry(id).lap_end().is_none() {
+            if self.position(id, self.tail(id)) + words <= self.limit(id) {
+                return true;
+            }
+            self.end_lap(id);
+        }
         let wanted = 2 * words + ahead(self.limit(id), words) + self.gap(id);
         let (geometry, tail) = (self.geometry(id), self.tail(id));
         let start = shared.log(id).head();
@@ -325,7 +380,12 @@ impl<A: Access> Writer<'_, A> {
             self.set_head(id, head);
             self.state.lookahead[id as usize] = Lookahead::at(head);
         }
-        self.unused(id) >= wanted
+        if self.unused(id) >= wanted {
+            return true;
+        }
+        let log = (shared.log(id), self.geometry(id));
+        self.state.lookahead[id as usize].top_up(shared, log, tail);
+        self.is_among_dead(id, now)
     }
 
     /// Puts an item at the tail of its log because it was read, if the slot still holds it.

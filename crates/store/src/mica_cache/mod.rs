@@ -33,12 +33,13 @@ use crate::index::chained::{Border, FreeList};
 use crate::index::{Entry, LogId, Slot};
 use crate::memory::Words;
 use crate::table::{
-    self, ConfigError, DRAFT_WORDS_MIN, Design, Draft, Heap, Ledger, Reservation, Step, Stored,
+    self, ConfigError, DRAFT_WORDS_MIN, Design, Draft, Heap, Ledger, Reservation, Search, Step,
+    Stored,
 };
 use calendar::Calendar;
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::Relaxed;
-use glimmer_base::{Keyhash, Moment};
+use glimmer_base::{Expiry, Keyhash, Moment};
 use logs::Logs;
 use lookahead::Lookahead;
 use std::marker::PhantomData;
@@ -76,6 +77,10 @@ pub struct State {
     passed_large: bool,
     /// Places that large items have left.
     vacant: Vacant,
+    /// Words of the places of drafts that have not become items.
+    reserved_words: u64,
+    /// The search for what has expired.
+    search: Search,
     /// When items were appended, by [`LogId`].
     calendars: [Calendar; 2],
     /// The log that an item was evicted from most recently, if one was since ages were last shown.
@@ -114,6 +119,8 @@ impl<A: Access> Owner<A> {
             in_use: None,
             passed_large: false,
             vacant: Vacant::default(),
+            reserved_words: 0,
+            search: Search::default(),
             calendars: Default::default(),
             evicted_from: None,
         };
@@ -160,6 +167,7 @@ impl<A: Access> Design for MicaCache<A> {
 
     fn abandon(writer: &mut Writer<'_, A>, draft: &Draft) {
         let (id, offset) = place::named(draft.at);
+        writer.state.reserved_words -= draft.words;
         writer.vacate(id, offset, draft.words);
     }
 
@@ -193,6 +201,10 @@ impl<A: Access> Design for MicaCache<A> {
         _words: usize,
     ) {
         shared.note_written_over::<A>(cell, entry);
+    }
+
+    fn amended(writer: &mut Writer<'_, A>, expiry: Expiry) {
+        writer.state.search.soonest.note(expiry);
     }
 
     fn stored_s(writer: &Writer<'_, A>, found: &Found<'_>) -> Option<u32> {

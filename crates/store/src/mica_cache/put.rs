@@ -56,6 +56,7 @@ impl<A: Access> Writer<'_, A> {
     pub(super) fn put_as(&mut self, put: &Put<'_>) -> bool {
         let (shared, words) = (self.shared, put.words as u64);
         shared.common.counters.stored.add(1);
+        self.state.search.soonest.note(put.item.expiry);
         // Beside readers a large item is never written over another one, as readers of the whole
         // bucket would wait.
         let is_large = A::SHARED_READS && put.words >= DRAFT_WORDS_MIN;

@@ -18,6 +18,8 @@ pub(super) struct Cursor {
     main: usize,
     /// What appends have paid in and no bucket has used, in words times buckets.
     credit: u64,
+    /// The same of what was moved to a tail, which is scanned for without giving buckets back.
+    owed: u64,
 }
 
 /// The scan goes round once while a log goes round this often, offsets permitting.
@@ -51,6 +53,16 @@ impl<A: Access> Writer<'_, A> {
             self.scan_next(None);
             self.shrink();
         }
+        while self.state.scan.owed >= price {
+            self.state.scan.owed -= price;
+            self.scan_next(None);
+        }
+    }
+
+    /// Has the next append pay for `words` words that are moved to a tail as well, so that the scan
+    /// keeps up with the laps of a log in which most is moved on.
+    pub(super) fn owe_scan_for(&mut self, words: u64) {
+        self.state.scan.owed += words * self.shared.index.mains() as u64;
     }
 
     /// Scans the chain whose turn it is, unless it is `locked`.

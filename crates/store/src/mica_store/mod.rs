@@ -35,7 +35,6 @@ mod put;
 mod relocate;
 mod room;
 mod scan;
-mod soonest;
 
 pub use config::StoreConfig;
 

@@ -8,11 +8,10 @@
 use super::Found;
 use super::Writer;
 use super::name::{Generation, Name};
-use super::soonest::Soonest;
 use crate::access::Access;
 use crate::heap::Item;
 use crate::index::{BUCKET_ENTRIES, Entry};
-use crate::table::{Heap, expired};
+use crate::table::{Heap, Soonest, expired};
 use crate::work;
 use glimmer_base::Moment;
 

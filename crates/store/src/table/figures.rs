@@ -35,6 +35,9 @@ glimmer_base::counters! {
         reinsertions,
         /// Values written over their old ones.
         in_place_updates,
+        /// Bytes of the logs that hold neither a live item nor one that is being stored, and are
+        /// not free yet, when the second began.
+        dead_bytes,
         /// Spare buckets in use.
         spares_used,
         /// Stale entries that the scan removed.
@@ -62,6 +65,7 @@ impl Counters {
     pub(crate) fn emptied(&self) {
         self.items.set(0);
         self.bytes.set(0);
+        self.dead_bytes.set(0);
     }
 }
 

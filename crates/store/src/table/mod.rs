@@ -20,7 +20,9 @@ mod handles;
 mod lent;
 mod loans;
 mod read;
+mod search;
 mod shared;
+mod soonest;
 mod verbs;
 
 pub use common::Common;
@@ -36,7 +38,9 @@ pub use lent::{LentValue, WithLent};
 pub use loans::Loan;
 pub(crate) use loans::Loans;
 pub use read::{Found, Reader};
+pub(crate) use search::Search;
 pub use shared::{Chain, Fetched, Heap, Index, Ledger, Shared, State};
+pub(crate) use soonest::Soonest;
 pub(crate) use verbs::learn_size;
 
 /// The writing side of one partition. One thread at a time has it; where all may write, each has

@@ -8,6 +8,7 @@ mod attacked;
 mod busy;
 mod carried;
 mod crawl;
+mod dead;
 mod flush;
 mod lent;
 mod oracle;

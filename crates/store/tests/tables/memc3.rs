@@ -4,7 +4,7 @@
 use crate::carried::{self, Between};
 use crate::oracle::{self, Load};
 use crate::stress::{self, Race};
-use crate::{attacked, busy, crawl, flush, removals};
+use crate::{attacked, busy, crawl, dead, flush, removals};
 use glimmer_store::access::Access;
 use glimmer_store::memc3::{Memc3Config, Owner};
 use glimmer_store::memory::PagePolicy;
@@ -66,6 +66,16 @@ fn racing<A: Access>() {
 
 fn a_crawl<A: Access>() {
     crawl::removes_and_counts(table::<A>(1 << 20, 1 << 10, 100));
+}
+
+fn dead_memory<A: Access>() {
+    dead::is_used_first(&|| table::<A>(1 << 20, 1 << 12, 300));
+}
+
+/// The index takes pages as it grows, and the items that lie there leave.
+fn sessions<A: Access>() {
+    let lost = dead::sessions_lost(table::<A>(1 << 20, 1 << 12, 300));
+    assert!(lost < 6 * dead::ROOM / 100, "{lost}");
 }
 
 fn a_flush<A: Access>() {
@@ -162,5 +172,7 @@ in_modes! {
     an_index_at_its_limit: Erew Crew Crcw;
     racing: Crew Crcw;
     a_crawl: Erew Crcw;
+    dead_memory: Erew Crew Crcw;
+    sessions: Erew Crew Crcw;
     a_flush: Erew Crew Crcw;
 }

@@ -6,7 +6,7 @@ const NEVER_MS: u64 = u64::MAX;
 
 /// A bound that stores and touches lower, and that every whole round of the scan makes exact again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Soonest {
+pub(crate) struct Soonest {
     /// No item expires before this many milliseconds after the epoch.
     bound_ms: u64,
     /// The same of the items that this round has met, and of those that came after it had begun.
