@@ -91,7 +91,11 @@ pub fn hot_reader(rng: &mut SmallRng, tastes: &Tastes) -> ClientPlan {
 /// Has one of the clients flush everything, if the one that is drawn can.
 pub fn add_flush(rng: &mut SmallRng, clients: &mut [ClientPlan]) {
     let client = clients.choose_mut(rng).expect("not empty");
-    if !matches!(client.protocol, Protocol::Native | Protocol::Watch) {
+    use Protocol::{BinaryDatagrams, Native, TextDatagrams, Watch};
+    if !matches!(
+        client.protocol,
+        Native | TextDatagrams | BinaryDatagrams | Watch
+    ) {
         let at = rng.random_range(0..=client.operations.len());
         client.operations.insert(at, (0, Operation::Flush(0)));
     }
@@ -173,9 +177,9 @@ fn pause_us(rng: &mut SmallRng, tastes: &Tastes) -> u64 {
 
 /// An operation that the protocol has.
 fn operation(rng: &mut SmallRng, protocol: Protocol, tastes: &Tastes) -> Operation {
-    use Protocol::{Native, Resp, Text, TextDatagrams};
+    use Protocol::{BinaryDatagrams, Native, Resp, Text, TextDatagrams};
     match (tastes.operation(rng), protocol) {
-        (Operation::Flush(_), Native) => Operation::Get(vec![0]),
+        (Operation::Flush(_), Native | TextDatagrams | BinaryDatagrams) => Operation::Get(vec![0]),
         (Operation::Flush(_), Resp) => Operation::Flush(0),
         (Operation::Append(key, _), Native | Resp) => Operation::Set(key, tastes.bytes(rng), 0),
         (Operation::GetAndTouch(key, _), Native | Resp) => Operation::Get(vec![key]),
