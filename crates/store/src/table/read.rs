@@ -270,11 +270,34 @@ impl<H: Heap> Shared<H> {
         keyhash: Keyhash,
         key: &[u8],
     ) -> Option<Found<'_, H>> {
-        let found = self.find(home, keyhash, key);
-        if !H::OVERFLOWS || found.is_some() || !self.common.has_overflowed() {
-            return found;
+        if !H::OVERFLOWS {
+            return self.find(home, keyhash, key);
         }
-        self.find_overflowed(keyhash, key)
+        if let Some(found) = self.carried_item(home, keyhash, key) {
+            return Some(found);
+        }
+        let (home, named) = self.search_either(home, keyhash, key)?;
+        self.named_item(home, named, self.index.cell(named.0), key)
+    }
+
+    /// [`search`](Self::search) in both places, with the home that has the entry. The writer's
+    /// entries do not change meanwhile, so a live one stays so.
+    #[inline(never)]
+    fn search_either(
+        &self,
+        home: HomeIn<H>,
+        keyhash: Keyhash,
+        key: &[u8],
+    ) -> Option<(HomeIn<H>, Named<H::Index>)> {
+        if let Some(named) = self.search(home, keyhash, key) {
+            return Some((home, named));
+        }
+        if !self.common.has_overflowed() {
+            return None;
+        }
+        let second = self.common.second(keyhash, key);
+        let home = self.index.home(second);
+        Some((home, self.search(home, second, key)?))
     }
 
     /// The key's item, if its entry lies where its second keyhash says.
