@@ -106,7 +106,8 @@ impl Figure for HitRatio {
              alternating with many, cache of 10%",
             "\"full of those keys only\"",
             lead(alternating, FIFO, ALWAYS),
-            5.0,
+            // The log moves live items on past dead copies; before it did, 14 points were lost.
+            1.0,
         );
         shape.at_most(
             "not reinserting from the newer half avoids most of it: points lost to fifo",
@@ -167,7 +168,7 @@ mod tests {
     #[test]
     fn the_shape_holds_and_others_do_not() {
         assert_eq!(failures(61.0, 81.0), Vec::<String>::new());
-        let clean = failures(74.0, 81.0);
+        let clean = failures(74.5, 81.0);
         assert!(clean.len() == 1 && clean[0].contains("copies"), "{clean:?}");
         assert_eq!(failures(61.0, 76.0).len(), 3);
     }
