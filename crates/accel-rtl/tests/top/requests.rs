@@ -36,7 +36,7 @@ fn everything_at_once(tools: &Tools, width: usize, seed: u64) {
         };
         keys.push(key.clone());
         if number < 20 {
-            oracle.fill(&key, &item);
+            assert!(oracle.fill(&key, &item));
             items.push((key, item));
         }
     }

@@ -42,7 +42,7 @@ fn with_items(
             cas: 0x0506_0708_090a_0b0c,
         };
         if key.len() <= 250 && value.len() <= 1400 {
-            oracle.fill(key, &item);
+            assert!(oracle.fill(key, &item));
         }
         bench.lookups.items.insert(key.clone(), item);
     }

@@ -55,8 +55,10 @@ impl Oracle {
         }
     }
 
-    /// Stores an item in the twin.
-    pub fn fill(&self, key: &[u8], item: &Item) {
+    /// Stores an item in the twin; says whether one of the key's two slots was empty. One that is
+    /// not would lose its own item.
+    #[must_use]
+    pub fn fill(&self, key: &[u8], item: &Item) -> bool {
         let hot = HotItem {
             key,
             value: &item.value,
@@ -65,10 +67,12 @@ impl Oracle {
             deadline_ns: NEVER_NS,
         };
         let epoch = self.guard.epoch();
-        let filled = self
-            .guard
-            .fill(epoch, Seed(7).keyhash(key), &hot, u32::MAX, |_| 0);
-        assert!(matches!(filled, Filled::Live(_)), "{filled:?}");
+        let keyhash = Seed(7).keyhash(key);
+        match self.guard.fill(epoch, keyhash, &hot, 1, |_| 1) {
+            Filled::Live(_) => true,
+            Filled::Outweighed => false,
+            other => panic!("{other:?}"),
+        }
     }
 
     /// The reply to a frame, or `None` if the CPU gets it. The circuit leaves text and IPv6 to the

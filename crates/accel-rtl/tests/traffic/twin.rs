@@ -44,8 +44,7 @@ fn items(rng: &mut SmallRng, oracle: &Oracle, bench: &mut Bench) -> Vec<Vec<u8>>
             flags: rng.random(),
             cas: if rng.random() { rng.random() } else { 0 },
         };
-        if number < 40 {
-            oracle.fill(&key, &item);
+        if number < 40 && oracle.fill(&key, &item) {
             bench.lookups.items.insert(key.clone(), item);
         }
         keys.push(key);
@@ -235,5 +234,22 @@ fn the_papers_frames() {
         bench.drain();
         assert_eq!(reply(&bench.tx.frames[0].frame), figure_7);
         assert_eq!((bench.tx.frames.len(), bench.cpu_rx.frames.len()), (1, 0));
+    }
+}
+
+#[test]
+fn the_twin_keeps_what_it_was_given() {
+    let oracle = Oracle::new();
+    let item = Item {
+        value: vec![b'v'],
+        flags: 0,
+        cas: 0,
+    };
+    let keys = (0..1_000u32).map(u32::to_be_bytes);
+    let (kept, refused): (Vec<_>, Vec<_>) = keys.partition(|key| oracle.fill(key, &item));
+    assert!(!refused.is_empty(), "some keys met two full slots");
+    for key in kept {
+        let reply = oracle.reply(&request(true, &binary(0, &key, [7; 4])));
+        assert!(reply.is_some(), "{key:?} was lost");
     }
 }
