@@ -8,7 +8,7 @@
 //! saved before, or it was lent: [`Purse::START_CHANGES`] to a key that nobody knows, and a
 //! [sixteenth](LENT) of what reads would have saved to one that is out. A key that saves more than
 //! it costs fills its purse, however its changes lie: a purse holds
-//! [`HOT_PURSE_CHANGES_MAX`](glimmer_base::limits::HOT_PURSE_CHANGES_MAX) changes. One that saves a
+//! [`HOT_PURSE_CHANGES_MAX`] changes. One that saves a
 //! little less runs out slowly and comes back soon, so that the share of its reads that are
 //! answered falls with what it saves, without a step.
 //!
