@@ -152,7 +152,7 @@ pub const ADMIN_REMOVAL_NS: u64 = 300;
 /// A client may have the plan changed again (`dispatch`) after this time, in milliseconds. Each
 /// change is work for every worker and for many connections.
 pub const DISPATCH_PAUSE_MS: u64 = 200;
-/// So many changes may follow one another without a pause.
+/// This many changes may follow one another without a pause.
 pub const DISPATCH_CHANGES_MAX: u64 = 16;
 
 /// How long the kernel's account of the store's pages is shown again before it is read again

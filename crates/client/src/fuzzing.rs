@@ -231,7 +231,7 @@ impl Rig {
         }
         .write(out);
         if input.byte() == 0xFF {
-            // Ports that are none.
+            // Ports with the invalid number zero.
             let end = out.len();
             out[end.saturating_sub(2)..].fill(0);
         }

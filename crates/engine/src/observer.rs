@@ -68,8 +68,8 @@ pub trait ChangeObserver: RemovalObserver {
     /// `md I` does), that is reported as a change as well.
     fn read(&self, _job: &Job<'_>, _value_bytes: Option<usize>) {}
 
-    /// Whether it is enough to count the [reads](Self::read) of the batch that begins: there is
-    /// nobody who could be shown more of them.
+    /// Whether it is enough to count the [reads](Self::read) of the batch that begins, because no
+    /// watcher has room to be shown them.
     fn counts_reads(&self) -> bool {
         false
     }

@@ -10,7 +10,7 @@ const INTEREST: u32 = 1;
 const LINE: &[u8] = b"0123456789";
 const EVENTS: u64 = 2;
 
-/// Whoever sees events, as the engines' observer does it.
+/// Reports an event to the feeds, as the observer of the engines does.
 fn report(feeds: &Feeds, is_pending: &AtomicBool) {
     let tell = |_| is_pending.store(true, Ordering::Relaxed);
     if feeds.has_room(INTEREST) {

@@ -132,7 +132,7 @@ impl Scenario for Administration {
                 std::thread::sleep(PAUSE);
             }
             for datagram in &datagrams {
-                // A server that refuses datagrams is none to be abused by them.
+                // A server without UDP refuses datagrams, which then do not count as sent.
                 sent += u64::from(socket.send(datagram).is_ok());
             }
         }

@@ -197,7 +197,7 @@ mod tests {
         plant("link", &folder.path().join("link"), &precious);
         own("link").expect_err("a link is no socket");
         symlink(&socket, folder.path().join("to socket")).unwrap();
-        own("to socket").expect_err("a link to a socket is none either");
+        own("to socket").expect_err("a link to a socket is not a socket");
         own("precious").expect_err("nor is a file");
         fs::hard_link(&socket, folder.path().join("again")).unwrap();
         own("again").expect_err("nor is a second name of another one");

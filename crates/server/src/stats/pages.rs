@@ -2,7 +2,7 @@
 //!
 //! The kernel walks all page tables for it, which takes ten milliseconds per GiB of small pages. A
 //! worker must not wait for that, so it asks for an account and goes on, and is told when there is
-//! one. Whoever asks within [`PAGES_KEPT_MS`] is shown the same account.
+//! one. All requests within [`PAGES_KEPT_MS`] are shown the same account.
 
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
