@@ -117,4 +117,19 @@ pub fn weakened(name: &str) -> bool {
     chosen.as_deref() == Some(name)
 }
 
+/// Explores the orders in which the threads of a test can run, with at most this many switches that
+/// no thread asked for. Each further switch takes several times as long, so a long test has a low
+/// bound. `GLIMMER_LOOM_MORE` adds to the bounds of all tests.
+#[cfg(loom)]
+pub fn explore(switches: usize, test: impl Fn() + Sync + Send + 'static) {
+    let more = std::env::var("GLIMMER_LOOM_MORE").map_or(0, |more| {
+        let more = more.parse::<usize>();
+        more.expect("GLIMMER_LOOM_MORE is a number")
+    });
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(switches + more);
+    model.max_branches = 100_000;
+    model.check(test);
+}
+
 pub use real::*;

@@ -3,7 +3,7 @@
 #![cfg(loom)]
 
 use glimmer_base::Keyhash;
-use glimmer_base::sync::weakened;
+use glimmer_base::sync::{explore, weakened};
 use glimmer_hotset::layout::{HotItem, NEVER_NS, Piece, Tally};
 use glimmer_hotset::{Filled, Guard, Memory, Reader};
 use loom::sync::atomic::AtomicU64;
@@ -13,13 +13,6 @@ use loom::thread;
 
 const A: (&[u8], Keyhash) = (b"a", Keyhash(0x11));
 const B: (&[u8], Keyhash) = (b"b", Keyhash(0x22));
-
-fn explore(test: impl Fn() + Sync + Send + 'static) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = model.preemption_bound.or(Some(3));
-    model.max_branches = 100_000;
-    model.check(test);
-}
 
 /// A partition with one item per key: its value is a digit, and zero is no item. Readers load it
 /// without the gate, as optimistic readers of the store do.
@@ -142,7 +135,7 @@ fn read(reader: &Reader, (key, _): (&[u8], Keyhash)) -> Option<u64> {
 
 #[test]
 fn a_refilled_item_is_not_torn() {
-    explore(|| {
+    explore(3, || {
         let store = Store::new();
         fill(&store, A);
         let writer = {
@@ -160,7 +153,7 @@ fn a_refilled_item_is_not_torn() {
 
 #[test]
 fn after_a_change_is_seen_no_older_value_is_answered() {
-    explore(|| {
+    explore(3, || {
         let store = Store::new();
         fill(&store, A);
         let writer = {
@@ -177,7 +170,7 @@ fn after_a_change_is_seen_no_older_value_is_answered() {
 
 #[test]
 fn a_fill_beside_a_change_leaves_nothing_stale() {
-    explore(|| {
+    explore(3, || {
         let store = Store::new();
         let filler = {
             let store = store.clone();
@@ -194,7 +187,7 @@ fn a_fill_beside_a_change_leaves_nothing_stale() {
 
 #[test]
 fn after_an_eviction_is_seen_nothing_is_answered() {
-    explore(|| {
+    explore(3, || {
         let store = Store::new();
         fill(&store, A);
         let evicting = {
@@ -211,7 +204,7 @@ fn after_an_eviction_is_seen_nothing_is_answered() {
 
 #[test]
 fn a_fill_beside_a_flush_leaves_nothing_that_was_flushed() {
-    explore(|| {
+    explore(3, || {
         let store = Store::new();
         fill(&store, A);
         let filler = {
@@ -229,7 +222,7 @@ fn a_fill_beside_a_flush_leaves_nothing_that_was_flushed() {
 
 #[test]
 fn after_a_flush_is_seen_nothing_that_was_flushed_is_answered() {
-    explore(|| {
+    explore(3, || {
         let store = Store::new();
         fill(&store, A);
         let flusher = {
@@ -245,7 +238,7 @@ fn after_a_flush_is_seen_nothing_that_was_flushed_is_answered() {
 
 #[test]
 fn a_key_that_loses_its_slot_while_it_is_written_leaves_nothing_stale() {
-    explore(|| {
+    explore(3, || {
         let store = Store::new();
         fill(&store, A);
         let other = {
@@ -271,7 +264,7 @@ fn a_key_that_loses_its_slot_while_it_is_written_leaves_nothing_stale() {
 
 #[test]
 fn two_keys_that_want_one_slot_do_not_both_get_it() {
-    explore(|| {
+    explore(3, || {
         let store = Store::new();
         let other = {
             let store = store.clone();

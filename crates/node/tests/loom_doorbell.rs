@@ -2,6 +2,7 @@
 //! leaves work lying.
 #![cfg(loom)]
 
+use glimmer_base::sync::explore;
 use glimmer_node::forward::doorbell::{Doorbell, Ring};
 use glimmer_node::forward::ring::{Consumer, ring};
 use loom::sync::{Arc, Condvar, Mutex};
@@ -68,16 +69,9 @@ fn receive(doorbell: &Doorbell<Remembered>, rings: &mut [Consumer<usize>], count
     }
 }
 
-/// Explores every interleaving with up to three switches that no thread asked for.
-fn check(run: impl Fn() + Send + Sync + 'static) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(run);
-}
-
 #[test]
 fn one_sender_wakes_the_sleeper() {
-    check(|| {
+    explore(3, || {
         let doorbell = Arc::new(Doorbell::new(Remembered::new(1)));
         let (mut producer, consumer) = ring(2);
         let sender = {
@@ -97,7 +91,7 @@ fn one_sender_wakes_the_sleeper() {
 
 #[test]
 fn two_senders_wake_the_sleeper() {
-    check(|| {
+    explore(3, || {
         let doorbell = Arc::new(Doorbell::new(Remembered::new(2)));
         let (mut consumers, mut senders) = (Vec::new(), Vec::new());
         for value in 0..2 {

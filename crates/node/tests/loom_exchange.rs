@@ -1,6 +1,7 @@
 //! A meeting of workers that replace what each has, under the model checker.
 #![cfg(loom)]
 
+use glimmer_base::sync::explore;
 use glimmer_node::dispatch::exchange::Exchange;
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
@@ -40,9 +41,7 @@ fn meet(me: usize, exchange: &Exchange<usize>, serving: &[AtomicUsize; WORKERS])
 /// All workers meet, whoever comes last, and can meet again.
 #[test]
 fn all_meet_and_each_has_its_new_part() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(|| {
+    explore(3, || {
         let exchange = Arc::new(Exchange::new(WORKERS));
         let serving = Arc::new([AtomicUsize::new(1), AtomicUsize::new(1)]);
         let other = thread::spawn({

@@ -1,6 +1,7 @@
 //! Events beside a watcher that takes its lines, under the model checker.
 #![cfg(loom)]
 
+use glimmer_base::sync::explore;
 use glimmer_node::feeds::Feeds;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
@@ -36,9 +37,7 @@ fn told(bytes: &[u8]) -> u64 {
 /// the last one.
 #[test]
 fn no_event_is_lost_in_silence() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(|| {
+    explore(3, || {
         let feeds = Arc::new(Feeds::new(LINE.len()));
         let is_pending = Arc::new(AtomicBool::new(false));
         let feed = feeds.add((0, INTEREST), 1, |_| {}).unwrap();

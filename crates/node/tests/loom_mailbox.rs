@@ -1,6 +1,7 @@
 //! What workers leave for one another under the model checker.
 #![cfg(loom)]
 
+use glimmer_base::sync::explore;
 use glimmer_node::forward::mailbox::{ClosedListeners, Mailbox};
 use loom::sync::Arc;
 use loom::thread;
@@ -9,9 +10,7 @@ use loom::thread;
 /// queue empty before it was put misses nothing: whoever puts it wakes a worker.
 #[test]
 fn two_workers_take_from_one_queue() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(|| {
+    explore(2, || {
         let queue = Arc::new(Mailbox::for_each(1).remove(0));
         queue.put(1);
         let taker = {
@@ -31,9 +30,7 @@ fn two_workers_take_from_one_queue() {
 /// sees the connections, and so does not leave without them.
 #[test]
 fn connections_are_seen_once_all_listeners_are_closed() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(|| {
+    explore(2, || {
         let mailbox = Arc::new(Mailbox::for_each(1).remove(0));
         let closed = Arc::new(ClosedListeners::none_of(2));
         let workers = [1, 2].map(|connection| {

@@ -1,6 +1,7 @@
 //! A plan that is replaced while workers go by it, under the model checker.
 #![cfg(loom)]
 
+use glimmer_base::sync::explore;
 use glimmer_node::dispatch::published::Published;
 use loom::sync::Arc;
 use loom::thread;
@@ -9,9 +10,7 @@ use loom::thread;
 /// after a newer one.
 #[test]
 fn a_value_is_as_new_as_its_version() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(|| {
+    explore(3, || {
         let published = Arc::new(Published::new(0));
         let publisher = published.clone();
         let publisher = thread::spawn(move || {

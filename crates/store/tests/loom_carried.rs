@@ -6,6 +6,7 @@
 //! seen as if nothing had been carried.
 #![cfg(loom)]
 
+use glimmer_base::sync::explore;
 use glimmer_base::{Expiry, Keyhash, Moment, Seed};
 use glimmer_store::access::{Access, Crcw, Crew};
 use glimmer_store::batches::{Batches, Participant};
@@ -32,13 +33,6 @@ const BEHIND: usize = BUCKET_ENTRIES;
 
 type Key = ([u8; 1], Keyhash);
 type HomeOf<A> = <Owner<A> as Table>::Home;
-
-fn explore(test: impl Fn() + Sync + Send + 'static) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = model.preemption_bound.or(Some(2));
-    model.max_branches = 100_000;
-    model.check(test);
-}
 
 /// A partition of two buckets and a spare one, whose log holds this many items.
 fn partition<A: Access>(items: usize) -> Owner<A> {
@@ -152,7 +146,7 @@ impl Looker {
 /// The writer stores another value, by a home that carries the slot as well.
 #[test]
 fn an_item_replaced_between_the_stages_is_not_torn() {
-    explore(|| {
+    explore(2, || {
         let mut owner = partition::<Crew>(BEHIND + 2);
         let mut looker = looker(&mut owner);
         fill(&mut owner);
@@ -171,7 +165,7 @@ fn an_item_replaced_between_the_stages_is_not_torn() {
 /// The log's tail runs over the item. The entry stays where it is, and no version moves.
 #[test]
 fn an_item_evicted_between_the_stages_is_not_torn() {
-    explore(|| {
+    explore(2, || {
         let mut owner = partition::<Crew>(BEHIND + 1);
         let mut looker = looker(&mut owner);
         fill(&mut owner);
@@ -194,7 +188,7 @@ fn an_item_evicted_between_the_stages_is_not_torn() {
 /// A store by a home from before a flush is no change of an item that the flush gave up.
 #[test]
 fn a_store_after_a_flush_between_the_stages_is_kept() {
-    explore(|| {
+    explore(2, || {
         let mut owner = partition::<Crew>(BEHIND + 2);
         fill(&mut owner);
         let (stored, keyhash) = key(0, BEHIND);
@@ -217,7 +211,7 @@ fn a_store_after_a_flush_between_the_stages_is_kept() {
 /// An item that has expired between the stages is not there.
 #[test]
 fn an_item_that_expires_between_the_stages_is_not_read() {
-    explore(|| {
+    explore(2, || {
         let mut owner = partition::<Crew>(BEHIND + 4);
         fill(&mut owner);
         let (key, keyhash) = key(0, BEHIND);
@@ -240,7 +234,7 @@ fn an_item_that_expires_between_the_stages_is_not_read() {
 fn a_home_from_before_a_split_is_not_believed() {
     let goes = |n: &usize| key(0, *n).1.tag() & 1 == 1;
     let moved = (1..BUCKET_ENTRIES).find(goes).expect("one goes");
-    explore(move || {
+    explore(2, move || {
         let mut owner = partition_with::<Crew>(10, 0, true);
         for n in 0..BUCKET_ENTRIES {
             put(&mut owner, 0, key(0, n), 1 + n as u8);
@@ -261,7 +255,7 @@ fn a_home_from_before_a_split_is_not_believed() {
 /// and a third key that one of them stores meanwhile is not written over.
 #[test]
 fn two_writers_that_carry_one_slot_exclude_one_another() {
-    explore(|| {
+    explore(2, || {
         let mut first = partition::<Crcw>(BEHIND + 3);
         fill(&mut first);
         let mut second = first.share(1).expect("all may write");

@@ -3,7 +3,7 @@
 #![cfg(loom)]
 
 use glimmer_base::sync::Ordering::Acquire;
-use glimmer_base::sync::fence;
+use glimmer_base::sync::{explore, fence};
 use glimmer_store::index::cuckoo::{LINE_BUCKETS, Segment, Slot, SlotAt, alternate, line_at};
 use glimmer_store::memory::{LINE_WORDS, PagePolicy, Pool};
 use loom::thread;
@@ -13,13 +13,6 @@ use std::sync::Arc;
 const BUCKETS: u32 = 2 * LINE_BUCKETS as u32;
 /// The item's place in memory.
 const OFFSET: usize = 77;
-
-fn explore(test: impl Fn() + Sync + Send + 'static) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = model.preemption_bound.or(Some(2));
-    model.max_branches = 100_000;
-    model.check(test);
-}
 
 fn segment(pool: &Pool) -> Segment<'_> {
     Segment::at(pool, 0, BUCKETS)
@@ -42,7 +35,7 @@ fn an_item_that_is_moved_is_found_once() {
     let tag = (1..=255).find(|&tag| alternate(0, tag, BUCKETS) >= LINE_BUCKETS as u32);
     let tag = tag.unwrap();
     let homes = [0, alternate(0, tag, BUCKETS)];
-    explore(move || {
+    explore(2, move || {
         let pool = Arc::new(Pool::new(1, 2 * LINE_WORDS, PagePolicy::Small, None).unwrap());
         let [first, second] = homes.map(|bucket| first_slot(&pool, bucket));
         line_at(&pool, first.line).set(first.bucket, first.place, tag, Slot::new(OFFSET));

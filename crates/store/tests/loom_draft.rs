@@ -6,6 +6,7 @@
 #[path = "support/large.rs"]
 mod large;
 
+use glimmer_base::sync::explore;
 use glimmer_store::access::Crcw;
 use glimmer_store::heap::Item;
 use glimmer_store::memory::PagePolicy;
@@ -55,34 +56,46 @@ fn find<T: Table>(owner: &mut T, (key, keyhash): Key) -> Option<Vec<u8>> {
     owner.enter(0).read(keyhash, &key, NOW, seen)
 }
 
-/// A large value is copied to where the reader's item lies. The reader sees the whole item or none,
-/// and of the large one all or nothing.
-#[test]
-fn what_a_draft_is_copied_over_is_not_torn() {
-    explore(|| {
+/// A large value is copied to where items lie, beside a reader of one key: with two reads, loom
+/// would try every result of one with every result of the other.
+fn copied_over(reads: impl Fn(&mut Looker<Cache>) + Copy + Send + Sync + 'static) {
+    explore(2, move || {
         let mut owner = cache(22, false);
         let mut reader = looker(&mut owner);
         for n in 0..7 {
             put(&mut owner, 0, key(0, n), &[1 + n as u8; 8]);
         }
-        let reading = thread::spawn(move || {
-            if let Some(found) = get(&mut reader, key(0, 1)) {
-                assert_eq!(found, [2; 8], "torn, or another item's value");
-            }
-            if let Some(found) = get(&mut reader, key(1, 0)) {
-                assert_eq!(found, [9; LARGE], "torn");
-            }
-        });
+        let reading = thread::spawn(move || reads(&mut reader));
         put_large(&mut owner, key(1, 0), 9);
         reading.join().unwrap();
         assert_eq!(find(&mut owner, key(1, 0)), Some(vec![9; LARGE]));
     });
 }
 
+/// The reader sees the whole item or none.
+#[test]
+fn what_a_draft_is_copied_over_is_not_torn() {
+    copied_over(|reader| {
+        if let Some(found) = get(reader, key(0, 3)) {
+            assert_eq!(found, [4; 8], "torn, or another item's value");
+        }
+    });
+}
+
+/// It sees all of the large value or nothing.
+#[test]
+fn a_draft_that_is_copied_over_items_is_not_torn() {
+    copied_over(|reader| {
+        if let Some(found) = get(reader, key(1, 0)) {
+            assert_eq!(found, [9; LARGE], "torn");
+        }
+    });
+}
+
 /// A large value is deleted while a reader looks for it, and the next one lies where it lay.
 #[test]
 fn what_is_copied_to_a_vacant_place_is_not_torn() {
-    explore(|| {
+    explore(2, || {
         let mut owner = cache(60, false);
         let mut reader = looker(&mut owner);
         put_large(&mut owner, key(0, 0), 1);
@@ -103,7 +116,7 @@ fn what_is_copied_to_a_vacant_place_is_not_torn() {
 /// the one who copies notices that its place is gone.
 #[test]
 fn a_place_that_is_being_copied_to_is_not_reused() {
-    explore(|| {
+    explore(2, || {
         let mut owner = cache(22, false);
         let mut other = owner.share(2).unwrap();
         let second = thread::spawn(move || {
@@ -133,7 +146,7 @@ fn a_place_that_is_being_copied_to_is_not_reused() {
 /// A reader looks for a large value while another writer takes its place away.
 #[test]
 fn a_draft_whose_place_is_taken_is_not_read() {
-    explore(|| {
+    explore(2, || {
         let mut owner = cache(22, false);
         let (mut reader, mut other) = (looker(&mut owner), owner.share(2).unwrap());
         let second = thread::spawn(move || {
@@ -153,7 +166,7 @@ fn a_draft_whose_place_is_taken_is_not_read() {
 /// A flush gives up the place of a large value that is being copied, and the next items lie there.
 #[test]
 fn a_flush_waits_for_a_copy() {
-    explore(|| {
+    explore(2, || {
         let mut owner = cache(40, true);
         let mut other = owner.share(2).unwrap();
         let second = thread::spawn(move || {
@@ -174,7 +187,7 @@ fn a_flush_waits_for_a_copy() {
 /// lies.
 #[test]
 fn no_item_grows_into_a_place_that_is_reserved() {
-    explore(|| {
+    explore(2, || {
         let mut owner = cache(60, false);
         let mut other = owner.share(2).unwrap();
         put(&mut owner, 0, key(1, 0), &[20; 8]);
@@ -191,9 +204,8 @@ fn no_item_grows_into_a_place_that_is_reserved() {
 
 /// In store mode, a large value is copied to where an item lay that was deleted while a reader
 /// looks for it.
-#[test]
-fn what_a_draft_in_store_mode_is_copied_over_is_not_torn() {
-    explore(|| {
+fn copied_over_in_store_mode(reads: impl Fn(&mut Looker<Store>) + Copy + Send + Sync + 'static) {
+    explore(2, move || {
         let mut owner = store(80);
         let mut reader = looker(&mut owner);
         put(&mut owner, 0, key(0, 0), &[1; LARGE]);
@@ -205,14 +217,7 @@ fn what_a_draft_in_store_mode_is_copied_over_is_not_torn() {
         // Else the reader would mark the entry, and loom lets the writer see that mark after it has
         // cleared the entry.
         assert!(find(&mut owner, key(0, 0)).is_some());
-        let reading = thread::spawn(move || {
-            if let Some(found) = get(&mut reader, key(0, 0)) {
-                assert_eq!(found, [1; LARGE], "torn, or another item's value");
-            }
-            if let Some(found) = get(&mut reader, key(1, 0)) {
-                assert_eq!(found, [9; LARGE], "torn");
-            }
-        });
+        let reading = thread::spawn(move || reads(&mut reader));
         let (gone, keyhash) = key(0, 0);
         assert!(owner.enter(0).remove(keyhash, &gone, NOW));
         put_large(&mut owner, key(1, 0), 9);
@@ -223,11 +228,31 @@ fn what_a_draft_in_store_mode_is_copied_over_is_not_torn() {
     });
 }
 
+/// The reader sees the whole item that is deleted, or none.
+#[test]
+fn what_a_draft_in_store_mode_is_copied_over_is_not_torn() {
+    copied_over_in_store_mode(|reader| {
+        if let Some(found) = get(reader, key(0, 0)) {
+            assert_eq!(found, [1; LARGE], "torn, or another item's value");
+        }
+    });
+}
+
+/// It sees all of the large value or nothing.
+#[test]
+fn a_draft_in_store_mode_is_not_torn() {
+    copied_over_in_store_mode(|reader| {
+        if let Some(found) = get(reader, key(1, 0)) {
+            assert_eq!(found, [9; LARGE], "torn");
+        }
+    });
+}
+
 /// In store mode, a flush gives up the place of a large value that is being copied, and the next
 /// items lie there. The one who copies notices that its place is gone.
 #[test]
 fn a_flush_in_store_mode_waits_for_a_copy() {
-    explore(|| {
+    explore(2, || {
         let mut owner = store(80);
         let mut other = owner.share(2).unwrap();
         let second = thread::spawn(move || {
@@ -251,7 +276,7 @@ fn a_flush_in_store_mode_waits_for_a_copy() {
 /// Two large values are stored under one key, beside a reader: it sees one of them.
 #[test]
 fn two_drafts_of_one_key_are_one_item() {
-    explore(|| {
+    explore(2, || {
         let mut owner = store(80);
         let (mut reader, mut other) = (looker(&mut owner), owner.share(2).unwrap());
         let first = thread::spawn(move || {

@@ -3,8 +3,8 @@
 #![cfg(loom)]
 
 use glimmer_base::Keyhash;
-use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::Relaxed;
+use glimmer_base::sync::{AtomicU64, explore};
 use glimmer_store::batches::{Batches, Participant, Seat};
 use glimmer_store::heap::Offset;
 use glimmer_store::index::chained::{BUCKET_WORDS, Border, ChainedIndex, FreeList, Home};
@@ -19,18 +19,6 @@ const STAYS: u16 = 2;
 const GOES: u16 = 3;
 /// The tag of entries that no reader looks for.
 const OTHER: u16 = 4;
-
-fn explore(test: impl Fn() + Sync + Send + 'static) {
-    explore_within(2, test);
-}
-
-/// For long tests, with a bound on preemptions of their own.
-fn explore_within(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = model.preemption_bound.or(Some(preemptions));
-    model.max_branches = 100_000;
-    model.check(test);
-}
 
 fn entry(tag: u16, at: u64) -> Entry {
     Entry::new(tag, LogId::Main, Offset::from_raw(at), 0)
@@ -70,7 +58,7 @@ fn reader(index: &Arc<ChainedIndex>, tag: u16) -> thread::JoinHandle<()> {
 #[test]
 fn entries_are_found_while_their_bucket_is_split() {
     for tag in [STAYS, GOES] {
-        explore(move || {
+        explore(2, move || {
             let (index, _) = index();
             let reading = reader(&index, tag);
             let grown = index.grow(0, &mut FreeList::default(), |_| true, true);
@@ -86,7 +74,7 @@ fn entries_are_found_while_their_bucket_is_split() {
 #[test]
 fn entries_are_found_while_their_bucket_is_merged_and_overwritten() {
     for tag in [STAYS, GOES] {
-        explore(move || {
+        explore(2, move || {
             let (index, memory) = index();
             let mut spares = FreeList::default();
             index.grow(0, &mut spares, |_| true, true).unwrap();
@@ -124,7 +112,7 @@ fn entries_are_found_while_their_bucket_is_merged_and_overwritten() {
 #[test]
 fn entries_are_found_while_their_bucket_is_merged_and_split_again() {
     for tag in [STAYS, GOES] {
-        explore_within(1, move || {
+        explore(1, move || {
             let (index, _) = index();
             let mut spares = FreeList::default();
             index.grow(0, &mut spares, |_| true, true).unwrap();
@@ -140,7 +128,7 @@ fn entries_are_found_while_their_bucket_is_merged_and_split_again() {
 /// tag. The reader's entry moves from there to the main bucket, and is never absent.
 #[test]
 fn entries_are_found_while_their_spare_bucket_changes_chains() {
-    explore_within(1, || {
+    explore(1, || {
         let memory = ZeroedSlice::new(3 * BUCKET_WORDS, PagePolicy::Small, None).unwrap();
         let index = Arc::new(ChainedIndex::new(memory, 2, (1, 2)));
         let mut spares = FreeList::default();
@@ -177,7 +165,7 @@ fn link_spare(index: &ChainedIndex, spares: &mut FreeList, home: usize, entry: E
 /// the reader has found. The reader finds the right entry, and notes its read in no item.
 #[test]
 fn entries_are_found_while_their_spare_bucket_leaves_the_index() {
-    explore_within(1, || {
+    explore(1, || {
         // Two main buckets, and one more that has been added, each with a spare one.
         let memory = ZeroedSlice::new(6 * BUCKET_WORDS, PagePolicy::Small, None).unwrap();
         let index = Arc::new(ChainedIndex::new(memory.clone(), 2, (1, 1)));
@@ -219,7 +207,7 @@ fn entries_are_found_while_their_spare_bucket_leaves_the_index() {
 /// forwards, and those of the merged bucket take its place.
 #[test]
 fn entries_are_found_while_others_take_their_slots() {
-    explore(|| {
+    explore(2, || {
         let (index, _) = index();
         let mut spares = FreeList::default();
         index.grow(0, &mut spares, |_| true, true).unwrap();

@@ -6,6 +6,7 @@
 #[path = "support/large.rs"]
 mod large;
 
+use glimmer_base::sync::explore;
 use glimmer_store::table::TableReader;
 use large::*;
 use loom::thread;
@@ -39,7 +40,7 @@ fn lend(borrower: &mut Looker<Cache>, (key, keyhash): Key) -> Option<Vec<u8>> {
 /// does not wait for the reader.
 #[test]
 fn what_is_lent_for_longer_is_copied() {
-    explore(|| {
+    explore(2, || {
         let mut owner = cache(22, false);
         let mut reader = looker(&mut owner);
         put(&mut owner, 0, key(0, 0), &[1; LARGE]);
@@ -58,7 +59,7 @@ fn what_is_lent_for_longer_is_copied() {
 /// The head passes a value that is lent, and the tail comes to its place.
 #[test]
 fn what_is_lent_is_not_overwritten() {
-    explore(|| {
+    explore(2, || {
         let mut owner = cache(22, false);
         let mut reader = looker(&mut owner);
         put(&mut owner, 0, key(0, 0), &[1; LARGE]);
@@ -76,7 +77,7 @@ fn what_is_lent_is_not_overwritten() {
 /// A flush gives up the place of a value that is lent, and the next item lies there.
 #[test]
 fn what_is_lent_is_not_overwritten_after_a_flush() {
-    explore(|| {
+    explore(2, || {
         let mut owner = cache(22, false);
         let mut reader = looker(&mut owner);
         put(&mut owner, 0, key(0, 0), &[1; LARGE]);
@@ -94,7 +95,7 @@ fn what_is_lent_is_not_overwritten_after_a_flush() {
 /// A value that is lent is replaced by a small one, for which there would be room in its place.
 #[test]
 fn a_small_value_does_not_take_the_place_of_one_that_is_lent() {
-    explore(|| {
+    explore(2, || {
         let mut owner = cache(40, false);
         let mut reader = looker(&mut owner);
         put(&mut owner, 0, key(0, 0), &[1; LARGE]);
@@ -111,7 +112,7 @@ fn a_small_value_does_not_take_the_place_of_one_that_is_lent() {
 /// A value that is lent is replaced, and the next value is to take the place that it had.
 #[test]
 fn a_vacant_place_that_is_lent_is_not_taken() {
-    explore(|| {
+    explore(2, || {
         let mut owner = cache(60, false);
         let mut reader = looker(&mut owner);
         put_large(&mut owner, key(0, 0), 1);

@@ -7,6 +7,7 @@
 //! orders.
 #![cfg(loom)]
 
+use glimmer_base::sync::explore;
 use glimmer_base::{Expiry, Keyhash, Moment, Seed};
 use glimmer_store::access::{Access, Crcw, Crew};
 use glimmer_store::batches::{Batches, Participant};
@@ -33,18 +34,6 @@ const PAGES_MIN: usize = 4;
 const PAGE_ITEMS: usize = 5;
 
 type Key = [u8; 2];
-
-fn explore(test: impl Fn() + Sync + Send + 'static) {
-    explore_within(2, test);
-}
-
-/// For long tests, with a bound on preemptions of their own.
-fn explore_within(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = model.preemption_bound.or(Some(preemptions));
-    model.max_branches = 100_000;
-    model.check(test);
-}
 
 /// A table of this many pages. The index has one of them at first.
 fn table<A: Access>(pages: usize) -> Owner<A> {
@@ -127,7 +116,7 @@ fn assert_whole(found: &(u64, Vec<u8>)) {
 /// An update in place beside a reader: the reader sees the old item or the new one.
 #[test]
 fn in_place_updates_are_not_torn() {
-    explore(|| {
+    explore(2, || {
         let mut owner = table::<Crew>(PAGES_MIN);
         let mut reader = looker(&mut owner);
         put(&mut owner, 0, key(0), 1);
@@ -145,7 +134,7 @@ fn in_place_updates_are_not_torn() {
 /// none.
 #[test]
 fn items_whose_memory_is_given_away_are_not_torn() {
-    explore_within(1, || {
+    explore(1, || {
         let mut owner = table::<Crew>(PAGES_MIN);
         let mut reader = looker(&mut owner);
         let full = PAGE_ITEMS * (PAGES_MIN - 1);
@@ -168,7 +157,7 @@ fn items_whose_memory_is_given_away_are_not_torn() {
 /// What was acknowledged before a read began is what the read sees, or something newer.
 #[test]
 fn acknowledged_writes_are_seen() {
-    explore(|| {
+    explore(2, || {
         let mut owner = table::<Crew>(PAGES_MIN);
         let mut reader = looker(&mut owner);
         put(&mut owner, 0, key(0), 1);
@@ -193,7 +182,7 @@ fn acknowledged_writes_are_seen() {
 /// A deleted key stays deleted for every reader that knows of it, and its chunk may be another's.
 #[test]
 fn deletes_are_seen() {
-    explore_within(1, || {
+    explore(1, || {
         let mut owner = table::<Crew>(PAGES_MIN);
         let mut reader = looker(&mut owner);
         put(&mut owner, 0, key(0), 1);
@@ -230,7 +219,7 @@ fn keys_at(first: u32, other: impl Fn(u32) -> bool) -> impl Iterator<Item = Key>
 /// the reader that looks for that one finds it wherever it is.
 #[test]
 fn items_that_are_moved_are_never_absent() {
-    explore(|| {
+    explore(2, || {
         let mut owner = table::<Crew>(PAGES_MIN);
         let mut reader = looker(&mut owner);
         // The first item of bucket 0 is the one that a shortest path moves.
@@ -260,7 +249,7 @@ const PAGES_TO_SPLIT: usize = 9;
 fn keys_before_split() -> usize {
     let keys = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let counted = keys.clone();
-    explore(move || {
+    explore(2, move || {
         let mut owner = table::<Crew>(PAGES_TO_SPLIT);
         let before = Table::figures(&owner).index_bytes();
         let mut n = 0;
@@ -288,7 +277,7 @@ fn is_moved(key: Key) -> bool {
 #[test]
 fn items_of_a_segment_that_is_split_are_never_absent() {
     let n = keys_before_split();
-    explore_within(1, move || {
+    explore(1, move || {
         let mut owner = table::<Crew>(PAGES_TO_SPLIT);
         let mut reader = looker(&mut owner);
         for n in 0..n {
@@ -309,7 +298,7 @@ fn items_of_a_segment_that_is_split_are_never_absent() {
 #[test]
 fn a_place_from_before_a_split_is_not_believed() {
     let n = keys_before_split();
-    explore(move || {
+    explore(2, move || {
         let mut owner = table::<Crew>(PAGES_TO_SPLIT);
         for n in 0..n {
             put(&mut owner, 0, key(n), 1 + n as u8);
@@ -342,7 +331,7 @@ fn items_of_a_slab_that_moves_are_not_torn() {
     // Eight keys fill two buckets. The ninth has the same two, and goes to the new segment.
     let keys: Vec<Key> = key_in_full_buckets(false).take(8).collect();
     let new = key_in_full_buckets(true).next().unwrap();
-    explore(move || {
+    explore(2, move || {
         let mut owner = table_for::<Crew>(PAGES, 8 * 12);
         let mut reader = looker(&mut owner);
         for &filler in &fillers {
@@ -378,7 +367,7 @@ fn items_of_a_slab_that_moves_are_not_torn() {
 #[test]
 fn items_that_are_flushed_are_not_torn() {
     let n = keys_before_split() + 1;
-    explore(move || {
+    explore(2, move || {
         let mut owner = table::<Crew>(PAGES_TO_SPLIT);
         let mut reader = looker(&mut owner);
         for n in 0..n {
@@ -406,7 +395,7 @@ fn items_that_are_flushed_are_not_torn() {
 #[test]
 fn items_that_are_flushed_and_stored_again_are_not_torn() {
     let n = keys_before_split() + 1;
-    explore(move || {
+    explore(2, move || {
         let mut owner = table::<Crew>(PAGES_TO_SPLIT);
         let Looker {
             reader,
@@ -436,7 +425,7 @@ fn items_that_are_flushed_and_stored_again_are_not_torn() {
 #[test]
 fn a_page_that_a_flush_leaves_is_not_marked_as_an_item() {
     let n = keys_before_split() + 1;
-    explore_within(1, move || {
+    explore(1, move || {
         let mut owner = table_for::<Crew>(PAGES_TO_SPLIT, 3 * PAGE_BYTES);
         let mut reader = looker(&mut owner);
         for n in 0..n {
@@ -468,7 +457,7 @@ fn a_page_that_a_flush_leaves_is_not_marked_as_an_item() {
 /// Two writers and a reader under CRCW: writers exclude one another, and nothing is lost.
 #[test]
 fn writers_exclude_one_another() {
-    explore(|| {
+    explore(2, || {
         let mut owner = table::<Crcw>(PAGES_MIN);
         let mut reader = looker(&mut owner);
         let mut other = owner.share(2).unwrap();
@@ -488,7 +477,7 @@ fn writers_exclude_one_another() {
 /// copies the first item sees all of it, or nothing.
 #[test]
 fn a_chunk_given_up_by_one_writer_and_taken_by_another_is_not_torn() {
-    explore(|| {
+    explore(2, || {
         let mut owner = table::<Crcw>(PAGES_MIN);
         let (mut reader, mut other) = (looker(&mut owner), owner.share(2).unwrap());
         // The second key's slot is on another line, so its store changes no version that the
@@ -522,7 +511,7 @@ fn two_keys_on_different_lines() -> [Key; 2] {
 /// table has carried the flush out, and then there is no item.
 #[test]
 fn what_was_flushed_is_not_read() {
-    explore(|| {
+    explore(2, || {
         let mut owner = table::<Crew>(PAGES_MIN);
         let mut looker = looker(&mut owner);
         put(&mut owner, 0, key(0), 1);

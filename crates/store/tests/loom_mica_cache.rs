@@ -8,6 +8,7 @@
 //! there and the reader in the main thread loom tries a fraction of the orders.
 #![cfg(loom)]
 
+use glimmer_base::sync::explore;
 use glimmer_base::{Expiry, Keyhash, Moment, Seed};
 use glimmer_store::access::{Access, Crcw, Crew};
 use glimmer_store::batches::{Batches, Participant};
@@ -27,18 +28,6 @@ const NOW: Moment = Moment {
 };
 const SEED: Seed = Seed(1);
 const ITEM_WORDS: usize = 3;
-
-fn explore(test: impl Fn() + Sync + Send + 'static) {
-    explore_within(2, test);
-}
-
-/// For long tests, with a bound on preemptions of their own.
-fn explore_within(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = model.preemption_bound.or(Some(preemptions));
-    model.max_branches = 100_000;
-    model.check(test);
-}
 
 /// A partition of two buckets whose log holds `items` items of three words.
 fn partition<A: Access>(items: usize, rule: Rule) -> Owner<A> {
@@ -147,7 +136,7 @@ fn assert_whole(found: &(u64, Vec<u8>)) {
 /// An update in place beside a reader: the reader sees the old item or the new one.
 #[test]
 fn in_place_updates_are_not_torn() {
-    explore(|| {
+    explore(2, || {
         let mut owner = partition::<Crew>(4, FIFO);
         let mut reader = looker(&mut owner);
         put(&mut owner, key(0, 0), 1);
@@ -165,7 +154,7 @@ fn in_place_updates_are_not_torn() {
 /// new item lies in the other bucket, so that no version moves.
 #[test]
 fn items_overwritten_by_the_tail_are_not_torn() {
-    explore(|| {
+    explore(2, || {
         let mut owner = partition::<Crew>(4, FIFO);
         let mut reader = looker(&mut owner);
         for n in 0..4 {
@@ -185,7 +174,7 @@ fn items_overwritten_by_the_tail_are_not_torn() {
 /// What was acknowledged before a read began is what the read sees, or something newer.
 #[test]
 fn acknowledged_writes_are_seen() {
-    explore(|| {
+    explore(2, || {
         let mut owner = partition::<Crew>(4, FIFO);
         let mut reader = looker(&mut owner);
         put(&mut owner, key(0, 0), 1);
@@ -211,7 +200,7 @@ fn acknowledged_writes_are_seen() {
 /// it, whole, wherever it is.
 #[test]
 fn items_kept_at_the_head_are_never_absent() {
-    explore(|| {
+    explore(2, || {
         let mut owner = partition::<Crew>(4, S3_FIFO);
         let mut reader = looker(&mut owner);
         for n in 0..4 {
@@ -235,7 +224,7 @@ fn items_kept_at_the_head_are_never_absent() {
 /// looks at.
 #[test]
 fn items_overwritten_by_one_that_is_kept_are_not_torn() {
-    explore(|| {
+    explore(2, || {
         let mut owner = partition_for::<Crew>(8 * 7, 6, S3_FIFO);
         let mut reader = looker(&mut owner);
         let keys = [(0, 0), (1, 0), (0, 1), (0, 2), (0, 3), (0, 4)];
@@ -260,7 +249,7 @@ fn items_overwritten_by_one_that_is_kept_are_not_torn() {
 /// the other bucket, so that no version moves.
 #[test]
 fn what_a_flush_gives_up_is_not_torn() {
-    explore(|| {
+    explore(2, || {
         let mut owner = growing::<Crew>(0, 8 * 6, 4);
         let mut reader = looker(&mut owner);
         put(&mut owner, key(0, 0), 1);
@@ -282,7 +271,7 @@ fn items_are_found_while_their_bucket_is_split() {
     for goes in [false, true] {
         let is_wanted = |n: &usize| (key(0, *n).1.tag() & 1 == 1) == goes;
         let looked_for = (1..BUCKET_ENTRIES).find(is_wanted).expect("one of each");
-        explore_within(1, move || {
+        explore(1, move || {
             let mut owner = growing::<Crew>(0, 8 * 6, 10);
             let mut reader = looker(&mut owner);
             for n in 0..BUCKET_ENTRIES {
@@ -307,7 +296,7 @@ fn items_are_found_while_their_bucket_is_split() {
 /// the spare bucket, so that no chain is scanned for one, and no version moves.
 #[test]
 fn items_where_the_index_grows_are_not_torn() {
-    explore(|| {
+    explore(2, || {
         let mut owner = growing::<Crew>(1, 8 * 9, 10);
         let mut reader = looker(&mut owner);
         // The log has 30 words, of which one more bucket takes the last six.
@@ -334,7 +323,7 @@ fn items_where_the_index_grows_are_not_torn() {
 /// A deleted key stays deleted for every reader that knows of it.
 #[test]
 fn deletes_are_seen() {
-    explore(|| {
+    explore(2, || {
         let mut owner = partition::<Crew>(4, FIFO);
         let mut reader = looker(&mut owner);
         put(&mut owner, key(0, 0), 1);
@@ -359,7 +348,7 @@ fn deletes_are_seen() {
 /// Two writers and a reader under CRCW: writers exclude one another, and nothing is lost.
 #[test]
 fn writers_exclude_one_another() {
-    explore(|| {
+    explore(2, || {
         let mut owner = partition::<Crcw>(4, FIFO);
         let mut reader = looker(&mut owner);
         let mut other = owner.share(2).unwrap();
@@ -380,7 +369,7 @@ fn writers_exclude_one_another() {
 /// lie in the other bucket, so no version moves.
 #[test]
 fn a_place_given_up_by_one_writer_and_taken_by_another_is_not_torn() {
-    explore(|| {
+    explore(2, || {
         let mut owner = partition_for::<Crcw>(8 * 9, 6, FIFO);
         let (mut reader, mut other) = (looker(&mut owner), owner.share(2).unwrap());
         put_value(&mut owner, 0, key(0, 0), &[1; 32]);
@@ -401,7 +390,7 @@ fn a_place_given_up_by_one_writer_and_taken_by_another_is_not_torn() {
 /// table has carried the flush out, and then there is no item.
 #[test]
 fn what_was_flushed_is_not_read() {
-    explore(|| {
+    explore(2, || {
         let mut owner = partition::<Crew>(4, FIFO);
         let mut looker = looker(&mut owner);
         put(&mut owner, key(0, 0), 1);

@@ -1,6 +1,7 @@
 //! Loom explores the shipped store-mode partition as `loom_mica_cache` does the cache-mode one.
 #![cfg(loom)]
 
+use glimmer_base::sync::explore;
 use glimmer_base::{Expiry, Keyhash, Moment, Seed};
 use glimmer_store::access::{Access, Crcw, Crew};
 use glimmer_store::batches::{Batches, Participant};
@@ -16,13 +17,6 @@ const NOW: Moment = Moment {
 };
 const SEED: Seed = Seed(1);
 const ROOTS: usize = 2;
-
-fn explore(test: impl Fn() + Sync + Send + 'static) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = model.preemption_bound.or(Some(2));
-    model.max_branches = 100_000;
-    model.check(test);
-}
 
 /// A partition of two main buckets and no spare one, with room for more.
 fn partition<A: Access>() -> Owner<A> {
@@ -121,7 +115,7 @@ fn assert_is(found: &(u64, Vec<u8>), fills: &[u64]) {
 /// An update in place beside a reader.
 #[test]
 fn in_place_updates_are_not_torn() {
-    explore(|| {
+    explore(2, || {
         let mut owner = partition::<Crew>();
         let mut reader = looker(&mut owner);
         put(&mut owner, 0, key(0, 0), 1);
@@ -136,7 +130,7 @@ fn in_place_updates_are_not_torn() {
 /// An item is removed, and its place is given to one of another bucket while a reader copies it.
 #[test]
 fn a_place_given_to_another_item_is_not_torn() {
-    explore(|| {
+    explore(2, || {
         let mut owner = partition::<Crew>();
         let mut reader = looker(&mut owner);
         put(&mut owner, 0, key(0, 0), 1);
@@ -155,7 +149,7 @@ fn a_place_given_to_another_item_is_not_torn() {
 /// The same where one thread removes and another takes the place.
 #[test]
 fn a_place_given_up_by_one_writer_and_taken_by_another_is_not_torn() {
-    explore(|| {
+    explore(2, || {
         let mut owner = partition::<Crcw>();
         let (mut reader, mut other) = (looker(&mut owner), owner.share(2).unwrap());
         put(&mut owner, 0, key(0, 0), 1);
@@ -176,7 +170,7 @@ fn a_place_given_up_by_one_writer_and_taken_by_another_is_not_torn() {
 /// scan comes to the reader's one: no version that the reader looks at has moved by then.
 #[test]
 fn a_flush_beside_a_reader_is_noticed() {
-    explore(|| {
+    explore(2, || {
         let mut owner = partition::<Crew>();
         let mut reader = looker(&mut owner);
         put(&mut owner, 0, key(1, 0), 1);
@@ -197,7 +191,7 @@ fn items_are_found_while_their_bucket_is_split() {
     let full = glimmer_store::index::BUCKET_ENTRIES;
     let goes = |n: &usize| key(0, *n).1.tag() & 1 == 1;
     let looked_for = (0..full).find(goes).expect("one of the items goes");
-    explore(move || {
+    explore(2, move || {
         let mut owner = partition::<Crew>();
         let mut reader = looker(&mut owner);
         for n in 0..full {
@@ -219,7 +213,7 @@ fn items_are_found_while_their_bucket_is_split() {
 #[test]
 fn an_item_that_is_slid_is_not_torn() {
     const VALUE: [u8; 16] = [2; 16];
-    explore(|| {
+    explore(2, || {
         // The heap has 24 words.
         let mut owner = partition_of::<Crew>(65 * 5, 8 * 9);
         let mut reader = looker(&mut owner);
@@ -249,7 +243,7 @@ fn an_item_that_is_slid_is_not_torn() {
 /// table has carried the flush out, and then there is no item.
 #[test]
 fn what_was_flushed_is_not_read() {
-    explore(|| {
+    explore(2, || {
         let mut owner = partition::<Crew>();
         let mut looker = looker(&mut owner);
         put(&mut owner, 0, key(0, 0), 1);

@@ -23,13 +23,6 @@ pub const ITEM_WORDS_MAX: usize = 10;
 pub type Cache = mica_cache::Owner<Crcw>;
 pub type Key = ([u8; 1], Keyhash);
 
-pub fn explore(test: impl Fn() + Sync + Send + 'static) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = model.preemption_bound.or(Some(2));
-    model.max_branches = 100_000;
-    model.check(test);
-}
-
 /// A partition of two buckets whose log has this many words.
 pub fn cache(log_words: usize, index_follows: bool) -> Cache {
     let config = PartitionConfig {
