@@ -93,7 +93,7 @@ fn crates_with_loom_tests() -> anyhow::Result<Vec<String>> {
 
 /// The loom tests of all crates, in a target folder of their own so that other builds keep their
 /// artifacts.
-fn built() -> anyhow::Result<Vec<Program>> {
+pub fn built() -> anyhow::Result<Vec<Program>> {
     let crates = crates_with_loom_tests()?;
     if crates.is_empty() {
         bail!("no crate has a tests/loom_*.rs");

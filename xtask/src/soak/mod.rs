@@ -109,7 +109,7 @@ impl Soak {
                 crates::run(&tests, self.lanes, budget(), record)
             }
             Kind::Simulator => whole::simulator(budget, record),
-            Kind::Loom => whole::loom(record),
+            Kind::Loom => whole::loom(budget, record),
             Kind::Miri => whole::miri(budget(), record),
             Kind::Fuzz => whole::fuzz(budget(), record),
             Kind::Clients => clients::run(&self.name, budget, record),

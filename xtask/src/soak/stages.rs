@@ -31,7 +31,7 @@ pub enum Stage {
     Others,
     /// The simulator: whole servers and clients in virtual time
     Sim,
-    /// The model checker, once: it tries every order
+    /// The model checker, with one more switch between threads than in continuous integration
     Loom,
     /// Oracles and races of tiny tables under Miri
     Miri,

@@ -2,9 +2,10 @@
 
 use super::Budget;
 use super::record::Record;
-use crate::process::{cargo, run, target_dir};
+use crate::process::{cargo, run, run_until, target_dir};
 use crate::{fuzz, loom, miri, sim, stages};
 use anyhow::Context as _;
+use std::io::{Read as _, Seek as _};
 use std::process::{Command, Output, Stdio};
 
 /// Seconds of the simulator between two lines of progress.
@@ -57,13 +58,41 @@ pub fn simulator(budget: impl Fn() -> Budget, record: &Record) -> anyhow::Result
     Ok(())
 }
 
-/// Runs the model checker, which tries every order and takes no seeds.
-pub fn loom(record: &Record) -> anyhow::Result<()> {
-    if let Err(error) = loom::check() {
-        let error = format!("{error:#}");
-        record.failed("cargo xtask loom".into(), "loom.log", error.as_bytes())?;
+/// Runs each test of the model checker with one switch between threads more than continuous
+/// integration allows it. It tries every order, and its tests count as seeds. A test that takes
+/// more than its share of the time is given up, which is no failure.
+pub fn loom(budget: impl Fn() -> Budget, record: &Record) -> anyhow::Result<()> {
+    let mut tests = Vec::new();
+    for program in loom::built()? {
+        let names = program.tests("")?.into_iter();
+        tests.extend(names.map(|name| (program.clone(), name)));
     }
-    record.count(1);
+    record.begin();
+    let budget = budget();
+    let count = tests.len() as u32;
+    for (place, (program, name)) in (0..).zip(&tests) {
+        let share = budget.left() / (count - place);
+        let mut output = tempfile::tempfile().context("a file for the output")?;
+        let mut command = program.command(&["--exact", name]);
+        command
+            .env("GLIMMER_LOOM_MORE", "1")
+            .stdout(output.try_clone()?)
+            .stderr(output.try_clone()?);
+        match run_until(&mut command, share)? {
+            None => println!("{} {name}: not to its end", program.selected),
+            Some(status) => {
+                record.count(1);
+                if !status.success() {
+                    let repeats = format!("GLIMMER_LOOM_MORE=1 cargo xtask loom ({name})");
+                    let mut said = Vec::new();
+                    output.rewind()?;
+                    output.read_to_end(&mut said)?;
+                    record.failed(repeats, &format!("loom-{name}.log"), &said)?;
+                }
+            }
+        }
+        println!("{name}: {}", record.line());
+    }
     record.count_round();
     Ok(())
 }
