@@ -36,21 +36,26 @@ impl Rig {
 }
 
 /// The name of a kind of stream, and how to create a listener.
-type Kind = (&'static str, fn() -> Rig);
+type Kind = (&'static str, Box<dyn Fn() -> Rig>);
 
-/// Every kind of stream with its name. Add new ones here.
-fn rigs() -> [Kind; 4] {
+/// Every kind of stream with its name. Add new ones here. Faults follow from the seed.
+fn rigs(seed: u64) -> [Kind; 4] {
+    let short = StreamFaults {
+        short_read: 0.4,
+        short_write: 0.4,
+        ..StreamFaults::default()
+    };
     [
-        ("TCP", tcp),
-        ("a Unix socket", unix_socket),
-        ("this process", || local(StreamFaults::default())),
-        ("this process, with short reads and writes", || {
-            local(StreamFaults {
-                short_read: 0.4,
-                short_write: 0.4,
-                ..StreamFaults::default()
-            })
-        }),
+        ("TCP", Box::new(tcp)),
+        ("a Unix socket", Box::new(unix_socket)),
+        (
+            "this process",
+            Box::new(move || local(StreamFaults::default(), seed)),
+        ),
+        (
+            "this process, with short reads and writes",
+            Box::new(move || local(short, seed)),
+        ),
     ]
 }
 
@@ -83,13 +88,13 @@ fn unix_socket() -> Rig {
     }
 }
 
-fn local(faults: StreamFaults) -> Rig {
+fn local(faults: StreamFaults, seed: u64) -> Rig {
     let listener = LocalListener::new(([10, 0, 0, 1], 11211).into());
     let (connector, mut port) = (listener.clone(), 1000);
     let connect = move || {
         port += 1;
         let from = ([10, 0, 0, 2], port).into();
-        Box::new(connector.connect(from, faults, port.into())) as Box<dyn ByteStream>
+        Box::new(connector.connect(from, faults, seed ^ u64::from(port))) as Box<dyn ByteStream>
     };
     Rig {
         listener: Box::new(listener),
@@ -138,9 +143,9 @@ fn send(stream: &mut dyn ByteStream, mut bytes: &[u8]) {
 
 #[test]
 fn bytes_arrive_in_order_then_the_end() {
-    for (name, make) in rigs() {
+    let seed = glimmer_seeds::seed();
+    for (name, make) in rigs(seed) {
         let [mut client, mut server] = make().connected();
-        let seed = 7;
         let mut random = SmallRng::seed_from_u64(seed);
         let bytes: Vec<u8> = (0..300_000).map(|_| random.random()).collect();
         let (mut sent, mut received) = (0, Vec::new());
@@ -181,7 +186,7 @@ fn bytes_arrive_in_order_then_the_end() {
 
 #[test]
 fn a_stream_takes_no_more_than_there_is_room_for() {
-    for (name, make) in rigs() {
+    for (name, make) in rigs(glimmer_seeds::seed()) {
         let [mut client, mut server] = make().connected();
         let block = vec![7; 1 << 20];
         let mut sent = 0;
@@ -208,7 +213,7 @@ fn a_stream_takes_no_more_than_there_is_room_for() {
 
 #[test]
 fn a_reset_fails_both_ends() {
-    for (name, make) in rigs() {
+    for (name, make) in rigs(glimmer_seeds::seed()) {
         let mut rig = make();
         let [client, mut server] = rig.connected();
         client.reset();
@@ -219,7 +224,7 @@ fn a_reset_fails_both_ends() {
 
 #[test]
 fn a_stream_that_is_waited_for_is_reported() {
-    for (name, make) in rigs() {
+    for (name, make) in rigs(glimmer_seeds::seed()) {
         let mut rig = make();
         let [mut client, mut server] = rig.connected();
         let mut poller = match server.wakeup() {
@@ -244,7 +249,7 @@ fn a_stream_that_is_waited_for_is_reported() {
 
 #[test]
 fn ends_know_their_names() {
-    for (name, make) in rigs() {
+    for (name, make) in rigs(glimmer_seeds::seed()) {
         let mut rig = make();
         assert!(rig.listener.accept().unwrap().is_none(), "{name}");
         let [client, server] = rig.connected();
