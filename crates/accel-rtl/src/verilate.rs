@@ -169,6 +169,8 @@ const FLAGS: &[&str] = &[
     "-std=c++17",
     "-O2",
     "-fPIC",
+    // Else nothing could be inlined that the library exports.
+    "-fno-semantic-interposition",
     // Libraries of several variants in one process share nothing.
     "-fno-gnu-unique",
     "-Wl,-Bsymbolic",

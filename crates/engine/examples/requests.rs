@@ -10,7 +10,7 @@ use glimmer_base::limits::BATCH_MAX;
 use glimmer_base::{KeyHasher, Moment};
 use glimmer_engine::{Done, Engine, Job, Spread, Status, Uniques, build};
 use glimmer_proto::{Limits, Parser, Step};
-use glimmer_store::access::{Access, Crcw, Crew, Erew};
+use glimmer_store::access::{Access, Crcw, Erew};
 use glimmer_store::evict::S3_FIFO;
 use glimmer_store::memc3::{self, Memc3Config};
 use glimmer_store::memory::PagePolicy;
@@ -20,7 +20,7 @@ use glimmer_store::table::Table;
 
 const USAGE: &str = "usage: requests TABLE ACCESS VERB REQUESTS
   TABLE     cache, store or memc3
-  ACCESS    erew, crew or crcw
+  ACCESS    erew or crcw
   VERB      get, set (of an item that is there), new (a set of one that is not), delete, mg or ms
   REQUESTS  how many: at most 12288, rounded up to whole batches";
 /// Hashes as a server does.
@@ -43,7 +43,6 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let engine = match words[..] {
         [table, "erew", _, _] => engine::<Erew>(table),
-        [table, "crew", _, _] => engine::<Crew>(table),
         [table, "crcw", _, _] => engine::<Crcw>(table),
         _ => None,
     };

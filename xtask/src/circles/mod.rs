@@ -34,10 +34,6 @@ const EXCEPTIONS: &[(&str, &[&str])] = &[
         &["load::gather", "load::run", "load::warming"],
     ),
     (
-        "glimmer-microbench",
-        &["store_alone::candidate", "store_alone::tables"],
-    ),
-    (
         "glimmer-proto",
         &[
             "meta",

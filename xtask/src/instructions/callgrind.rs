@@ -26,6 +26,8 @@ const PROGRAMS: &[&str] = &[
     "--bin=glimmer",
     "--package=glimmer-microbench",
     "--example=operations",
+    // Tables by others, and what drives them.
+    "--no-default-features",
 ];
 
 /// Builds what is counted so that valgrind can run it: system calls go through the C library.

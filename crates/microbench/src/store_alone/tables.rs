@@ -231,7 +231,7 @@ impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "comparisons"))]
 mod tests {
     use super::*;
     use glimmer_engine::Stages;
