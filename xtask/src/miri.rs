@@ -10,7 +10,7 @@ const TOOLCHAIN: &str = "nightly-2026-05-20";
 
 /// The stage starts no seeds that, judging by earlier ones, would end after this time. The first
 /// seeds always run.
-pub const STAGE: Duration = Duration::from_secs(100);
+pub const STAGE: Duration = Duration::from_secs(60);
 
 /// With tree borrows, a borrow of a part of a log costs nothing until it is used. The default model
 /// examines every word of it, which takes several times as long.

@@ -86,8 +86,8 @@ fn early_binding_has_the_latencies_of_exact_arithmetic() {
         for (large, exact) in LARGE.into_iter().zip(exact) {
             let requests = match large {
                 // The higher the load, the longer the busy periods, and the more of them tell.
-                1000 if load > 0.75 => 30_000_000,
-                1000 if load > 0.6 => 15_000_000,
+                1000 if load > 0.75 => 20_000_000,
+                1000 if load > 0.6 => 10_000_000,
                 1000 => 6_000_000,
                 // Where hardly more than 1% wait for a large request, the percentile is sensitive.
                 100 if load < 0.2 => 6_000_000,

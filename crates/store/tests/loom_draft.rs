@@ -205,7 +205,7 @@ fn no_item_grows_into_a_place_that_is_reserved() {
 /// In store mode, a large value is copied to where an item lay that was deleted while a reader
 /// looks for it.
 fn copied_over_in_store_mode(reads: impl Fn(&mut Looker<Store>) + Copy + Send + Sync + 'static) {
-    explore(2, move || {
+    explore(1, move || {
         let mut owner = store(80);
         let mut reader = looker(&mut owner);
         put(&mut owner, 0, key(0, 0), &[1; LARGE]);
