@@ -425,6 +425,10 @@ pub const BUCKETS_ADDED_PER_STORE_MAX: usize = 4;
 /// The same limit in store mode, where a store that finds no slot is refused.
 pub const BUCKETS_ADDED_FOR_ROOM_MAX: usize = 32;
 
+/// Bytes of memory that a partition gives back at once after a flush: the kernel takes about a
+/// tenth of a millisecond for as many small pages. Later stores give back the rest.
+pub const GIVEN_BACK_BYTES_PER_STEP: usize = 1 << 20;
+
 /// Maximum number of partitions of one store: the keyhash has 16 bits for the partition. Together
 /// with the largest partition that can be addressed, this bounds `-m`. A server with a larger `-m`
 /// does not start.

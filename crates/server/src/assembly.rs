@@ -67,26 +67,35 @@ impl Store<'_> {
 
     fn mica<A: Access>(&self) -> Engines {
         let rule = (self.config.evict).with_threshold(self.config.lru_threshold);
+        let first = self.plan.first_sizes();
+        let mut partition = PartitionConfig {
+            log_bytes: first.log_bytes,
+            main_buckets: first.main_buckets,
+            spare_buckets: first.spare_buckets,
+            index_follows: true,
+            item_bytes_max: self.plan.item_bytes_max,
+            pages: self.pages(),
+            hasher: self.hasher.clone(),
+            ..PartitionConfig::default()
+        };
+        if self.has_memory_in_common() {
+            partition.commons = partition.commons(self.plan.partitions);
+        }
         build_observed(
             &self.spread,
             self.uniques(),
             self.observers.tap(),
             |numa_node| {
-                let first = self.plan.first_sizes();
-                let partition = PartitionConfig {
-                    log_bytes: first.log_bytes,
-                    main_buckets: first.main_buckets,
-                    spare_buckets: first.spare_buckets,
-                    index_follows: true,
-                    item_bytes_max: self.plan.item_bytes_max,
-                    pages: self.pages(),
-                    hasher: self.hasher.clone(),
-                    numa_node,
-                    ..PartitionConfig::default()
-                };
+                partition.numa_node = numa_node;
                 Owner::<A>::new(&partition, rule)
             },
         )
+    }
+
+    /// Whether partitions claim their memory as they fill. What is locked or reserved is taken at
+    /// once, in equal shares.
+    fn has_memory_in_common(&self) -> bool {
+        !self.config.lock_memory && self.config.hugepages != HugepagePolicy::Hugetlb
     }
 
     fn store_mode<A: Access>(&self) -> Engines {

@@ -133,6 +133,18 @@ impl CircularLog {
         self.words.prefetch(at);
     }
 
+    /// Lets positions that the log may use from now on lie on huge pages, where the memory is
+    /// [sparse](ZeroedSlice::sparse).
+    pub fn grant(&self, positions: Range<u64>) {
+        (self.words).grant(positions.start as usize..positions.end as usize);
+    }
+
+    /// Gives the kernel back the pages of positions of a [sparse](ZeroedSlice::sparse) memory that
+    /// the log does not use any more. Racing readers may read there, and see zeros.
+    pub fn withdraw(&self, positions: Range<u64>) {
+        (self.words).withdraw(positions.start as usize..positions.end as usize);
+    }
+
     /// Where the memory lies.
     pub fn addresses(&self) -> Range<usize> {
         self.words.addresses()

@@ -26,6 +26,17 @@ impl<T: ZeroAtomics> ZeroedSlice<T> {
     }
 
     /// See the mapped twin.
+    pub fn sparse(len: usize, policy: PagePolicy, node: Option<u32>) -> io::Result<Self> {
+        Self::new(len, policy, node)
+    }
+
+    /// See the mapped twin.
+    pub fn grant(&self, _words: Range<usize>) {}
+
+    /// See the mapped twin.
+    pub fn withdraw(&self, _words: Range<usize>) {}
+
+    /// See the mapped twin.
     pub fn addresses(&self) -> Range<usize> {
         0..0
     }

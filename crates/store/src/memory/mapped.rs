@@ -23,6 +23,8 @@ struct Reservation {
     /// what was there before it refused, and another thread's memory may lie in the hole by
     /// now: such a reservation is left as it is, which costs address space and nothing else.
     holed: bool,
+    /// Whether what is [granted](ZeroedSlice::grant) may lie on huge pages.
+    grants_huge: bool,
 }
 
 impl Reservation {
@@ -45,6 +47,7 @@ impl Reservation {
             base: raw.cast::<u8>().wrapping_add(skip),
             len,
             holed: false,
+            grants_huge: false,
         })
     }
 
@@ -55,6 +58,16 @@ impl Reservation {
 
     /// Maps private zeroed memory over `[at, at + len)`.
     fn map_anonymous(&mut self, at: usize, len: usize, policy: PagePolicy) -> io::Result<()> {
+        self.map_with(at, len, policy, MapFlags::empty())
+    }
+
+    fn map_with(
+        &mut self,
+        at: usize,
+        len: usize,
+        policy: PagePolicy,
+        flags: MapFlags,
+    ) -> io::Result<()> {
         if len == 0 {
             return Ok(());
         }
@@ -70,7 +83,7 @@ impl Reservation {
                 place,
                 len,
                 read_write(),
-                MapFlags::PRIVATE | MapFlags::FIXED | huge,
+                MapFlags::PRIVATE | MapFlags::FIXED | huge | flags,
             )
         };
         self.holed |= mapped.is_err();
@@ -208,6 +221,64 @@ impl<T: ZeroAtomics> ZeroedSlice<T> {
         })
     }
 
+    /// `len` zero values, of which few may ever be touched: they do not count as memory that the
+    /// process has asked for. They lie on small pages where they are not [granted](Self::grant).
+    ///
+    /// # Panics
+    ///
+    /// If the policy is reserved huge pages, which are all taken at once.
+    pub fn sparse(len: usize, policy: PagePolicy, node: Option<u32>) -> io::Result<Self> {
+        assert!(policy != PagePolicy::Hugetlb);
+        let bytes = (len * size_of::<T>()).next_multiple_of(PAGE).max(PAGE);
+        let mut memory = Reservation::new(bytes)?;
+        memory.map_with(0, bytes, PagePolicy::Small, MapFlags::NORESERVE)?;
+        memory.grants_huge = policy == PagePolicy::Transparent;
+        memory.prefer_node(node);
+        Ok(ZeroedSlice {
+            first: memory.base.cast(),
+            memory: Arc::new(memory),
+            len,
+        })
+    }
+
+    /// Lets these values of a [sparse](Self::sparse) slice lie on huge pages, as far as they fill
+    /// them. To the kernel a huge page is in use as a whole when one byte of it is.
+    pub fn grant(&self, values: Range<usize>) {
+        let bytes = self.bytes_of(values);
+        if !self.memory.grants_huge {
+            return;
+        }
+        let whole = bytes.start.next_multiple_of(HUGE_PAGE)..bytes.end / HUGE_PAGE * HUGE_PAGE;
+        self.advise(whole, Advice::LinuxHugepage);
+    }
+
+    /// Gives the kernel back the pages that hold none but these values of a [sparse](Self::sparse)
+    /// slice. They are zero from then on.
+    pub fn withdraw(&self, values: Range<usize>) {
+        let bytes = self.bytes_of(values);
+        let pages = bytes.start.next_multiple_of(PAGE)..bytes.end / PAGE * PAGE;
+        self.advise(pages.clone(), Advice::LinuxDontNeed);
+        let huge = pages.start / HUGE_PAGE * HUGE_PAGE..pages.end.next_multiple_of(HUGE_PAGE);
+        let end = huge.end.min(self.memory.len);
+        self.advise(huge.start..end, Advice::LinuxNoHugepage);
+    }
+
+    fn bytes_of(&self, values: Range<usize>) -> Range<usize> {
+        assert!(values.start <= values.end && values.end <= self.len);
+        values.start * size_of::<T>()..values.end * size_of::<T>()
+    }
+
+    /// Advice that a kernel may refuse: the memory works, only on other pages.
+    fn advise(&self, bytes: Range<usize>, advice: Advice) {
+        if bytes.start >= bytes.end {
+            return;
+        }
+        let place = self.memory.place(bytes.start, bytes.end - bytes.start);
+        // SAFETY: the memory is ours (R). It is reached as atomics alone, whose values may change
+        // at any time to any other, and zero is one (`ZeroAtomics`).
+        let _ = unsafe { madvise(place, bytes.end - bytes.start, advice) };
+    }
+
     /// Where the memory lies, for [`PageReport::of`](super::PageReport::of).
     pub fn addresses(&self) -> Range<usize> {
         self.memory.addresses()
@@ -280,6 +351,28 @@ mod tests {
             report.hugetlb_bytes + report.transparent_huge_bytes + report.small_bytes >= 4096,
             "{report:?}"
         );
+    }
+
+    #[test]
+    fn what_is_withdrawn_is_zero_and_not_resident() {
+        const MIB: usize = 1 << 17;
+        let words = ZeroedSlice::<AtomicU64>::sparse(256 * MIB, PagePolicy::default(), None);
+        let words = words.unwrap();
+        words.grant(0..5 * MIB);
+        for at in (0..5 * MIB).step_by(512) {
+            words[at].store(1, Relaxed);
+        }
+        let resident = |words: &ZeroedSlice<AtomicU64>| {
+            let report = PageReport::of(&[words.addresses()]);
+            report.transparent_huge_bytes + report.small_bytes
+        };
+        assert_eq!(resident(&words), 5 << 20, "the fifth MiB is no huge page");
+        words.withdraw(3 * MIB..5 * MIB);
+        assert_eq!(resident(&words), 3 << 20);
+        assert_eq!(words[3 * MIB - 512].load(Relaxed), 1);
+        assert_eq!(words[3 * MIB].load(Relaxed), 0);
+        words[3 * MIB].store(1, Relaxed);
+        assert!(resident(&words) <= (3 << 20) + PAGE as u64);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! Under loom (which has its own atomics) and Miri (which has no `mmap`) a boxed twin takes the
 //! mapping's place.
 
+mod commons;
 mod pages;
 mod pool;
 mod words;
@@ -18,6 +19,7 @@ mod boxed;
 #[cfg(any(loom, miri))]
 pub use boxed::ZeroedSlice;
 
+pub use commons::Commons;
 pub use pages::{PagePolicy, PageReport};
 pub use pool::{LINE_WORDS, Pool};
 pub use words::Words;

@@ -54,6 +54,9 @@ impl<A: Access> Writer<'_, A> {
         assert_eq!(buckets.len(), index.count(), "buckets are lost");
         let end = self.limit(LogId::Main);
         assert!(end <= index.border() as u64, "log and index overlap");
+        assert!(end <= self.state.share.log_end());
+        let border = (index.border() as u64, self.state.border.open() as u64);
+        self.state.share.assert_sound(border);
         let counts = shared.common.counters.counts();
         let figures = (counts.items, counts.bytes, counts.spares_used);
         assert_eq!(figures, (named.len() as u64, bytes, spares_used));

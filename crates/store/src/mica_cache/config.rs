@@ -1,14 +1,16 @@
 //! How large a partition is.
 
 use super::ages::SharedAges;
+use super::share::{Claimed, PAGE_WORDS, Share, range_words};
 use super::{Logs, Shared};
 use crate::evict::Rule;
 use crate::heap::{CircularLog, Geometry};
 use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
 use crate::index::{BUCKETS_MAX, SPARE_WORDS};
-use crate::memory::{HUGE_PAGE, PagePolicy, ZeroedSlice};
+use crate::memory::{Commons, HUGE_PAGE, PagePolicy, ZeroedSlice};
 use crate::table::{Common, ConfigError};
 use glimmer_base::limits::KEY_BYTES_MAX;
+use glimmer_base::sync::AtomicU64;
 use glimmer_base::{KeyHasher, Seed};
 
 /// Sizes and choices for one partition.
@@ -35,6 +37,10 @@ pub struct PartitionConfig {
     pub numa_node: Option<u32>,
     /// What makes the keyhashes of requests; the head of the log hashes keys again.
     pub hasher: KeyHasher,
+    /// The memory of this partition and others together. It has this many bytes of log and index
+    /// if it is one of equal shares, and claims more or less of them as it fills. None: it has its
+    /// bytes for itself. Reserved huge pages are all taken at once, so they cannot be in common.
+    pub commons: Option<Commons>,
 }
 
 /// Logs are made of whole pages; under loom and Miri, of single words.
@@ -45,6 +51,8 @@ const UNUSED_LOG_WORDS: usize = if cfg!(any(loom, miri)) { 2 } else { 512 };
 /// where those that are asked for once push out what is read. With 8, a log of 10 MiB, as
 /// partitions of small stores have them, takes values up to 128 KiB.
 const SMALL_LOG_ITEMS_MIN: usize = 8;
+/// More addresses than this are not asked for.
+const ADDRESSES_MAX: usize = 64 << 40;
 /// Below this many words a small log is not worth having.
 const SMALL_LOG_WORDS_MIN: usize = if cfg!(any(loom, miri)) {
     16
@@ -56,7 +64,33 @@ impl PartitionConfig {
     /// Most bytes of one partition, log and index together: all of them could be buckets.
     pub const MEMORY_BYTES_MAX: usize = BUCKETS_MAX * 8 * SPARE_WORDS;
 
-    pub(super) fn build(&self, rule: Rule) -> Result<Shared, ConfigError> {
+    /// Memory for this many partitions of these sizes, which they may have in common. None if the
+    /// kernel does not give the process as many addresses, and as many again for all else.
+    pub fn commons(&self, partitions: usize) -> Option<Commons> {
+        let index_bytes = index_bytes(self.main_buckets, self.spare_buckets);
+        let share_bytes = (self.log_words() * 8).checked_add(index_bytes)?;
+        let commons = Commons::new(share_bytes.checked_mul(partitions)?, partitions);
+        let range = self.range_words(&commons, share_bytes / 8) as usize;
+        let words = (range + self.log_words()).checked_mul(2 * partitions)?;
+        words
+            .checked_mul(8)
+            .filter(|&bytes| bytes < ADDRESSES_MAX)?;
+        let probe = ZeroedSlice::<AtomicU64>::sparse(words, PagePolicy::Small, None);
+        probe.is_ok().then_some(commons)
+    }
+
+    /// Words of addresses for one of the partitions that share `commons`.
+    fn range_words(&self, commons: &Commons, share_words: usize) -> u64 {
+        let range = range_words(commons, share_words as u64, self.item_bytes_max as u64 / 8);
+        range.min(Self::MEMORY_BYTES_MAX as u64 / 8)
+    }
+
+    fn log_words(&self) -> usize {
+        self.log_bytes / 8 / LOG_UNIT_WORDS * LOG_UNIT_WORDS
+    }
+
+    /// A partition, its share of the memory, and how far its logs may go.
+    pub(super) fn build(&self, rule: Rule) -> Result<(Shared, Share, [u64; 2]), ConfigError> {
         if self.main_buckets == 0 {
             return Err(ConfigError::NoBuckets);
         }
@@ -69,61 +103,157 @@ impl PartitionConfig {
                 memory_bytes_max: Self::MEMORY_BYTES_MAX,
             });
         }
-        let words = self.log_bytes / 8 / LOG_UNIT_WORDS * LOG_UNIT_WORDS;
+        let words = self.log_words();
         let small_words = words * rule.small_log_percent / 100 / LOG_UNIT_WORDS * LOG_UNIT_WORDS;
         let small_words = if small_words < SMALL_LOG_WORDS_MIN {
             0
         } else {
             small_words
         };
-        let main_words = words - small_words;
         let item_words_max = match cfg!(any(loom, miri)) {
             true => self.item_bytes_max / 8,
             false => self.item_bytes_max.max(KEY_BYTES_MAX + 32).div_ceil(8),
         };
-        let index_words = index_bytes / 8;
-        let words = |words: usize, pages: PagePolicy| {
-            ZeroedSlice::within(words, pages, self.numa_node).map_err(ConfigError::Memory)
+        let sizes = Sizes {
+            main_words: words - small_words,
+            small_words,
+            item_words_max,
+            small_item_words_max: item_words_max.min(small_words / SMALL_LOG_ITEMS_MIN),
+            index_words: index_bytes / 8,
         };
-        // A small log that no reserved huge page fits into lies on others.
-        let small_pages = match self.pages {
-            PagePolicy::Hugetlb if small_words * 8 < HUGE_PAGE => PagePolicy::Transparent,
-            pages => pages,
+        // Where the kernel does not give as many addresses, shares are equal.
+        let Memory {
+            main,
+            small,
+            share,
+            limits,
+        } = match &self.commons {
+            Some(commons) => {
+                (self.in_common(&sizes, commons)).or_else(|_| self.fixed(&sizes, Some(commons)))?
+            }
+            None => self.fixed(&sizes, None)?,
         };
-        let (small, small_item_words_max) = match small_words {
-            0 => (words(UNUSED_LOG_WORDS, PagePolicy::Small)?, 0),
-            some => (
-                words(some, small_pages)?,
-                item_words_max.min(some / SMALL_LOG_ITEMS_MIN),
-            ),
-        };
-        let memory = words(main_words + index_words, self.pages)?;
-        let left = memory.len().saturating_sub(index_words);
-        if left < 2 * item_words_max {
-            return Err(ConfigError::TooSmall {
-                memory_bytes: memory.len() * 8,
-                item_bytes_max: self.item_bytes_max,
-            });
-        }
         let ratio = (spares, self.main_buckets);
-        let index = ChainedIndex::new(memory.clone(), self.main_buckets, ratio);
+        let index = ChainedIndex::new(main.clone(), self.main_buckets, ratio);
         let log = |words, item_words_max| CircularLog::new(words, item_words_max, self.offset_bits);
+        let small_claimed = match sizes.small_words {
+            0 => 0,
+            _ => limits[1],
+        };
         let heap = Logs {
             logs: [
-                log(memory, item_words_max),
-                log(small, small_item_words_max),
+                log(main, item_words_max),
+                log(small, sizes.small_item_words_max),
             ],
             flushed_from: Default::default(),
             flushed_to: Default::default(),
             ages: SharedAges::default(),
             rule,
+            claimed: Claimed {
+                commons: share.is_in_common().then(|| self.commons.clone()).flatten(),
+                words: AtomicU64::new(share.words() + small_claimed),
+            },
         };
-        Ok(Shared {
+        let shared = Shared {
             index,
             heap,
             common: Common::new(self.hasher.clone()),
+        };
+        Ok((shared, share, limits))
+    }
+
+    /// Memory for this partition alone, which it takes from the common one if there is one.
+    fn fixed(&self, sizes: &Sizes, commons: Option<&Commons>) -> Result<Memory, ConfigError> {
+        let words = |words: usize, pages: PagePolicy| {
+            ZeroedSlice::within(words, pages, self.numa_node).map_err(ConfigError::Memory)
+        };
+        // A small log that no reserved huge page fits into lies on others.
+        let small_pages = match self.pages {
+            PagePolicy::Hugetlb if sizes.small_words * 8 < HUGE_PAGE => PagePolicy::Transparent,
+            pages => pages,
+        };
+        let small = match sizes.small_words {
+            0 => words(UNUSED_LOG_WORDS, PagePolicy::Small)?,
+            some => words(some, small_pages)?,
+        };
+        let main = words(sizes.main_words + sizes.index_words, self.pages)?;
+        let left = main.len().saturating_sub(sizes.index_words);
+        if left < 2 * sizes.item_words_max {
+            return Err(self.too_small(main.len()));
+        }
+        if let Some(commons) = commons
+            && !commons.claim((main.len() + sizes.small_words) as u64)
+        {
+            return Err(self.too_small(8 * commons.left() as usize));
+        }
+        let border = (main.len() - sizes.index_words) as u64;
+        let small_limit = small.len() as u64 - 1;
+        Ok(Memory {
+            share: Share::fixed(main.len() as u64, border),
+            limits: [border, small_limit],
+            main,
+            small,
         })
     }
+
+    /// Addresses for this partition, and the least memory for it of the common one.
+    fn in_common(&self, sizes: &Sizes, commons: &Commons) -> Result<Memory, ConfigError> {
+        let sparse = |words: u64| {
+            let words = ZeroedSlice::sparse(words as usize, self.pages, self.numa_node);
+            words.map_err(ConfigError::Memory)
+        };
+        let in_pages = |words: usize| (words as u64).next_multiple_of(PAGE_WORDS);
+        let share_words = (sizes.main_words + sizes.index_words) as u64;
+        let range = self.range_words(commons, share_words as usize);
+        let least = in_pages(2 * sizes.item_words_max);
+        let floor = range.checked_sub(in_pages(sizes.index_words));
+        let small_least = in_pages(sizes.small_item_words_max).min(sizes.small_words as u64);
+        let Some(floor) = floor.filter(|&floor| floor >= least) else {
+            return Err(self.too_small(8 * share_words as usize));
+        };
+        let (main, small) = match sizes.small_words {
+            0 => (sparse(range)?, sparse(UNUSED_LOG_WORDS as u64)?),
+            some => (sparse(range)?, sparse(some as u64)?),
+        };
+        let equal = [sizes.main_words as u64, sizes.small_words as u64];
+        let share = Share::least(range, floor, least, equal);
+        if !commons.claim(share.words() + small_least) {
+            return Err(self.too_small(8 * share_words as usize));
+        }
+        main.grant(0..least as usize);
+        Ok(Memory {
+            main,
+            small,
+            share,
+            limits: [least, small_least.max(UNUSED_LOG_WORDS as u64 - 1)],
+        })
+    }
+
+    fn too_small(&self, words: usize) -> ConfigError {
+        ConfigError::TooSmall {
+            memory_bytes: words * 8,
+            item_bytes_max: self.item_bytes_max,
+        }
+    }
+}
+
+/// Words of the parts of a partition, if all shares are equal.
+struct Sizes {
+    main_words: usize,
+    /// Zero without a small log.
+    small_words: usize,
+    item_words_max: usize,
+    small_item_words_max: usize,
+    index_words: usize,
+}
+
+/// The memory of a partition.
+struct Memory {
+    /// For the main log and the index.
+    main: ZeroedSlice<AtomicU64>,
+    small: ZeroedSlice<AtomicU64>,
+    share: Share,
+    limits: [u64; 2],
 }
 
 /// Bytes that an index of this many buckets takes.
@@ -151,6 +281,7 @@ impl Default for PartitionConfig {
             pages: PagePolicy::default(),
             numa_node: None,
             hasher: Seed(0).into(),
+            commons: None,
         }
     }
 }

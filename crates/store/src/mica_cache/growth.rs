@@ -130,6 +130,7 @@ impl<A: Access> Writer<'_, A> {
         self.state.growth.was_idle = shared.is_idle();
         self.state.growth.lost_before = shared.common.counters.index_evictions.get();
         self.border_moved();
+        self.give_to_others();
     }
 
     /// Has the main log, which is empty, go on at its beginning: all that is free then lies before
@@ -149,13 +150,15 @@ impl<A: Access> Writer<'_, A> {
     fn border_moved(&mut self) {
         let (shared, border) = (self.shared, &mut self.state.border);
         border.follow(&shared.index, self.seat);
-        let border = border.open() as u64;
-        let goal = self
-            .state
-            .growth
-            .goal
-            .map_or(border, |goal| goal.position());
-        self.state.limits[LogId::Main as usize] = border.min(goal);
+        self.follow_border();
+        self.limit_main();
+    }
+
+    /// The main log goes to its goal, or to the end of its memory.
+    pub(super) fn limit_main(&mut self) {
+        let (end, goal) = (self.state.share.log_end(), self.state.growth.goal);
+        let goal = goal.map_or(end, |goal| goal.position());
+        self.set_limit(LogId::Main, end.min(goal));
     }
 
     /// Splits buckets until spare ones are used as they should be, or asks the log for memory to do
@@ -171,10 +174,14 @@ impl<A: Access> Writer<'_, A> {
             let geometry = self.geometry(LogId::Main);
             let tail = self.position(LogId::Main, self.tail(LogId::Main));
             let kept = geometry.lap_end().unwrap_or(tail).max(self.log_words_min());
+            let end = self.index_end(kept);
             let spares = &mut self.state.spares;
             let is_kept = |entry| !shared.is_forgotten(entry);
-            let grown = (shared.index).grow(kept as usize, spares, is_kept, A::SHARED_READS);
+            let grown = (shared.index).grow(end as usize, spares, is_kept, A::SHARED_READS);
             let Some(spares_freed) = grown else {
+                if shared.index.may_grow() && self.claim_for_index(kept) {
+                    continue;
+                }
                 return self.set_goal();
             };
             shared.common.counters.spares_used.sub(spares_freed as u64);
@@ -185,7 +192,7 @@ impl<A: Access> Writer<'_, A> {
 
     fn log_words_min(&self) -> u64 {
         let log = self.log(LogId::Main);
-        (log.words_max() / LOG_PART_MIN).max(2 * log.item_words_max() as u64)
+        (self.state.share.words() / LOG_PART_MIN).max(2 * log.item_words_max() as u64)
     }
 
     /// Has the lap end earlier than the one before it, by what the index has lacked so far.
@@ -199,8 +206,13 @@ impl<A: Access> Writer<'_, A> {
             (self.index_lost() * WORDS_PER_ITEM).max(shared.index.words() as u64 / LEAST_PART);
         let places = (self.position(LogId::Main, self.tail(LogId::Main)), end);
         let before = self.state.growth.goal;
-        if let Some(goal) = Goal::new(before, places, wanted, self.log_words_min()) {
-            self.state.growth.goal = Some(goal);
+        self.aim(Goal::new(before, places, wanted, self.log_words_min()));
+    }
+
+    /// Has the lap end at a goal, if it is not to keep the one that it has.
+    pub(super) fn aim(&mut self, goal: Option<Goal>) {
+        if goal.is_some() {
+            self.state.growth.goal = goal;
             self.border_moved();
         }
     }
@@ -210,6 +222,9 @@ impl<A: Access> Writer<'_, A> {
         let shared = self.shared;
         if self.state.border.is_withheld() {
             self.border_moved();
+        }
+        if let Some(beyond) = self.state.share.gives_beyond {
+            self.give_back(beyond);
         }
         let Growth {
             follows, was_idle, ..

@@ -2,6 +2,7 @@
 
 use super::ages::SharedAges;
 use super::place::{name_of, named};
+use super::share::Claimed;
 use super::{Shared, Writer};
 use crate::access::Access;
 use crate::evict::Rule;
@@ -24,6 +25,7 @@ pub struct Logs {
     pub(super) flushed_to: [AtomicU64; 2],
     pub(super) ages: SharedAges,
     pub(super) rule: Rule,
+    pub(super) claimed: Claimed,
 }
 
 impl Logs {
@@ -99,12 +101,7 @@ impl Heap for Logs {
     }
 
     fn bytes(&self, index: &ChainedIndex) -> u64 {
-        let small = self.log(LogId::Small);
-        let small_words = match small.item_words_max() {
-            0 => 0,
-            _ => small.words_max(),
-        };
-        8 * (index.border() as u64 + small_words)
+        8 * self.claimed.words().saturating_sub(index.words() as u64)
     }
 
     fn addresses(&self) -> Vec<Range<usize>> {
@@ -162,10 +159,17 @@ impl<A: Access> Writer<'_, A> {
         self.state.geometry[id as usize]
     }
 
-    /// Words that a lap of a log has, as things stand.
+    /// The position that the tail of a log does not cross, as things stand.
     #[inline(always)]
     pub(super) fn limit(&self, id: LogId) -> u64 {
         self.state.limits[id as usize]
+    }
+
+    /// Words that a lap of a log has, or will have: a log that is filled for the first time may go
+    /// further than its [`limit`](Self::limit) now.
+    #[inline(always)]
+    pub(super) fn lap_words(&self, id: LogId) -> u64 {
+        self.state.lap_words[id as usize]
     }
 
     #[inline(always)]

@@ -97,7 +97,7 @@ impl<A: Access> Writer<'_, A> {
         loop {
             let (tail, limit) = (self.position(id, self.tail(id)), self.limit(id));
             if self.geometry(id).lap_end().is_none() {
-                if tail + words <= limit {
+                if tail + words <= limit || self.extend(id, words) {
                     return true;
                 }
                 self.end_lap(id);
@@ -241,7 +241,7 @@ impl<A: Access> Writer<'_, A> {
         };
         let kept = match at_head(arrival) {
             AtHead::Keep { log, reads } => Some((log, reads)),
-            AtHead::Evict if self.is_among_dead(id, now) => {
+            AtHead::Evict if self.state.share.grows || self.is_among_dead(id, now) => {
                 self.owe_scan_for(words);
                 Some((id, entry.reads()))
             }
@@ -346,7 +346,8 @@ impl<A: Access> Writer<'_, A> {
     fn main_has_room(&mut self, words: u64, now: Moment) -> bool {
         let (shared, id) = (self.shared, LogId::Main);
         if self.geometry(id).lap_end().is_none() {
-            if self.position(id, self.tail(id)) + words <= self.limit(id) {
+            let tail = self.position(id, self.tail(id));
+            if tail + words <= self.limit(id) || self.extend(id, words) {
                 return true;
             }
             self.end_lap(id);
@@ -385,7 +386,7 @@ impl<A: Access> Writer<'_, A> {
         }
         let log = (shared.log(id), self.geometry(id));
         self.state.lookahead[id as usize].top_up(shared, log, tail);
-        self.is_among_dead(id, now)
+        self.state.share.grows || self.is_among_dead(id, now)
     }
 
     /// Puts an item at the tail of its log because it was read, if the slot still holds it.

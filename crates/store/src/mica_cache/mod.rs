@@ -5,7 +5,8 @@
 //! tells the eviction rule of a read; the other verbs are those of every [`table`]. `draft` stores
 //! what is large, at a `vacant` `place` if one fits. To store an item takes `make_room` at the
 //! head of a log, `lookahead` of that head, `scan` for stale entries, `slots` for entries of chains
-//! that are full, and `growth` of the index at the log's expense.
+//! that are full, `growth` of the index at the log's expense, and
+//! a `share` of the memory.
 
 mod ages;
 mod audit;
@@ -21,6 +22,7 @@ mod place;
 mod put;
 mod read;
 mod scan;
+mod share;
 mod slots;
 mod vacant;
 
@@ -64,6 +66,10 @@ pub struct State {
     geometry: [Geometry; 2],
     /// Positions that the tails do not cross.
     limits: [u64; 2],
+    /// Words that laps have, or will have.
+    lap_words: [u64; 2],
+    /// What the partition has of the memory.
+    share: share::Share,
     lookahead: [Lookahead; 2],
     scan: scan::Cursor,
     spares: FreeList,
@@ -101,15 +107,15 @@ impl<A: Access> Owner<A> {
     ///
     /// [`ConfigError`], if the sizes do not fit together or the memory is not to be had.
     pub fn new(config: &PartitionConfig, rule: Rule) -> Result<Self, ConfigError> {
-        let shared = config.build(rule)?;
+        let (shared, share, limits) = config.build(rule)?;
         let state = State {
             ledger: Ledger::default(),
             tails: [Offset::from_raw(0); 2],
             geometry: [LogId::Main, LogId::Small].map(|id| shared.log(id).geometry()),
-            limits: [
-                shared.index.border() as u64,
-                shared.log(LogId::Small).limit_max(),
-            ],
+            limits,
+            lap_words: [LogId::Main, LogId::Small]
+                .map(|id| share.lap_words(id, limits[id as usize])),
+            share,
             lookahead: [Lookahead::default(), Lookahead::default()],
             scan: scan::Cursor::default(),
             spares: FreeList::default(),
@@ -147,6 +153,7 @@ impl<A: Access> Design for MicaCache<A> {
             writer.state.lookahead[id as usize] = Lookahead::at(tail);
         }
         writer.restart_lap();
+        writer.give_back_all();
         shared.common.emptied();
         // A reader that sees the number sees the heads as well.
         shared.common.flushes.announce(flushes);

@@ -25,7 +25,7 @@ impl State {
     #[inline(always)]
     pub(super) fn is_near_head(&self, id: LogId, offset: Offset) -> bool {
         let id = id as usize;
-        let (geometry, tail, limit) = (self.geometry[id], self.tails[id], self.limits[id]);
+        let (geometry, tail, limit) = (self.geometry[id], self.tails[id], self.lap_words[id]);
         let lap = match geometry.is_same_lap(offset, tail) {
             true => limit,
             false => 0,
@@ -139,7 +139,7 @@ impl<A: Access> Writer<'_, A> {
     pub(super) fn stays_when_stored_again(&self, id: LogId, offset: Offset) -> bool {
         let distance = || self.distance_to_tail(id, offset);
         !self.state.is_near_head(id, offset)
-            && !(self.shared.heap.rule).reinserts(distance, self.limit(id))
+            && !(self.shared.heap.rule).reinserts(distance, self.lap_words(id))
     }
 
     /// Words from an item to the tail. Apart, because few rules ask for them.

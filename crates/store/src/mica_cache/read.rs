@@ -18,7 +18,12 @@ impl<A: Access> Writer<'_, A> {
     ) {
         let id = entry.log();
         let distance = || self.geometry(id).distance(entry.offset(), self.tail(id));
-        if self.shared.heap.rule.reinserts(distance, self.limit(id)) {
+        if self
+            .shared
+            .heap
+            .rule
+            .reinserts(distance, self.lap_words(id))
+        {
             self.reinsert(slot, entry, keyhash, now);
         } else {
             let cell = self.shared.index.cell(slot);

@@ -45,7 +45,7 @@ impl<A: Access> Writer<'_, A> {
         } else {
             1
         };
-        let price = self.limit(id) * laps;
+        let price = self.lap_words(id) * laps;
         let mains = self.shared.index.mains() as u64;
         self.state.scan.credit += words * mains;
         while self.state.scan.credit >= price {

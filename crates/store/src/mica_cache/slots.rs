@@ -48,7 +48,7 @@ impl<A: Access> Writer<'_, A> {
                 let log = shared.log(it.log());
                 // Logs of different lengths are compared by the part of them that is left.
                 let rank = log.geometry().age_rank(it.offset(), log.head());
-                let rank = (u128::from(rank) << 32) / u128::from(self.limit(it.log()));
+                let rank = (u128::from(rank) << 32) / u128::from(self.lap_words(it.log()));
                 let oldest = if log.is_live(it.offset()) {
                     &mut oldest_live
                 } else {
