@@ -4,7 +4,7 @@ import socket
 import time
 
 import pytest
-from harness import PATIENCE_S, Server, Wire
+from harness import PATIENCE_S, Server, Wire, is_memcached, server_binary
 from clauses_text import END, STORED, store, value
 
 
@@ -209,3 +209,37 @@ def test_large_values_are_served_from_memory_that_is_there(ours, value_bytes):
             assert faults < rounds * len(wires), f"{faults} faults in {2 * rounds * len(wires)} times {verb}"
         for wire in wires:
             wire.close()
+
+
+# Values of a megabyte, and as many of them as fill -m.
+MEGABYTE = bytes(1_000_000)
+
+
+@pytest.mark.parametrize("access", ["erew", "crew", "crcw"])
+@pytest.mark.parametrize("threads", [1, 2, 16])
+def test_the_first_large_value_leaves_when_memory_is_full(threads, access):
+    """Partitions share the memory: whatever the number of threads, no value leaves before 85% of -m has been stored."""
+    if is_memcached(server_binary()):
+        pytest.skip("a property of Glimmer")
+    megabytes = 64
+    stored = megabytes * (1 << 20) * 85 // 100 // len(MEGABYTE)
+    with Server("-m", megabytes, "-t", threads, "--access", access) as server, server.wire() as wire:
+        for number in range(stored):
+            wire.exchange(store(MEGABYTE, b"large-%d" % number), STORED)
+        for number in range(stored):
+            key = b"large-%d" % number
+            wire.exchange(b"get %s\r\n" % key, value(key, MEGABYTE) + END)
+        assert server.stats()["evictions"] == "0"
+        # Twice the memory goes through it, and the process stays within its bound.
+        for number in range(2 * megabytes):
+            wire.exchange(store(MEGABYTE, b"more-%d" % number), STORED)
+        assert resident_mib(server) < megabytes + 32
+
+
+@pytest.mark.parametrize("threads", [4, 16, 32])
+def test_threads_do_not_lower_the_item_limit(threads):
+    if is_memcached(server_binary()):
+        pytest.skip("a property of Glimmer")
+    with Server("-m", 64, "-t", threads) as server, server.wire() as wire:
+        assert server.stats("settings")["item_size_max"] == str(1 << 20)
+        wire.exchange(store(bytes(100_000), b"large"), STORED)

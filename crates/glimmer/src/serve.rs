@@ -215,18 +215,20 @@ impl Arguments {
         };
         config.check().map_err(glimmer_server::ServeError::from)?;
         let needs = Needs::of(&config);
+        let workers = MemoryPlan::workers_fitting(needs);
+        let fitting = Needs { workers, ..needs };
         if self.workers.threads.is_none() {
-            config.workers = MemoryPlan::workers_fitting(needs);
-        } else if MemoryPlan::make(needs).is_err() {
-            let workers = MemoryPlan::workers_fitting(needs);
-            if MemoryPlan::make(Needs { workers, ..needs }).is_ok() {
-                config.notices.push(format!(
-                    "-t {}: the memory limit (-m) has room for the buffers of only \
-                     {workers} worker threads",
-                    config.workers
-                ));
-                config.workers = workers;
-            }
+            config.workers = workers;
+        } else if workers < config.workers
+            && (MemoryPlan::keeps_item_limit(fitting) || MemoryPlan::make(needs).is_err())
+            && MemoryPlan::make(fitting).is_ok()
+        {
+            config.notices.push(format!(
+                "-t {}: the memory limit (-m) has room for the buffers of only \
+                 {workers} worker threads",
+                config.workers
+            ));
+            config.workers = workers;
         }
         Ok(config)
     }

@@ -68,6 +68,10 @@ const BUFFER_OVERDRAFT_BYTES: usize = 8 << 20;
 const BUFFER_SHARE_BEFORE_OVERDRAFT: usize = 16;
 const _: () = assert!(BUFFER_SHARE_MAX < BUFFER_SHARE_BEFORE_OVERDRAFT);
 const _: () = assert!(BUFFER_SHARE_BEFORE_OVERDRAFT < BUFFER_SHARE_MIN);
+/// With more workers than [`WORKERS_BEFORE_ITEMS`], buffers get at most 1/10 of `-m`.
+const BUFFER_SHARE_OF_MANY_WORKERS: usize = 10;
+/// As many workers as memcached starts by itself.
+const WORKERS_BEFORE_ITEMS: usize = 4;
 /// The smallest store that is worth starting.
 const STORE_BYTES_MIN: usize = 256 << 10;
 
@@ -242,14 +246,24 @@ impl MemoryPlan {
         })
     }
 
-    /// The largest number of workers, up to `needs.workers`, for which the item limit need not be
-    /// lowered for lack of buffers; at least one.
+    /// The largest number of workers, up to `needs.workers`, whose buffers have room for the
+    /// largest item and leave most of the memory for items; at least one.
     pub fn workers_fitting(needs: Needs) -> usize {
-        let keeps_limit = |&workers: &usize| {
-            item_bytes_bufferable(Needs { workers, ..needs })
-                .is_some_and(|bytes| bytes >= needs.item_bytes_max)
+        let fits = |&workers: &usize| {
+            let needs = Needs { workers, ..needs };
+            let buffer_bytes = workers * buffer_bytes_min(needs.item_bytes_max);
+            let counted_bytes = buffer_bytes_counted(needs, buffer_bytes);
+            let leaves_room = workers <= WORKERS_BEFORE_ITEMS
+                || counted_bytes <= needs.memory_bytes / BUFFER_SHARE_OF_MANY_WORKERS;
+            leaves_room && Self::keeps_item_limit(needs)
         };
-        (1..=needs.workers).rev().find(keeps_limit).unwrap_or(1)
+        (1..=needs.workers).rev().find(fits).unwrap_or(1)
+    }
+
+    /// Whether the buffers of all workers have room for the largest item, so that they do not lower
+    /// the item limit.
+    pub fn keeps_item_limit(needs: Needs) -> bool {
+        item_bytes_bufferable(needs).is_some_and(|bytes| bytes >= needs.item_bytes_max)
     }
 
     /// The total: at most `-m`, plus up to 8 MiB of buffers if buffers would otherwise take more

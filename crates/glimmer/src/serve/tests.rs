@@ -345,3 +345,32 @@ fn the_documentation_has_a_row_for_each_flag_and_no_others() {
         assert!(is_known, "docs/flags.md has a row for {name}");
     }
 }
+
+/// Threads that the memory has no room for do not start, and the item limit stays as it is.
+#[test]
+fn the_item_limit_does_not_depend_on_the_number_of_threads() {
+    for (line, workers) in [
+        ("-m 64 -t 4", 4),
+        ("-m 64 -t 5", 4),
+        ("-m 64 -t 16", 4),
+        ("-m 64 -t 32", 4),
+        ("-m 256 -t 16", 10),
+        ("-m 1024 -t 32", 32),
+        ("-m 256 -t 4 -I 8m", 4),
+        ("-m 64 -t 4 -I 8m", 1),
+        // Buffers for such an item are too much for one worker, too.
+        ("-m 64 -t 4 -I 32m", 4),
+    ] {
+        let config = parse(line).unwrap();
+        assert_eq!(config.workers, workers, "{line}");
+        let is_told = config
+            .notices
+            .iter()
+            .any(|it| it.contains("worker threads"));
+        assert_eq!(is_told, !line.contains(&format!("-t {workers}")), "{line}");
+        let plan = MemoryPlan::make(Needs::of(&config)).unwrap();
+        if !line.contains("-I 32m") {
+            assert_eq!(plan.item_bytes_max, config.item_bytes_max, "{line}");
+        }
+    }
+}
