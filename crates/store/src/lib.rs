@@ -13,7 +13,7 @@
 //! use glimmer_store::table::{Table, TableWriter};
 //!
 //! let (seed, now) = (Seed(1), Moment { ms: 2_000, epoch_unix_ms: 0 });
-//! let config = PartitionConfig { seed, ..PartitionConfig::default() };
+//! let config = PartitionConfig { hasher: seed.into(), ..PartitionConfig::default() };
 //! let mut owner = Owner::<Erew>::new(&config, S3_FIFO)?;
 //!
 //! let (key, keyhash) = (b"greeting", seed.keyhash(b"greeting"));
