@@ -330,7 +330,7 @@ def test_it_idles_at_no_cost(server, ours):
 def test_it_says_that_it_is_ready(ours):
     server = Server("-t", 1, "-v")
     assert server.stop() == 0
-    assert f"ready on 127.0.0.1:{server.port}: 64 MiB, 1 worker, crcw, s3fifo" in server.errors
+    assert f"ready on 127.0.0.1:{server.port}: 64 MiB, 1 worker, crcw, adaptive" in server.errors
     server = Server("-t", 1, "-M")
     assert server.stop() == 0
     assert "1 worker, crcw, store mode" in server.errors

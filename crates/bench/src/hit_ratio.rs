@@ -19,10 +19,9 @@ use glimmer_cli::vocabulary::memory_mib;
 ///
 /// Patterns of requests drive our store under each of its rules, and plain
 /// simulators of strict LRU, S3-FIFO, SIEVE, ARC and W-TinyLFU with the same
-/// capacity. `adaptive` is a rule that the store does not have yet. `best` is what
-/// no rule exceeds that does not know the future. The result depends on the
-/// options alone, and not on the machine. It is a Markdown table with a row for
-/// each pattern and capacity.
+/// capacity. `best` is what no rule exceeds that does not know the future. The
+/// result depends on the options alone, and not on the machine. It is a Markdown
+/// table with a row for each pattern and capacity.
 ///
 /// With --trace-file, the command replays a recorded trace against running
 /// servers, over real connections, with each memory limit of -m. It reads

@@ -4,6 +4,7 @@ use glimmer_base::{Expiry, Keyhash, Moment};
 use glimmer_dispatch::Layout;
 use glimmer_proto::Request;
 use glimmer_proto::outcome::OutcomeKind;
+use glimmer_store::evict::Learned;
 use glimmer_store::heap::Item;
 pub use glimmer_store::memory::PageReport;
 pub use glimmer_store::table::{Ages, Counts};
@@ -252,6 +253,9 @@ pub trait Engine: Any + Send {
 pub trait Figures: Send + Sync {
     /// The figures now. Costs some hundred loads per partition.
     fn table(&self) -> TableStats;
+
+    /// What has been learned about the eviction rule, if it follows the requests.
+    fn learned(&self) -> Option<Learned>;
 
     /// Where logs and indexes lie in memory, for [`PageReport::of`].
     fn addresses(&self) -> Vec<Range<usize>>;

@@ -200,6 +200,7 @@ impl Arguments {
             packets: self.network.packet_transport,
             table: self.memory.table,
             evict: self.memory.evict.unwrap_or(evict::DEFAULT),
+            evict_for: self.memory.evict_for,
             lru_threshold: self.memory.lru_threshold,
             hugepages: self.memory.hugepages,
             pin: self.workers.pin,

@@ -6,6 +6,7 @@ use glimmer_base::KeyHasher;
 use glimmer_engine::{ChangeObserver, Engine, Rebuild, Spread, Uniques, build_observed, rebuild};
 use glimmer_node::Observers;
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
+use glimmer_store::evict::Learner;
 use glimmer_store::memc3;
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
@@ -76,6 +77,7 @@ impl Store<'_> {
             item_bytes_max: self.plan.item_bytes_max,
             pages: self.pages(),
             hasher: self.hasher.clone(),
+            learner: Some(Arc::new(Learner::new(self.config.evict_for))),
             ..PartitionConfig::default()
         };
         if self.has_memory_in_common() {

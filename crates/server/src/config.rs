@@ -6,7 +6,7 @@ pub use glimmer_dispatch::AccessMode;
 use glimmer_dispatch::{POLICIES, Policy, Settings};
 use glimmer_node::Permits;
 use glimmer_proto::Accepts;
-use glimmer_store::evict::{CLOCK, LRU, Rule};
+use glimmer_store::evict::{CLOCK, LRU, Objective, Rule};
 use glimmer_transport::packet::PacketTransport;
 use glimmer_transport::tcp::Liveness;
 use glimmer_transport::transports::TRANSPORTS;
@@ -114,6 +114,8 @@ pub struct Config {
     pub table: TableKind,
     /// Which items are evicted when the log is full.
     pub evict: Rule,
+    /// What `--evict adaptive` is to find the most of (`--evict-for`).
+    pub evict_for: Objective,
     /// Share of the log, next to its tail, in which a read does not move an item (`--evict lru`).
     pub lru_threshold: f64,
     /// The page size of log and index.
@@ -269,6 +271,7 @@ impl Default for Config {
             packets: TRANSPORTS[0],
             table: TableKind::Mica,
             evict: glimmer_store::evict::DEFAULT,
+            evict_for: Objective::Hits,
             lru_threshold: LRU_THRESHOLD_DEFAULT,
             hugepages: HugepagePolicy::Auto,
             pin: false,

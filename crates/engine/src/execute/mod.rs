@@ -48,6 +48,7 @@ use glimmer_proto::outcome::OutcomeKind;
 use glimmer_proto::{Outcome, Refusal, Request, StoreMode, Verb};
 use glimmer_store::access::Access;
 use glimmer_store::batches::{Batch, Participant};
+use glimmer_store::evict::Learned;
 use glimmer_store::heap::{History, Item};
 use glimmer_store::removals::Tap;
 use glimmer_store::table::{Draft, Table, TableFigures, TableWriter};
@@ -656,6 +657,10 @@ impl Figures for WorkerFigures {
             stats.index_bytes += partition.index_bytes();
         }
         stats
+    }
+
+    fn learned(&self) -> Option<Learned> {
+        self.partitions.first()?.learned()
     }
 
     fn addresses(&self) -> Vec<Range<usize>> {

@@ -50,8 +50,8 @@ impl Figure for HitRatio {
                    SIEVE with room for the same number of items. A million keys, three million \
                    requests to warm up and three million that count; the result depends on the \
                    parameters alone. `lru, threshold 0` reinserts at every read, 0.5 is the \
-                   paper's rule, 0.875 is this server's default for `lru`, and `s3fifo` is its \
-                   default rule.",
+                   paper's rule, 0.875 is this server's default for `lru`, and the server's \
+                   default rule, `adaptive`, behaves as `s3fifo` here once it has learned.",
             kind: Kind::Exact,
             needs: Needs {
                 cores: 1,
@@ -129,7 +129,7 @@ impl Figure for HitRatio {
         );
         for (panel, least) in [(zipf, 2.0), (scan, 4.0)] {
             shape.at_least(
-                &format!("{panel}: points that s3fifo, the default, gains over strict LRU"),
+                &format!("{panel}: points that s3fifo gains over strict LRU"),
                 "newer than the papers",
                 lead(panel, S3FIFO, STRICT),
                 least,

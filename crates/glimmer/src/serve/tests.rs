@@ -219,7 +219,7 @@ fn refusing_instead_of_evicting() {
     assert_eq!(parse("--mode store").unwrap().mode, Mode::Store);
     assert_eq!(parse("-M --mode store").unwrap().mode, Mode::Store);
     assert_eq!(parse("-M").unwrap().eviction(), "none");
-    assert_eq!(parse("").unwrap().eviction(), "s3fifo");
+    assert_eq!(parse("").unwrap().eviction(), "adaptive");
     assert_eq!(parse("--table memc3").unwrap().eviction(), "clock");
 }
 

@@ -1,10 +1,12 @@
 //! Our store as a cache for a given number of items or bytes: one partition in this process.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use glimmer_base::{Expiry, Moment, Seed};
 use glimmer_store::{
     access::Erew,
-    evict::Rule,
+    evict::{Learner, Objective, Rule},
     heap::{History, NewItem},
     mica_cache::{Owner, PartitionConfig},
     table::Counts,
@@ -15,11 +17,15 @@ use super::trace::{Cache, Item, Trace};
 use crate::sizing;
 use glimmer_loadgen::workload::key;
 
-/// Least length of a value in bytes where all items are equal: the size for which memory figures
-/// are stated.
-const VALUE_BYTES_MIN: usize = 32;
+/// Least length of a value in bytes where all items are equal.
+const VALUE_BYTES_MIN: usize = 1_000;
 /// Values are so long that the log has about this many bytes: a log of a few pages is not divided.
 const LOG_BYTES_MIN: usize = 1 << 20;
+/// For items of this size, a server's index grows to about so many times the buckets that they
+/// need, so that items which have left are remembered.
+const BUCKETS_FACTOR: usize = 2;
+/// So many of the items that a cache can hold are followed by what learns its rule, or more.
+const FOLLOWED_ITEMS: u64 = 1_000;
 /// What an expiry adds to an item of this size. The value is as much shorter.
 const EXPIRY_BYTES: usize = 8;
 /// Largest item of a trace with sizes.
@@ -51,6 +57,25 @@ impl Ours {
                 item_bytes_max: ITEM_BYTES_MAX,
                 ..sizing::partition(trace.items.len(), key::HEX_BYTES, 0, seed)
             },
+        };
+        // A cache smaller than those of servers follows more of its keys.
+        let item_weight = match trace.in_bytes {
+            true => {
+                trace
+                    .items
+                    .iter()
+                    .map(|item| u64::from(item.weight))
+                    .sum::<u64>()
+                    / trace.items.len() as u64
+            }
+            false => 1,
+        };
+        let followed_one_in = (trace.capacity / item_weight / FOLLOWED_ITEMS).max(1);
+        let learner = Learner::following(Objective::Hits, followed_one_in.ilog2());
+        let config = PartitionConfig {
+            learner: Some(Arc::new(learner)),
+            main_buckets: config.main_buckets * BUCKETS_FACTOR,
+            ..config
         };
         Ok(Ours {
             owner: Owner::new(&config, rule)?,
@@ -127,9 +152,9 @@ mod tests {
     use super::*;
     use crate::hit_ratio::{
         pattern::Pattern,
-        reference::{Clock, Fifo, Lru, Sieve},
+        reference::{Clock, Fifo, Lru, S3Fifo, Sieve},
     };
-    use glimmer_store::evict::{CLOCK, FIFO, S3_FIFO, TWO_Q};
+    use glimmer_store::evict::{CLOCK, DEFAULT, FIFO, S3_FIFO, TWO_Q};
 
     const KEYS: u32 = 30_000;
     const PERCENT: f64 = 10.0;
@@ -176,6 +201,35 @@ mod tests {
             let lru = trace.hit_ratio(&mut Lru::new(CAPACITY, trace.key_bound()));
             println!("{name}: 2Q {two_q}, LRU {lru}");
             assert!(two_q > lru, "{name}: ours {two_q}, LRU {lru}");
+        }
+    }
+
+    #[test]
+    fn the_default_finds_what_is_read_later() {
+        for name in ["lag-10", "lag-80", "lags-3", "sessions"] {
+            let ratio = ours(DEFAULT, &trace(name));
+            assert!(ratio > 0.995, "{name}: {ratio}");
+        }
+    }
+
+    #[test]
+    fn the_default_is_not_far_below_the_better_of_lru_and_s3fifo() {
+        for name in [
+            "zipf-0.99",
+            "scan",
+            "shift",
+            "circle",
+            "half-lag-40",
+            "read-only",
+            "sizes",
+        ] {
+            let trace = trace(name);
+            let (capacity, bound) = (trace.capacity, trace.key_bound());
+            let lru = trace.hit_ratio(&mut Lru::new(capacity, bound));
+            let s3fifo = trace.hit_ratio(&mut S3Fifo::new(capacity, bound));
+            let adaptive = ours(DEFAULT, &trace);
+            println!("{name}: {adaptive}, LRU {lru}, S3-FIFO {s3fifo}");
+            assert!(adaptive > lru.max(s3fifo) - 0.015, "{name}");
         }
     }
 

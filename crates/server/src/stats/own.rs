@@ -7,6 +7,7 @@
 use super::lines::Lines;
 use super::{Snapshot, count};
 use glimmer_node::Tally;
+use glimmer_store::evict::{Learned, SETTINGS};
 
 /// A statistic: its name, its meaning for operators, and a function for its value, which hides the
 /// statistic by None.
@@ -25,6 +26,22 @@ const SERVER: &[Statistic<OfServer>] = &[
         |now| show(now.admin.config.table)),
     ("evict", "the eviction rule, `none` in store mode",
         |now| show(now.admin.config.eviction())),
+    ("evict_for", "what `--evict adaptive` is to find the most of",
+        |now| learned(now).map(|_| now.admin.config.evict_for.to_string())),
+    ("evict_setting", "the setting that `--evict adaptive` has chosen",
+        |now| learned(now).map(|it| SETTINGS[it.in_use].0.to_string())),
+    ("evict_changes", "how often it chose another one",
+        |now| learned(now).map(|it| it.changes.to_string())),
+    ("evict_estimates", "the share of the reads of late that each setting would have found, of a \
+        sample of the keys; another one is chosen when it leads by more than 0.003",
+        |now| learned(now)?.found.map(estimates)),
+    ("evict_keys_followed", "keys of that sample",
+        |now| learned(now).map(|it| it.keys.to_string())),
+    ("evict_followed_one_in", "one key in so many is followed",
+        |now| learned(now).map(|it| it.one_in.to_string())),
+    ("item_mean_bytes", "the mean size of the items that were stored of late, to which \
+        `--evict adaptive` compares sizes",
+        |now| learned(now).map(|it| it.mean_bytes.to_string())),
     ("partitions", "partitions of the store",
         |now| show(now.admin.plan.partitions)),
     ("log_bytes", "memory for items, in bytes",
@@ -106,6 +123,17 @@ const WORK: &[Statistic<OfWork>] = &[
     ("accept_failures", "attempts to accept a connection that failed",
         |work| show(work.accept_failures)),
 ];
+
+/// What has been learned about the eviction rule.
+fn learned(snapshot: &Snapshot<'_>) -> Option<Learned> {
+    snapshot.admin.tables.first()?.learned()
+}
+
+fn estimates(found: [f64; SETTINGS.len()]) -> String {
+    let each = SETTINGS.iter().zip(found);
+    let each = each.map(|((name, _), found)| format!("{name}={found:.3}"));
+    each.collect::<Vec<_>>().join(" ")
+}
 
 fn show(value: impl ToString) -> Option<String> {
     Some(value.to_string())

@@ -183,6 +183,7 @@ fn own(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     lines.put("glimmer_dispatch", admin.dispatch());
     lines.put("glimmer_table", config.table);
     lines.put("glimmer_evict", config.eviction());
+    lines.put("glimmer_evict_for", config.evict_for);
     lines.put("glimmer_lru_threshold", config.lru_threshold);
     lines.put("glimmer_hugepages", config.hugepages);
     let is_denied = |command: &&AdminCommand| !config.permits.has(**command);

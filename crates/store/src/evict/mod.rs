@@ -5,8 +5,12 @@
 //! that list.
 
 mod budget;
+mod learner;
+mod setting;
 
 pub use budget::Budget;
+pub use learner::{Learned, Learner, Objective, SETTINGS};
+pub use setting::{Setting, SizeLog};
 
 use crate::index::LogId;
 use std::fmt;
@@ -26,6 +30,7 @@ macro_rules! rules {
 }
 
 rules! {
+    adaptive::ADAPTIVE,
     fifo::FIFO,
     approx_lru::LRU,
     s3fifo::S3_FIFO,
@@ -34,7 +39,7 @@ rules! {
 }
 
 /// The rule of a server that is not told which to take.
-pub const DEFAULT: Rule = S3_FIFO;
+pub const DEFAULT: Rule = ADAPTIVE;
 
 /// What happens to a live item that has reached the head of its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +61,12 @@ pub struct Arrival<'a> {
     pub log: LogId,
     /// Reads of the item since it was put there, counted up to [`Rule::reads_counted`].
     pub reads: u8,
+    /// The size of the item.
+    pub words: u64,
+    /// The setting in use.
+    pub setting: Setting,
+    /// A random number.
+    pub draw: u32,
     /// Tells whether the main log can take the item without giving up a live one. Looking that up
     /// costs something, so a rule asks only where the answer matters.
     pub main_has_room: &'a mut dyn FnMut() -> bool,
@@ -75,16 +86,16 @@ pub struct Rule {
     /// Percentage of a partition's log memory that goes to a small log in front of the main one.
     /// Zero for one log.
     pub small_log_percent: usize,
-    /// For how many laps of the small log the index remembers an item that was evicted from it.
-    pub ghost_laps: u64,
+    /// What becomes of new items and of used ones where there is a small log. Of a rule that
+    /// learns it is the first one, and has the longest memory.
+    pub setting: Setting,
+    /// Whether the setting follows the requests.
+    pub learns: bool,
     /// A read by the writer puts the item back at the tail at once, unless the item lies in this
     /// share of the log next to the tail. None if reads move nothing.
     pub reinsertion_threshold: Option<f64>,
     /// The fate of a live item at the head of a log.
     pub at_head: fn(Arrival<'_>) -> AtHead,
-    /// The log for a new item. The argument says whether the item was evicted from the small log
-    /// not long ago. Only asked of rules with a small log.
-    pub admit: fn(bool) -> LogId,
 }
 
 impl Rule {
@@ -95,10 +106,10 @@ impl Rule {
         source: "",
         reads_counted: 0,
         small_log_percent: 0,
-        ghost_laps: 0,
+        setting: Setting::new(100, 1, true, 0),
+        learns: false,
         reinsertion_threshold: None,
         at_head: |_| AtHead::Evict,
-        admit: |_| LogId::Main,
     };
 
     /// The same rule with another threshold, from 0 (every read reinserts) to 1 (no read does), if

@@ -14,8 +14,9 @@
 //! One rule is added: as long as the main log has room, or dead items at its head, the small log's
 //! items move on unread. A cache that is filled and never read thus keeps all it can hold.
 
-use super::{Arrival, AtHead, Rule};
-use crate::index::{Entry, LogId};
+use super::setting::USES_MAX;
+use super::{Arrival, AtHead, Rule, Setting};
+use crate::index::LogId;
 
 /// Small log, main log, and ghosts in the index.
 pub const S3_FIFO: Rule = Rule {
@@ -23,24 +24,25 @@ pub const S3_FIFO: Rule = Rule {
     summary: "new items enter a small log of a tenth of the memory; items that are read there \
               move on to the main log, where items that were read since go round again",
     source: "Yang et al., SOSP 2023",
-    reads_counted: Entry::READS_MAX,
+    reads_counted: USES_MAX,
     small_log_percent: 10,
-    ghost_laps: 9,
+    setting: Setting::S3_FIFO,
     at_head,
-    admit: |is_remembered| match is_remembered {
-        true => LogId::Main,
-        false => LogId::Small,
-    },
     ..Rule::ONE_LOG
 };
 
-fn at_head(item: Arrival<'_>) -> AtHead {
-    let log = LogId::Main;
+/// The fate of an item under any [`Setting`].
+pub(super) fn at_head(item: Arrival<'_>) -> AtHead {
+    let (log, doublings) = (LogId::Main, item.setting.doublings(item.words));
+    let is_kept = item.setting.keeps(item.reads, doublings);
     match item.log {
-        LogId::Small if item.reads > 0 || (item.main_has_room)() => AtHead::Keep { log, reads: 0 },
-        LogId::Main if item.reads > 0 => AtHead::Keep {
+        LogId::Small if is_kept || (item.main_has_room)() => AtHead::Keep {
             log,
-            reads: item.reads - 1,
+            reads: Setting::first_uses(doublings),
+        },
+        LogId::Main if is_kept => AtHead::Keep {
+            log,
+            reads: item.setting.uses_after_lap(item.reads, doublings, item.draw),
         },
         _ => AtHead::Evict,
     }

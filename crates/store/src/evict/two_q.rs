@@ -9,7 +9,7 @@
 //!
 //! As long as the main log has room, the small log's items move on to it, as they do under S3-FIFO.
 
-use super::{Arrival, AtHead, CLOCK, Rule};
+use super::{Arrival, AtHead, CLOCK, Rule, Setting};
 use crate::index::LogId;
 
 /// A probation log, ghosts, and CLOCK for what comes back.
@@ -20,12 +20,11 @@ pub const TWO_Q: Rule = Rule {
     source: "Johnson and Shasha, VLDB 1994",
     reads_counted: 1,
     small_log_percent: 25,
-    ghost_laps: 2,
-    at_head,
-    admit: |is_remembered| match is_remembered {
-        true => LogId::Main,
-        false => LogId::Small,
+    setting: Setting {
+        ghost_laps: 2,
+        ..Setting::S3_FIFO
     },
+    at_head,
     ..Rule::ONE_LOG
 };
 

@@ -117,6 +117,9 @@ impl<A: Access> Writer<'_, A> {
         let fate = (CLOCK.at_head)(Arrival {
             log: LogId::Main,
             reads: slot.is_recent().into(),
+            words: 0,
+            setting: CLOCK.setting,
+            draw: 0,
             main_has_room: &mut || false,
         });
         if !dead && fate != AtHead::Evict && budget.spare_item(0) {

@@ -3,15 +3,16 @@
 use super::ages::SharedAges;
 use super::share::{Claimed, PAGE_WORDS, Share, range_words};
 use super::{Logs, Shared};
-use crate::evict::Rule;
+use crate::evict::{Learner, Rule};
 use crate::heap::{CircularLog, Geometry};
 use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
 use crate::index::{BUCKETS_MAX, SPARE_WORDS};
 use crate::memory::{Commons, HUGE_PAGE, PagePolicy, ZeroedSlice};
 use crate::table::{Common, ConfigError};
-use glimmer_base::limits::KEY_BYTES_MAX;
+use glimmer_base::limits::{KEY_BYTES_MAX, SPARED_BYTES_MAX};
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::{KeyHasher, Seed};
+use std::sync::Arc;
 
 /// Sizes and choices for one partition.
 #[derive(Clone, Debug)]
@@ -41,16 +42,15 @@ pub struct PartitionConfig {
     /// if it is one of equal shares, and claims more or less of them as it fills. None: it has its
     /// bytes for itself. Reserved huge pages are all taken at once, so they cannot be in common.
     pub commons: Option<Commons>,
+    /// What learns from the requests under a rule that does, for all partitions of a table. By
+    /// default a partition has its own.
+    pub learner: Option<Arc<Learner>>,
 }
 
 /// Logs are made of whole pages; under loom and Miri, of single words.
 const LOG_UNIT_WORDS: usize = if cfg!(any(loom, miri)) { 1 } else { 512 };
 /// A log that holds nothing: a page, or as many words as an item has at least.
 const UNUSED_LOG_WORDS: usize = if cfg!(any(loom, miri)) { 2 } else { 512 };
-/// The small log takes only items of which it can hold this many; larger ones go to the main log,
-/// where those that are asked for once push out what is read. With 8, a log of 10 MiB, as
-/// partitions of small stores have them, takes values up to 128 KiB.
-const SMALL_LOG_ITEMS_MIN: usize = 8;
 /// More addresses than this are not asked for.
 const ADDRESSES_MAX: usize = 64 << 40;
 /// Below this many words a small log is not worth having.
@@ -118,7 +118,9 @@ impl PartitionConfig {
             main_words: words - small_words,
             small_words,
             item_words_max,
-            small_item_words_max: item_words_max.min(small_words / SMALL_LOG_ITEMS_MIN),
+            // Larger ones go to the main log at once, where those that are asked for once push out
+            // what is read. Every request can pay for moving one of these.
+            small_item_words_max: (item_words_max.min(small_words)).min(SPARED_BYTES_MAX / 8),
             index_words: index_bytes / 8,
         };
         // Where the kernel does not give as many addresses, shares are equal.
@@ -153,7 +155,15 @@ impl PartitionConfig {
                 commons: share.is_in_common().then(|| self.commons.clone()).flatten(),
                 words: AtomicU64::new(share.words() + small_claimed),
             },
+            learner: match rule.learns {
+                true => self.learner.clone().unwrap_or_default(),
+                false => Arc::new(Learner::fixed(rule.setting)),
+            },
         };
+        (heap.learner).add_partition(
+            sizes.main_words + sizes.small_words,
+            sizes.small_item_words_max,
+        );
         let shared = Shared {
             index,
             heap,
@@ -282,6 +292,7 @@ impl Default for PartitionConfig {
             numa_node: None,
             hasher: Seed(0).into(),
             commons: None,
+            learner: None,
         }
     }
 }

@@ -9,6 +9,7 @@
 use super::place::{Place, name_of, named};
 use super::{Shared, Writer};
 use crate::access::Access;
+use crate::evict::Setting;
 use crate::heap::{Put, write_drafted, write_filler, write_reserved};
 use crate::index::{Entry, LogId};
 use crate::memory::Words;
@@ -100,7 +101,12 @@ impl<A: Access> Writer<'_, A> {
         write_drafted(place, put);
         let old = shared.find(self.home(put.keyhash), put.keyhash, put.item.key);
         let old = old.map(|found| (found.slot, found.entry, found.item.words() as u64));
-        let entry = Entry::new(put.keyhash.tag(), id, offset, 0);
+        let setting = shared.heap.setting();
+        if old.is_none() {
+            self.admitted(id, setting);
+        }
+        let uses = Setting::first_uses(setting.doublings(words));
+        let entry = Entry::new(put.keyhash.tag(), id, offset, uses);
         self.index_item(put, entry, old);
         self.learn_size(put.words);
         if let Some((_, entry, words)) = old

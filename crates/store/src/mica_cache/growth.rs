@@ -36,6 +36,9 @@ const SPARES_LACKED_MIN: usize = 16;
 const LEAST_PART: u64 = 64;
 /// An index that loses more than this part of its items in a lap is too small.
 const LOST_PART: u64 = 32;
+/// While the index takes less than this part of the memory, it also grows so that items which have
+/// left are remembered for longer.
+const GHOSTS_PART: u64 = 32;
 /// Words of the index that one item needs, spare buckets included.
 const WORDS_PER_ITEM: u64 = 2;
 /// The log keeps at least this part of the memory.
@@ -53,6 +56,8 @@ pub(super) struct Growth {
     follows: bool,
     /// A store had to take a spare bucket, or found none.
     pub is_wanted: bool,
+    /// A store took the entry of an item that was to be remembered.
+    pub is_for_ghosts: bool,
     goal: Option<Goal>,
     /// Whether buckets were idle when the lap began: what is so for a while only, after many items
     /// were removed, say, is no reason to shrink.
@@ -66,6 +71,7 @@ impl Growth {
         Growth {
             follows,
             is_wanted: false,
+            is_for_ghosts: false,
             goal: None,
             was_idle: false,
             lost_before: 0,
@@ -123,6 +129,12 @@ impl<A: Access> Writer<'_, A> {
         counters.index_evictions.get() - self.state.growth.lost_before
     }
 
+    /// Whether the index may take memory so that items which have left are remembered for longer.
+    pub(super) fn has_room_for_ghosts(&self) -> bool {
+        self.state.growth.follows
+            && self.shared.index.words() as u64 * GHOSTS_PART < self.limit(LogId::Main)
+    }
+
     /// A lap of the main log has begun: it goes as far as the index leaves room.
     pub(super) fn begin_lap(&mut self) {
         let shared = self.shared;
@@ -166,9 +178,11 @@ impl<A: Access> Writer<'_, A> {
     #[cold]
     pub(super) fn grow(&mut self) {
         self.state.growth.is_wanted = false;
+        let is_for_ghosts = std::mem::take(&mut self.state.growth.is_for_ghosts);
         let shared = self.shared;
         for _ in 0..BUCKETS_ADDED_PER_STORE_MAX {
-            if !self.state.growth.follows || !shared.is_pressed() {
+            let is_pressed = shared.is_pressed() || is_for_ghosts && self.has_room_for_ghosts();
+            if !self.state.growth.follows || !is_pressed {
                 return;
             }
             let geometry = self.geometry(LogId::Main);

@@ -5,7 +5,7 @@ use super::place::{name_of, named};
 use super::share::Claimed;
 use super::{Shared, Writer};
 use crate::access::Access;
-use crate::evict::Rule;
+use crate::evict::{Learner, Rule, Setting};
 use crate::heap::{CircularLog, Geometry, Offset};
 use crate::index::chained::ChainedIndex;
 use crate::index::{Entry, LogId};
@@ -14,6 +14,7 @@ use crate::table::{Ages, Heap};
 use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::sync::{AtomicU64, weakened};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The logs, by [`LogId`]. The main one has the index in the same memory, after its end.
 pub struct Logs {
@@ -26,6 +27,8 @@ pub struct Logs {
     pub(super) ages: SharedAges,
     pub(super) rule: Rule,
     pub(super) claimed: Claimed,
+    /// Has the setting of the rule.
+    pub(super) learner: Arc<Learner>,
 }
 
 impl Logs {
@@ -33,10 +36,21 @@ impl Logs {
     pub(super) fn log(&self, id: LogId) -> &CircularLog {
         &self.logs[id as usize]
     }
+
+    /// What becomes of new items and of used ones, as things stand.
+    #[inline(always)]
+    pub(super) fn setting(&self) -> Setting {
+        self.learner.setting()
+    }
 }
 
 impl Heap for Logs {
     type Index = ChainedIndex;
+
+    #[inline(always)]
+    fn learner(&self) -> Option<&Learner> {
+        Some(&self.learner)
+    }
 
     fn loan_name(&self, entry: Entry) -> Option<u64> {
         Some(name_of(entry.log(), entry.offset()))

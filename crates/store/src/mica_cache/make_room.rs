@@ -237,6 +237,9 @@ impl<A: Access> Writer<'_, A> {
         let arrival = Arrival {
             log: id,
             reads: entry.reads(),
+            words,
+            setting: self.shared.heap.setting(),
+            draw: self.draw(),
             main_has_room: &mut || self.main_has_room(words, now),
         };
         let kept = match at_head(arrival) {
@@ -247,11 +250,18 @@ impl<A: Access> Writer<'_, A> {
             }
             AtHead::Evict => None,
         };
-        let kept = kept.filter(|&(log, _)| log != id || has_room && budget.spare_item(words));
+        let kept = kept.filter(|&(log, _)| (log != id || has_room) && budget.spare_item(words));
         if kept.is_none() {
             self.state.evicted_from = Some(id);
         }
         kept
+    }
+
+    /// A number as good as random.
+    #[inline(always)]
+    fn draw(&mut self) -> u32 {
+        self.state.draws = self.state.draws.wrapping_add(1);
+        self.state.draws.wrapping_mul(0x9e37_79b9) >> 16
     }
 
     /// Whether so much dead memory lies ahead of a log's head that live items are moved on for it.

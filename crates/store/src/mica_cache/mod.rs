@@ -87,6 +87,13 @@ pub struct State {
     reserved_words: u64,
     /// The search for what has expired.
     search: Search,
+    /// How often a number was drawn.
+    draws: u32,
+    /// What part of the next new item is to enter the main log at once: see
+    /// [`Setting::direct_percent`](crate::evict::Setting::direct_percent).
+    direct_due: u64,
+    /// The entry by which the item that is being stored is remembered.
+    ghost: Option<(Slot, Entry)>,
     /// When items were appended, by [`LogId`].
     calendars: [Calendar; 2],
     /// The log that an item was evicted from most recently, if one was since ages were last shown.
@@ -127,6 +134,9 @@ impl<A: Access> Owner<A> {
             vacant: Vacant::default(),
             reserved_words: 0,
             search: Search::default(),
+            draws: 0,
+            direct_due: 0,
+            ghost: None,
             calendars: Default::default(),
             evicted_from: None,
         };
@@ -155,6 +165,7 @@ impl<A: Access> Design for MicaCache<A> {
         writer.restart_lap();
         writer.give_back_all();
         shared.common.emptied();
+        shared.heap.learner.clear();
         // A reader that sees the number sees the heads as well.
         shared.common.flushes.announce(flushes);
     }

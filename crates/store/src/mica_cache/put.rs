@@ -4,6 +4,7 @@
 use super::place::name_of;
 use super::{Found, Shared, State, Writer};
 use crate::access::Access;
+use crate::evict::Setting;
 use crate::heap::{Header, Offset, Put, write_filler, write_item, write_over};
 use crate::index::chained::Home;
 use crate::index::{Entry, LogId, Slot};
@@ -98,7 +99,12 @@ impl<A: Access> Writer<'_, A> {
             write_item(place, put);
         }
         self.appended(id, tail, words, put.now);
-        self.index_item(put, Entry::new(put.keyhash.tag(), id, tail, 0), old);
+        let setting = shared.heap.setting();
+        if old.is_none() {
+            self.admitted(id, setting);
+        }
+        let uses = Setting::first_uses(setting.doublings(words));
+        self.index_item(put, Entry::new(put.keyhash.tag(), id, tail, uses), old);
         self.scan_after(id, words);
         self.learn_size(words as usize);
         true
@@ -198,10 +204,11 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
-    /// The log for an item that is appended.
+    /// The log for an item that is appended. Notes the entry by which it is remembered, if it is:
+    /// the new one takes its place, so that it is remembered once.
     #[inline(always)]
     pub(super) fn choose_log(
-        &self,
+        &mut self,
         home: Home,
         keyhash: Keyhash,
         old: &Option<Found<'_>>,
@@ -211,23 +218,71 @@ impl<A: Access> Writer<'_, A> {
         if words > small.item_words_max() as u64 {
             return LogId::Main;
         }
+        let setting = self.shared.heap.setting();
         match old {
             // A write is a use: an item that was used before it is stored again has proved itself.
-            Some(found) if found.entry.reads() > 0 => LogId::Main,
-            Some(found) => found.entry.log(),
+            Some(found) => {
+                let doublings = setting.doublings(found.item.words() as u64);
+                match setting.keeps(found.entry.reads(), doublings) {
+                    true => LogId::Main,
+                    false => found.entry.log(),
+                }
+            }
             None => {
                 let (geometry, head) = (small.geometry(), small.head());
                 let is_ghost = |entry: Entry| {
                     entry.log() == LogId::Small
                         && !geometry.is_live(entry.offset(), head)
-                        && geometry.laps_behind(entry.offset(), head)
-                            < self.shared.heap.rule.ghost_laps
+                        && geometry.laps_behind(entry.offset(), head) < setting.ghost_laps.into()
                 };
                 let mut candidates = self.shared.index.candidates(home, keyhash);
-                let remembered = candidates.any(|(_, entry)| is_ghost(entry));
-                (self.shared.heap.rule.admit)(remembered)
+                self.state.ghost = candidates.find(|&(_, entry)| is_ghost(entry));
+                match self.state.ghost.is_some() || self.is_next_direct(setting) {
+                    true => LogId::Main,
+                    false => LogId::Small,
+                }
             }
         }
+    }
+
+    /// The slot of the entry by which the item of a new entry was remembered, if it is still there.
+    #[inline(always)]
+    fn take_ghost(&mut self, main: usize, new: Entry) -> Option<Slot> {
+        let (slot, entry) = self.state.ghost.take()?;
+        let shared = self.shared;
+        let is_there = shared.index.chain(main).any(|number| number == slot.bucket)
+            && shared.index.get(slot) == entry
+            && entry.tag() == new.tag()
+            && !shared.heap.is_live(entry);
+        is_there.then_some(slot)
+    }
+
+    /// Whether the next new item enters the main log at once.
+    fn is_next_direct(&self, setting: Setting) -> bool {
+        let (part, whole) = self.direct_part(setting);
+        self.state.direct_due + part >= whole
+    }
+
+    /// The part of the new items that enters the main log at once.
+    #[inline(always)]
+    fn direct_part(&self, setting: Setting) -> (u64, u64) {
+        let [main, small] = self.state.limits;
+        (
+            u64::from(setting.direct_percent) * main,
+            100 * (main + small),
+        )
+    }
+
+    /// A new item has entered a log.
+    #[inline(always)]
+    pub(super) fn admitted(&mut self, id: LogId, setting: Setting) {
+        let (part, whole) = self.direct_part(setting);
+        let due = self.state.direct_due + part;
+        self.state.direct_due = match id {
+            // An item that came back or is large takes the place of another one.
+            LogId::Main => due.saturating_sub(whole),
+            LogId::Small => due.min(whole),
+        };
     }
 
     /// Makes the index name an item that has just been written. `old` is the entry it replaces and
@@ -256,7 +311,10 @@ impl<A: Access> Writer<'_, A> {
         index.change(main, A::SHARED_READS, || {
             let slot = match old {
                 Some((slot, _)) => slot,
-                None => self.free_slot(main, put.now),
+                None => match self.take_ghost(main, new) {
+                    Some(slot) => slot,
+                    None => self.free_slot(main, put.now),
+                },
             };
             index.set(slot, new);
         });

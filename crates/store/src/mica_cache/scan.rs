@@ -97,7 +97,7 @@ impl Shared {
     pub(super) fn is_forgotten(&self, entry: Entry) -> bool {
         let (log, geometry) = (self.log(entry.log()), self.log(entry.log()).geometry());
         let kept = match entry.log() {
-            LogId::Small => laps_kept(geometry, self.heap.rule.ghost_laps),
+            LogId::Small => laps_kept(geometry, self.heap.setting().ghost_laps.into()),
             LogId::Main => 0,
         };
         !log.is_live(entry.offset()) && geometry.laps_behind(entry.offset(), log.head()) >= kept

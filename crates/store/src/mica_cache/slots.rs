@@ -9,7 +9,7 @@ use super::Writer;
 use crate::access::Access;
 use crate::heap::Item;
 use crate::index::chained::ChainedIndex;
-use crate::index::{CHAIN_BUCKETS_MAX, Slot};
+use crate::index::{CHAIN_BUCKETS_MAX, LogId, Slot};
 use crate::removals::Reason;
 use crate::table::{Heap, expired};
 use glimmer_base::Moment;
@@ -60,6 +60,12 @@ impl<A: Access> Writer<'_, A> {
             }
         }
         if let Some((_, slot)) = oldest_dead {
+            let ghost = shared.index.get(slot);
+            if ghost.log() == LogId::Small && !shared.is_forgotten(ghost) {
+                let wants_more = self.has_room_for_ghosts();
+                self.state.growth.is_for_ghosts |= wants_more;
+                self.state.growth.is_wanted |= wants_more;
+            }
             return slot;
         }
         if length < CHAIN_BUCKETS_MAX

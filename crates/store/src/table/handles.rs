@@ -217,6 +217,7 @@ fn write_over<D: Design>(
     write_value_over(&old, item, cas);
     D::written_over(shared, state, (cell, entry), old.words());
     index.end_change(lock, D::Access::SHARED_READS);
+    shared.was_written(keyhash, old.words());
     shared.common.counters.stored.add(1);
     shared.common.counters.in_place_updates.add(1);
     Some(cas)
@@ -313,10 +314,10 @@ impl<D: Design> Table for Owner<D> {
         let shared = &*self.shared;
         let state = pass::<D>(shared, &mut self.gate, &self.seat, flushes);
         let home = shared.index.home_again(home, keyhash);
-        let found = shared.find_in_either(home, keyhash, key)?;
-        if expired(&found.item, now) {
-            return None;
-        }
+        let found = shared.find_in_either(home, keyhash, key);
+        let found = found.filter(|found| !expired(&found.item, now));
+        shared.was_read(keyhash, key, found.is_some());
+        let found = found?;
         // SAFETY: the gate lets one in at a time, and `state` shows that this one has passed it.
         // Nothing is written before `take` has returned.
         let taken = take(&unsafe { ItemAtRest::new(found.item) });

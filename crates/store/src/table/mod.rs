@@ -6,6 +6,7 @@
 
 use crate::access::Access;
 use crate::batches::{Batch, Batches};
+use crate::evict::Learned;
 use crate::heap::{CasSequence, History, Item, ItemAtRest, NewItem};
 use crate::removals::{RemovalObserver, Tap};
 use glimmer_base::sync::Arc;
@@ -419,6 +420,9 @@ pub trait TableFigures: Send + Sync {
 
     /// How old the items are, as far as the table knows.
     fn ages(&self) -> Ages;
+
+    /// What has been learned about the eviction rule, if it follows the requests.
+    fn learned(&self) -> Option<Learned>;
 
     /// Bytes that items can lie in.
     fn heap_bytes(&self) -> u64;

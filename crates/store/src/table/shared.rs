@@ -1,6 +1,7 @@
 //! What every core may see of a table: an index over a heap.
 
-use super::{Ages, Common, Counts, Draft, Prefetcher, TableFigures};
+use super::{Absence, Ages, Common, Counts, Draft, Prefetcher, TableFigures};
+use crate::evict::{Learned, Learner};
 use crate::heap::{CasSequence, Item};
 use crate::memory::Words;
 use glimmer_base::Keyhash;
@@ -172,6 +173,11 @@ pub trait Heap: Send + Sync + Sized + 'static {
     /// there was a moment between the two looks without an item of the key, or before them.
     const OVERFLOWS: bool = false;
 
+    /// What learns the eviction rule from the requests, if that may follow them.
+    fn learner(&self) -> Option<&Learner> {
+        None
+    }
+
     /// What a place that is lent is called, by the entry that names its item. None where the values
     /// of items are not lent.
     fn loan_name(&self, _entry: EntryIn<Self>) -> Option<u64> {
@@ -261,6 +267,48 @@ impl<H: Heap> Shared<H> {
     }
 }
 
+impl<H: Heap> Shared<H> {
+    /// A key was read, and its item found or not.
+    #[inline(always)]
+    pub(crate) fn was_read(&self, keyhash: Keyhash, key: &[u8], is_hit: bool) {
+        if let Some(learner) = self.heap.learner()
+            && learner.follows(keyhash)
+        {
+            self.follow_read(learner, keyhash, key, is_hit);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn follow_read(&self, learner: &Learner, keyhash: Keyhash, key: &[u8], is_hit: bool) {
+        if !is_hit && matches!(self.absence(keyhash, key), Absence::Expired) {
+            // No setting would have kept it.
+            learner.remove(keyhash);
+        }
+        learner.read(keyhash, is_hit);
+    }
+
+    /// A key was stored, in an item of this many words.
+    #[inline(always)]
+    pub(crate) fn was_written(&self, keyhash: Keyhash, words: usize) {
+        if let Some(learner) = self.heap.learner()
+            && learner.follows(keyhash)
+        {
+            learner.write(keyhash, words);
+        }
+    }
+
+    /// A key was removed by a client.
+    #[inline(always)]
+    pub(crate) fn was_removed(&self, keyhash: Keyhash) {
+        if let Some(learner) = self.heap.learner()
+            && learner.follows(keyhash)
+        {
+            learner.remove(keyhash);
+        }
+    }
+}
+
 impl<H: Heap> Prefetcher for Shared<H> {
     type Home = HomeIn<H>;
 
@@ -299,6 +347,10 @@ impl<H: Heap> TableFigures for Arc<Shared<H>> {
 
     fn ages(&self) -> Ages {
         self.heap.ages()
+    }
+
+    fn learned(&self) -> Option<Learned> {
+        self.heap.learner().and_then(Learner::learned)
     }
 
     fn heap_bytes(&self) -> u64 {

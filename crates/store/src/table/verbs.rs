@@ -35,7 +35,9 @@ impl<D: Design> TableWriter for Writer<'_, D> {
         now: Moment,
         take: impl FnOnce(&ItemAtRest<'_>) -> T,
     ) -> Option<T> {
-        let found = self.lookup(keyhash, key, now)?;
+        let found = self.lookup(keyhash, key, now);
+        self.shared.was_read(keyhash, key, found.is_some());
+        let found = found?;
         // SAFETY: the writer has passed the gate, which lets one in at a time. It is borrowed here,
         // and nothing is written before `take` has returned.
         let taken = take(&unsafe { ItemAtRest::new(found.item) });
@@ -65,6 +67,7 @@ impl<D: Design> TableWriter for Writer<'_, D> {
             return false;
         }
         shared.common.counters.gone(&found.item);
+        shared.was_removed(keyhash);
         self.take_out(&found);
         D::cleared(self, found.lock);
         true
@@ -176,6 +179,7 @@ impl<'a, D: Design> Writer<'a, D> {
             Some(cas) => cas,
             None => self.ledger().cas.draw(),
         };
+        self.shared.was_written(put.keyhash, put.words);
         D::store(self, &put)
     }
 

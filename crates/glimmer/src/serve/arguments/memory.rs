@@ -3,7 +3,7 @@
 use super::super::values;
 use clap::Args;
 use glimmer_server::config::{ITEM_BYTES_HINT_DEFAULT, LRU_THRESHOLD_DEFAULT, MEMORY_MIB_DEFAULT};
-use glimmer_server::evict::{self, RULES, Rule};
+use glimmer_server::evict::{self, Objective, RULES, Rule};
 use glimmer_server::{HugepagePolicy, Mode, TableKind};
 
 /// How much memory there is, and what is kept in it.
@@ -105,6 +105,14 @@ pub struct Memory {
     )]
     pub(in crate::serve) evict: Option<Rule>,
 
+    /// With --evict adaptive: what to find the most of, hits or bytes
+    ///
+    /// For hits, an item's size counts: of items that are read equally often, small ones stay
+    /// longer, as more of them fit. For bytes, it does not count, and the rule looks for what gives
+    /// the most bytes.
+    #[arg(long, value_name = "WHAT", default_value_t = Objective::Hits)]
+    pub(in crate::serve) evict_for: Objective,
+
     /// With --evict lru: newest share of the log in which a read does not move its item, 0 to 1
     ///
     /// An item that is read moves to the tail of the log unless it lies in this share of the log.
@@ -148,9 +156,6 @@ fn evict_long_help() -> String {
     for rule in RULES {
         help.push_str(&format!("{}: {}. ", rule.name, rule.summary));
     }
-    help.push_str(
-        "The default resists scans, costs almost nothing on a read, and has the best hit ratio. \
-         Only with --mode cache and --table mica.",
-    );
+    help.push_str("Only with --mode cache and --table mica.");
     help
 }

@@ -1,7 +1,6 @@
 //! Plain simulators of eviction rules. Our store is compared with them and shares no code with
 //! them.
 
-mod adaptive;
 mod arc;
 mod clock;
 mod fifo;
@@ -12,9 +11,7 @@ mod s3fifo;
 mod sieve;
 mod sketch;
 mod tinylfu;
-mod two_logs;
 
-pub use adaptive::Adaptive;
 pub use arc::Arc;
 pub use clock::Clock;
 pub use fifo::Fifo;
@@ -56,10 +53,6 @@ pub const REFERENCES: &[Reference] = &[
     Reference {
         name: "W-TinyLFU",
         cache: |capacity, keys| Box::new(TinyLfu::new(capacity, keys)),
-    },
-    Reference {
-        name: "adaptive",
-        cache: |capacity, keys| Box::new(Adaptive::new(capacity, keys)),
     },
 ];
 

@@ -1,0 +1,433 @@
+//! The simulated caches, one for each setting.
+
+use super::queue::{Queue, Record};
+use super::sample::{At, KEYS_MAX, Node, Place, Sample};
+use super::{COUNT, SETTINGS};
+use crate::evict::{Budget, Setting, SizeLog, setting::USES_MAX};
+use glimmer_base::Keyhash;
+use std::collections::VecDeque;
+
+/// The small log has this part (1 / n) of the memory.
+const SMALL_PART: u64 = 10;
+/// A write follows from a miss if no more requests of sampled keys lie between them.
+const ASIDE_WITHIN: u32 = 1_000;
+/// The sample is doubled if fewer keys are followed than this.
+const KEYS_FEW: usize = KEYS_MAX / 8;
+
+/// See the module's text.
+pub(super) struct Caches {
+    sample: Sample,
+    caches: [Cache; COUNT],
+    /// Keys that were missed and are not in any cache, the oldest first.
+    visitors: VecDeque<u16>,
+    /// One key in 1 << so many is followed.
+    bits: u32,
+    /// Words of all logs of the table.
+    table_words: u64,
+    sizes: Sizes,
+    /// Requests of sampled keys.
+    now: u32,
+}
+
+/// What the caches have in common.
+#[derive(Clone, Copy)]
+struct Sizes {
+    small_words: u64,
+    main_words: u64,
+    /// The largest item for the small log.
+    small_item_words_max: u64,
+    usual: Option<SizeLog>,
+}
+
+/// One cache: what it holds is noted in the sample's places.
+struct Cache {
+    number: usize,
+    setting: Setting,
+    small: Queue,
+    main: Queue,
+    ghosts: Queue,
+    /// Hundredths of the next new item that are to go to the main log.
+    direct_due: u32,
+    draws: u32,
+}
+
+impl Caches {
+    /// Caches for one key in 1 << `bits`.
+    pub fn new(bits: u32) -> Caches {
+        let cache = |number| Cache {
+            number,
+            setting: SETTINGS[number].1,
+            small: Queue::default(),
+            main: Queue::default(),
+            ghosts: Queue::default(),
+            direct_due: 0,
+            draws: 0,
+        };
+        Caches {
+            sample: Sample::default(),
+            caches: std::array::from_fn(cache),
+            visitors: VecDeque::new(),
+            bits,
+            table_words: 0,
+            sizes: Sizes {
+                small_words: 0,
+                main_words: 0,
+                small_item_words_max: 0,
+                usual: None,
+            },
+            now: 0,
+        }
+    }
+
+    pub fn keys(&self) -> usize {
+        self.sample.len()
+    }
+
+    pub fn one_in(&self) -> u64 {
+        1 << self.bits
+    }
+
+    pub fn set_usual(&mut self, usual: Option<SizeLog>) {
+        self.sizes.usual = usual;
+        for (cache, (_, setting)) in self.caches.iter_mut().zip(SETTINGS) {
+            cache.setting = Setting { usual, ..setting };
+        }
+    }
+
+    /// Whether a key is in the sample.
+    pub fn follows(
+        &mut self,
+        keyhash: Keyhash,
+        table_words: u64,
+        small_item_words_max: u64,
+    ) -> bool {
+        if self.table_words != table_words {
+            self.table_words = table_words;
+            self.resize();
+        }
+        self.sizes.small_item_words_max = small_item_words_max.min(self.sizes.small_words);
+        let follows = keyhash.0 & ((1 << self.bits) - 1) == 0;
+        self.now = self.now.wrapping_add(follows.into());
+        follows
+    }
+
+    fn resize(&mut self) {
+        let words = self.table_words >> self.bits;
+        self.sizes.small_words = words / SMALL_PART;
+        self.sizes.main_words = words - self.sizes.small_words;
+    }
+
+    /// A key was read. Adds what each cache found, and returns what was asked for: the item's
+    /// words, unless every item counts as one unit.
+    pub fn read(
+        &mut self,
+        key: u64,
+        is_hit: bool,
+        unit: Option<u64>,
+        found: &mut [u64; COUNT],
+    ) -> u64 {
+        let Some(number) = self.sample.find(key) else {
+            if !is_hit {
+                self.visit(key);
+            }
+            return unit.unwrap_or(0);
+        };
+        let node = self.sample.node(number);
+        let (words, is_aside) = (u64::from(node.words), node.is_aside);
+        let gain = unit.unwrap_or(words);
+        if !is_hit {
+            node.missed_at = Some(self.now);
+        }
+        for (cache, found) in self.caches.iter_mut().zip(found) {
+            let place = &mut self.sample.node(number).places[cache.number];
+            if matches!(place.at, At::Small | At::Main) {
+                place.uses = (place.uses + 1).min(USES_MAX);
+                *found += gain;
+            } else if is_hit && is_aside {
+                // The client has the item and will not write it, as it would if it had missed it.
+                cache.write(&mut self.sample, &self.sizes, number);
+            }
+        }
+        gain
+    }
+
+    /// A key that no cache knows was missed: it may be written soon.
+    fn visit(&mut self, key: u64) {
+        if self.visitors.len() >= KEYS_FEW
+            && let Some(oldest) = self.visitors.pop_front()
+        {
+            self.sample.node(oldest).is_visitor = false;
+            self.sample.forget_unless_used(oldest);
+        }
+        let now = self.now;
+        if let Some(number) = self.add(key) {
+            let node = self.sample.node(number);
+            (node.missed_at, node.is_visitor) = (Some(now), true);
+            self.visitors.push_back(number);
+        }
+    }
+
+    /// Adds a key. If there is no room, fewer keys are followed from now on, and this may not be
+    /// one of them.
+    fn add(&mut self, key: u64) -> Option<u16> {
+        let number = self.sample.add(key);
+        if number.is_none() {
+            self.follow_fewer();
+        }
+        number
+    }
+
+    /// A key was stored.
+    pub fn write(&mut self, key: u64, words: u64) {
+        let Some(number) = self.sample.find(key).or_else(|| self.add(key)) else {
+            return;
+        };
+        let now = self.now;
+        let words = words.min(u32::MAX.into());
+        let node = self.sample.node(number);
+        let missed_at = node.missed_at.take();
+        node.is_aside = missed_at.is_some_and(|at| now.wrapping_sub(at) <= ASIDE_WITHIN);
+        let is_aside = node.is_aside;
+        let before = u64::from(std::mem::replace(&mut node.words, words as u32));
+        for cache in &mut self.caches {
+            let place = self.sample.node(number).places[cache.number];
+            let is_there = matches!(place.at, At::Small | At::Main);
+            cache.note_size(place.at, before, words);
+            if !is_there {
+                cache.write(&mut self.sample, &self.sizes, number);
+            } else if is_aside {
+                // Had it been found, the client would not have written it.
+            } else if before == words {
+                let place = &mut self.sample.node(number).places[cache.number];
+                place.uses = (place.uses + 1).min(USES_MAX);
+            } else {
+                let was_main = place.at == At::Main;
+                cache.take(&mut self.sample, number);
+                match was_main {
+                    true => cache.enter_main(&mut self.sample, &self.sizes, number),
+                    false => cache.write(&mut self.sample, &self.sizes, number),
+                }
+            }
+        }
+        self.sample.forget_unless_used(number);
+    }
+
+    /// A key has gone.
+    pub fn remove(&mut self, key: u64) {
+        if let Some(number) = self.sample.find(key) {
+            for cache in &mut self.caches {
+                cache.take(&mut self.sample, number);
+            }
+            self.sample.forget_unless_used(number);
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.sample = Sample::default();
+        self.visitors.clear();
+        for cache in &mut self.caches {
+            for queue in [&mut cache.small, &mut cache.main, &mut cache.ghosts] {
+                queue.clear();
+            }
+        }
+    }
+
+    /// Follows more keys, up to one in 1 << `bits_min`, if there are few although the caches are
+    /// full.
+    pub fn balance(&mut self, bits_min: u32) {
+        let held = self.caches[0].small.words + self.caches[0].main.words;
+        let is_full = held >= (self.table_words >> self.bits) / 2;
+        if self.bits > bits_min && is_full && self.sample.len() < KEYS_FEW {
+            self.bits -= 1;
+            self.resize();
+        }
+    }
+
+    /// Panics if the queues and the sample disagree.
+    #[cfg(all(test, not(any(loom, miri))))]
+    pub fn audit(&mut self) {
+        let numbers = self.sample.numbers();
+        for cache in &mut self.caches {
+            for at in [At::Small, At::Main, At::Ghost] {
+                let nodes = numbers.iter().map(|&(_, number)| self.sample.get(number));
+                let (keys, words) = nodes
+                    .filter(|node| node.places[cache.number].at == at)
+                    .fold((0, 0), |(keys, words), node| {
+                        (keys + 1, words + u64::from(node.words))
+                    });
+                let queue = cache.queue(at).expect("it is a queue");
+                assert_eq!((queue.keys, queue.words), (keys, words), "{at:?}");
+            }
+        }
+        for (_, number) in numbers {
+            let node = self.sample.get(number);
+            let places = node.places.iter();
+            let held = places.filter(|place| place.at != At::Nowhere).count();
+            assert_eq!(usize::from(node.holders), held);
+            assert!(held > 0 || node.is_visitor, "nobody needs it");
+        }
+    }
+
+    /// Follows half of the keys, and gives the caches half of the memory.
+    fn follow_fewer(&mut self) {
+        self.bits += 1;
+        self.resize();
+        let bit = 1 << (self.bits - 1);
+        let is_out = |&(key, _): &(u64, u16)| key & bit != 0;
+        for (_, number) in self.sample.numbers().into_iter().filter(is_out) {
+            for cache in &mut self.caches {
+                cache.take(&mut self.sample, number);
+            }
+            self.sample.node(number).is_visitor = false;
+            self.sample.forget_unless_used(number);
+        }
+        let sample = &mut self.sample;
+        self.visitors
+            .retain(|&number| sample.node(number).is_visitor);
+    }
+}
+
+impl Cache {
+    /// Stores an item that the cache does not hold.
+    fn write(&mut self, sample: &mut Sample, sizes: &Sizes, number: u16) {
+        let is_known = self.take(sample, number) == At::Ghost;
+        let words = u64::from(sample.node(number).words);
+        if words > sizes.main_words {
+            return;
+        }
+        let is_large = words > sizes.small_item_words_max;
+        if is_large || is_known || self.is_next_direct() {
+            self.enter_main(sample, sizes, number);
+        } else {
+            self.enter_small(sample, sizes, number);
+        }
+    }
+
+    fn is_next_direct(&mut self) -> bool {
+        self.direct_due += u32::from(self.setting.direct_percent) * (SMALL_PART as u32 - 1);
+        let whole = 100 * SMALL_PART as u32;
+        let is_direct = self.direct_due >= whole;
+        self.direct_due %= whole;
+        is_direct
+    }
+
+    fn enter_main(&mut self, sample: &mut Sample, sizes: &Sizes, number: u16) {
+        let words = u64::from(sample.node(number).words);
+        let mut budget = Budget::for_words(words);
+        while self.main.words + words > sizes.main_words {
+            let Some(oldest) = self.next(sample, At::Main) else {
+                break;
+            };
+            let node = sample.node(oldest);
+            let (oldest_words, uses) = (u64::from(node.words), node.places[self.number].uses);
+            let doublings = self.setting.doublings(oldest_words);
+            self.take(sample, oldest);
+            if self.setting.keeps(uses, doublings) && budget.spare_item(oldest_words) {
+                self.draws = self.draws.wrapping_add(1);
+                let draw = self.draws.wrapping_mul(0x9e37_79b9) >> 16;
+                let uses = self.setting.uses_after_lap(uses, doublings, draw);
+                self.put(sample, At::Main, oldest, uses);
+            } else {
+                sample.forget_unless_used(oldest);
+            }
+        }
+        let uses = Setting::first_uses(self.setting.doublings(words));
+        self.put(sample, At::Main, number, uses);
+    }
+
+    fn enter_small(&mut self, sample: &mut Sample, sizes: &Sizes, number: u16) {
+        let words = u64::from(sample.node(number).words);
+        while self.small.words + words > sizes.small_words {
+            let Some(oldest) = self.next(sample, At::Small) else {
+                break;
+            };
+            let node = sample.node(oldest);
+            let (oldest_words, uses) = (u64::from(node.words), node.places[self.number].uses);
+            self.take(sample, oldest);
+            let main_has_room = self.main.words + oldest_words <= sizes.main_words;
+            let doublings = self.setting.doublings(oldest_words);
+            if main_has_room || self.setting.keeps(uses, doublings) {
+                self.enter_main(sample, sizes, oldest);
+            } else {
+                self.remember(sample, sizes, oldest);
+            }
+        }
+        let uses = Setting::first_uses(self.setting.doublings(words));
+        self.put(sample, At::Small, number, uses);
+    }
+
+    /// A key has left the small log unread.
+    fn remember(&mut self, sample: &mut Sample, sizes: &Sizes, number: u16) {
+        self.put(sample, At::Ghost, number, 0);
+        let most = sizes.small_words * u64::from(self.setting.ghost_laps);
+        while self.ghosts.words > most {
+            let Some(oldest) = self.next(sample, At::Ghost) else {
+                break;
+            };
+            self.take(sample, oldest);
+            sample.forget_unless_used(oldest);
+        }
+    }
+
+    fn queue(&mut self, at: At) -> Option<&mut Queue> {
+        match at {
+            At::Nowhere => None,
+            At::Small => Some(&mut self.small),
+            At::Main => Some(&mut self.main),
+            At::Ghost => Some(&mut self.ghosts),
+        }
+    }
+
+    /// The key that has been in a queue for longest.
+    fn next(&mut self, sample: &mut Sample, at: At) -> Option<u16> {
+        let number = self.number;
+        loop {
+            let record = self.queue(at)?.pop()?;
+            if is_current(sample.get(record.node), number, at, record) {
+                return Some(record.node);
+            }
+        }
+    }
+
+    /// Puts a key that the cache does not know into a queue.
+    fn put(&mut self, sample: &mut Sample, at: At, number: u16, uses: u8) {
+        let own = self.number;
+        let node = sample.node(number);
+        debug_assert!(node.places[own].at == At::Nowhere);
+        let turn = node.places[own].turn.wrapping_add(1);
+        node.places[own] = Place { at, uses, turn };
+        node.holders += 1;
+        let words = u64::from(node.words);
+        let record = Record { node: number, turn };
+        let sample: &Sample = sample;
+        if let Some(queue) = self.queue(at) {
+            queue.push(record, words, |it| {
+                is_current(sample.get(it.node), own, at, it)
+            });
+        }
+    }
+
+    /// Takes a key out, and says where it was.
+    fn take(&mut self, sample: &mut Sample, number: u16) -> At {
+        let node = sample.node(number);
+        let at = std::mem::take(&mut node.places[self.number].at);
+        let words = u64::from(node.words);
+        if let Some(queue) = self.queue(at) {
+            queue.left(words);
+            node.holders -= 1;
+        }
+        at
+    }
+
+    /// The item of a key has another size now.
+    fn note_size(&mut self, at: At, before: u64, words: u64) {
+        if let Some(queue) = self.queue(at) {
+            queue.words = queue.words - before + words;
+        }
+    }
+}
+
+fn is_current(node: &Node, cache: usize, at: At, record: Record) -> bool {
+    let place = node.places[cache];
+    place.at == at && place.turn == record.turn
+}

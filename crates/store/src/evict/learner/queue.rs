@@ -1,0 +1,50 @@
+//! A FIFO queue of keys of the sample, some of which have left it since.
+
+use std::collections::VecDeque;
+
+/// Records of keys that have left stay until they are met, or are this many more than the others.
+const SLACK: usize = 64;
+
+/// A key in a queue, and which turn of it that was: if it has had another one since, the record is
+/// of no use.
+#[derive(Clone, Copy)]
+pub(super) struct Record {
+    pub node: u16,
+    pub turn: u16,
+}
+
+#[derive(Default)]
+pub(super) struct Queue {
+    records: VecDeque<Record>,
+    /// Keys that are in the queue.
+    pub keys: usize,
+    /// Words that they take.
+    pub words: u64,
+}
+
+impl Queue {
+    /// Appends a key.
+    pub fn push(&mut self, record: Record, words: u64, is_current: impl Fn(Record) -> bool) {
+        if self.records.len() > 2 * self.keys + SLACK {
+            self.records.retain(|&record| is_current(record));
+        }
+        self.records.push_back(record);
+        self.keys += 1;
+        self.words += words;
+    }
+
+    /// A key has left the queue; its record stays.
+    pub fn left(&mut self, words: u64) {
+        self.keys -= 1;
+        self.words -= words;
+    }
+
+    /// The oldest record, which may be of no use.
+    pub fn pop(&mut self) -> Option<Record> {
+        self.records.pop_front()
+    }
+
+    pub fn clear(&mut self) {
+        *self = Queue::default();
+    }
+}

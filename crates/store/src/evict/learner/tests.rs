@@ -1,0 +1,106 @@
+use super::*;
+use glimmer_seeds::each_seed;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+const WORDS: u64 = 100_000;
+
+fn learner() -> Learner {
+    let learner = Learner::following(Objective::Hits, 0);
+    learner.add_partition(WORDS as usize, 1_000);
+    learner
+}
+
+/// A hash that spreads numbers.
+fn keyhash(number: u64) -> Keyhash {
+    let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    Keyhash((mixed ^ mixed >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9))
+}
+
+/// Requests without sense, of sizes from nothing to more than there is: what is followed stays
+/// within its bounds, and the books agree.
+#[test]
+fn any_requests_leave_the_books_right() {
+    each_seed(&[], |seed| {
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let bits = rng.random_range(0..5);
+        let objective = [Objective::Hits, Objective::Bytes][rng.random_range(0..2)];
+        let learner = Learner::following(objective, bits);
+        learner.add_partition(rng.random_range(0..1 << 20), rng.random_range(0..1 << 16));
+        let keys = 1 << rng.random_range(1..20);
+        for turn in 0..20_000 {
+            let keyhash = keyhash(rng.random_range(0..keys));
+            if !learner.follows(keyhash) {
+                continue;
+            }
+            match rng.random_range(0..100) {
+                0..45 => learner.read(keyhash, rng.random()),
+                45..90 => {
+                    let words = 1 << rng.random_range(0..24);
+                    learner.write(keyhash, rng.random_range(0..words));
+                }
+                90..99 => learner.remove(keyhash),
+                _ if turn % 1_000 == 0 => learner.clear(),
+                _ => {}
+            }
+        }
+        let learned = learner.learned().unwrap();
+        assert!(learned.keys <= sample::KEYS_MAX, "{seed}: {learned:?}");
+        if let Some(found) = learned.found {
+            let is_share = |&share: &f64| (0.0..=1.0 + 1e-9).contains(&share);
+            assert!(found.iter().all(is_share), "{seed}: {found:?}");
+        }
+        learner.learning.lock().unwrap().caches.audit();
+    });
+}
+
+/// Under a constant load the setting comes to rest; after another load has misled it, it comes back
+/// within two turnovers of the memory.
+#[test]
+fn it_comes_to_rest_and_recovers() {
+    const ITEM: usize = 100;
+    let turnover = WORDS / ITEM as u64;
+    each_seed(&[], |seed| {
+        let learner = learner();
+        let mut rng = SmallRng::seed_from_u64(seed);
+        // A loop that is larger than the memory: what was read must stay, and nothing new.
+        for turn in 0..40 * turnover {
+            let keyhash = keyhash(turn % (turnover * 3 / 2));
+            learner.read(keyhash, false);
+            learner.write(keyhash, ITEM);
+        }
+        let misled = learner.learned().unwrap();
+        let share = SETTINGS[misled.in_use].1.direct_percent;
+        assert!(
+            share < 100,
+            "{seed}: new items push out the loop: {misled:?}"
+        );
+        // Items that are read once, later. Whether they are found is for the table to say.
+        let lag = rng.random_range(turnover / 4..turnover * 3 / 4);
+        let mut first_right = None;
+        for turn in 0..40 * turnover {
+            learner.write(keyhash(1 << 40 | turn), ITEM);
+            if turn >= lag {
+                learner.read(keyhash(1 << 40 | (turn - lag)), true);
+            }
+            let is_right = learner.setting().direct_percent == 100;
+            first_right = first_right.or(is_right.then_some(turn));
+        }
+        let took = first_right.unwrap_or(u64::MAX);
+        assert!(
+            took < lag + 2 * turnover,
+            "{seed}: lag {lag}, {took} of {turnover}"
+        );
+        let changes = learner.learned().unwrap().changes - misled.changes;
+        assert!(changes <= 3, "{seed}: {changes} changes");
+    });
+}
+
+#[test]
+fn for_bytes_sizes_do_not_count() {
+    let learner = Learner::new(Objective::Bytes);
+    learner.add_partition(WORDS as usize, 1_000);
+    (0..10_000).for_each(|number| learner.write(Keyhash(number << 6), 1 << (number % 8)));
+    assert_eq!(learner.setting().usual, None);
+    assert!(Learner::fixed(Setting::S3_FIFO).learned().is_none());
+}
