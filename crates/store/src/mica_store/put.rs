@@ -8,12 +8,14 @@ use crate::heap::{Put, write_item, write_over};
 use crate::index::{CHAIN_BUCKETS_MAX, Entry, Slot};
 use crate::table::{DRAFT_WORDS_MIN, Heap, Index, expired};
 use glimmer_base::Expiry;
+use glimmer_base::sync::weakened;
 
 impl<A: Access> Writer<'_, A> {
     /// Stores an item that is within the limit; says whether there was room.
     #[inline]
     pub(super) fn put_as(&mut self, put: &Put<'_>) -> bool {
         if self.shared.common.has_overflowed()
+            && !weakened("overflow_stays")
             && let Some(put) = self.overflowed(put)
         {
             return self.put_under(&put);

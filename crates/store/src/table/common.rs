@@ -7,6 +7,7 @@ use crate::removals::{Exit, Reason};
 use crossbeam_utils::CachePadded;
 use glimmer_base::counter::Counter;
 use glimmer_base::limits::KEY_BYTES_MAX;
+use glimmer_base::sync::weakened;
 use glimmer_base::{Expiry, KeyHasher, Keyhash, Moment};
 
 /// See the module's text.
@@ -72,7 +73,7 @@ impl Common {
 
     /// An item is about to be stored under its key's second keyhash.
     pub(crate) fn note_overflow(&self) {
-        self.overflowed.set(1);
+        self.overflowed.set((!weakened("overflow_note")).into());
     }
 
     /// Calls `fetch` for words of the lines, three at most, that an item of the usual size has.

@@ -184,6 +184,9 @@ impl<H: Heap> Shared<H> {
         if !H::OVERFLOWS || taken.is_some() || !self.common.has_overflowed() {
             return Some(taken);
         }
+        if weakened("overflow_look") {
+            return Some(None);
+        }
         let (home, second) = (HomeIn::<H>::default(), self.common.second(keyhash, key));
         self.try_read_in(home, second, key, now, flushes, take)
     }
