@@ -73,7 +73,7 @@ const OPTIONS: &[(&str, Value, Effect)] = &[
     (
         "hash_algorithm",
         Value::OneOf(&["jenkins", "murmur3", "xxh3"]),
-        Nothing("keys are always hashed with XXH3 and a random seed"),
+        Nothing("keys are always hashed with NH, AES-128 and a random secret"),
     ),
     (
         "tail_repair_time",

@@ -102,7 +102,8 @@ fn crawler(admin: &ServerAdmin, lines: &mut Lines<'_>) {
         "dump_enabled",
         admin.config.permits.has(AdminCommand::Metadump),
     );
-    lines.put("hash_algorithm", "xxh3");
+    // See `KeyHasher`.
+    lines.put("hash_algorithm", "nh-aes128");
 }
 
 /// There is no segmented LRU with its own thread.
