@@ -162,37 +162,29 @@ fn one(
 
     let sampler = Sampler::new(subject);
     let quiet = visitors.visit_for(options.quiet);
+    let mut beside = |case: &Case| {
+        let (latency, notes, peak) =
+            beside(options, scenario, case, subject, &mut visitors, &sampler);
+        std::thread::sleep(SETTLE);
+        notes
+            .map(|notes| (latency, notes, peak))
+            .with_context(within)
+    };
+    let control = scenario.control(&case).map(|control| beside(&control));
+    let control = control.transpose()?.map(|(latency, ..)| latency);
+
     let resident_before = subject.resident_bytes();
     let cpu_before = subject.cpu();
-
-    let stop = AtomicBool::new(false);
-    let (attacked, notes, resident_peak) = std::thread::scope(|scope| {
-        let attack = scope.spawn(|| scenario.attack(subject, &case, &stop));
-        let sampling = scope.spawn(|| sampler.peak_until(&stop));
-        let begin = Instant::now();
-        let attacked = visitors.visit_while(|| {
-            // If the attack has failed, stop waiting.
-            begin.elapsed() < options.attack && !attack.is_finished()
-        });
-        stop.store(true, Relaxed);
-        let notes = attack
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let resident_peak = sampling
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        (attacked, notes, resident_peak)
-    });
-    let notes = notes.with_context(within)?;
+    let (attacked, notes, resident_peak) = beside(&case)?;
     let cpu = subject
         .cpu()
         .zip(cpu_before)
         .map(|(after, before)| after - before);
-    std::thread::sleep(SETTLE);
     let measured = Measured {
         connections: case.connections,
         limit_bytes: subject.limit_bytes(),
         quiet,
+        control,
         attacked,
         resident_before,
         resident_peak,
@@ -208,4 +200,34 @@ fn one(
         measured,
         checks,
     ))
+}
+
+/// Has well-behaved clients visit beside the hostile ones. Returns their latencies, a summary of
+/// the hostile clients' experience, and the server's maximum resident bytes meanwhile.
+fn beside(
+    options: &Options,
+    scenario: &dyn Scenario,
+    case: &Case,
+    subject: &Subject,
+    visitors: &mut Visitors,
+    sampler: &Sampler<'_>,
+) -> (Latency, Result<String>, Option<u64>) {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let attack = scope.spawn(|| scenario.attack(subject, case, &stop));
+        let sampling = scope.spawn(|| sampler.peak_until(&stop));
+        let begin = Instant::now();
+        let latency = visitors.visit_while(|| {
+            // If the attack has failed, stop waiting.
+            begin.elapsed() < options.attack && !attack.is_finished()
+        });
+        stop.store(true, Relaxed);
+        let notes = attack
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let resident_peak = sampling
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (latency, notes, resident_peak)
+    })
 }

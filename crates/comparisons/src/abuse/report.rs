@@ -67,6 +67,7 @@ impl fmt::Display for Report {
             "scenario",
             "server",
             "p99 alone ms",
+            "beside gets",
             "p99 ms",
             "longest ms",
             "failed",
@@ -81,12 +82,19 @@ impl fmt::Display for Report {
         };
         for row in &self.rows {
             let Measured {
-                quiet, attacked, ..
+                quiet,
+                control,
+                attacked,
+                ..
             } = &row.measured;
+            let control = control
+                .as_ref()
+                .map(|control| format!("{:.1}", control.p99_ms));
             table.row([
                 format!("{} ({})", row.scenario, row.case),
                 row.server.clone(),
                 format!("{:.1}", quiet.p99_ms),
+                control.unwrap_or_default(),
                 format!("{:.1}", attacked.p99_ms),
                 format!("{:.1}", attacked.longest_ms),
                 format!("{} of {}", attacked.failures, attacked.visits),

@@ -66,6 +66,14 @@ pub trait Scenario: Sync {
         )))
     }
 
+    /// The same case with hostile clients that keep the machine as busy and do what is known to be
+    /// harmless. Well-behaved clients visit beside them too, so that what the server does about the
+    /// hostile ones can be told from what such clients take of the machine by themselves.
+    fn control(&self, case: &Case) -> Option<Case> {
+        let _ = case;
+        None
+    }
+
     /// The hostile clients. Runs on its own thread until `stop` is true, then closes what it opened
     /// and returns a short summary.
     ///
@@ -192,6 +200,8 @@ pub struct Measured {
     pub limit_bytes: Option<u64>,
     /// Visits of well-behaved clients before the attack.
     pub quiet: Latency,
+    /// Visits of well-behaved clients beside the harmless ones of [`Scenario::control`].
+    pub control: Option<Latency>,
     /// Visits of well-behaved clients during the attack.
     pub attacked: Latency,
     /// Resident bytes before the attack; `None` if the server runs on another machine.
@@ -264,6 +274,7 @@ mod tests {
             connections: 0,
             limit_bytes: Some(64 << 20),
             quiet: latency.clone(),
+            control: None,
             attacked: latency,
             resident_before: None,
             resident_peak: Some(peak_mib << 20),
