@@ -42,6 +42,8 @@ pub(crate) struct Core {
     pub counting: Counting,
     pub memory: Memory,
     pub tally: Tally,
+    /// Steps that no engine executed: commands without a key, and what was refused.
+    pub answered: u64,
     /// Failures wait to be told to the admin handler.
     pub is_alarmed: bool,
     /// The server has been told to stop, and this worker is leaving.
@@ -60,6 +62,13 @@ impl Core {
         let errno = errno.unwrap_or(0).unsigned_abs();
         self.shared.alarms.note(failure, count, errno);
         self.is_alarmed = true;
+    }
+
+    /// Requests executed and other steps answered so far. What a turn may do is bounded in these,
+    /// as a peer can send what is wrong as fast as requests.
+    #[inline(always)]
+    pub fn steps(&self) -> u64 {
+        self.tally.requests + self.answered
     }
 
     /// Whether another connection may visit a worker.

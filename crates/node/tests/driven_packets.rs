@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use glimmer_base::limits::{
-    ADMIN_COMMAND_NS, ADMIN_SHARE_NS, BURST_CONNECTIONS_MAX, PENDING_DATAGRAMS_MAX,
-    REORDER_SLOTS_MAX,
+    ADMIN_COMMAND_NS, ADMIN_SHARE_NS, BURST_CONNECTIONS_MAX, DATAGRAM_REQUESTS_PER_TURN_MAX,
+    PENDING_DATAGRAMS_MAX, REORDER_SLOTS_MAX,
 };
 use glimmer_node::{Devices, DrivenNode, NodeConfig, Rest};
 use glimmer_proto::AdminCommand;
@@ -363,4 +363,32 @@ fn statistics_over_udp_are_bounded() {
     assert!((1..=20 * in_a_turn).contains(&shown), "{shown}");
     let next = ask_each(&mut node, &mut client, &[b"stats\r\n".to_vec()]);
     assert_eq!(next, [b"STAT argument \r\nEND\r\n"]);
+}
+
+/// What is refused costs as much as a read. A turn ends after as many of those, and the others are
+/// answered in the next ones.
+#[test]
+fn refusals_over_udp_are_bounded_in_a_turn() {
+    const DATAGRAMS: u16 = 200;
+    const LINES: usize = 100;
+    for line in ["verbosity 2\r\n", "nonsense\r\n"] {
+        let network = Switch::new();
+        let mut node = node(1, Box::new(network.attach(server())));
+        let mut client = network.attach(([10, 0, 0, 2], 1).into());
+        for id in 0..DATAGRAMS {
+            let datagram = framed(id, &line.repeat(LINES));
+            client.send(&[Message::alone(server(), &datagram)]);
+        }
+        let mut answered = 0;
+        for _ in 0..DATAGRAMS {
+            turn(&mut node, 0..1);
+            let count = replies(&mut client).len();
+            assert!(
+                LINES * count <= 2 * DATAGRAM_REQUESTS_PER_TURN_MAX as usize,
+                "{count}"
+            );
+            answered += count;
+        }
+        assert_eq!(answered, usize::from(DATAGRAMS), "{line}");
+    }
 }

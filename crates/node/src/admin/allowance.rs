@@ -8,8 +8,8 @@
 //! however many clients send such commands, and however many of them each sends.
 
 use glimmer_base::limits::{
-    ADMIN_BYTE_NS, ADMIN_CHAIN_NS, ADMIN_COMMAND_NS, ADMIN_REMOVAL_NS, ADMIN_SHARE_NS,
-    ADMIN_TURN_NS, ADMIN_WORKER_NS,
+    ADMIN_BYTE_NS, ADMIN_CHAIN_NS, ADMIN_COMMAND_NS, ADMIN_LINE_NS, ADMIN_REMOVAL_NS,
+    ADMIN_SHARE_NS, ADMIN_TURN_NS, ADMIN_WORKER_NS,
 };
 
 /// What is left of a turn's allowance, in nanoseconds as priced.
@@ -57,9 +57,9 @@ impl Allowance {
         self.spend(ADMIN_COMMAND_NS + ADMIN_BYTE_NS * bytes as u64);
     }
 
-    /// Counters of this many workers were read.
-    pub fn spend_on_counters(&mut self, workers: usize) {
-        self.spend(ADMIN_WORKER_NS * workers as u64);
+    /// Counters of this many workers were read, and this many lines of statistics written.
+    pub fn spend_on_figures(&mut self, workers: usize, lines: usize) {
+        self.spend(ADMIN_WORKER_NS * workers as u64 + ADMIN_LINE_NS * lines as u64);
     }
 
     /// A chain of the index was walked: these bytes were written, and this many items removed.
@@ -109,5 +109,15 @@ mod tests {
         assert!(allowance.is_spent() && !allowance.has(allowance.share()));
         allowance.begin_turn();
         assert!(!allowance.is_spent() && !allowance.is_spent_by_datagrams());
+    }
+
+    /// A hundred lines take half a turn, as do 6 KB of a listing.
+    #[test]
+    fn lines_of_statistics_cost_more_than_their_bytes() {
+        let mut allowance = Allowance::default();
+        allowance.spend_on_figures(1, 100);
+        assert!(allowance.is_spent_by_datagrams() && !allowance.is_spent());
+        allowance.spend_on_figures(1, 100);
+        assert!(allowance.is_spent());
     }
 }

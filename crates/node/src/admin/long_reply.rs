@@ -151,15 +151,16 @@ impl StatsReport {
             None => mem::take(out),
             Some(_) => Vec::new(),
         };
-        let (argument, now) = (&*self.argument, core.now);
+        let (argument, now, begin) = (&*self.argument, core.now, piece.len());
         let part = core.admin.stats(argument, self.from, now, &mut piece);
+        let lines = piece[begin..].iter().filter(|&&byte| byte == b'\n').count();
         let is_last = part == Part::Last;
         match self.words {
             None => *out = piece,
             Some(_) if part == Part::Later => {}
             Some(words) => words.emit_figures(&piece, !is_last, out),
         }
-        core.allowance.spend_on_counters(core.shared.workers());
+        (core.allowance).spend_on_figures(core.shared.workers(), lines);
         match part {
             Part::Last => Progress::Complete,
             Part::Later => Progress::AwaitsNews,

@@ -229,9 +229,9 @@ impl Memcached {
     /// Goes on with pending datagrams that have what they waited for, as many as one turn may, and
     /// sends the replies that are complete.
     pub fn go_on(&mut self, sources: &mut [PacketSource], core: &mut Core, port: &mut Port) {
-        let requests_before = core.tally.requests;
+        let steps_before = core.steps();
         for _ in 0..PENDING_PER_TURN_MAX {
-            if core.tally.requests - requests_before >= DATAGRAM_REQUESTS_PER_TURN_MAX {
+            if core.steps() - steps_before >= DATAGRAM_REQUESTS_PER_TURN_MAX {
                 break;
             }
             let Some(pending) = self.pending.next_ready(&mut core.memory.budget) else {

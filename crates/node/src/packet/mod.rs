@@ -201,9 +201,9 @@ impl Packets {
         let (batch, device) = (&mut self.batch, &mut *source.device);
         let requests = match &source.service {
             Service::Memcached => {
-                let before = core.tally.requests;
+                let before = core.steps();
                 (self.memcached).answer(batch, (index, device), core, port);
-                core.tally.requests - before
+                core.steps() - before
             }
             Service::Native { ports } => match &mut self.native {
                 Some(native) => {

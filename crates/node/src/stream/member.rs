@@ -268,6 +268,7 @@ impl Member {
         out: &mut Vec<u8>,
         core: &mut Core,
     ) -> Stop {
+        core.answered += 1;
         if matches!(step, Step::Admin { admin, .. } if admin.command().is_some()) {
             core.allowance.spend_on_command(0);
         }

@@ -66,10 +66,10 @@ impl Streams {
         }
         let (mut left, mut reply_bytes) = (self.ready.len(Lane::Small), 0);
         let mut is_large = false;
-        let requests_before = core.tally.requests;
+        let steps_before = core.steps();
         while left > 0
             && reply_bytes < TURN_REPLY_BYTES_MAX
-            && core.tally.requests - requests_before < TURN_SMALL_REQUESTS_MAX
+            && core.steps() - steps_before < TURN_SMALL_REQUESTS_MAX
         {
             let served = self.serve_burst(Lane::Small, core, port);
             left = left.saturating_sub(served.connections.max(1));

@@ -136,6 +136,7 @@ impl Worker {
                     now.ms,
                 ),
                 tally: Tally::default(),
+                answered: 0,
                 is_alarmed: false,
                 is_draining: false,
                 small_request_ms: 0,
