@@ -384,6 +384,14 @@ pub const LOANS_MAX: usize = 8;
 /// one that was left first is forgotten for one more; it is free again when the head has passed it.
 pub const VACANT_PLACES_MAX: usize = 64;
 
+/// An item that is appended to and moves for that gets free space after it: this part of its own
+/// length, so that the next appends write no more than their own bytes. A value that grows is then
+/// copied this many times over in all, as bytes go, however small the appends are.
+pub const GROWTH_PART: usize = 4;
+
+/// A smaller item gets no space to grow: it is copied in less time than a request takes.
+pub const GROWTH_BYTES_MIN: usize = 1 << 10;
+
 /// Bytes by which a store of a large value moves the head of a log before it lets other requests
 /// use the partition. The item that crosses the limit is passed.
 pub const ROOM_BYTES_PER_HOLD: usize = 32 << 10;

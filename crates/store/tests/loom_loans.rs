@@ -7,7 +7,8 @@
 mod large;
 
 use glimmer_base::sync::explore;
-use glimmer_store::table::TableReader;
+use glimmer_store::heap::NewItem;
+use glimmer_store::table::{Stored, Table, TableReader, TableWriter};
 use large::*;
 use loom::thread;
 
@@ -34,6 +35,16 @@ fn lend(borrower: &mut Looker<Cache>, (key, keyhash): Key) -> Option<Vec<u8>> {
         lent.with(part, &mut |bytes| value.extend_from_slice(bytes));
     }
     Some(value)
+}
+
+/// Appends to a value, which is there.
+fn append(owner: &mut Cache, (key, keyhash): Key, more: &[u8]) {
+    let item = NewItem {
+        value: [&[], more],
+        ..item(&key, &[])
+    };
+    let stored = owner.enter(0).extend(keyhash, &item, NOW);
+    assert!(matches!(stored, Some(Stored::Yes(_))), "{stored:?}");
 }
 
 /// The head passes a value that is lent for longer, and the tail comes to its place. The writer
@@ -105,6 +116,26 @@ fn a_small_value_does_not_take_the_place_of_one_that_is_lent() {
             }
         });
         put(&mut owner, 0, key(0, 0), &[2; 40]);
+        reading.join().unwrap();
+    });
+}
+
+/// Bytes are appended to a value that is lent for longer, and then the head passes it.
+#[test]
+fn a_value_that_is_lent_is_appended_to() {
+    explore(2, || {
+        let mut owner = cache(22, false);
+        let mut reader = looker(&mut owner);
+        put(&mut owner, 0, key(0, 0), &[1; LARGE]);
+        let reading = thread::spawn(move || {
+            if let Some(found) = lend(&mut reader, key(0, 0)) {
+                assert!(!found.is_empty() && found.len() <= LARGE);
+                assert!(found.iter().all(|byte| *byte == 1), "overwritten");
+            }
+        });
+        append(&mut owner, key(0, 0), &[2; 3]);
+        put(&mut owner, 0, key(1, 0), &[3; LARGE]);
+        put(&mut owner, 0, key(1, 1), &[4; LARGE]);
         reading.join().unwrap();
     });
 }

@@ -113,6 +113,35 @@ fn assert_whole(found: &(u64, Vec<u8>)) {
     assert_eq!(found.1, [found.0 as u8; 8], "torn");
 }
 
+/// An append in place beside a reader: the reader sees the old item or the new one.
+#[test]
+fn values_that_are_appended_to_are_not_torn() {
+    explore(2, || {
+        let mut owner = table::<Crew>(PAGES_MIN);
+        let mut reader = looker(&mut owner);
+        put(&mut owner, 0, key(0), 1);
+        let reading = thread::spawn(move || {
+            if let Ok(found) = get(&mut reader, key(0)) {
+                let (cas, value) = found.expect("the key is never absent");
+                let whole: &[u8] = if cas == 1 {
+                    &[1; 8]
+                } else {
+                    &[1, 1, 1, 1, 1, 1, 1, 1, 2]
+                };
+                assert_eq!(value, whole, "torn");
+            }
+        });
+        let key = key(0);
+        let more = NewItem {
+            value: [&[], &[2]],
+            ..NewItem::new(&key, &[])
+        };
+        let stored = owner.enter(0).extend(hash(key), &more, NOW);
+        assert!(stored.is_some());
+        reading.join().unwrap();
+    });
+}
+
 /// An update in place beside a reader: the reader sees the old item or the new one.
 #[test]
 fn in_place_updates_are_not_torn() {

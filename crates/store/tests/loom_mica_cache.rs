@@ -94,6 +94,16 @@ fn put_value<A: Access>(
     assert!(matches!(stored, Stored::Yes(_)));
 }
 
+/// Appends to a value, which is there.
+fn append<A: Access>(owner: &mut Owner<A>, (key, keyhash): ([u8; 1], Keyhash), more: &[u8]) {
+    let item = NewItem {
+        value: [&[], more],
+        ..NewItem::new(&key, &[])
+    };
+    let stored = owner.enter(0).extend(keyhash, &item, NOW);
+    assert!(matches!(stored, Some(Stored::Yes(_))));
+}
+
 /// A reader, with what it begins its batches by.
 struct Looker {
     reader: <Owner<Crew> as Table>::Reader,
@@ -131,6 +141,31 @@ fn get(
 /// The n-th store of a test writes n's: value and CAS unique must belong together.
 fn assert_whole(found: &(u64, Vec<u8>)) {
     assert_eq!(found.1, [found.0 as u8; 8], "torn");
+}
+
+/// An append in place beside a reader, into the space that the item got when it was first appended
+/// to: the reader sees the old item or the new one.
+#[test]
+fn values_that_are_appended_to_are_not_torn() {
+    explore(2, || {
+        let mut owner = partition_for::<Crew>(8 * 8, 8, FIFO);
+        let mut reader = looker(&mut owner);
+        put(&mut owner, key(0, 0), 1);
+        append(&mut owner, key(0, 0), &[1; 9]);
+        let reading = thread::spawn(move || {
+            if let Ok(found) = get(&mut reader, key(0, 0)) {
+                let (cas, value) = found.expect("the key is never absent");
+                let whole = match cas {
+                    2 => vec![1; 17],
+                    _ => [&[1; 17][..], &[2; 8]].concat(),
+                };
+                assert_eq!(value, whole, "torn");
+            }
+        });
+        append(&mut owner, key(0, 0), &[2; 8]);
+        reading.join().unwrap();
+        assert_eq!(owner.figures().counts(0).in_place_updates, 1);
+    });
 }
 
 /// An update in place beside a reader: the reader sees the old item or the new one.

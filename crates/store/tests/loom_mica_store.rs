@@ -112,6 +112,38 @@ fn assert_is(found: &(u64, Vec<u8>), fills: &[u64]) {
     assert!(fills.contains(&found.0), "another item's value: {found:?}");
 }
 
+/// An append in place beside a reader, into what is free after the item.
+#[test]
+fn values_that_are_appended_to_are_not_torn() {
+    explore(2, || {
+        let mut owner = partition::<Crew>();
+        let mut reader = looker(&mut owner);
+        put(&mut owner, 0, key(0, 0), 1);
+        let reading = thread::spawn(move || {
+            if let Ok(found) = get(&mut reader, key(0, 0)) {
+                let (cas, value) = found.expect("the key is never absent");
+                let whole = match cas {
+                    1 => vec![1; 8],
+                    _ => [[1; 8], [2; 8]].concat(),
+                };
+                assert_eq!(value, whole, "torn");
+            }
+        });
+        let (key, keyhash) = key(0, 0);
+        let more = NewItem {
+            value: [&[], &[2; 8]],
+            history: History {
+                cas: Some(2),
+                ..History::NEW
+            },
+            ..NewItem::new(&key, &[])
+        };
+        let stored = owner.enter(0).extend(keyhash, &more, NOW);
+        assert!(matches!(stored, Some(Stored::Yes(2))));
+        reading.join().unwrap();
+    });
+}
+
 /// An update in place beside a reader.
 #[test]
 fn in_place_updates_are_not_torn() {

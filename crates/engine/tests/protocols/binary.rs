@@ -4,7 +4,7 @@ use crate::{check, servers, shown};
 use glimmer_proto::binary::opcode;
 
 /// A request.
-fn packet(opcode: u8, cas: u64, extras: &[u8], key: &[u8], value: &[u8]) -> Vec<u8> {
+pub fn packet(opcode: u8, cas: u64, extras: &[u8], key: &[u8], value: &[u8]) -> Vec<u8> {
     let body = extras.len() + key.len() + value.len();
     let mut out = vec![0x80, opcode];
     out.extend_from_slice(&(key.len() as u16).to_be_bytes());

@@ -3,6 +3,7 @@
 //! have their table beside the parser, and their oracle beside this.
 
 mod binary;
+mod growing;
 mod meta;
 mod meta_model;
 mod resp;

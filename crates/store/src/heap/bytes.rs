@@ -1,23 +1,27 @@
 //! Bytes at any offset in words that racing readers may be looking at. Reading and writing are
 //! relaxed, and for the writer only.
 
+use super::layout::words_of;
+use super::wide;
 use crate::memory::Words;
+use core::mem::MaybeUninit;
 use glimmer_base::sync::Ordering::Relaxed;
 
-/// Bytes that are held outside of the heap while they are moved.
-const CHUNK_BYTES: usize = 256;
+/// Bytes that are held outside of the heap while they are moved. They fit into the first cache.
+const CHUNK_BYTES: usize = 4 << 10;
 
-/// Copies `out.len()` bytes from byte `at` on.
-fn load(words: Words<'_>, at: usize, out: &mut [u8]) {
-    let (mut word, skip) = (at / 8, at % 8);
-    for out in out.chunks_mut(8) {
-        let mut bytes = words.word(word).load(Relaxed) >> (8 * skip);
-        if skip + out.len() > 8 {
-            bytes |= words.word(word + 1).load(Relaxed) << (64 - 8 * skip);
-        }
-        out.copy_from_slice(&bytes.to_le_bytes()[..out.len()]);
-        word += 1;
-    }
+/// Words that so many bytes lie in, wherever they begin.
+type Chunk = [[MaybeUninit<u8>; 8]; CHUNK_BYTES / 8 + 1];
+
+/// Copies `len` bytes from byte `at` on, with the rest of the words that they lie in.
+fn load<'a>(words: Words<'_>, at: usize, len: usize, chunk: &'a mut Chunk) -> &'a [u8] {
+    let (first, skip) = (at / 8, at % 8);
+    let count = words_of(skip + len);
+    let chunk = &mut chunk[..count];
+    wide::load(words.range(first, count), chunk);
+    // SAFETY: the words were copied to all of the chunk.
+    let bytes = unsafe { chunk.as_flattened().assume_init_ref() };
+    &bytes[skip..skip + len]
 }
 
 /// Writes bytes from byte `at` on; those on either side stay.
@@ -29,10 +33,12 @@ pub(super) fn store(words: Words<'_>, at: usize, mut bytes: &[u8]) {
         (word, bytes) = (word + 1, rest);
     }
     let (whole, rest) = bytes.as_chunks::<8>();
-    for bytes in whole {
-        words.word(word).store(u64::from_le_bytes(*bytes), Relaxed);
-        word += 1;
+    let space = words.range(word, whole.len());
+    match bytes.len() < wide::BYTES_MIN {
+        true => wide::store_short(space, whole),
+        false => wide::store(space, whole),
     }
+    word += whole.len();
     merge(words, word, 0, rest);
 }
 
@@ -53,11 +59,11 @@ pub(super) fn shift(
     (to, to_byte): (Words<'_>, usize),
     len: usize,
 ) {
-    let mut chunk = [0; CHUNK_BYTES];
+    let mut chunk = [[MaybeUninit::uninit(); 8]; CHUNK_BYTES / 8 + 1];
     let mut shift_chunk = |start: usize| {
-        let chunk = &mut chunk[..CHUNK_BYTES.min(len - start)];
-        load(from, from_byte + start, chunk);
-        store(to, to_byte + start, chunk);
+        let bytes = CHUNK_BYTES.min(len - start);
+        let loaded = load(from, from_byte + start, bytes, &mut chunk);
+        store(to, to_byte + start, loaded);
     };
     let address = |words: Words<'_>, byte| words.address() + byte;
     let is_to_the_right = address(to, to_byte) > address(from, from_byte);
@@ -89,15 +95,18 @@ mod tests {
             words.flat_map(u64::to_le_bytes).collect()
         };
         for _ in 0..if cfg!(miri) { 4 } else { 3_000 } {
-            let words: Vec<AtomicU64> = (0..200).map(|_| AtomicU64::new(rng.random())).collect();
+            let words: Vec<AtomicU64> = (0..2_500).map(|_| AtomicU64::new(rng.random())).collect();
             let mut model = bytes(&words);
-            let len = rng.random_range(0..1_200);
-            let from_byte: usize = rng.random_range(0..1_600 - len);
+            let len = match rng.random_bool(0.5) {
+                true => rng.random_range(0..1_200),
+                false => rng.random_range(0..4 * CHUNK_BYTES),
+            };
+            let from_byte: usize = rng.random_range(0..20_000 - len);
             let to_byte = match rng.random_bool(0.5) {
-                true => rng.random_range(0..1_600 - len),
+                true => rng.random_range(0..20_000 - len),
                 false => (from_byte + rng.random_range(0..17))
                     .saturating_sub(8)
-                    .min(1_600 - len),
+                    .min(20_000 - len),
             };
             // Two views that begin at different words.
             let to_first = rng.random_range(0..=to_byte / 8);

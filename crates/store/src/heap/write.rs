@@ -87,6 +87,45 @@ fn write_around(place: Words<'_>, put: &Put<'_>, old: Item<'_>) {
     write_fields_behind(place, layout, item, put.cas);
 }
 
+/// Whether an item is an old one of its key with bytes after its value: neither the key nor a byte
+/// of the old value changes its place. [`write_behind`] and [`write_grown`] then write the item
+/// where the old one lies.
+pub(crate) fn only_grows(put: &Put<'_>, old: &Item<'_>) -> bool {
+    put.item.value[0].is_empty()
+        && put.kept == Some(old.layout.value_len)
+        && put.item.layout_around(old.layout.value_len).value_at() == old.layout.value_at()
+}
+
+/// Whether [`write_grown`] stores to words in which the old value may begin: those of its length.
+pub(crate) fn changes_length(put: &Put<'_>, old: &Item<'_>) -> bool {
+    let grown = put.item.layout_around(old.layout.value_len);
+    grown.length_bytes() != old.layout.length_bytes()
+}
+
+/// Writes the part of the new bytes that lies after the words of the old item, where no reader
+/// looks. Until [`write_grown`] has written the rest the old item is what it was.
+pub(crate) fn write_behind(place: Words<'_>, put: &Put<'_>, old: &Item<'_>) {
+    let end = 8 * old.words();
+    if let Some(behind) = put.item.value[1].get(end - old.layout.flags_at()..) {
+        bytes::store(place, end, behind);
+    }
+}
+
+/// Writes what is left to be written after [`write_behind`]. Bytes of the old value stay as they
+/// are. The words that are stored to are those of the header and of the value's length, and those
+/// from the one on in which the old value ended.
+pub(crate) fn write_grown(place: Words<'_>, put: &Put<'_>, old: &Item<'_>) {
+    let layout = put.item.layout_around(old.layout.value_len);
+    let (at, more) = (old.layout.flags_at(), put.item.value[1]);
+    let header = header_of(layout, put.item.history.marks.bits(), put.cas);
+    place.word(0).store(header, Relaxed);
+    if layout.is_wide() && changes_length(put, old) {
+        bytes::store(place, layout.length_at(), &layout.length_bytes());
+    }
+    bytes::store(place, at, &more[..more.len().min(8 * old.words() - at)]);
+    write_fields_behind(place, layout, put.item, put.cas);
+}
+
 /// [`write_item`] for whatever fields the item has.
 #[inline(never)]
 fn write_item_of_all_fields(place: Words<'_>, item: &NewItem<'_>, cas: u64) {

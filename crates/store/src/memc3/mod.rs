@@ -120,6 +120,10 @@ impl<A: Access> Design for Memc3<A> {
         writer.put_as(put).then_some(Stored::Yes(put.cas))
     }
 
+    fn extend(writer: &mut Writer<'_, A>, put: &Put<'_>) -> Option<Stored> {
+        writer.extend_as(put).then_some(Stored::Yes(put.cas))
+    }
+
     /// An item lies in a chunk of its size's class.
     #[inline(always)]
     fn may_write_over(_shared: &Shared, _state: &State, _entry: Slot) -> bool {

@@ -3,9 +3,11 @@
 
 use super::{Found, Writer};
 use crate::access::Access;
-use crate::heap::{Put, write_item, write_over};
+use crate::heap::{Put, only_grows, write_behind, write_grown, write_item, write_over};
 use crate::index::cuckoo::{Slot, SlotAt};
+use crate::memory::Words;
 use crate::table::Index;
+use glimmer_base::sync::weakened;
 
 impl<A: Access> Writer<'_, A> {
     /// Stores an item that is within the limit. Says whether it was stored: an item whose value was
@@ -41,6 +43,27 @@ impl<A: Access> Writer<'_, A> {
         true
     }
 
+    /// Stores an item around the value that its key has. Says whether it was stored, as
+    /// [`put_as`](Self::put_as) does. If the value is only appended to and the chunk is large
+    /// enough, nothing else is copied. What lies after the item in its chunk is seen by no reader.
+    #[inline(never)]
+    pub(super) fn extend_as(&mut self, put: &Put<'_>) -> bool {
+        let shared = self.shared;
+        let old = shared.find(self.home(put.keyhash), put.keyhash, put.item.key);
+        let class = self.state.slabs.class_of(put.words);
+        let Some(found) =
+            old.filter(|old| only_grows(put, &old.item) && self.class_of(old) == class)
+        else {
+            return self.put_as(put);
+        };
+        shared.common.counters.stored.add(1);
+        self.state.expired.soonest.note(put.item.expiry);
+        self.learn_size(put.words);
+        write_behind(found.item.place(), put, &found.item);
+        self.write_over_by(&found, put, |place| write_grown(place, put, &found.item));
+        true
+    }
+
     #[inline(always)]
     fn class_of(&self, found: &Found<'_>) -> u8 {
         let at = found.entry.offset();
@@ -50,10 +73,17 @@ impl<A: Access> Writer<'_, A> {
     /// Writes an item over the one that is there; a use of it.
     #[inline(always)]
     fn overwrite(&mut self, found: &Found<'_>, put: &Put<'_>) {
+        self.write_over_by(found, put, |place| write_over(place, put, &found.item));
+    }
+
+    /// Has `write` change the item that is there into another one.
+    #[inline(always)]
+    fn write_over_by(&mut self, found: &Found<'_>, put: &Put<'_>, write: impl FnOnce(Words<'_>)) {
         let shared = self.shared;
         let old_words = found.item.words();
-        shared.index.change(found.lock, A::SHARED_READS, || {
-            write_over(found.item.place(), put, &found.item);
+        let is_shared = A::SHARED_READS && !(put.keeps_value() && weakened("append_version"));
+        shared.index.change(found.lock, is_shared, || {
+            write(found.item.place());
             found.cell.set_written_over(&shared.index.nowhere);
         });
         let counters = &shared.common.counters;

@@ -2,7 +2,7 @@
 
 use super::Writer;
 use crate::access::Access;
-use crate::heap::{Item, Offset};
+use crate::heap::{Header, Item, Offset};
 use crate::index::LogId;
 use crate::table::{Heap, Index};
 use std::collections::BTreeSet;
@@ -13,9 +13,9 @@ impl<A: Access> Writer<'_, A> {
     /// # Panics
     ///
     /// If a bucket is in two chains, or in a chain and free, or lost; if a live entry names no
-    /// item, or one that belongs to another chain or that another entry names; if two fillers
-    /// follow an item; if a vacant place is not vacant; if log and index overlap; or if the figures
-    /// are not true.
+    /// item, or one that belongs to another chain or that another entry names; if what lies
+    /// between a log's head and its tail has gaps; if a vacant place is not vacant; if log and
+    /// index overlap; or if the figures are not true.
     pub fn audit(&mut self) {
         let shared = self.shared;
         let (index, shape) = (&shared.index, shared.index.shape());
@@ -44,10 +44,12 @@ impl<A: Access> Writer<'_, A> {
                 let place = (entry.log() as u8, entry.offset().raw());
                 assert!(named.insert(place), "item at {place:?} is named twice");
                 bytes += 8 * item.words() as u64;
-                self.assert_one_filler(entry.log(), entry.offset(), item.words() as u64);
             }
         }
         self.audit_vacant(&named);
+        for id in [LogId::Main, LogId::Small] {
+            self.audit_log(id, &named);
+        }
         for number in self.state.spares.free_numbers(index) {
             assert!(buckets.insert(number), "bucket {number} is not free");
         }
@@ -77,11 +79,29 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
-    fn assert_one_filler(&self, id: LogId, offset: Offset, words: u64) {
-        let filler = self.filler_behind(id, offset, words);
-        if filler > 0 {
-            let others = self.filler_behind(id, offset, words + filler);
-            assert_eq!(others, 0, "two fillers lie behind the item at {offset:?}");
+    /// Between head and tail lie items and fillers without a gap, and what is named and what is
+    /// vacant begins and ends with them.
+    fn audit_log(&self, id: LogId, named: &BTreeSet<(u8, u64)>) {
+        let (log, geometry, tail) = (self.log(id), self.geometry(id), self.tail(id));
+        let (mut at, mut begun) = (log.head(), BTreeSet::from([tail.raw()]));
+        while at != tail {
+            begun.insert(at.raw());
+            let place = log.place(geometry.position(at));
+            let words = match Item::read(place) {
+                Some(item) => item.words() as u64,
+                None => Header::read(place).filler_words(),
+            };
+            assert!(words > 0, "nothing begins at {at:?}");
+            at = geometry.advance(at, words);
+        }
+        let mut items = named.iter().filter(|(log, _)| *log == id as u8);
+        assert!(items.all(|(_, offset)| begun.contains(offset)));
+        let end = geometry.lap_end();
+        for place in self.state.vacant.places().filter(|place| place.id == id) {
+            let last = Offset::from_raw(place.end());
+            let is_last = end == Some(geometry.position(last) as u64);
+            assert!(begun.contains(&place.offset.raw()), "{place:?}");
+            assert!(is_last || begun.contains(&last.raw()), "{place:?}");
         }
     }
 }

@@ -9,11 +9,10 @@
 use super::place::{Place, name_of, named};
 use super::{Shared, Writer};
 use crate::access::Access;
-use crate::evict::Setting;
 use crate::heap::{Put, write_drafted, write_filler, write_reserved};
-use crate::index::{Entry, LogId};
+use crate::index::LogId;
 use crate::memory::Words;
-use crate::table::{DRAFT_WORDS_MIN, Draft, Reservation, Step};
+use crate::table::{Draft, Reservation, Step};
 use glimmer_base::sync::weakened;
 
 impl Shared {
@@ -101,19 +100,9 @@ impl<A: Access> Writer<'_, A> {
         write_drafted(place, put);
         let old = shared.find(self.home(put.keyhash), put.keyhash, put.item.key);
         let old = old.map(|found| (found.slot, found.entry, found.item.words() as u64));
-        let setting = shared.heap.setting();
-        if old.is_none() {
-            self.admitted(id, setting);
-        }
-        let uses = Setting::first_uses(setting.doublings(words));
-        let entry = Entry::new(put.keyhash.tag(), id, offset, uses);
+        let entry = self.new_entry(put, (id, offset), old.is_none());
         self.index_item(put, entry, old);
         self.learn_size(put.words);
-        if let Some((_, entry, words)) = old
-            && words >= DRAFT_WORDS_MIN as u64
-        {
-            self.vacate(entry.log(), entry.offset(), words);
-        }
         true
     }
 

@@ -2,13 +2,14 @@
 //! a time.
 //!
 //! `logs` says which entries are live and where their items lie, `put` stores an item, and `read`
-//! tells the eviction rule of a read; the other verbs are those of every [`table`]. `draft` stores
-//! what is large, at a `vacant` `place` if one fits. To store an item takes `make_room` at the
-//! head of a log, `lookahead` of that head, `scan` for stale entries, `slots` for entries of chains
-//! that are full, `growth` of the index at the log's expense, and
-//! a `share` of the memory.
+//! tells the eviction rule of a read; the other verbs are those of every [`table`]. `append` lets
+//! an item grow where it lies, and `draft` stores what is large, at a `vacant` `place` if one fits.
+//! To store an item takes `make_room` at the head of a log, `lookahead` of that head, `scan` for
+//! stale entries, `slots` for entries of chains that are full, `growth` of the index at the log's
+//! expense, and a `share` of the memory.
 
 mod ages;
+mod append;
 mod audit;
 mod calendar;
 mod config;
@@ -175,6 +176,10 @@ impl<A: Access> Design for MicaCache<A> {
         writer.put_as(put).then_some(Stored::Yes(put.cas))
     }
 
+    fn extend(writer: &mut Writer<'_, A>, put: &Put<'_>) -> Option<Stored> {
+        writer.extend_as(put).then_some(Stored::Yes(put.cas))
+    }
+
     fn reserve(writer: &mut Writer<'_, A>, reservation: &mut Reservation<'_>) -> Step {
         writer.reserve(reservation)
     }
@@ -191,7 +196,7 @@ impl<A: Access> Design for MicaCache<A> {
 
     #[inline(always)]
     fn free(writer: &mut Writer<'_, A>, found: &Found<'_>) {
-        if A::SHARED_READS && found.item.words() >= DRAFT_WORDS_MIN {
+        if found.item.words() >= DRAFT_WORDS_MIN {
             let words = found.item.words() as u64;
             writer.vacate(found.entry.log(), found.entry.offset(), words);
         }

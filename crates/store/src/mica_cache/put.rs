@@ -5,7 +5,7 @@ use super::place::name_of;
 use super::{Found, Shared, State, Writer};
 use crate::access::Access;
 use crate::evict::Setting;
-use crate::heap::{Header, Offset, Put, write_filler, write_item, write_over};
+use crate::heap::{Header, Offset, Put, write_item, write_over};
 use crate::index::chained::Home;
 use crate::index::{Entry, LogId, Slot};
 use crate::table::{DRAFT_WORDS_MIN, Heap, Index};
@@ -75,17 +75,22 @@ impl<A: Access> Writer<'_, A> {
         }
         let id = self.choose_log(home, put.keyhash, &old, words);
         let old = old.map(|found| (found.slot, found.entry, found.item.words() as u64));
-        self.append(put, id, old)
+        if put.words >= DRAFT_WORDS_MIN && self.put_at_vacant(put, id, old) {
+            return true;
+        }
+        self.put_at_tail(put, id, old)
     }
 
     /// Stores an item at the tail of a log, and makes the index name it. `old` is the entry it
     /// replaces and that item's words.
-    fn append(&mut self, put: &Put<'_>, id: LogId, old: Option<(Slot, Entry, u64)>) -> bool {
-        let (shared, words) = (self.shared, put.words as u64);
+    fn put_at_tail(&mut self, put: &Put<'_>, id: LogId, old: Option<(Slot, Entry, u64)>) -> bool {
+        let shared = self.shared;
+        let mut extent = put.words as u64;
         if put.keeps_value() {
+            extent += self.space_to_grow(id, put);
             self.state.in_use = old.map(|(_, entry, _)| (entry.log(), entry.offset()));
         }
-        let (log, tail) = (shared.log(id), self.claim(id, words, put.now));
+        let (log, tail) = (shared.log(id), self.claim(id, extent, put.now));
         let place = log.place(log.geometry().position(tail));
         if put.keeps_value() {
             self.state.in_use = None;
@@ -95,18 +100,38 @@ impl<A: Access> Writer<'_, A> {
                 return false;
             };
             write_over(place, put, &kept.item);
+            self.leave_filler((id, tail), put.words as u64, extent);
         } else {
             write_item(place, put);
         }
-        self.appended(id, tail, words, put.now);
-        let setting = shared.heap.setting();
-        if old.is_none() {
-            self.admitted(id, setting);
+        self.appended(id, tail, extent, put.now);
+        let entry = self.new_entry(put, (id, tail), old.is_none());
+        self.index_item(put, entry, old);
+        self.scan_after(id, extent);
+        self.learn_size(put.words);
+        true
+    }
+
+    /// Stores a large item where others have left a place, and makes the index name it. Says
+    /// whether there was one. No other item moves or leaves for it.
+    #[cold]
+    #[inline(never)]
+    fn put_at_vacant(&mut self, put: &Put<'_>, id: LogId, old: Option<(Slot, Entry, u64)>) -> bool {
+        let (shared, words) = (self.shared, put.words as u64);
+        let space = self.space_to_grow(id, put);
+        let Some(at) = (self.occupy(id, words + space)).or_else(|| self.occupy(id, words)) else {
+            return false;
+        };
+        let (id, log) = (at.id, shared.log(at.id));
+        let place = log.place(log.geometry().position(at.offset));
+        match shared.find(self.home(put.keyhash), put.keyhash, put.item.key) {
+            Some(kept) => write_over(place, put, &kept.item),
+            None => write_item(place, put),
         }
-        let uses = Setting::first_uses(setting.doublings(words));
-        self.index_item(put, Entry::new(put.keyhash.tag(), id, tail, uses), old);
-        self.scan_after(id, words);
-        self.learn_size(words as usize);
+        self.leave_filler((id, at.offset), words, at.words);
+        let entry = self.new_entry(put, (id, at.offset), old.is_none());
+        self.index_item(put, entry, old);
+        self.learn_size(put.words);
         true
     }
 
@@ -136,6 +161,14 @@ impl<A: Access> Writer<'_, A> {
         if A::SHARED_READS && own >= DRAFT_WORDS_MIN as u64 && !weakened("loan_update") {
             return None;
         }
+        self.extent(found, words)
+    }
+
+    /// The words that an item of `words` words has where an item lies: that one's own and those of
+    /// the filler after it. None if they are too few.
+    pub(super) fn extent(&self, found: &Found<'_>, words: u64) -> Option<u64> {
+        let (id, offset) = (found.entry.log(), found.entry.offset());
+        let own = found.item.words() as u64;
         let extent = own + self.filler_behind(id, offset, own);
         (extent >= words).then_some(extent)
     }
@@ -183,24 +216,27 @@ impl<A: Access> Writer<'_, A> {
     fn update_in_place(&mut self, found: &Found<'_>, extent: u64, put: &Put<'_>) {
         let index = &self.shared.index;
         let (old_words, words) = (found.item.words() as u64, put.words as u64);
+        let at = (found.entry.log(), found.entry.offset());
         if old_words >= DRAFT_WORDS_MIN as u64 {
             self.end_loan_of(found.entry);
         }
         index.change(found.lock, A::SHARED_READS, || {
             write_over(found.item.place(), put, &found.item);
-            if extent > words {
-                // At a place of its own: the item's ends where the largest item would.
-                let log = self.shared.log(found.entry.log());
-                let behind = log.geometry().position(found.entry.offset()) + words as usize;
-                write_filler(log.place(behind), extent - words);
-            }
+            self.leave_filler(at, words, extent);
             self.shared.note_written_over::<A>(found.cell, found.entry);
         });
-        let counters = &self.shared.common.counters;
-        counters.in_place_updates.add(1);
-        if words != old_words {
-            counters.bytes.add(8 * words);
-            counters.bytes.sub(8 * old_words);
+        self.end_moved(at, old_words, words);
+        self.shared.common.counters.in_place_updates.add(1);
+        self.count_bytes(old_words, words);
+    }
+
+    /// Counts an item of `to` words instead of one of `from` words.
+    #[inline(always)]
+    pub(super) fn count_bytes(&self, from: u64, to: u64) {
+        let bytes = &self.shared.common.counters.bytes;
+        if from != to {
+            bytes.add(8 * to);
+            bytes.sub(8 * from);
         }
     }
 
@@ -273,9 +309,20 @@ impl<A: Access> Writer<'_, A> {
         )
     }
 
+    /// The entry of an item that has just been written, of a new key or of one that had an item.
+    #[inline(always)]
+    pub(super) fn new_entry(&mut self, put: &Put<'_>, at: (LogId, Offset), is_new: bool) -> Entry {
+        let (setting, (id, offset)) = (self.shared.heap.setting(), at);
+        if is_new {
+            self.admitted(id, setting);
+        }
+        let uses = Setting::first_uses(setting.doublings(put.words as u64));
+        Entry::new(put.keyhash.tag(), id, offset, uses)
+    }
+
     /// A new item has entered a log.
     #[inline(always)]
-    pub(super) fn admitted(&mut self, id: LogId, setting: Setting) {
+    fn admitted(&mut self, id: LogId, setting: Setting) {
         let (part, whole) = self.direct_part(setting);
         let due = self.state.direct_due + part;
         self.state.direct_due = match id {
@@ -301,10 +348,10 @@ impl<A: Access> Writer<'_, A> {
         let old = old.and_then(|(slot, entry, old_words)| {
             if index.get(slot).same_item(entry) {
                 let live = shared.heap.is_live(entry);
-                return Some((slot, live.then_some(old_words)));
+                return Some((slot, live.then_some((entry, old_words))));
             }
             let found = shared.find(home, put.keyhash, put.item.key)?;
-            Some((found.slot, Some(old_words)))
+            Some((found.slot, Some((found.entry, old_words))))
         });
         let counters = &shared.common.counters;
         let main = index.chain_of(home);
@@ -319,8 +366,13 @@ impl<A: Access> Writer<'_, A> {
             index.set(slot, new);
         });
         match old {
-            Some((_, Some(old_words))) => counters.bytes.sub(8 * old_words),
+            Some((_, Some((_, old_words)))) => counters.bytes.sub(8 * old_words),
             _ => counters.items.add(1),
+        }
+        if let Some((_, Some((entry, old_words)))) = old
+            && old_words >= DRAFT_WORDS_MIN as u64
+        {
+            self.vacate(entry.log(), entry.offset(), old_words);
         }
         counters.bytes.add(8 * put.words as u64);
         if self.state.growth.is_wanted {

@@ -3,7 +3,8 @@
 //! A large item is never written over where it lies beside readers. If each store of it went to the
 //! tail instead, a few values that are stored again and again would wander through all of the log:
 //! through memory that is in no cache, and that the kernel may have yet to provide. So the table
-//! remembers some of the places that such items leave, and gives one of them to a draft that fits.
+//! remembers some of the places that such items leave, joined where they lie side by side, and
+//! gives a part of one of them to the next item that fits.
 //!
 //! An item there is as old as its place, just as one that is updated in place. So a place is not
 //! used where an item would not be updated in place: near the head, or where the eviction rule has
@@ -26,44 +27,72 @@
 //! get a place again that it had before.
 
 use super::lookahead::Lookahead;
-use super::place::{Place, name_of};
+use super::place::{Place, named};
 use super::{Shared, State, Writer};
 use crate::access::Access;
-use crate::heap::Offset;
+use crate::heap::{Offset, write_filler};
 use crate::index::LogId;
+use crate::table::DRAFT_WORDS_MIN;
 use glimmer_base::limits::VACANT_PLACES_MAX;
 use glimmer_base::sync::Ordering::SeqCst;
 use glimmer_base::sync::{fence, weakened};
 
-/// A draft takes a place that is longer than it by at most this part of its own length.
-const LONGER_PART: u64 = 8;
+/// Fillers after an item that its place takes with it, at most.
+const FILLERS_MAX: usize = 8;
 
 /// The places that are remembered, in the order in which they were left. Each includes the filler
-/// behind the item that lay there.
+/// behind the item that lay there. It begins where something in the log begins, and ends where
+/// something ends. No two adjoin: they are one then.
 #[derive(Default)]
 pub(super) struct Vacant(Vec<Place>);
 
 impl Vacant {
-    pub fn add(&mut self, place: Place) {
+    pub fn add(&mut self, mut place: Place) {
+        self.0.retain(|other| {
+            let adjoins = place.adjoins(other);
+            if adjoins {
+                place = place.with(other);
+            }
+            !adjoins
+        });
         if self.0.len() == VACANT_PLACES_MAX {
             self.0.remove(0);
         }
         self.0.push(place);
     }
 
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub fn places(&self) -> impl Iterator<Item = &Place> {
         self.0.iter()
     }
 
-    /// Which place of a log is the shortest one that is long enough, and not much longer.
+    /// Which place of a log is the shortest one that is long enough.
     fn best(&self, id: LogId, words: u64, is_free: impl Fn(&Place) -> bool) -> Option<usize> {
-        let fitting = words..=words + words / LONGER_PART;
-        let fits = |(_, place): &(usize, &Place)| {
-            place.id == id && fitting.contains(&place.words) && is_free(place)
-        };
+        let fits =
+            |(_, place): &(usize, &Place)| place.id == id && place.words >= words && is_free(place);
         let places = self.0.iter().enumerate().filter(fits);
         let (nth, _) = places.min_by_key(|(_, place)| place.words)?;
         Some(nth)
+    }
+
+    /// The item before a place has grown into it, or has left it some of its own: what ended at
+    /// `from` ends at `to`.
+    pub fn end_moved(&mut self, id: LogId, from: Offset, to: Offset) {
+        let is_behind = |place: &Place| place.id == id && place.offset == from;
+        let Some(nth) = self.0.iter().position(is_behind) else {
+            return;
+        };
+        let place = &mut self.0[nth];
+        let end = place.end();
+        place.offset = to;
+        place.words = end - to.raw();
+        if place.words == 0 {
+            self.0.remove(nth);
+        }
     }
 }
 
@@ -81,30 +110,60 @@ impl<A: Access> Writer<'_, A> {
     #[cold]
     #[inline(never)]
     pub(super) fn vacate(&mut self, id: LogId, offset: Offset, words: u64) {
-        if !A::SHARED_READS || !self.log(id).is_live(offset) {
+        let shared = self.shared;
+        self.state.forget_passed(shared);
+        if !self.log(id).is_live(offset) {
             return;
         }
-        let words = words + self.filler_behind(id, offset, words);
-        self.state.vacant.add(Place { id, offset, words });
+        let mut place = Place { id, offset, words };
+        for _ in 0..FILLERS_MAX {
+            match self.filler_behind(id, offset, place.words) {
+                0 => break,
+                filler => place.words += filler,
+            }
+        }
+        self.state.vacant.add(place);
     }
 
-    /// A place in a log for a draft of this many words, if there is one that nobody reads.
+    /// A place in a log for an item of this many words, if there is one that nobody reads, or else
+    /// in the main log: a small one holds few large items, and would pass them on. The place is
+    /// marked as unused, and what it has beyond those words is less than a large item takes: the
+    /// rest of a longer place stays vacant.
     pub(super) fn occupy(&mut self, id: LogId, words: u64) -> Option<Place> {
         let shared = self.shared;
         self.state.forget_passed(shared);
-        if self.state.vacant.0.is_empty() {
+        if self.state.vacant.is_empty() {
             return None;
         }
         if !weakened("vacant_fence") {
             fence(SeqCst);
         }
-        let is_lent =
-            |offset| !weakened("vacant_lent") && shared.common.loans.is_lent(name_of(id, offset));
-        let is_free = |place: &Place| {
-            self.stays_when_stored_again(id, place.offset) && !is_lent(place.offset)
+        // The items that lay there have left, one by one.
+        let is_lent = |place: &Place| {
+            let lies_there = |name| {
+                let (log, offset) = named(name);
+                place.id == log && (place.offset.raw()..place.end()).contains(&offset.raw())
+            };
+            !weakened("vacant_lent") && shared.common.loans.is_lent(lies_there)
         };
-        let nth = self.state.vacant.best(id, words, is_free)?;
-        let place = self.state.vacant.0.remove(nth);
+        let is_free =
+            |place: &Place| self.stays_when_stored_again(place.id, place.offset) && !is_lent(place);
+        let best = |id| self.state.vacant.best(id, words, is_free);
+        let nth = best(id).or_else(|| best(LogId::Main))?;
+        let whole = self.state.vacant.0.remove(nth);
+        let id = whole.id;
+        let (log, most) = (shared.log(id), shared.log(id).item_words_max() as u64);
+        let taken = match whole.words - words < DRAFT_WORDS_MIN as u64 {
+            true => whole.words.min(most),
+            false => words,
+        };
+        let (place, rest) = whole.split(taken);
+        for part in [place, rest].iter().filter(|part| part.words > 0) {
+            write_filler(log.place(log.geometry().position(part.offset)), part.words);
+        }
+        if rest.words >= DRAFT_WORDS_MIN as u64 {
+            self.state.vacant.add(rest);
+        }
         // What is known of the items ahead may be of the one that lay there.
         self.state.lookahead[id as usize] = Lookahead::at(self.log(id).head());
         Some(place)
@@ -174,13 +233,32 @@ mod tests {
             let bytes = 300_000 - 300 * n;
             assert_eq!(draft(&mut owner, b"a", bytes, true), tail, "{bytes}");
         }
-        assert!(
-            draft(&mut owner, b"a", 200_000, true) > tail,
-            "too wasteful"
-        );
         let (key, keyhash) = (b"a", Seed(0).keyhash(b"a"));
         let found = (owner.enter(0)).read(keyhash, key, NOW, |item| item.value().len());
-        assert_eq!(found, Some(200_000));
+        assert_eq!(found, Some(300_000 - 300 * 99));
+    }
+
+    #[test]
+    fn long_places_are_split_and_short_ones_that_adjoin_are_joined() {
+        let mut owner = owner();
+        let keys: [&[u8]; 4] = [b"a", b"b", b"c", b"d"];
+        for key in &keys[..3] {
+            draft(&mut owner, key, 300_000, true);
+        }
+        let tail = draft(&mut owner, b"z", 300_000, true);
+        for key in &keys[..3] {
+            assert!(owner.enter(0).remove(Seed(0).keyhash(key), key, NOW));
+        }
+        assert_eq!(draft(&mut owner, b"a", 800_000, true), tail, "joined");
+        assert_eq!(draft(&mut owner, b"b", 90_000, true), tail, "the rest");
+        assert!(owner.enter(0).remove(Seed(0).keyhash(b"a"), b"a", NOW));
+        for key in keys {
+            assert_eq!(draft(&mut owner, key, 190_000, true), tail, "split");
+        }
+        assert!(
+            draft(&mut owner, b"z", 200_000, true) > tail,
+            "no place is left"
+        );
     }
 
     #[test]

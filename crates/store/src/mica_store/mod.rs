@@ -131,6 +131,13 @@ impl<A: Access> Design for MicaStore<A> {
         })
     }
 
+    fn extend(writer: &mut Writer<'_, A>, put: &Put<'_>) -> Option<Stored> {
+        Some(match writer.extend_as(put) {
+            true => Stored::Yes(put.cas),
+            false => Stored::OutOfMemory,
+        })
+    }
+
     fn reserve(writer: &mut Writer<'_, A>, reservation: &mut Reservation<'_>) -> Step {
         writer.reserve(reservation)
     }

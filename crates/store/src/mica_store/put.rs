@@ -4,7 +4,7 @@ use super::name::Name;
 use super::room::Wanting;
 use super::{Found, Shared, Writer};
 use crate::access::Access;
-use crate::heap::{Put, write_item, write_over};
+use crate::heap::{Put, only_grows, write_behind, write_grown, write_item, write_over};
 use crate::index::{CHAIN_BUCKETS_MAX, Entry, Slot};
 use crate::table::{DRAFT_WORDS_MIN, Heap, Index, expired};
 use glimmer_base::Expiry;
@@ -99,6 +99,39 @@ impl<A: Access> Writer<'_, A> {
         shared.common.counters.bytes.add(8 * words as u64);
         self.learn_size(words);
         self.scan_after_insert(put.now);
+    }
+
+    /// Stores an item around the value that its key has; says whether there was room. If the value
+    /// is only appended to, and what lies after the item is free, nothing else is copied. What lies
+    /// there is seen by no reader. The rest is written while the version of the chain is odd.
+    #[inline(never)]
+    pub(super) fn extend_as(&mut self, put: &Put<'_>) -> bool {
+        let (shared, limit) = (self.shared, self.state.border.open());
+        let Some(old) = shared.find(self.home(put.keyhash), put.keyhash, put.item.key) else {
+            return self.put_as(put);
+        };
+        let (at, words) = (old.at(), old.item.words());
+        let fits = &mut self.state.fits;
+        if !only_grows(put, &old.item)
+            || put.words < words
+            || put.words > words && !fits.lengthen(shared.space(), (at, words), put.words, limit)
+        {
+            return self.put_as(put);
+        }
+        let place = old.item.place();
+        write_behind(place, put, &old.item);
+        let is_shared = A::SHARED_READS && !weakened("append_version");
+        shared.index.change(old.lock, is_shared, || {
+            write_grown(place, put, &old.item);
+            let entry = Entry::in_cell(old.cell);
+            (shared.index).set_changed(old.cell, entry, shared.entry(at, put));
+        });
+        let counters = &shared.common.counters;
+        counters.stored.add(1);
+        counters.in_place_updates.add(1);
+        counters.bytes.add(8 * (put.words - words) as u64);
+        self.state.scan.soonest.note(put.item.expiry);
+        true
     }
 
     #[inline(always)]

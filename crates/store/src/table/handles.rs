@@ -32,6 +32,12 @@ pub trait Design: Sized + 'static {
     /// leave to make room.
     fn store(writer: &mut Writer<'_, Self>, put: &Put<'_>) -> Option<Stored>;
 
+    /// [Stores](Self::store) an item whose value is put around the one that its key has, which has
+    /// not expired.
+    fn extend(writer: &mut Writer<'_, Self>, put: &Put<'_>) -> Option<Stored> {
+        Self::store(writer, put)
+    }
+
     /// Takes one step towards a place for a large value. If the place is reserved, its draft is
     /// among the table's drafts.
     fn reserve(_writer: &mut Writer<'_, Self>, _reservation: &mut Reservation<'_>) -> Step {

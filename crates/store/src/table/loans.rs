@@ -29,11 +29,22 @@
 //!
 //! A writer waits for a bounded time, and only if its log's head has passed the place that is lent.
 //! A writer that may choose among places ([`vacant`](crate::mica_cache)) takes none that is lent.
+//!
+//! # What is appended to a value that is lent
+//!
+//! An item that grows where it lies ([`append`](crate::mica_cache)) keeps every byte of its value.
+//! A loan is of [whole words](crate::heap::Item::whole_bytes) only, so the word in which the value
+//! ended is not part of it, nor is anything after it: a writer stores there without asking. What is
+//! left are the words of the value's length, since the value begins in one of them. They change
+//! once in 256 bytes. They are stored to while no one uses the value ([`Loans::pause`]): a writer
+//! makes the version of the chain odd, runs a `SeqCst` fence, and waits for the loans of the place
+//! as above. What is lent for longer it does not copy: it stores under the lock that guards each
+//! use of the value. A loan that is made later finds the version even again, and so happens after.
 
 use crate::heap::Item;
 use glimmer_base::limits::LOANS_MAX;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use glimmer_base::sync::{AtomicU64, Mutex, fence, lock, weakened, yield_now};
+use glimmer_base::sync::{AtomicU64, Mutex, MutexGuard, fence, lock, weakened, yield_now};
 use std::ops::Range;
 
 /// Loans of a table at a time.
@@ -78,10 +89,10 @@ impl Loans {
         Some(note)
     }
 
-    /// Whether the place of this name is lent. Only for a writer that has given the place up and
-    /// has then run a `SeqCst` fence: no loan of it begins any more.
-    pub fn is_lent(&self, name: u64) -> bool {
-        (self.notes.iter()).any(|note| note.load(Acquire) & !LENT == name + 1)
+    /// Whether one of these places is lent. Only for a writer that has given them up and has then
+    /// run a `SeqCst` fence: no loan of them begins any more.
+    pub fn is_lent(&self, is_given_up: impl Fn(u64) -> bool) -> bool {
+        (self.notes.iter()).any(|note| place_in(note.load(Acquire)).is_some_and(&is_given_up))
     }
 
     /// Makes the places that have been given up free to be stored to: waits until their loans are
@@ -95,8 +106,7 @@ impl Loans {
         for (note, value) in self.notes.iter().zip(&self.values) {
             loop {
                 let noted = note.load(Acquire);
-                let is_place = noted != 0 && noted != COPIED;
-                if !is_place || !is_given_up((noted & !LENT) - 1) || weakened("loan_wait") {
+                if !place_in(noted).is_some_and(&is_given_up) || weakened("loan_wait") {
                     break;
                 }
                 match noted & LENT == 0 {
@@ -106,6 +116,41 @@ impl Loans {
             }
         }
     }
+}
+
+impl Loans {
+    /// Runs `change`, which stores to words of a place without changing a byte of its value, while
+    /// no one uses the value. Only for the writer, in the midst of a change of the item.
+    #[cold]
+    #[inline(never)]
+    pub fn pause<T>(&self, name: u64, change: impl FnOnce() -> T) -> T {
+        fence(SeqCst);
+        let mut locked: [Option<MutexGuard<'_, Location>>; MAX] = Default::default();
+        for ((note, value), locked) in self.notes.iter().zip(&self.values).zip(&mut locked) {
+            loop {
+                let noted = note.load(Acquire);
+                if place_in(noted) != Some(name) {
+                    break;
+                }
+                if noted & LENT == 0 {
+                    yield_now();
+                    continue;
+                }
+                let value = lock(value);
+                // It is given back under the lock.
+                if note.load(Relaxed) == noted {
+                    *locked = Some(value);
+                    break;
+                }
+            }
+        }
+        change()
+    }
+}
+
+/// The name of the place in a note, if there is one.
+fn place_in(note: u64) -> Option<u64> {
+    (note != 0 && note != COPIED).then(|| (note & !LENT) - 1)
 }
 
 /// A loan that has become a lent value, by the number of its note.
@@ -142,7 +187,7 @@ impl Loans {
         };
         // SAFETY: a writer that gives up the place takes the lock before it stores there. A writer
         // that changes an item of this size where it lies stores to its header and to the words
-        // after these bytes, or takes the lock as well.
+        // after these bytes, or takes the lock as well (`pause`).
         match unsafe { item.bytes_in_place(item.whole_bytes()) } {
             Some(bytes) => take(&bytes[range]),
             None => {
@@ -204,8 +249,8 @@ impl<'a> Loan<'a> {
     /// memory as bytes do.
     pub fn value_bytes(&self) -> Option<&[u8]> {
         // SAFETY: a writer that gives up the place waits for the end of the loan before it stores
-        // there. A writer that changes an item of this size where it lies stores to its header and
-        // to the words after these bytes.
+        // there, or to the words of the value's length. A writer that changes an item of this size
+        // where it lies stores to its header and to the words after these bytes.
         unsafe { self.item.bytes_in_place(self.item.whole_bytes()) }
     }
 

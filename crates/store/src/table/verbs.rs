@@ -47,13 +47,13 @@ impl<D: Design> TableWriter for Writer<'_, D> {
 
     #[inline]
     fn put(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Stored {
-        let stored = self.store(Put::of(item, keyhash, now));
+        let stored = self.store(Put::of(item, keyhash, now), D::store);
         stored.unwrap_or(Stored::OutOfMemory)
     }
 
     fn extend(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Option<Stored> {
         let kept = self.find(keyhash, item.key, now)?.value().len();
-        self.store(Put::around(item, kept, keyhash, now))
+        self.store(Put::around(item, kept, keyhash, now), D::extend)
     }
 
     #[inline]
@@ -171,7 +171,11 @@ impl<'a, D: Design> Writer<'a, D> {
     }
 
     #[inline(always)]
-    fn store(&mut self, mut put: Put<'_>) -> Option<Stored> {
+    fn store(
+        &mut self,
+        mut put: Put<'_>,
+        store: impl FnOnce(&mut Self, &Put<'_>) -> Option<Stored>,
+    ) -> Option<Stored> {
         if put.words_with_all > self.shared.heap.item_words_max() {
             return Some(Stored::TooLarge);
         }
@@ -180,7 +184,7 @@ impl<'a, D: Design> Writer<'a, D> {
             None => self.ledger().cas.draw(),
         };
         self.shared.was_written(put.keyhash, put.words);
-        D::store(self, &put)
+        store(self, &put)
     }
 
     /// Follows the usual size of items, by which the pipeline knows how much of one to fetch.

@@ -3,7 +3,7 @@
 use crate::carried::{self, Between};
 use crate::oracle::{self, Load, Outcome};
 use crate::stress::{self, Race};
-use crate::{attacked, busy, crawl, dead, flush, lent, removals};
+use crate::{attacked, busy, crawl, dead, flush, growing, lent, removals};
 use glimmer_base::limits::DRAFT_BYTES_MIN;
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{FIFO, RULES, Rule};
@@ -395,6 +395,26 @@ fn lent_values<A: Access>() {
     });
 }
 
+/// A table that holds twice as much as is stored beside one value that changes.
+fn half_full<A: Access>(rule: Rule) -> Owner<A> {
+    let sizes = PartitionConfig {
+        index_follows: true,
+        ..sizes(growing::TABLE_BYTES, 2_000, 400)
+    };
+    owner(sizes, growing::ITEM_BYTES_MAX, rule)
+}
+
+fn a_value_that_grows<A: Access>() {
+    each_rule(THRESHOLD, |rule| {
+        growing::by_appends(half_full::<A>(rule));
+        growing::by_prepends(half_full::<A>(rule));
+    });
+}
+
+fn a_value_that_is_stored_again<A: Access>() {
+    each_rule(THRESHOLD, |rule| growing::by_stores(half_full::<A>(rule)));
+}
+
 fn an_attacked_bucket<A: Access>() {
     each_rule(THRESHOLD, |rule| {
         let sizes = PartitionConfig {
@@ -407,6 +427,8 @@ fn an_attacked_bucket<A: Access>() {
 }
 
 in_modes! {
+    a_value_that_grows: Erew Crew Crcw;
+    a_value_that_is_stored_again: Erew Crew Crcw;
     an_attacked_bucket: Erew Crew Crcw;
     lent_values: Erew Crew Crcw;
     carried_and_replaced: Erew Crew Crcw;

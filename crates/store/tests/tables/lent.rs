@@ -64,7 +64,14 @@ pub fn values_stay<T: Table>(mut owner: T) {
                 put(&mut owner, flushes, &key, &value);
             }
             40..50 => {
-                let item = NewItem::new(&key, b"more");
+                let more = vec![rng.random(); rng.random_range(0..300)];
+                let item = NewItem {
+                    key: &key,
+                    value: [&[], &more],
+                    flags: 1,
+                    expiry: Expiry::NEVER,
+                    history: History::NEW,
+                };
                 owner.enter(flushes).extend(keyhash, &item, NOW);
             }
             50..60 => {

@@ -10,6 +10,7 @@ mod carried;
 mod crawl;
 mod dead;
 mod flush;
+mod growing;
 mod lent;
 mod oracle;
 mod removals;

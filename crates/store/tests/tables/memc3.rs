@@ -4,7 +4,7 @@
 use crate::carried::{self, Between};
 use crate::oracle::{self, Load};
 use crate::stress::{self, Race};
-use crate::{attacked, busy, crawl, dead, flush, removals};
+use crate::{attacked, busy, crawl, dead, flush, growing, removals};
 use glimmer_store::access::Access;
 use glimmer_store::memc3::{Memc3Config, Owner};
 use glimmer_store::memory::PagePolicy;
@@ -76,6 +76,19 @@ fn dead_memory<A: Access>() {
 fn sessions<A: Access>() {
     let lost = dead::sessions_lost(table::<A>(1 << 20, 1 << 12, 300));
     assert!(lost < 6 * dead::ROOM / 100, "{lost}");
+}
+
+fn half_full<A: Access>() -> Owner<A> {
+    table(growing::TABLE_BYTES, 16 << 10, growing::ITEM_BYTES_MAX)
+}
+
+fn a_value_that_grows<A: Access>() {
+    growing::by_appends(half_full::<A>());
+    growing::by_prepends(half_full::<A>());
+}
+
+fn a_value_that_is_stored_again<A: Access>() {
+    growing::by_stores(half_full::<A>());
 }
 
 fn a_flush<A: Access>() {
@@ -157,6 +170,8 @@ fn an_attacked_bucket<A: Access>() {
 }
 
 in_modes! {
+    a_value_that_grows: Erew Crew Crcw;
+    a_value_that_is_stored_again: Erew Crew Crcw;
     an_attacked_bucket: Erew Crew Crcw;
     carried_and_replaced: Erew Crew Crcw;
     carried_and_expired: Erew Crew Crcw;

@@ -330,6 +330,71 @@ impl<T: Table> Run<T> {
         None
     }
 
+    /// Puts bytes on either side of a value, or on one.
+    fn extend(&mut self, n: u32) {
+        let keys = self.keys.clone();
+        let Key { bytes, keyhash } = &keys[n as usize];
+        let room = self.load.value_max;
+        let part = |is_there: bool, rng: &mut SmallRng| -> Vec<u8> {
+            let most = if rng.random_bool(0.1) {
+                room
+            } else {
+                room.min(40)
+            };
+            let len = if is_there {
+                rng.random_range(0..=most / 2)
+            } else {
+                0
+            };
+            (0..len).map(|_| rng.random()).collect()
+        };
+        let (before, after) = match self.rng.random_range(0..4) {
+            0 => (true, false),
+            1 => (true, true),
+            _ => (false, true),
+        };
+        let parts = [before, after].map(|is_there| part(is_there, &mut self.rng));
+        let now = self.now;
+        let mut writer = self.enter(n);
+        let old = writer.find(*keyhash, bytes, now);
+        let (flags, expiry) = old.map_or((0, Expiry::NEVER), |old| (old.flags(), old.expiry()));
+        let item = NewItem {
+            key: bytes,
+            value: [&parts[0], &parts[1]],
+            flags,
+            expiry,
+            history: History::NEW,
+        };
+        let stored = writer.extend(*keyhash, &item, now);
+        drop(writer);
+        let expected = self.oracle.get_mut(&n);
+        let expected = expected.filter(|item| !item.expiry.is_due(now));
+        match (stored, expected) {
+            (Some(Stored::Yes(cas)), Some(expected)) => {
+                expected.value = [&parts[0], &expected.value, &parts[1]]
+                    .map(Vec::as_slice)
+                    .concat();
+                expected.cas = cas;
+            }
+            (Some(Stored::Yes(_)), None) => panic!("key {n} came back from the dead"),
+            (Some(Stored::TooLarge), Some(expected)) => {
+                let bytes = expected.value.len() + parts[0].len() + parts[1].len();
+                assert!(
+                    bytes + 300 > self.load.item_bytes_max,
+                    "{bytes} bytes are within the limit"
+                );
+            }
+            (Some(Stored::OutOfMemory), Some(_)) if self.load.loses_nothing => {}
+            (None, Some(_)) => {
+                assert!(!self.load.loses_nothing, "key {n} was lost");
+                self.oracle.remove(&n);
+            }
+            (None, None) => drop(self.oracle.remove(&n)),
+            (refused, None) => panic!("key {n} is not there: {refused:?}"),
+            (refused, Some(_)) => panic!("key {n}: {refused:?}"),
+        }
+    }
+
     fn remove(&mut self, n: u32) {
         let (keys, now) = (self.keys.clone(), self.now);
         let Key { bytes, keyhash } = &keys[n as usize];
@@ -355,8 +420,9 @@ impl<T: Table> Run<T> {
             self.prefetch(some);
         }
         match self.rng.random_range(0..1000) {
-            0..400 => self.put(n),
-            400..800 => self.check(n),
+            0..350 => self.put(n),
+            350..450 => self.extend(n),
+            450..800 => self.check(n),
             800..900 => self.remove(n),
             900..990 => {
                 let expiry = if self.rng.random_bool(0.5) {

@@ -3,7 +3,7 @@
 use crate::carried::{self, Between};
 use crate::oracle::{self, Load};
 use crate::stress::{self, Race};
-use crate::{attacked, busy, crawl, flush, removals};
+use crate::{attacked, busy, crawl, flush, growing, removals};
 use glimmer_store::access::Access;
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_store::{Owner, StoreConfig};
@@ -108,6 +108,19 @@ fn a_crawl<A: Access>() {
     crawl::removes_and_counts(table::<A>(1 << 20, 4, 100));
 }
 
+fn half_full<A: Access>() -> Owner<A> {
+    table(growing::TABLE_BYTES, 16, growing::ITEM_BYTES_MAX)
+}
+
+fn a_value_that_grows<A: Access>() {
+    growing::by_appends(half_full::<A>());
+    growing::by_prepends(half_full::<A>());
+}
+
+fn a_value_that_is_stored_again<A: Access>() {
+    growing::by_stores(half_full::<A>());
+}
+
 fn a_flush<A: Access>() {
     flush::is_done_once(table::<A>(1 << 20, 4, 100));
 }
@@ -209,6 +222,8 @@ fn an_attacked_bucket<A: Access>() {
 }
 
 in_modes! {
+    a_value_that_grows: Erew Crew Crcw;
+    a_value_that_is_stored_again: Erew Crew Crcw;
     an_attacked_bucket: Erew Crew Crcw;
     an_attacked_heap: Erew Crew Crcw;
     carried_and_replaced: Erew Crew Crcw;

@@ -209,6 +209,39 @@ impl SegregatedFits {
         self.free(space, at + kept, words - kept);
     }
 
+    /// Makes a place in use longer, by what is free right after it; says whether that is enough.
+    /// `limit` as in [`allocate`](Self::allocate), and who writes there has to know what is said
+    /// there.
+    pub fn lengthen(
+        &mut self,
+        space: &Space,
+        (at, words): (usize, usize),
+        wanted: usize,
+        limit: usize,
+    ) -> bool {
+        let (old_end, end) = (at + words, at + wanted);
+        if old_end == self.top {
+            if end > limit {
+                return false;
+            }
+            self.top = end;
+        } else {
+            let free = space.free_words_at(old_end).unwrap_or(0);
+            if free < wanted - words {
+                return false;
+            }
+            self.unlink(space, old_end, free);
+            if old_end + free > end {
+                self.put(space, end, old_end + free - end);
+            }
+        }
+        self.free_ends.clear(end);
+        if (old_end..end).contains(&self.cursor) {
+            self.cursor = end;
+        }
+        true
+    }
+
     /// Takes what is free on either side of a place in use, and says from where to where nothing
     /// else is in use now. Nothing is written: what lies there may be moved within.
     /// [`settle`](Self::settle) has to follow.

@@ -228,9 +228,10 @@ impl Slabs {
             self.pages[slab].partial_position = class.partial.len() as u32;
             class.partial.push(slab as u32);
         }
-        // One partial slab stays, so that a class at the edge does not give and take a page with
-        // every item.
-        if is_empty && class.partial.len() > 1 {
+        // One partial slab of a page stays, so that a class at the edge does not give and take a
+        // page with every item. Longer ones go at once: a value that grows comes through all their
+        // classes.
+        if is_empty && (class.partial.len() > 1 || size.pages > 1) {
             self.release(slab);
         }
     }

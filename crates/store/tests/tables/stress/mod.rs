@@ -19,7 +19,7 @@ use glimmer_store::table::{Table, TableReader, TableWriter};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::thread;
-use world::{Found, Key, World, value};
+use world::{Found, Key, World, append, value};
 
 pub use world::Race;
 
@@ -69,6 +69,9 @@ impl<T: Table> Hand<'_, T> {
             writer.remove(*keyhash, bytes, now);
             return;
         }
+        if rng.random_bool(0.2) {
+            return self.append_to_one(n, buffer);
+        }
         let version = world.next_version(n);
         let filling = match rng.random_bool(0.05) {
             true => rng.random_range(0..race.filling_max),
@@ -112,6 +115,32 @@ impl<T: Table> Hand<'_, T> {
             Stored::OutOfMemory => {}
             Stored::TooLarge => panic!("{filling} bytes are within the limit"),
         }
+    }
+
+    /// Appends to the value of a key, if it has one. The version stays.
+    fn append_to_one(&mut self, n: u32, buffer: &mut Vec<u8>) {
+        let (world, rng) = (self.world, &mut self.rng);
+        let (now, flushes) = (world.now(), world.flushes());
+        let Key { bytes, keyhash } = world.key(n);
+        let mut writer = self.owner.enter(flushes);
+        buffer.clear();
+        let Some(item) = writer.find(*keyhash, bytes, now) else {
+            return;
+        };
+        item.value().append_to(buffer);
+        let (old, expiry) = (buffer.len(), item.expiry());
+        if !append(rng.random_range(0..100), world.race.filling_max, buffer) {
+            return;
+        }
+        let item = NewItem {
+            key: bytes,
+            value: [&[], &buffer[old..]],
+            flags: n,
+            expiry,
+            history: History::NEW,
+        };
+        let stored = writer.extend(*keyhash, &item, now);
+        assert!(!matches!(stored, Some(Stored::TooLarge)), "{old} bytes");
     }
 
     /// Gives a key another expiry, or none.

@@ -103,6 +103,17 @@ pub fn value(n: u32, version: u64, filling: usize, into: &mut Vec<u8>) {
     into.extend(checksum.to_le_bytes());
 }
 
+/// Appends filling and a checksum to a value, unless it is too long for that.
+pub fn append(filling: usize, filling_max: usize, value: &mut Vec<u8>) -> bool {
+    if value.len() + filling > filling_max {
+        return false;
+    }
+    value.extend((0..filling).map(|i| i as u8));
+    let checksum = CHECKSUM.keyhash(value).0;
+    value.extend(checksum.to_le_bytes());
+    true
+}
+
 /// The version in a value that must belong to key `n`.
 fn version_in(n: u32, value: &[u8]) -> u64 {
     let (body, checksum) = value.split_at(value.len() - 8);
