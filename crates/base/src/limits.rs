@@ -263,6 +263,10 @@ pub const RECEIVE_BYTES_SCARCE: usize = 1 << 10;
 /// Requests of one connection that are executed before other connections have their turn.
 pub const TURN_REQUESTS_MAX: u32 = 256;
 
+/// As many of the requests that a connection has in one turn a `prepend` counts as: it copies the
+/// whole value of its key, however few bytes it brings.
+pub const PREPEND_REQUESTS: u32 = 16;
+
 /// Readiness events fetched from the kernel at once.
 pub const POLL_EVENTS_MAX: usize = 256;
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use glimmer_base::Moment;
 use glimmer_base::limits::{
     ACCEPTS_PER_TURN_MAX, BATCH_MAX, BURST_CONNECTIONS_MAX, DATAGRAM_REQUESTS_PER_TURN_MAX,
-    LOGIN_DELAY_MS, PACKET_BATCH_MAX, TURN_REQUESTS_MAX, TURN_SMALL_REQUESTS_MAX,
+    LOGIN_DELAY_MS, PACKET_BATCH_MAX, PREPEND_REQUESTS, TURN_REQUESTS_MAX, TURN_SMALL_REQUESTS_MAX,
     WITHHELD_PER_TURN_MAX,
 };
 use glimmer_dispatch::PartitionMap;
@@ -267,6 +267,23 @@ fn a_turn_ends_after_many_small_requests() {
         rig.turn(0, 1);
         let executed = rig.requests() - before;
         assert!(executed > 0 && executed <= TURN_SMALL_REQUESTS_MAX + last_burst);
+    }
+}
+
+/// Requests that copy a long value each, however few bytes they bring.
+#[test]
+fn a_turn_ends_after_few_prepends() {
+    let mut rig = Rig::new(1, |_| {});
+    let mut stream = rig.connect();
+    rig.turn(0, 10);
+    let requests = u64::from(TURN_REQUESTS_MAX);
+    let prepends = "prepend key 0 0 1\r\nx\r\n".repeat(requests as usize);
+    assert_eq!(stream.send(prepends.as_bytes()), Sent::All);
+    while rig.requests() < requests {
+        let before = rig.requests();
+        rig.turn(0, 1);
+        let executed = rig.requests() - before;
+        assert!(executed > 0 && executed <= requests / u64::from(PREPEND_REQUESTS));
     }
 }
 

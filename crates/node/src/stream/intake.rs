@@ -5,11 +5,12 @@ use std::ops::ControlFlow::{self, Break, Continue};
 
 use arrayvec::ArrayVec;
 use glimmer_base::Keyhash;
-use glimmer_base::limits::{BATCH_MAX, REORDER_SLOTS_MAX};
+use glimmer_base::limits::{BATCH_MAX, PREPEND_REQUESTS, REORDER_SLOTS_MAX};
 use glimmer_base::sync::weakened;
 use glimmer_dispatch::{Ask, Decision};
 use glimmer_engine::Job;
-use glimmer_proto::StoreMode::Set;
+use glimmer_proto::StoreMode::{Prepend, PrependIf, Set};
+use glimmer_proto::meta::Command;
 use glimmer_proto::{Form, Request, Step, Verb};
 
 use super::key::ConnectionKey;
@@ -30,6 +31,26 @@ pub(super) struct Tools<'w> {
     pub room: usize,
     /// Jobs per batch: fewer than [`BATCH_MAX`] when memory for replies is short.
     pub batch_max: usize,
+}
+
+/// Whether a request puts bytes in front of a value.
+fn is_prepend(request: &Request<'_>) -> bool {
+    match request.verb {
+        Verb::Store { mode, .. } => matches!(mode, Prepend | PrependIf(_)),
+        Verb::Meta {
+            command: Command::Store,
+            ..
+        } => {
+            let flags = request.meta_flags();
+            // Few requests have the letter.
+            let has_letter = flags
+                .text
+                .iter()
+                .any(|byte| byte.eq_ignore_ascii_case(&b'p'));
+            has_letter && flags.options().mode == Some(b'P')
+        }
+        _ => false,
+    }
 }
 
 /// Requests parsed but not executed.
@@ -88,7 +109,12 @@ impl<'a> Intake<'_, 'a> {
             Err(stop) => return Break(stop),
         };
         let (used, then) = match step {
-            Step::Request { used, request } => return self.enter(used, request, input, tools),
+            Step::Request { used, request } => {
+                if is_prepend(&request) {
+                    self.member.requests += PREPEND_REQUESTS - 1;
+                }
+                return self.enter(used, request, input, tools);
+            }
             Step::Need { need } => return Break(Stop::Hungry(need)),
             Step::Swallowed { used } => (used, Stop::Live),
             Step::Admin { .. } if self.member.is_visitor => {
