@@ -51,6 +51,7 @@ fn partition_with<A: Access>(items: usize, spare_buckets: usize, index_follows: 
         pages: PagePolicy::Small,
         numa_node: None,
         hasher: SEED.into(),
+        ..PartitionConfig::default()
     };
     Owner::new(&config, FIFO).unwrap()
 }

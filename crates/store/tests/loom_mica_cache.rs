@@ -60,6 +60,7 @@ fn config(item_bytes_max: usize, items: usize) -> PartitionConfig {
         pages: PagePolicy::Small,
         numa_node: None,
         hasher: SEED.into(),
+        ..PartitionConfig::default()
     }
 }
 

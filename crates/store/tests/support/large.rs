@@ -35,6 +35,7 @@ pub fn cache(log_words: usize, index_follows: bool) -> Cache {
         pages: PagePolicy::Small,
         numa_node: None,
         hasher: SEED.into(),
+        ..PartitionConfig::default()
     };
     Cache::new(&config, FIFO).unwrap()
 }
