@@ -156,6 +156,25 @@ def test_full_memory_evicts_and_stays_in_bounds(ours, mode, rule):
         assert resident_mib(server) < 16 + 32
 
 
+def test_what_is_read_once_and_later_is_found(ours):
+    """Sessions and rendered pages: each item is read 30,000 writes after its own, in a server that has room for 60,000. The rule
+    shows what it has found out."""
+    lag, items, batch = 30_000, 90_000, 1000
+    with Server("-m", 64, "-t", 2) as server, server.wire() as wire:
+        for first in range(0, items, batch):
+            keys = (b"key-%d" % n for n in range(first, first + batch))
+            wire.send(b"".join(store(bytes(1000), key, rest=b" noreply") for key in keys))
+            wire.exchange(b"mn\r\n", b"MN\r\n")
+            if first >= lag:
+                for n in range(first - lag, first - lag + batch):
+                    wire.send(b"mg key-%d\r\n" % n)
+                wire.exchange(b"mn\r\n", b"HD\r\n" * batch + b"MN\r\n")
+        learned = server.stats("glimmer")
+        assert learned["evict"] == "adaptive" and learned["evict_for"] == "hits"
+        assert learned["evict_setting"] == "fifo" and int(learned["evict_keys_followed"]) > 100
+        assert "fifo=1.000" in learned["evict_estimates"]
+
+
 @pytest.mark.parametrize("value_bytes", [120, 150, 10_000])
 @pytest.mark.parametrize("rule", ["fifo", "lru", "s3fifo"])
 def test_a_store_into_a_full_cache_of_items_like_it_evicts_one(ours, rule, value_bytes):

@@ -25,7 +25,7 @@ const LOG_BYTES_MIN: usize = 1 << 20;
 /// need, so that items which have left are remembered.
 const BUCKETS_FACTOR: usize = 2;
 /// So many of the items that a cache can hold are followed by what learns its rule, or more.
-const FOLLOWED_ITEMS: u64 = 1_000;
+const FOLLOWED_ITEMS: u64 = 500;
 /// What an expiry adds to an item of this size. The value is as much shorter.
 const EXPIRY_BYTES: usize = 8;
 /// Largest item of a trace with sizes.

@@ -8,9 +8,8 @@
 
 use super::Writer;
 use crate::access::Access;
-use crate::evict::{Arrival, AtHead, Budget, CLOCK};
+use crate::evict::Budget;
 use crate::heap::slab::ClassId;
-use crate::index::LogId;
 use crate::index::cuckoo::SlotAt;
 use crate::removals::Reason;
 use crate::table::{Index, expired};
@@ -114,15 +113,7 @@ impl<A: Access> Writer<'_, A> {
             .slot_of(shared.common.keyhash(&item), at)
             .expect("a chunk in use has a slot");
         let dead = expired(&item, now);
-        let fate = (CLOCK.at_head)(Arrival {
-            log: LogId::Main,
-            reads: slot.is_recent().into(),
-            words: 0,
-            setting: CLOCK.setting,
-            draw: 0,
-            main_has_room: &mut || false,
-        });
-        if !dead && fate != AtHead::Evict && budget.spare_item(0) {
+        if !dead && slot.is_recent() && budget.spare_item(0) {
             let line = shared.index.line(slot_at);
             line.set_recent(slot_at.bucket, slot_at.place, false);
             return false;

@@ -60,11 +60,11 @@ impl<A: Access> Writer<'_, A> {
             }
         }
         if let Some((_, slot)) = oldest_dead {
-            let ghost = shared.index.get(slot);
-            if ghost.log() == LogId::Small && !shared.is_forgotten(ghost) {
-                let wants_more = self.has_room_for_ghosts();
-                self.state.growth.is_for_ghosts |= wants_more;
-                self.state.growth.is_wanted |= wants_more;
+            if self.has_room_for_ghosts() {
+                let ghost = shared.index.get(slot);
+                let is_remembered = ghost.log() == LogId::Small && !shared.is_forgotten(ghost);
+                self.state.growth.is_for_ghosts |= is_remembered;
+                self.state.growth.is_wanted |= is_remembered;
             }
             return slot;
         }

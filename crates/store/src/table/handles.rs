@@ -320,10 +320,14 @@ impl<D: Design> Table for Owner<D> {
         let shared = &*self.shared;
         let state = pass::<D>(shared, &mut self.gate, &self.seat, flushes);
         let home = shared.index.home_again(home, keyhash);
-        let found = shared.find_in_either(home, keyhash, key);
-        let found = found.filter(|found| !expired(&found.item, now));
-        shared.was_read(keyhash, key, found.is_some());
-        let found = found?;
+        let found = match shared.find_in_either(home, keyhash, key) {
+            Some(found) if !expired(&found.item, now) => found,
+            _ => {
+                shared.was_read(keyhash, key, false);
+                return None;
+            }
+        };
+        shared.was_read(keyhash, key, true);
         // SAFETY: the gate lets one in at a time, and `state` shows that this one has passed it.
         // Nothing is written before `take` has returned.
         let taken = take(&unsafe { ItemAtRest::new(found.item) });

@@ -35,9 +35,11 @@ impl<D: Design> TableWriter for Writer<'_, D> {
         now: Moment,
         take: impl FnOnce(&ItemAtRest<'_>) -> T,
     ) -> Option<T> {
-        let found = self.lookup(keyhash, key, now);
-        self.shared.was_read(keyhash, key, found.is_some());
-        let found = found?;
+        let Some(found) = self.lookup(keyhash, key, now) else {
+            self.shared.was_read(keyhash, key, false);
+            return None;
+        };
+        self.shared.was_read(keyhash, key, true);
         // SAFETY: the writer has passed the gate, which lets one in at a time. It is borrowed here,
         // and nothing is written before `take` has returned.
         let taken = take(&unsafe { ItemAtRest::new(found.item) });

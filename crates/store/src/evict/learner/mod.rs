@@ -49,12 +49,12 @@ const COUNT: usize = SETTINGS.len();
 
 /// One key in 1 << so many is followed, unless items are large: then the work with one of them is
 /// much more than that of following it.
-const FOLLOWED_BITS: u32 = 6;
+const FOLLOWED_BITS: u32 = 7;
 /// Up to this size items are not large.
 const LARGE_WORDS: u64 = 256;
 /// The mask of what follows no key.
 const FIXED: u64 = u64::MAX;
-/// Reads after which the learner chooses anew.
+/// Reads after which the learner chooses anew, and stores after which it tells the mean size.
 const ROUND: u32 = 32;
 /// Reads of sampled keys after which a hit counts half.
 const HALF_LIFE: f64 = 4_000.0;
@@ -122,6 +122,8 @@ struct Learning {
     found: [u64; COUNT],
     reads: u32,
     asked: u64,
+    /// Stores since the mean size was last made known.
+    writes: u32,
     /// The same before that, losing weight with time.
     found_before: [f64; COUNT],
     asked_before: f64,
@@ -183,6 +185,7 @@ impl Learner {
                 caches: Caches::new(bits),
                 found: [0; COUNT],
                 reads: 0,
+                writes: 0,
                 asked: 0,
                 found_before: [0.0; COUNT],
                 asked_before: 0.0,
@@ -247,7 +250,9 @@ impl Learner {
             learning.learn_size(words as f64);
             learning.caches.write(key, words as u64);
             // A cache that is only written to has sizes, too.
-            if learning.asked_before == 0.0 {
+            learning.writes += 1;
+            if learning.writes == ROUND {
+                learning.writes = 0;
                 self.publish(learning);
             }
         });

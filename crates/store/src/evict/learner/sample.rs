@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// Most keys that are followed at a time.
-pub(super) const KEYS_MAX: usize = 4_096;
+pub(super) const KEYS_MAX: usize = 2_048;
 
 /// Where a simulated cache has a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -100,7 +100,7 @@ fn it_comes_to_rest_and_recovers() {
 fn for_bytes_sizes_do_not_count() {
     let learner = Learner::new(Objective::Bytes);
     learner.add_partition(WORDS as usize, 1_000);
-    (0..10_000).for_each(|number| learner.write(Keyhash(number << 6), 1 << (number % 8)));
+    (0..10_000).for_each(|number| learner.write(Keyhash(number << 7), 1 << (number % 8)));
     assert_eq!(learner.setting().usual, None);
     assert!(Learner::fixed(Setting::S3_FIFO).learned().is_none());
 }
