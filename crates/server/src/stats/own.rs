@@ -65,8 +65,8 @@ const SERVER: &[Statistic<OfServer>] = &[
         |now| show(count!(now, table.store.buckets_added))),
     ("index_buckets_merged", "buckets by which the index shrank",
         |now| show(count!(now, table.store.buckets_merged))),
-    ("dead_bytes", "bytes of the logs that deleted and replaced items take, when the second began; \
-        their memory is used before live items leave",
+    ("dead_bytes", "bytes of the logs that deleted and replaced items take, and room for items to \
+        grow, when the second began; their memory is used before live items leave",
         |now| show(now.now.table.store.dead_bytes)),
     ("reinsertions", "items that the eviction rule kept",
         |now| show(count!(now, table.store.reinsertions))),

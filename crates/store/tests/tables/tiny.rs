@@ -73,7 +73,8 @@ fn cache_mode<A: Access>(rule: Rule) {
     let table = cache::<A>(rule, load.item_bytes_max);
     let walk = |owner: &mut mica_cache::Owner<A>, flushes| owner.enter(flushes).audit();
     let Outcome { counts, .. } = oracle::run(table, load, walk);
-    let full = counts.evictions + counts.index_evictions > 0;
+    // Where much is dead, live items are moved on instead of leaving.
+    let full = counts.evictions + counts.index_evictions + counts.reinsertions > 0;
     assert!(full || cfg!(miri), "{counts:?}");
 }
 
