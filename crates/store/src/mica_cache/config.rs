@@ -51,6 +51,10 @@ pub struct PartitionConfig {
 const LOG_UNIT_WORDS: usize = if cfg!(any(loom, miri)) { 1 } else { 512 };
 /// A log that holds nothing: a page, or as many words as an item has at least.
 const UNUSED_LOG_WORDS: usize = if cfg!(any(loom, miri)) { 2 } else { 512 };
+/// The small log takes only items of which it can hold this many; larger ones go to the main log,
+/// where those that are asked for once push out what is read. With 8, a log of 10 MiB, as
+/// partitions of small stores have them, takes values up to 128 KiB.
+const SMALL_LOG_ITEMS_MIN: usize = 8;
 /// More addresses than this are not asked for.
 const ADDRESSES_MAX: usize = 64 << 40;
 /// Below this many words a small log is not worth having.
@@ -118,9 +122,9 @@ impl PartitionConfig {
             main_words: words - small_words,
             small_words,
             item_words_max,
-            // Larger ones go to the main log at once, where those that are asked for once push out
-            // what is read. Every request can pay for moving one of these.
-            small_item_words_max: (item_words_max.min(small_words)).min(SPARED_BYTES_MAX / 8),
+            // Every request can pay for moving one of these.
+            small_item_words_max: (item_words_max.min(small_words / SMALL_LOG_ITEMS_MIN))
+                .min(SPARED_BYTES_MAX / 8),
             index_words: index_bytes / 8,
         };
         // Where the kernel does not give as many addresses, shares are equal.
@@ -196,7 +200,9 @@ impl PartitionConfig {
         {
             return Err(self.too_small(8 * commons.left() as usize));
         }
-        let border = (main.len() - sizes.index_words) as u64;
+        // The index consists of whole spare buckets, and begins where one can.
+        let lines_words = main.len() / SPARE_WORDS * SPARE_WORDS;
+        let border = (lines_words - sizes.index_words) as u64;
         let small_limit = small.len() as u64 - 1;
         Ok(Memory {
             share: Share::fixed(main.len() as u64, border),
