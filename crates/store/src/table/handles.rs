@@ -323,11 +323,11 @@ impl<D: Design> Table for Owner<D> {
         let found = match shared.find_in_either(home, keyhash, key) {
             Some(found) if !expired(&found.item, now) => found,
             _ => {
-                shared.was_read(keyhash, key, false);
+                shared.was_missed(keyhash, key);
                 return None;
             }
         };
-        shared.was_read(keyhash, key, true);
+        shared.was_hit(keyhash);
         // SAFETY: the gate lets one in at a time, and `state` shows that this one has passed it.
         // Nothing is written before `take` has returned.
         let taken = take(&unsafe { ItemAtRest::new(found.item) });

@@ -65,7 +65,10 @@ impl<H: Heap> TableReader for Reader<H> {
         take: impl FnMut(&Item<'_>) -> T,
     ) -> Result<Option<T>, Busy> {
         let found = self.beside_writers(batch, home, keyhash, key, (now, flushes), take)?;
-        self.shared.was_read(keyhash, key, found.is_some());
+        match &found {
+            Some(_) => self.shared.was_hit(keyhash),
+            None => self.shared.was_missed(keyhash, key),
+        }
         Ok(found.map(|(taken, cell, entry)| {
             let most = self.shared.heap.reads_counted();
             self.shared.index.count_read(cell, entry, most);

@@ -268,24 +268,34 @@ impl<H: Heap> Shared<H> {
 }
 
 impl<H: Heap> Shared<H> {
-    /// A key was read, and its item found or not.
+    /// A key was read, and its item found.
     #[inline(always)]
-    pub(crate) fn was_read(&self, keyhash: Keyhash, key: &[u8], is_hit: bool) {
+    pub(crate) fn was_hit(&self, keyhash: Keyhash) {
         if let Some(learner) = self.heap.learner()
             && learner.follows(keyhash)
         {
-            self.follow_read(learner, keyhash, key, is_hit);
+            learner.read(keyhash, true);
+        }
+    }
+
+    /// A key was read, and no item found.
+    #[inline(always)]
+    pub(crate) fn was_missed(&self, keyhash: Keyhash, key: &[u8]) {
+        if let Some(learner) = self.heap.learner()
+            && learner.follows(keyhash)
+        {
+            self.follow_miss(learner, keyhash, key);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn follow_read(&self, learner: &Learner, keyhash: Keyhash, key: &[u8], is_hit: bool) {
-        if !is_hit && matches!(self.absence(keyhash, key), Absence::Expired) {
+    fn follow_miss(&self, learner: &Learner, keyhash: Keyhash, key: &[u8]) {
+        if matches!(self.absence(keyhash, key), Absence::Expired) {
             // No setting would have kept it.
             learner.remove(keyhash);
         }
-        learner.read(keyhash, is_hit);
+        learner.read(keyhash, false);
     }
 
     /// A key was stored, in an item of this many words.

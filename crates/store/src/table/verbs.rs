@@ -36,10 +36,10 @@ impl<D: Design> TableWriter for Writer<'_, D> {
         take: impl FnOnce(&ItemAtRest<'_>) -> T,
     ) -> Option<T> {
         let Some(found) = self.lookup(keyhash, key, now) else {
-            self.shared.was_read(keyhash, key, false);
+            self.shared.was_missed(keyhash, key);
             return None;
         };
-        self.shared.was_read(keyhash, key, true);
+        self.shared.was_hit(keyhash);
         // SAFETY: the writer has passed the gate, which lets one in at a time. It is borrowed here,
         // and nothing is written before `take` has returned.
         let taken = take(&unsafe { ItemAtRest::new(found.item) });
