@@ -186,7 +186,7 @@ fn store_puts_the_tables_of_others_beside_ours() {
                      --dist uniform --gets 0.95 --peers all";
     let arguments: Vec<&str> = arguments.split(' ').collect();
     let table = bench(&arguments);
-    let ours = ["erew s3fifo", "erew store", "erew memc3"];
+    let ours = ["erew adaptive", "erew store", "erew memc3"];
     let theirs = [
         "hashbrown",
         "hashbrown-unshared",

@@ -157,7 +157,7 @@ fn values_of_a_megabyte_fill_the_memory_before_one_leaves() {
         for count in [2, 6, 40] {
             let share = Store::new(count, rule).fill(0, || 1_000_000);
             println!("{} partitions under {}: {share:.3}", count, rule.name);
-            assert!(share > 0.92, "{} with {count}: {share}", rule.name);
+            assert!(share > 0.88, "{} with {count}: {share}", rule.name);
         }
     }
 }

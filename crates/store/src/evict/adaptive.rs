@@ -4,7 +4,7 @@
 //! need FIFO, or they are gone by then. Popular items need a rule that lets new ones leave soon. Of
 //! items of many sizes, the small ones give more hits for the bytes that they take. So the logs are
 //! those of S3-FIFO, and what they do with new items, with used ones and with sizes are numbers: a
-//! [`Setting`](super::Setting). A fresh server begins with FIFO.
+//! [`Setting`]. A fresh server begins with FIFO.
 
 use super::setting::USES_MAX;
 use super::{Rule, Setting, learner, s3fifo};
