@@ -21,10 +21,10 @@ use glimmer_loadgen::workload::key;
 const VALUE_BYTES_MIN: usize = 1_000;
 /// Values are so long that the log has about this many bytes: a log of a few pages is not divided.
 const LOG_BYTES_MIN: usize = 1 << 20;
-/// For items of this size, a server's index grows to about so many times the buckets that they
-/// need, so that items which have left are remembered.
+/// A server's index grows to about twice the buckets that items of this size need. The rest
+/// remembers items that have left.
 const BUCKETS_FACTOR: usize = 2;
-/// So many of the items that a cache can hold are followed by what learns its rule, or more.
+/// The learner follows at least this many of the items that the cache can hold.
 const FOLLOWED_ITEMS: u64 = 500;
 /// What an expiry adds to an item of this size. The value is as much shorter.
 const EXPIRY_BYTES: usize = 8;

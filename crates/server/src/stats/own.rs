@@ -37,7 +37,7 @@ const SERVER: &[Statistic<OfServer>] = &[
         |now| learned(now)?.found.map(estimates)),
     ("evict_keys_followed", "keys of that sample",
         |now| learned(now).map(|it| it.keys.to_string())),
-    ("evict_followed_one_in", "one key in so many is followed",
+    ("evict_followed_one_in", "the sample holds one of this many keys",
         |now| learned(now).map(|it| it.one_in.to_string())),
     ("item_mean_bytes", "the mean size of the items that were stored of late, to which \
         `--evict adaptive` compares sizes",

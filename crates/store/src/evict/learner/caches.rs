@@ -20,7 +20,7 @@ pub(super) struct Caches {
     caches: [Cache; COUNT],
     /// Keys that were missed and are not in any cache, the oldest first.
     visitors: VecDeque<u16>,
-    /// One key in 1 << so many is followed.
+    /// The sample holds one key in 2^bits.
     bits: u32,
     /// Words of all logs of the table.
     table_words: u64,
@@ -36,7 +36,6 @@ struct Sizes {
     main_words: u64,
     /// The largest item for the small log.
     small_item_words_max: u64,
-    usual: Option<SizeLog>,
 }
 
 /// One cache: what it holds is noted in the sample's places.
@@ -73,7 +72,6 @@ impl Caches {
                 small_words: 0,
                 main_words: 0,
                 small_item_words_max: 0,
-                usual: None,
             },
             now: 0,
         }
@@ -88,7 +86,6 @@ impl Caches {
     }
 
     pub fn set_usual(&mut self, usual: Option<SizeLog>) {
-        self.sizes.usual = usual;
         for (cache, (_, setting)) in self.caches.iter_mut().zip(SETTINGS) {
             cache.setting = Setting { usual, ..setting };
         }
@@ -148,6 +145,7 @@ impl Caches {
                 cache.write(&mut self.sample, &self.sizes, number);
             }
         }
+        self.sample.forget_unless_used(number);
         gain
     }
 
@@ -201,12 +199,7 @@ impl Caches {
                 let place = &mut self.sample.node(number).places[cache.number];
                 place.uses = (place.uses + 1).min(USES_MAX);
             } else {
-                let was_main = place.at == At::Main;
-                cache.take(&mut self.sample, number);
-                match was_main {
-                    true => cache.enter_main(&mut self.sample, &self.sizes, number),
-                    false => cache.write(&mut self.sample, &self.sizes, number),
-                }
+                cache.write(&mut self.sample, &self.sizes, number);
             }
         }
         self.sample.forget_unless_used(number);
@@ -288,9 +281,9 @@ impl Caches {
 }
 
 impl Cache {
-    /// Stores an item that the cache does not hold.
+    /// Stores an item, which takes the place of the one that the cache holds.
     fn write(&mut self, sample: &mut Sample, sizes: &Sizes, number: u16) {
-        let is_known = self.take(sample, number) == At::Ghost;
+        let is_known = matches!(self.take(sample, number), At::Ghost | At::Main);
         let words = u64::from(sample.node(number).words);
         if words > sizes.main_words {
             return;

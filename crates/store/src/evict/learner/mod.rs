@@ -10,8 +10,8 @@
 //! One learner serves all partitions of a server, as keys are spread over them by their hash. A
 //! request of a key that is not in the sample costs a test of its keyhash. For the others there is
 //! a lock, and a thread that finds it taken goes on without telling the learner. The setting is one
-//! word, stored and loaded relaxed: nothing else is read that depends on it. Which keys are in the
-//! sample is known to nobody who does not know the keyed hash.
+//! word, stored and loaded relaxed: nothing else is read that depends on it. To tell which
+//! keys are in the sample takes the secret of the keyed hash.
 
 mod caches;
 mod queue;
@@ -47,14 +47,15 @@ pub const SETTINGS: [(&str, Setting); 7] = [
 
 const COUNT: usize = SETTINGS.len();
 
-/// One key in 1 << so many is followed, unless items are large: then the work with one of them is
-/// much more than that of following it.
+/// The sample holds at most one key in 2 to this power. Of large items it holds more: to serve one
+/// of them is much more work than to follow it.
 const FOLLOWED_BITS: u32 = 7;
 /// Up to this size items are not large.
 const LARGE_WORDS: u64 = 256;
 /// The mask of what follows no key.
 const FIXED: u64 = u64::MAX;
-/// Reads after which the learner chooses anew, and stores after which it tells the mean size.
+/// The learner chooses a setting after this many reads of sampled keys, and publishes the mean size
+/// after this many stores.
 const ROUND: u32 = 32;
 /// Reads of sampled keys after which a hit counts half.
 const HALF_LIFE: f64 = 4_000.0;
@@ -105,7 +106,7 @@ pub struct Learner {
     in_use: AtomicU64,
     /// Bits of a keyhash that are clear if the key is followed.
     mask: AtomicU64,
-    /// One key in 1 << so many is followed at most.
+    /// The sample holds at most one key in 2 to this power.
     bits_min: u32,
     /// Words of all logs that it learns for.
     capacity: AtomicU64,
