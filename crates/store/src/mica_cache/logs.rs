@@ -136,8 +136,8 @@ impl<A: Access> Writer<'_, A> {
     #[inline(always)]
     pub(super) fn set_head(&mut self, id: LogId, head: Offset) {
         self.log(id).publish_head(head, A::SHARED_READS);
-        if self.state.passed_large {
-            self.end_loans();
+        if self.state.passed_large[id as usize] {
+            self.end_loans(id);
         }
         let geometry = self.geometry(id);
         if geometry.is_same_lap(head, self.tail(id)) {
@@ -145,14 +145,14 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
-    /// Waits until no value is lent at a place that the heads have passed.
+    /// Waits until no value is lent at a place that the head of a log has passed.
     #[cold]
     #[inline(never)]
-    fn end_loans(&mut self) {
-        self.state.passed_large = false;
+    fn end_loans(&mut self, id: LogId) {
+        self.state.passed_large[id as usize] = false;
         let is_passed = |name| {
-            let (id, offset) = named(name);
-            !self.log(id).is_live(offset)
+            let (log, offset) = named(name);
+            log == id && !self.log(id).is_live(offset)
         };
         self.shared.common.loans.give_up(is_passed);
     }

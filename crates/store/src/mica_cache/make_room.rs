@@ -170,7 +170,7 @@ impl<A: Access> Writer<'_, A> {
                         }
                         let fate = self.fate(id, &item, entry, budget, now);
                         // Only now, as a head may have been published since.
-                        self.note_passing(&item);
+                        self.note_passing(id, &item);
                         match fate {
                             Some((to, reads)) => {
                                 let words = item.words() as u64;
@@ -196,7 +196,7 @@ impl<A: Access> Writer<'_, A> {
                             }
                         }
                     } else {
-                        self.note_passing(&item);
+                        self.note_passing(id, &item);
                     }
                     after
                 }
@@ -211,8 +211,8 @@ impl<A: Access> Writer<'_, A> {
 
     /// An item is about to be passed, live or dead: its value may be lent.
     #[inline(always)]
-    fn note_passing(&mut self, item: &Item<'_>) {
-        self.state.passed_large |= item.words() >= DRAFT_WORDS_MIN;
+    fn note_passing(&mut self, id: LogId, item: &Item<'_>) {
+        self.state.passed_large[id as usize] |= item.words() >= DRAFT_WORDS_MIN;
     }
 
     /// Where a live item at the head goes on, and with which count of reads; none if it goes.
@@ -323,7 +323,7 @@ impl<A: Access> Writer<'_, A> {
         let shared = self.shared;
         let (from_log, to_log) = (shared.log(id), shared.log(to));
         let words = self.geometry(id).distance(head, after);
-        self.state.passed_large |= words >= DRAFT_WORDS_MIN as u64;
+        self.state.passed_large[id as usize] |= words >= DRAFT_WORDS_MIN as u64;
         // The space at the tail may be the item's own: in one log the tail lies before the head, so
         // that the words are copied in their order. The head is published first, and the chain
         // stays locked while the item is in neither place.
@@ -373,7 +373,7 @@ impl<A: Access> Writer<'_, A> {
             head = match shared.at(id, geometry, head) {
                 Passing::Filler(after) => after,
                 Passing::Item(item, after) => {
-                    self.note_passing(&item);
+                    self.note_passing(id, &item);
                     let keyhash = shared.common.keyhash(&item);
                     if let Some((_, entry)) = shared.indexed(keyhash, id, head) {
                         if !expired(&item, now) {

@@ -80,8 +80,9 @@ pub struct State {
     growth: growth::Growth,
     /// Where the item lies whose value a request is about to copy: it stays until that is done.
     in_use: Option<(LogId, Offset)>,
-    /// Whether items were passed whose values may be lent, since a head was last published.
-    passed_large: bool,
+    /// Whether items of a log were passed whose values may be lent, since its head was last
+    /// published. The other log's head may be published in between.
+    passed_large: [bool; 2],
     /// Places that large items have left.
     vacant: Vacant,
     /// Words of the places of drafts that have not become items.
@@ -131,7 +132,7 @@ impl<A: Access> Owner<A> {
             scanned_in_vain: 0,
             growth: growth::Growth::new(config.index_follows),
             in_use: None,
-            passed_large: false,
+            passed_large: [false; 2],
             vacant: Vacant::default(),
             reserved_words: 0,
             search: Search::default(),
@@ -155,7 +156,7 @@ impl<A: Access> Design for MicaCache<A> {
         let shared = writer.shared;
         shared.common.drafts.wait_for_all();
         for id in [LogId::Main, LogId::Small] {
-            writer.state.passed_large = true;
+            writer.state.passed_large[id as usize] = true;
             let tail = writer.state.tails[id as usize];
             let head = shared.log(id).head();
             shared.heap.flushed_from[id as usize].store(head.raw(), Relaxed);

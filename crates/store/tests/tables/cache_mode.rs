@@ -384,12 +384,13 @@ fn carried_and_merged<A: Access>() {
     carried::see(owner::<A>(sizes, 1_200, FIFO), &between);
 }
 
-/// A log that holds about ten of the values that are lent.
+/// A log that holds about five of the values that are lent, and a small log for some of them: both
+/// heads pass items in one step, and one of them what is lent.
 fn lent_values<A: Access>() {
     each_rule(0.3, |rule| {
         let sizes = PartitionConfig {
             index_follows: true,
-            ..sizes(512 << 10, 3, 1)
+            ..sizes(256 << 10, 3, 1)
         };
         lent::values_stay(owner::<A>(sizes, 64_000, rule));
     });
