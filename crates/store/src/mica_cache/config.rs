@@ -51,10 +51,6 @@ pub struct PartitionConfig {
 const LOG_UNIT_WORDS: usize = if cfg!(any(loom, miri)) { 1 } else { 512 };
 /// A log that holds nothing: a page, or as many words as an item has at least.
 const UNUSED_LOG_WORDS: usize = if cfg!(any(loom, miri)) { 2 } else { 512 };
-/// The small log takes only items of which it can hold this many; larger ones go to the main log,
-/// where those that are asked for once push out what is read. With 8, a log of 10 MiB, as
-/// partitions of small stores have them, takes values up to 128 KiB.
-const SMALL_LOG_ITEMS_MIN: usize = 8;
 /// More addresses than this are not asked for.
 const ADDRESSES_MAX: usize = 64 << 40;
 /// Below this many words a small log is not worth having.
@@ -122,8 +118,10 @@ impl PartitionConfig {
             main_words: words - small_words,
             small_words,
             item_words_max,
-            // Every request can pay for moving one of these.
-            small_item_words_max: (item_words_max.min(small_words / SMALL_LOG_ITEMS_MIN))
+            // Larger ones go to the main log at once, where those that are asked for once push out
+            // what is read. Every request can pay for moving one of these. The tail does not come
+            // to the last word.
+            small_item_words_max: (item_words_max.min(small_words.saturating_sub(1)))
                 .min(SPARED_BYTES_MAX / 8),
             index_words: index_bytes / 8,
         };
