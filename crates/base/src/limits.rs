@@ -142,11 +142,12 @@ pub const ADMIN_SHARE_NS: u64 = ADMIN_TURN_NS / 2;
 pub const ADMIN_COMMAND_NS: u64 = 2_000;
 /// The price of a byte of the reply, most of which are decimal numbers and their names.
 pub const ADMIN_BYTE_NS: u64 = 4;
-/// The price of a line of statistics, whose figure has to be gathered and written as a number.
+/// The price of a line of statistics or of a listed item, whose figures have to be gathered and
+/// written as numbers.
 pub const ADMIN_LINE_NS: u64 = 250;
 /// The price of one worker's counters, which that worker writes meanwhile.
 pub const ADMIN_WORKER_NS: u64 = 1_000;
-/// The price of a chain of the index with its items, none of which is in a cache.
+/// The price of a chain of the index, which is in no cache.
 pub const ADMIN_CHAIN_NS: u64 = 1_000;
 /// The price of an item that is removed because it has expired.
 pub const ADMIN_REMOVAL_NS: u64 = 300;

@@ -62,9 +62,14 @@ impl Allowance {
         self.spend(ADMIN_WORKER_NS * workers as u64 + ADMIN_LINE_NS * lines as u64);
     }
 
-    /// A chain of the index was walked: these bytes were written, and this many items removed.
-    pub fn spend_on_chain(&mut self, bytes: usize, removed: u64) {
-        self.spend(ADMIN_CHAIN_NS + ADMIN_BYTE_NS * bytes as u64 + ADMIN_REMOVAL_NS * removed);
+    /// A chain of the index was walked, and this many items of it removed.
+    pub fn spend_on_chain(&mut self, removed: u64) {
+        self.spend(ADMIN_CHAIN_NS + ADMIN_REMOVAL_NS * removed);
+    }
+
+    /// Items of a chain were listed, in this many lines of so many bytes together.
+    pub fn spend_on_items(&mut self, lines: u64, bytes: usize) {
+        self.spend(ADMIN_LINE_NS * lines + ADMIN_BYTE_NS * bytes as u64);
     }
 
     /// All of it: what follows waits for the next turn.
@@ -101,7 +106,7 @@ mod tests {
             let share = allowance.share();
             let mut chains = 0;
             while allowance.has(share) {
-                allowance.spend_on_chain(0, 0);
+                allowance.spend_on_chain(0);
                 chains += 1;
             }
             assert_eq!(chains, ADMIN_SHARE_NS.div_ceil(ADMIN_CHAIN_NS));

@@ -66,7 +66,7 @@ impl Crawler {
                 core.shared.switches.end_crawl();
                 return;
             };
-            core.allowance.spend_on_chain(0, removed);
+            core.allowance.spend_on_chain(removed);
             core.tally.crawler_reclaimed += removed;
             core.tally.crawler_items_checked += removed;
         }

@@ -77,10 +77,14 @@ impl DumpCursor {
         let share = allowance.share();
         let mut more = true;
         while more && allowance.has(share) && out.len() < DUMP_BYTES_HIGH {
-            let before = out.len();
-            let visit = &mut |item: &Listed<'_>| write(out, &listing(item, now));
+            let (before, mut lines) = (out.len(), 0);
+            let visit = &mut |item: &Listed<'_>| {
+                write(out, &listing(item, now));
+                lines += 1;
+            };
             more = engine.list(now, &mut self.cursor, 1, visit);
-            allowance.spend_on_chain(out.len() - before, 0);
+            allowance.spend_on_chain(0);
+            allowance.spend_on_items(lines, out.len() - before);
         }
         if !more {
             self.at += 1;

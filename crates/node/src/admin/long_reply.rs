@@ -121,7 +121,7 @@ impl ItemsReport {
         let share = core.allowance.share();
         let mut more = true;
         while more && core.allowance.has(share) && self.items_left > 0 && self.chains_left > 0 {
-            let before = out.len();
+            let (before, mut lines) = (out.len(), 0);
             if before - begin >= REPORT_BYTES_HIGH.min(self.bytes_left) {
                 break;
             }
@@ -129,11 +129,13 @@ impl ItemsReport {
                 if self.items_left > 0 && out.len() - begin < self.bytes_left {
                     let is_shown = dump::cachedump(out, &listing(item, core.now));
                     self.items_left -= u32::from(is_shown);
+                    lines += 1;
                 }
             };
             more = core.engine.list(core.now, &mut self.cursor, 1, visit);
             self.chains_left -= 1;
-            core.allowance.spend_on_chain(out.len() - before, 0);
+            core.allowance.spend_on_chain(0);
+            (core.allowance).spend_on_items(lines, out.len() - before);
         }
         self.bytes_left = self.bytes_left.saturating_sub(out.len() - begin);
         more &= self.items_left > 0 && self.bytes_left > 0 && self.chains_left > 0;
