@@ -223,14 +223,14 @@ fn write_over<D: Design>(
     write_value_over(&old, item, cas);
     D::written_over(shared, state, (cell, entry), old.words());
     index.end_change(lock, D::Access::SHARED_READS);
-    shared.was_written(keyhash, old.words());
     shared.common.counters.stored.add(1);
     shared.common.counters.in_place_updates.add(1);
     Some(cas)
 }
 
 /// Stores an item once the gate has been passed. Most stores are of values of the same size as the
-/// old ones. Only the others need a [`Writer`], which would lie in memory.
+/// old ones. Only the others need a [`Writer`], which would lie in memory, and so do those of the
+/// few keys that are followed.
 #[inline(always)]
 fn put<'a, D: Design>(
     (shared, seat): (&'a Shared<D::Heap>, &'a Seat),
@@ -240,7 +240,9 @@ fn put<'a, D: Design>(
     now: Moment,
 ) -> Stored {
     let home = shared.index.home_again(home, keyhash);
-    if let Some(cas) = write_over::<D>(shared, &mut state, (keyhash, home), item) {
+    if !shared.follows(keyhash)
+        && let Some(cas) = write_over::<D>(shared, &mut state, (keyhash, home), item)
+    {
         return Stored::Yes(cas);
     }
     let writer: Writer<'_, D> = Writer {
@@ -327,7 +329,6 @@ impl<D: Design> Table for Owner<D> {
                 return None;
             }
         };
-        shared.was_hit(keyhash);
         // SAFETY: the gate lets one in at a time, and `state` shows that this one has passed it.
         // Nothing is written before `take` has returned.
         let taken = take(&unsafe { ItemAtRest::new(found.item) });
@@ -342,6 +343,7 @@ impl<D: Design> Table for Owner<D> {
         } else {
             note_read::<D>(shared, found.cell, found.entry);
         }
+        shared.was_hit(keyhash);
         Some(taken)
     }
 

@@ -65,15 +65,14 @@ impl<H: Heap> TableReader for Reader<H> {
         take: impl FnMut(&Item<'_>) -> T,
     ) -> Result<Option<T>, Busy> {
         let found = self.beside_writers(batch, home, keyhash, key, (now, flushes), take)?;
-        match &found {
-            Some(_) => self.shared.was_hit(keyhash),
-            None => self.shared.was_missed(keyhash, key),
-        }
-        Ok(found.map(|(taken, cell, entry)| {
-            let most = self.shared.heap.reads_counted();
-            self.shared.index.count_read(cell, entry, most);
-            taken
-        }))
+        let Some((taken, cell, entry)) = found else {
+            self.shared.was_missed(keyhash, key);
+            return Ok(None);
+        };
+        let most = self.shared.heap.reads_counted();
+        self.shared.index.count_read(cell, entry, most);
+        self.shared.was_hit(keyhash);
+        Ok(Some(taken))
     }
 
     fn peek<T>(
@@ -317,7 +316,12 @@ impl<H: Heap> Shared<H> {
 
     /// The key's item, if the slot that the home carries names it.
     #[inline(always)]
-    fn carried_item(&self, home: HomeIn<H>, keyhash: Keyhash, key: &[u8]) -> Option<Found<'_, H>> {
+    pub(crate) fn carried_item(
+        &self,
+        home: HomeIn<H>,
+        keyhash: Keyhash,
+        key: &[u8],
+    ) -> Option<Found<'_, H>> {
         let (named, cell) = self.index.carried(home, keyhash)?;
         if !self.heap.is_tagged_live(named.1) && !weakened("carried_live") {
             return None;
@@ -327,7 +331,7 @@ impl<H: Heap> Shared<H> {
 
     /// The item that a live entry names, if the item's key is this one.
     #[inline(always)]
-    fn named_item<'a>(
+    pub(crate) fn named_item<'a>(
         &'a self,
         home: HomeIn<H>,
         (slot, entry): Named<H::Index>,

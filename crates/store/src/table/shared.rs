@@ -268,6 +268,12 @@ impl<H: Heap> Shared<H> {
 }
 
 impl<H: Heap> Shared<H> {
+    /// Whether what learns the eviction rule is told of requests of a key.
+    #[inline(always)]
+    pub(crate) fn follows(&self, keyhash: Keyhash) -> bool {
+        (self.heap.learner()).is_some_and(|learner| learner.follows(keyhash))
+    }
+
     /// A key was read, and its item found.
     #[inline(always)]
     pub(crate) fn was_hit(&self, keyhash: Keyhash) {

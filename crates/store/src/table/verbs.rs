@@ -39,11 +39,11 @@ impl<D: Design> TableWriter for Writer<'_, D> {
             self.shared.was_missed(keyhash, key);
             return None;
         };
-        self.shared.was_hit(keyhash);
         // SAFETY: the writer has passed the gate, which lets one in at a time. It is borrowed here,
         // and nothing is written before `take` has returned.
         let taken = take(&unsafe { ItemAtRest::new(found.item) });
         self.count_read(keyhash, found, now);
+        self.shared.was_hit(keyhash);
         Some(taken)
     }
 
