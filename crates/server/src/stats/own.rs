@@ -39,9 +39,9 @@ const SERVER: &[Statistic<OfServer>] = &[
         |now| learned(now).map(|it| it.keys.to_string())),
     ("evict_followed_one_in", "the sample holds one of this many keys",
         |now| learned(now).map(|it| it.one_in.to_string())),
-    ("item_mean_bytes", "the mean size of the items that were stored of late, to which \
-        `--evict adaptive` compares sizes",
-        |now| learned(now).map(|it| it.mean_bytes.to_string())),
+    ("item_usual_bytes", "the geometric mean of the sizes of the items that were stored of late, \
+        to which `--evict adaptive` compares sizes",
+        |now| learned(now).map(|it| it.usual_bytes.to_string())),
     ("partitions", "partitions of the store",
         |now| show(now.admin.plan.partitions)),
     ("log_bytes", "memory for items, in bytes",

@@ -13,7 +13,8 @@ pub struct Setting {
     pub uses_needed: u8,
     /// Whether an item that goes round the main log again begins without uses, or with one less.
     pub forgets: bool,
-    /// For how many laps of the small log the index remembers an item that was evicted from it.
+    /// For how many laps of the small log the index remembers an item of the usual size that was
+    /// evicted from it.
     pub ghost_laps: u8,
     /// The usual size of an item; none if sizes do not count.
     pub usual: Option<SizeLog>,
@@ -25,6 +26,22 @@ pub struct SizeLog(u16);
 
 impl SizeLog {
     const PER_DOUBLING: u32 = 16;
+
+    /// The logarithm as a number that a mean can be taken of.
+    pub fn number(self) -> f64 {
+        f64::from(self.0)
+    }
+
+    /// The logarithm of such a mean.
+    pub fn of_number(number: f64) -> SizeLog {
+        SizeLog((number.round() as u16).max(1))
+    }
+
+    /// The size in words, rounded down.
+    pub fn words(self) -> u64 {
+        let doublings = f64::from(self.0 - 1) / f64::from(Self::PER_DOUBLING);
+        doublings.exp2() as u64
+    }
 
     /// Of a size in words. Between powers of two it is linear.
     #[inline(always)]
@@ -79,10 +96,18 @@ impl Setting {
     }
 
     /// Whether an item stays that has reached the head of its log. A larger one needs one more use
-    /// for each halving down to the usual size.
+    /// for each halving down to the usual size, up to as many as are counted.
     #[inline(always)]
     pub fn keeps(self, uses: u8, doublings: i32) -> bool {
-        i32::from(uses) >= i32::from(self.uses_needed) - doublings.min(0)
+        let needed = i32::from(self.uses_needed) - doublings.min(0);
+        i32::from(uses) >= needed.min(USES_MAX.into())
+    }
+
+    /// For how many laps of the small log an item is remembered that was evicted from it. For one
+    /// that is larger than usual they are half as many for each halving down to that.
+    #[inline(always)]
+    pub fn laps_remembered(self, doublings: i32) -> u8 {
+        self.ghost_laps >> (-doublings).clamp(0, 7)
     }
 
     /// The uses of an item that goes round the main log again. Very small items lose none in most
@@ -138,6 +163,17 @@ mod tests {
     }
 
     #[test]
+    fn a_size_comes_back_from_its_logarithm() {
+        for words in [1, 2, 9, 1_000, 1 << 40] {
+            let back = SizeLog::of(words).words();
+            assert!(
+                back <= words && words <= back + back / 10 + 1,
+                "{words}, {back}"
+            );
+        }
+    }
+
+    #[test]
     fn only_whole_doublings_count() {
         let usual = Some(SizeLog::of(1_000));
         let setting = Setting {
@@ -152,7 +188,13 @@ mod tests {
             [3, 3, 3, 2, 0, 0, 0, 0, 0]
         );
         assert!(setting.keeps(1, 0) && !setting.keeps(0, 0));
-        assert!(setting.keeps(2, -1) && !setting.keeps(1, -1) && !setting.keeps(3, -3));
+        assert!(setting.keeps(2, -1) && !setting.keeps(1, -1));
+        assert!(
+            setting.keeps(3, -9) && !setting.keeps(2, -2),
+            "what is read often stays"
+        );
+        let remembered = [1, 0, -1, -2, -4].map(|it| setting.laps_remembered(it));
+        assert_eq!(remembered, [9, 9, 4, 2, 0]);
         assert_eq!(Setting::S3_FIFO.doublings(1), 0);
         // Nine doublings: one lap in 64.
         let kept = (0..64).filter(|&draw| setting.uses_after_lap(3, 9, draw) == 3);

@@ -9,7 +9,7 @@ use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
 use crate::index::{BUCKETS_MAX, SPARE_WORDS};
 use crate::memory::{Commons, HUGE_PAGE, PagePolicy, ZeroedSlice};
 use crate::table::{Common, ConfigError};
-use glimmer_base::limits::{KEY_BYTES_MAX, SPARED_BYTES_MAX};
+use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::{KeyHasher, Seed};
 use std::sync::Arc;
@@ -51,6 +51,9 @@ pub struct PartitionConfig {
 const LOG_UNIT_WORDS: usize = if cfg!(any(loom, miri)) { 1 } else { 512 };
 /// A log that holds nothing: a page, or as many words as an item has at least.
 const UNUSED_LOG_WORDS: usize = if cfg!(any(loom, miri)) { 2 } else { 512 };
+/// The small log of a partition that shares its memory has no more than this from the start. What
+/// is too large for it would else find less memory.
+const SMALL_LEAST_BYTES_MAX: usize = 512 << 10;
 /// More addresses than this are not asked for.
 const ADDRESSES_MAX: usize = 64 << 40;
 /// Below this many words a small log is not worth having.
@@ -119,10 +122,8 @@ impl PartitionConfig {
             small_words,
             item_words_max,
             // Larger ones go to the main log at once, where those that are asked for once push out
-            // what is read. Every request can pay for moving one of these. The tail does not come
-            // to the last word.
-            small_item_words_max: (item_words_max.min(small_words.saturating_sub(1)))
-                .min(SPARED_BYTES_MAX / 8),
+            // what is read. The tail does not come to the last word.
+            small_item_words_max: item_words_max.min(small_words.saturating_sub(1)),
             index_words: index_bytes / 8,
         };
         // Where the kernel does not give as many addresses, shares are equal.
@@ -221,7 +222,8 @@ impl PartitionConfig {
         let range = self.range_words(commons, share_words as usize);
         let least = in_pages(2 * sizes.item_words_max);
         let floor = range.checked_sub(in_pages(sizes.index_words));
-        let small_least = in_pages(sizes.small_item_words_max).min(sizes.small_words as u64);
+        let small_least = in_pages(sizes.small_item_words_max.min(SMALL_LEAST_BYTES_MAX / 8))
+            .min(sizes.small_words as u64);
         let Some(floor) = floor.filter(|&floor| floor >= least) else {
             return Err(self.too_small(8 * share_words as usize));
         };

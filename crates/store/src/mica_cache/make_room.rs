@@ -64,7 +64,7 @@ impl<A: Access> Writer<'_, A> {
 
     /// Words that are free at the tail of a log, as far as its lap may go.
     #[inline(always)]
-    fn free(&self, id: LogId) -> u64 {
+    pub(super) fn free(&self, id: LogId) -> u64 {
         let limit = self.limit(id);
         let end = match self.geometry(id).lap_end() {
             None => limit,

@@ -250,8 +250,9 @@ impl<A: Access> Writer<'_, A> {
         old: &Option<Found<'_>>,
         words: u64,
     ) -> LogId {
-        let small = self.log(LogId::Small);
-        if words > small.item_words_max() as u64 {
+        let small = self.shared.log(LogId::Small);
+        let is_for_small = words <= small.item_words_max() as u64;
+        if !is_for_small || words > self.limit(LogId::Small) && !self.widen_small() {
             return LogId::Main;
         }
         let setting = self.shared.heap.setting();
@@ -266,14 +267,16 @@ impl<A: Access> Writer<'_, A> {
             }
             None => {
                 let (geometry, head) = (small.geometry(), small.head());
+                let laps = setting.laps_remembered(setting.doublings(words));
                 let is_ghost = |entry: Entry| {
                     entry.log() == LogId::Small
                         && !geometry.is_live(entry.offset(), head)
-                        && geometry.laps_behind(entry.offset(), head) < setting.ghost_laps.into()
+                        && geometry.laps_behind(entry.offset(), head) < laps.into()
                 };
                 let mut candidates = self.shared.index.candidates(home, keyhash);
                 self.state.ghost = candidates.find(|&(_, entry)| is_ghost(entry));
-                match self.state.ghost.is_some() || self.is_next_direct(setting) {
+                let is_direct = || self.is_next_direct(setting) && !self.fits_small_alone(words);
+                match self.state.ghost.is_some() || is_direct() {
                     true => LogId::Main,
                     false => LogId::Small,
                 }
@@ -291,6 +294,14 @@ impl<A: Access> Writer<'_, A> {
             && entry.tag() == new.tag()
             && !shared.heap.is_live(entry);
         is_there.then_some(slot)
+    }
+
+    /// Whether a large item has room at the tail of the small log, and none at that of the main one:
+    /// as long as the logs fill, nothing leaves one of them because of the other's turn.
+    fn fits_small_alone(&self, words: u64) -> bool {
+        words >= DRAFT_WORDS_MIN as u64
+            && self.free(LogId::Small) >= words
+            && self.free(LogId::Main) < words
     }
 
     /// Whether the next new item enters the main log at once.

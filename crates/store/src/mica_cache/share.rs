@@ -247,6 +247,23 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
+    /// Has the small log claim all of its memory, for an item that does not fit into what it has.
+    /// Says whether that was done.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn widen_small(&mut self) -> bool {
+        let (id, shared) = (LogId::Small, self.shared);
+        let (limit, most) = (self.limit(id), self.log(id).limit_max());
+        let is_open = self.geometry(id).lap_end().is_none();
+        let is_claimed = is_open && shared.commons().is_some_and(|it| it.claim(most - limit));
+        if is_claimed {
+            self.set_limit(id, most);
+            self.note_claimed();
+            grant(self.log(id), limit, most);
+        }
+        is_claimed
+    }
+
     /// The laps of the logs will be no longer than they are.
     fn stop_growing(&mut self) {
         if self.state.share.grows {

@@ -349,8 +349,13 @@ impl Cache {
         self.put(sample, At::Small, number, uses);
     }
 
-    /// A key has left the small log unread.
+    /// A key has left the small log unread. A large item is remembered for as long as one of the
+    /// usual size is, or not at all.
     fn remember(&mut self, sample: &mut Sample, sizes: &Sizes, number: u16) {
+        let doublings = self.setting.doublings(sample.node(number).words.into());
+        if self.setting.laps_remembered(doublings) == 0 {
+            return sample.forget_unless_used(number);
+        }
         self.put(sample, At::Ghost, number, 0);
         let most = sizes.small_words * u64::from(self.setting.ghost_laps);
         while self.ghosts.words > most {

@@ -132,6 +132,8 @@ struct Learning {
     changes: u64,
     /// The mean size of an item in words.
     mean_words: f64,
+    /// The mean of the logarithms of their sizes.
+    mean_log: f64,
     stores: f64,
 }
 
@@ -149,8 +151,8 @@ pub struct Learned {
     /// The share of the reads of late that each setting would have found, by items or bytes as the
     /// objective says. None before there were reads.
     pub found: Option<[f64; COUNT]>,
-    /// The mean size of an item in bytes.
-    pub mean_bytes: u64,
+    /// The usual size of an item in bytes.
+    pub usual_bytes: u64,
 }
 
 impl fmt::Debug for Learner {
@@ -193,6 +195,7 @@ impl Learner {
                 in_use: 0,
                 changes: 0,
                 mean_words: 0.0,
+                mean_log: 0.0,
                 stores: 0.0,
             }),
         }
@@ -248,7 +251,7 @@ impl Learner {
     #[inline(never)]
     pub(crate) fn write(&self, keyhash: Keyhash, words: usize) {
         self.follow(keyhash, |learning, key| {
-            learning.learn_size(words as f64);
+            learning.learn_size(words as u64);
             learning.caches.write(key, words as u64);
             // A cache that is only written to has sizes, too.
             learning.writes += 1;
@@ -286,7 +289,7 @@ impl Learner {
             keys: learning.caches.keys(),
             one_in: learning.caches.one_in(),
             found: (asked > 0.0).then(|| learning.found_before.map(|found| found / asked)),
-            mean_bytes: (8.0 * learning.mean_words) as u64,
+            usual_bytes: 8 * learning.usual().words(),
         })
     }
 
@@ -339,7 +342,7 @@ impl Learner {
 
     fn publish(&self, learning: &mut Learning) {
         let usual = match self.objective {
-            Objective::Hits => Some(SizeLog::of(learning.mean_words as u64)),
+            Objective::Hits => Some(learning.usual()),
             Objective::Bytes => None,
         };
         learning.caches.set_usual(usual);
@@ -350,8 +353,15 @@ impl Learner {
 }
 
 impl Learning {
-    fn learn_size(&mut self, words: f64) {
+    fn learn_size(&mut self, words: u64) {
         self.stores = (self.stores + 1.0).min(SIZES_REMEMBERED);
-        self.mean_words += (words - self.mean_words) / self.stores;
+        self.mean_words += (words as f64 - self.mean_words) / self.stores;
+        self.mean_log += (SizeLog::of(words).number() - self.mean_log) / self.stores;
+    }
+
+    /// The usual size: the geometric mean. Large items are stored again and again, as they leave
+    /// soon, and would raise the arithmetic mean beyond what most items have.
+    fn usual(&self) -> SizeLog {
+        SizeLog::of_number(self.mean_log)
     }
 }
