@@ -53,7 +53,7 @@ const LOG_UNIT_WORDS: usize = if cfg!(any(loom, miri)) { 1 } else { 512 };
 const UNUSED_LOG_WORDS: usize = if cfg!(any(loom, miri)) { 2 } else { 512 };
 /// The small log of a partition that shares its memory has no more than this from the start. What
 /// is too large for it would else find less memory.
-const SMALL_LEAST_BYTES_MAX: usize = 512 << 10;
+const SMALL_LEAST_BYTES_MAX: usize = 64 << 10;
 /// More addresses than this are not asked for.
 const ADDRESSES_MAX: usize = 64 << 40;
 /// Below this many words a small log is not worth having.
