@@ -1,7 +1,7 @@
 //! The simulated caches, one for each setting.
 
 use super::queue::{Queue, Record};
-use super::sample::{At, KEYS_MAX, Node, Place, Sample};
+use super::sample::{At, KEYS_MAX, Node, Place, QUEUES, Sample};
 use super::{COUNT, SETTINGS};
 use crate::evict::{Budget, Setting, SizeLog, setting::USES_MAX};
 use glimmer_base::Keyhash;
@@ -38,13 +38,22 @@ struct Sizes {
     small_item_words_max: u64,
 }
 
+/// An item that a cache takes.
+#[derive(Clone, Copy)]
+struct New {
+    /// Of its key.
+    number: u16,
+    words: u64,
+    /// Uses that it begins with.
+    uses: u8,
+}
+
 /// One cache: what it holds is noted in the sample's places.
 struct Cache {
     number: usize,
     setting: Setting,
-    small: Queue,
-    main: Queue,
-    ghosts: Queue,
+    /// By [`At`].
+    queues: [Queue; QUEUES],
     /// Hundredths of the next new item that are to go to the main log.
     direct_due: u32,
     draws: u32,
@@ -56,9 +65,7 @@ impl Caches {
         let cache = |number| Cache {
             number,
             setting: SETTINGS[number].1,
-            small: Queue::default(),
-            main: Queue::default(),
-            ghosts: Queue::default(),
+            queues: Default::default(),
             direct_due: 0,
             draws: 0,
         };
@@ -142,7 +149,13 @@ impl Caches {
                 *found += gain;
             } else if is_hit && is_aside {
                 // The client has the item and will not write it, as it would if it had missed it.
-                cache.write(&mut self.sample, &self.sizes, number);
+                let uses = Setting::first_uses(cache.setting.doublings(words));
+                let new = New {
+                    number,
+                    words,
+                    uses,
+                };
+                cache.write(&mut self.sample, &self.sizes, new);
             }
         }
         self.sample.forget_unless_used(number);
@@ -187,22 +200,40 @@ impl Caches {
         node.is_aside = missed_at.is_some_and(|at| now.wrapping_sub(at) <= ASIDE_WITHIN);
         let is_aside = node.is_aside;
         let before = u64::from(std::mem::replace(&mut node.words, words as u32));
+        let is_known = node.holders > 0;
+        let new = self.new_item(number, words);
+        if !is_known {
+            for cache in &mut self.caches {
+                cache.enter(&mut self.sample, &self.sizes, new, false);
+            }
+            return self.sample.forget_unless_used(number);
+        }
         for cache in &mut self.caches {
             let place = self.sample.node(number).places[cache.number];
             let is_there = matches!(place.at, At::Small | At::Main);
             cache.note_size(place.at, before, words);
             if !is_there {
-                cache.write(&mut self.sample, &self.sizes, number);
+                cache.write(&mut self.sample, &self.sizes, new);
             } else if is_aside {
                 // Had it been found, the client would not have written it.
             } else if before == words {
                 let place = &mut self.sample.node(number).places[cache.number];
                 place.uses = (place.uses + 1).min(USES_MAX);
             } else {
-                cache.write(&mut self.sample, &self.sizes, number);
+                cache.write(&mut self.sample, &self.sizes, new);
             }
         }
         self.sample.forget_unless_used(number);
+    }
+
+    /// The usual size is the same for all caches.
+    fn new_item(&self, number: u16, words: u64) -> New {
+        let doublings = self.caches[0].setting.doublings(words);
+        New {
+            number,
+            words,
+            uses: Setting::first_uses(doublings),
+        }
     }
 
     /// A key has gone.
@@ -219,16 +250,15 @@ impl Caches {
         self.sample = Sample::default();
         self.visitors.clear();
         for cache in &mut self.caches {
-            for queue in [&mut cache.small, &mut cache.main, &mut cache.ghosts] {
-                queue.clear();
-            }
+            cache.queues = Default::default();
         }
     }
 
     /// Follows more keys, up to one in 1 << `bits_min`, if there are few although the caches are
     /// full.
     pub fn balance(&mut self, bits_min: u32) {
-        let held = self.caches[0].small.words + self.caches[0].main.words;
+        let queues = &self.caches[0].queues;
+        let held = queues[At::Small as usize].words + queues[At::Main as usize].words;
         let is_full = held >= (self.table_words >> self.bits) / 2;
         if self.bits > bits_min && is_full && self.sample.len() < KEYS_FEW {
             self.bits -= 1;
@@ -282,83 +312,101 @@ impl Caches {
 
 impl Cache {
     /// Stores an item, which takes the place of the one that the cache holds.
-    fn write(&mut self, sample: &mut Sample, sizes: &Sizes, number: u16) {
-        let is_known = matches!(self.take(sample, number), At::Ghost | At::Main);
-        let words = u64::from(sample.node(number).words);
-        if words > sizes.main_words {
+    fn write(&mut self, sample: &mut Sample, sizes: &Sizes, new: New) {
+        let is_known = matches!(self.take(sample, new.number), At::Ghost | At::Main);
+        self.enter(sample, sizes, new, is_known);
+    }
+
+    /// Stores an item of a key that is in no queue. `is_known`: it has proved itself.
+    fn enter(&mut self, sample: &mut Sample, sizes: &Sizes, new: New, is_known: bool) {
+        if new.words > sizes.main_words {
             return;
         }
-        let is_large = words > sizes.small_item_words_max;
+        let is_large = new.words > sizes.small_item_words_max;
         if is_large || is_known || self.is_next_direct() {
-            self.enter_main(sample, sizes, number);
+            self.enter_main(sample, sizes, new);
         } else {
-            self.enter_small(sample, sizes, number);
+            self.enter_small(sample, sizes, new);
         }
     }
 
     fn is_next_direct(&mut self) -> bool {
+        const WHOLE: u32 = 100 * SMALL_PART as u32;
         self.direct_due += u32::from(self.setting.direct_percent) * (SMALL_PART as u32 - 1);
-        let whole = 100 * SMALL_PART as u32;
-        let is_direct = self.direct_due >= whole;
-        self.direct_due %= whole;
+        let is_direct = self.direct_due >= WHOLE;
+        if is_direct {
+            self.direct_due -= WHOLE;
+        }
         is_direct
     }
 
-    fn enter_main(&mut self, sample: &mut Sample, sizes: &Sizes, number: u16) {
-        let words = u64::from(sample.node(number).words);
+    fn enter_main(&mut self, sample: &mut Sample, sizes: &Sizes, new: New) {
+        if self.words(At::Main) + new.words > sizes.main_words {
+            self.make_room_in_main(sample, sizes, new.words);
+        }
+        self.put(sample, At::Main, new);
+    }
+
+    fn make_room_in_main(&mut self, sample: &mut Sample, sizes: &Sizes, words: u64) {
         let mut budget = Budget::for_words(words);
-        while self.main.words + words > sizes.main_words {
-            let Some(oldest) = self.next(sample, At::Main) else {
+        while self.words(At::Main) + words > sizes.main_words {
+            let Some(number) = self.next(sample, At::Main) else {
                 break;
             };
-            let node = sample.node(oldest);
-            let (oldest_words, uses) = (u64::from(node.words), node.places[self.number].uses);
-            let doublings = self.setting.doublings(oldest_words);
-            self.take(sample, oldest);
-            if self.setting.keeps(uses, doublings) && budget.spare_item(oldest_words) {
+            let node = sample.node(number);
+            let (words, uses) = (u64::from(node.words), node.places[self.number].uses);
+            let doublings = self.setting.doublings(words);
+            self.take(sample, number);
+            if self.setting.keeps(uses, doublings) && budget.spare_item(words) {
                 self.draws = self.draws.wrapping_add(1);
                 let draw = self.draws.wrapping_mul(0x9e37_79b9) >> 16;
                 let uses = self.setting.uses_after_lap(uses, doublings, draw);
-                self.put(sample, At::Main, oldest, uses);
+                let again = New {
+                    number,
+                    words,
+                    uses,
+                };
+                self.put(sample, At::Main, again);
             } else {
-                sample.forget_unless_used(oldest);
+                sample.forget_unless_used(number);
             }
         }
-        let uses = Setting::first_uses(self.setting.doublings(words));
-        self.put(sample, At::Main, number, uses);
     }
 
-    fn enter_small(&mut self, sample: &mut Sample, sizes: &Sizes, number: u16) {
-        let words = u64::from(sample.node(number).words);
-        while self.small.words + words > sizes.small_words {
-            let Some(oldest) = self.next(sample, At::Small) else {
+    fn enter_small(&mut self, sample: &mut Sample, sizes: &Sizes, new: New) {
+        while self.words(At::Small) + new.words > sizes.small_words {
+            let Some(number) = self.next(sample, At::Small) else {
                 break;
             };
-            let node = sample.node(oldest);
-            let (oldest_words, uses) = (u64::from(node.words), node.places[self.number].uses);
-            self.take(sample, oldest);
-            let main_has_room = self.main.words + oldest_words <= sizes.main_words;
-            let doublings = self.setting.doublings(oldest_words);
+            let node = sample.node(number);
+            let (words, uses) = (u64::from(node.words), node.places[self.number].uses);
+            self.take(sample, number);
+            let main_has_room = self.words(At::Main) + words <= sizes.main_words;
+            let doublings = self.setting.doublings(words);
+            let oldest = |uses| New {
+                number,
+                words,
+                uses,
+            };
             if main_has_room || self.setting.keeps(uses, doublings) {
-                self.enter_main(sample, sizes, oldest);
+                self.enter_main(sample, sizes, oldest(Setting::first_uses(doublings)));
             } else {
-                self.remember(sample, sizes, oldest);
+                self.remember(sample, sizes, oldest(0));
             }
         }
-        let uses = Setting::first_uses(self.setting.doublings(words));
-        self.put(sample, At::Small, number, uses);
+        self.put(sample, At::Small, new);
     }
 
     /// A key has left the small log unread. A large item is remembered for as long as one of the
     /// usual size is, or not at all.
-    fn remember(&mut self, sample: &mut Sample, sizes: &Sizes, number: u16) {
-        let doublings = self.setting.doublings(sample.node(number).words.into());
+    fn remember(&mut self, sample: &mut Sample, sizes: &Sizes, oldest: New) {
+        let doublings = self.setting.doublings(oldest.words);
         if self.setting.laps_remembered(doublings) == 0 {
-            return sample.forget_unless_used(number);
+            return sample.forget_unless_used(oldest.number);
         }
-        self.put(sample, At::Ghost, number, 0);
+        self.put(sample, At::Ghost, oldest);
         let most = sizes.small_words * u64::from(self.setting.ghost_laps);
-        while self.ghosts.words > most {
+        while self.words(At::Ghost) > most {
             let Some(oldest) = self.next(sample, At::Ghost) else {
                 break;
             };
@@ -367,13 +415,15 @@ impl Cache {
         }
     }
 
+    /// Words of the keys in a queue.
+    #[inline]
+    fn words(&self, at: At) -> u64 {
+        self.queues[at as usize].words
+    }
+
+    #[inline]
     fn queue(&mut self, at: At) -> Option<&mut Queue> {
-        match at {
-            At::Nowhere => None,
-            At::Small => Some(&mut self.small),
-            At::Main => Some(&mut self.main),
-            At::Ghost => Some(&mut self.ghosts),
-        }
+        self.queues.get_mut(at as usize)
     }
 
     /// The key that has been in a queue for longest.
@@ -388,20 +438,19 @@ impl Cache {
     }
 
     /// Puts a key that the cache does not know into a queue.
-    fn put(&mut self, sample: &mut Sample, at: At, number: u16, uses: u8) {
-        let own = self.number;
+    fn put(&mut self, sample: &mut Sample, at: At, new: New) {
+        let (own, number, uses) = (self.number, new.number, new.uses);
         let node = sample.node(number);
         debug_assert!(node.places[own].at == At::Nowhere);
         let turn = node.places[own].turn.wrapping_add(1);
         node.places[own] = Place { at, uses, turn };
         node.holders += 1;
-        let words = u64::from(node.words);
         let record = Record { node: number, turn };
-        let sample: &Sample = sample;
         if let Some(queue) = self.queue(at) {
-            queue.push(record, words, |it| {
-                is_current(sample.get(it.node), own, at, it)
-            });
+            queue.push(record, new.words);
+            if queue.has_many_that_left() {
+                queue.tidy(|it| is_current(sample.get(it.node), own, at, it));
+            }
         }
     }
 

@@ -24,13 +24,24 @@ pub(super) struct Queue {
 
 impl Queue {
     /// Appends a key.
-    pub fn push(&mut self, record: Record, words: u64, is_current: impl Fn(Record) -> bool) {
-        if self.records.len() > 2 * self.keys + SLACK {
-            self.records.retain(|&record| is_current(record));
-        }
+    #[inline]
+    pub fn push(&mut self, record: Record, words: u64) {
         self.records.push_back(record);
         self.keys += 1;
         self.words += words;
+    }
+
+    /// Whether so many records are of no use that they are to be dropped.
+    #[inline]
+    pub fn has_many_that_left(&self) -> bool {
+        self.records.len() > 2 * self.keys + SLACK
+    }
+
+    /// Drops the records that are of no use.
+    #[cold]
+    #[inline(never)]
+    pub fn tidy(&mut self, is_current: impl Fn(Record) -> bool) {
+        self.records.retain(|&record| is_current(record));
     }
 
     /// A key has left the queue; its record stays.
@@ -42,9 +53,5 @@ impl Queue {
     /// The oldest record, which may be of no use.
     pub fn pop(&mut self) -> Option<Record> {
         self.records.pop_front()
-    }
-
-    pub fn clear(&mut self) {
-        *self = Queue::default();
     }
 }

@@ -10,13 +10,17 @@ pub(super) const KEYS_MAX: usize = 2_048;
 /// Where a simulated cache has a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum At {
-    #[default]
-    Nowhere,
-    Small,
-    Main,
+    Small = 0,
+    Main = 1,
     /// It left the small log, and is remembered.
-    Ghost,
+    Ghost = 2,
+    /// In no queue.
+    #[default]
+    Nowhere = QUEUES as isize,
 }
+
+/// A cache's queues: one for each place but the last.
+pub(super) const QUEUES: usize = 3;
 
 /// What a simulated cache knows of a key.
 #[derive(Clone, Copy, Debug, Default)]
