@@ -51,6 +51,14 @@ impl SizeLog {
         let rest = (words << (63 - doublings) >> 59) as u32 & (Self::PER_DOUBLING - 1);
         SizeLog((doublings * Self::PER_DOUBLING + rest + 1) as u16)
     }
+
+    /// The least size with a logarithm of at least this.
+    fn least_words(self) -> u64 {
+        let steps = u32::from(self.0) - 1;
+        let (doublings, rest) = (steps / Self::PER_DOUBLING, steps % Self::PER_DOUBLING);
+        (u128::from(Self::PER_DOUBLING + rest) << doublings).div_ceil(Self::PER_DOUBLING.into())
+            as u64
+    }
 }
 
 /// Uses are counted up to this number.
@@ -93,6 +101,16 @@ impl Setting {
     #[inline(always)]
     pub fn first_uses(doublings: i32) -> u8 {
         doublings.clamp(0, USES_MAX.into()) as u8
+    }
+
+    /// Items of fewer words begin with uses, and no others.
+    pub fn few_words(self) -> u64 {
+        match self.usual {
+            Some(SizeLog(log)) if u32::from(log) > SizeLog::PER_DOUBLING => {
+                SizeLog(log - SizeLog::PER_DOUBLING as u16 + 1).least_words()
+            }
+            _ => 0,
+        }
     }
 
     /// Whether an item stays that has reached the head of its log. A larger one needs one more use
@@ -187,6 +205,14 @@ mod tests {
             doublings.map(Setting::first_uses),
             [3, 3, 3, 2, 0, 0, 0, 0, 0]
         );
+        for usual in [1, 2, 3, 17, 40, 1_000, u64::MAX] {
+            let usual = Some(SizeLog::of(usual));
+            let setting = Setting { usual, ..setting };
+            for words in (1..2_000).chain([1 << 62, u64::MAX]) {
+                let uses = Setting::first_uses(setting.doublings(words));
+                assert_eq!(words < setting.few_words(), uses > 0, "{words}, {usual:?}");
+            }
+        }
         assert!(setting.keeps(1, 0) && !setting.keeps(0, 0));
         assert!(setting.keeps(2, -1) && !setting.keeps(1, -1));
         assert!(

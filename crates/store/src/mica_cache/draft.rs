@@ -35,8 +35,11 @@ impl<A: Access> Writer<'_, A> {
             return Step::Never;
         }
         let home = self.home(large.keyhash);
-        let old = shared.find(home, large.keyhash, large.key);
-        let id = self.choose_log(home, large.keyhash, &old, words);
+        self.follow_setting();
+        let id = match self.find_or_remember(home, large.keyhash, (large.key, words)) {
+            Ok(found) => self.log_for_known(&found, words),
+            Err(ghost) => self.log_for_new(words, ghost.is_some()),
+        };
         if let Some(place) = self.occupy(id, words) {
             return self.begin_draft(reservation, place);
         }
@@ -98,10 +101,17 @@ impl<A: Access> Writer<'_, A> {
             write_filler(Words::of(rest), draft.words - words);
         }
         write_drafted(place, put);
-        let old = shared.find(self.home(put.keyhash), put.keyhash, put.item.key);
-        let old = old.map(|found| (found.slot, found.entry, found.item.words() as u64));
+        self.follow_setting();
+        let home = self.home(put.keyhash);
+        let (old, ghost) = match self.find_or_remember(home, put.keyhash, (put.item.key, words)) {
+            Ok(found) => {
+                let words = found.item.words() as u64;
+                (Some((found.slot, found.entry, words)), None)
+            }
+            Err(ghost) => (None, ghost),
+        };
         let entry = self.new_entry(put, (id, offset), old.is_none());
-        self.index_item(put, entry, old);
+        self.index_item(put, entry, old, ghost);
         self.learn_size(put.words);
         true
     }

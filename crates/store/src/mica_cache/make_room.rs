@@ -238,7 +238,7 @@ impl<A: Access> Writer<'_, A> {
             log: id,
             reads: entry.reads(),
             words,
-            setting: self.shared.heap.setting(),
+            setting: self.state.admission.setting,
             draw: self.draw(),
             main_has_room: &mut || self.main_has_room(words, now),
         };

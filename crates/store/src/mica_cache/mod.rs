@@ -1,13 +1,14 @@
 //! Cache mode (MICA §4.3.1–4.3.2): a lossy index over one or two circular logs, with one writer at
 //! a time.
 //!
-//! `logs` says which entries are live and where their items lie, `put` stores an item, and `read`
-//! tells the eviction rule of a read; the other verbs are those of every [`table`]. `append` lets
-//! an item grow where it lies, and `draft` stores what is large, at a `vacant` `place` if one fits.
-//! To store an item takes `make_room` at the head of a log, `lookahead` of that head, `scan` for
-//! stale entries, `slots` for entries of chains that are full, `growth` of the index at the log's
-//! expense, and a `share` of the memory.
+//! `logs` says which entries are live and where their items lie, `admission` which log an item
+//! enters, `put` stores it, and `read` tells the eviction rule of a read; the other verbs are those
+//! of every [`table`]. `append` lets an item grow where it lies, and `draft` stores what is large,
+//! at a `vacant` `place` if one fits. To store an item takes `make_room` at the head of a log,
+//! `lookahead` of that head, `scan` for stale entries, `slots` for entries of chains that are full,
+//! `growth` of the index at the log's expense, and a `share` of the memory.
 
+mod admission;
 mod ages;
 mod append;
 mod audit;
@@ -91,11 +92,7 @@ pub struct State {
     search: Search,
     /// How often a number was drawn.
     draws: u32,
-    /// What part of the next new item is to enter the main log at once: see
-    /// [`Setting::direct_percent`](crate::evict::Setting::direct_percent).
-    direct_due: u64,
-    /// The entry by which the item that is being stored is remembered.
-    ghost: Option<(Slot, Entry)>,
+    admission: admission::Admission,
     /// When items were appended, by [`LogId`].
     calendars: [Calendar; 2],
     /// The log that an item was evicted from most recently, if one was since ages were last shown.
@@ -137,8 +134,7 @@ impl<A: Access> Owner<A> {
             reserved_words: 0,
             search: Search::default(),
             draws: 0,
-            direct_due: 0,
-            ghost: None,
+            admission: admission::Admission::new(rule.setting),
             calendars: Default::default(),
             evicted_from: None,
         };

@@ -4,14 +4,13 @@
 use super::place::name_of;
 use super::{Found, Shared, State, Writer};
 use crate::access::Access;
-use crate::evict::Setting;
 use crate::heap::{Header, Offset, Put, write_item, write_over};
 use crate::index::chained::Home;
 use crate::index::{Entry, LogId, Slot};
 use crate::table::{DRAFT_WORDS_MIN, Heap, Index};
 use crate::work;
+use glimmer_base::Moment;
 use glimmer_base::sync::{AtomicU64, weakened};
-use glimmer_base::{Keyhash, Moment};
 
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -55,44 +54,87 @@ impl<A: Access> Writer<'_, A> {
     /// to stay may have left to make room.
     #[inline]
     pub(super) fn put_as(&mut self, put: &Put<'_>) -> bool {
-        let (shared, words) = (self.shared, put.words as u64);
+        let shared = self.shared;
         shared.common.counters.stored.add(1);
         self.state.search.soonest.note(put.item.expiry);
+        let home = self.home(put.keyhash);
         // Beside readers a large item is never written over another one, as readers of the whole
         // bucket would wait.
         let is_large = A::SHARED_READS && put.words >= DRAFT_WORDS_MIN;
         if is_large && self.put_drafted(put) {
             return true;
         }
-        let home = self.home(put.keyhash);
-        let old = shared.find(home, put.keyhash, put.item.key);
-        if !is_large
-            && let Some(found) = &old
-            && let Some(extent) = self.extent_for_update(found, words)
-        {
+        match shared.carried_item(home, put.keyhash, put.item.key) {
+            Some(found) => self.put_over(put, &found),
+            None => self.put_searching(home, put),
+        }
+    }
+
+    /// [`put_as`](Self::put_as) where the home does not carry the key's entry: there may be none.
+    #[inline(never)]
+    fn put_searching(&mut self, home: Home, put: &Put<'_>) -> bool {
+        self.follow_setting();
+        match self.find_or_remember(home, put.keyhash, (put.item.key, put.words as u64)) {
+            Ok(found) => self.put_over(put, &found),
+            Err(ghost) => self.put_new(put, ghost),
+        }
+    }
+
+    /// Stores an item over the old one of its key, if that may be, or else elsewhere.
+    #[inline(always)]
+    fn put_over(&mut self, put: &Put<'_>, found: &Found<'_>) -> bool {
+        let is_large = A::SHARED_READS && put.words >= DRAFT_WORDS_MIN;
+        if !is_large && let Some(extent) = self.extent_for_update(found, put.words as u64) {
             self.update_in_place(found, extent, put);
             return true;
         }
-        let id = self.choose_log(home, put.keyhash, &old, words);
-        let old = old.map(|found| (found.slot, found.entry, found.item.words() as u64));
-        if put.words >= DRAFT_WORDS_MIN && self.put_at_vacant(put, id, old) {
+        self.put_again(put, found)
+    }
+
+    /// Stores the item of a key that has none. `ghost` is the entry by which it is remembered, if
+    /// it is: the new entry takes its place, so that it is remembered once.
+    #[inline(always)]
+    fn put_new(&mut self, put: &Put<'_>, ghost: Option<(Slot, Entry)>) -> bool {
+        let id = self.log_for_new(put.words as u64, ghost.is_some());
+        if put.words >= DRAFT_WORDS_MIN && self.put_at_vacant(put, id, None, ghost) {
             return true;
         }
-        self.put_at_tail(put, id, old)
+        self.put_at_tail(put, id, None, ghost)
+    }
+
+    /// Stores an item at another place than the old one of its key.
+    #[inline(never)]
+    fn put_again(&mut self, put: &Put<'_>, found: &Found<'_>) -> bool {
+        self.follow_setting();
+        let id = self.log_for_known(found, put.words as u64);
+        let old = Some((found.slot, found.entry, found.item.words() as u64));
+        if put.words >= DRAFT_WORDS_MIN && self.put_at_vacant(put, id, old, None) {
+            return true;
+        }
+        self.put_at_tail(put, id, old, None)
     }
 
     /// Stores an item at the tail of a log, and makes the index name it. `old` is the entry it
-    /// replaces and that item's words.
-    fn put_at_tail(&mut self, put: &Put<'_>, id: LogId, old: Option<(Slot, Entry, u64)>) -> bool {
+    /// replaces and that item's words, or `ghost` an entry by which it is remembered.
+    #[inline(always)]
+    fn put_at_tail(
+        &mut self,
+        put: &Put<'_>,
+        id: LogId,
+        old: Option<(Slot, Entry, u64)>,
+        ghost: Option<(Slot, Entry)>,
+    ) -> bool {
         let shared = self.shared;
         let mut extent = put.words as u64;
-        if put.keeps_value() {
+        // Of a new key there is no value to keep.
+        let keeps_value = old.is_some() && put.keeps_value();
+        if keeps_value {
             extent += self.space_to_grow(id, put);
             self.state.in_use = old.map(|(_, entry, _)| (entry.log(), entry.offset()));
         }
         let (log, tail) = (shared.log(id), self.claim(id, extent, put.now));
         let place = log.place(log.geometry().position(tail));
-        if put.keeps_value() {
+        if keeps_value {
             self.state.in_use = None;
             // Making room may have moved it.
             let home = shared.index.home(put.keyhash);
@@ -106,7 +148,7 @@ impl<A: Access> Writer<'_, A> {
         }
         self.appended(id, tail, extent, put.now);
         let entry = self.new_entry(put, (id, tail), old.is_none());
-        self.index_item(put, entry, old);
+        self.index_item(put, entry, old, ghost);
         self.scan_after(id, extent);
         self.learn_size(put.words);
         true
@@ -116,7 +158,13 @@ impl<A: Access> Writer<'_, A> {
     /// whether there was one. No other item moves or leaves for it.
     #[cold]
     #[inline(never)]
-    fn put_at_vacant(&mut self, put: &Put<'_>, id: LogId, old: Option<(Slot, Entry, u64)>) -> bool {
+    fn put_at_vacant(
+        &mut self,
+        put: &Put<'_>,
+        id: LogId,
+        old: Option<(Slot, Entry, u64)>,
+        ghost: Option<(Slot, Entry)>,
+    ) -> bool {
         let (shared, words) = (self.shared, put.words as u64);
         let space = self.space_to_grow(id, put);
         let Some(at) = (self.occupy(id, words + space)).or_else(|| self.occupy(id, words)) else {
@@ -130,7 +178,7 @@ impl<A: Access> Writer<'_, A> {
         }
         self.leave_filler((id, at.offset), words, at.words);
         let entry = self.new_entry(put, (id, at.offset), old.is_none());
-        self.index_item(put, entry, old);
+        self.index_item(put, entry, old, ghost);
         self.learn_size(put.words);
         true
     }
@@ -240,109 +288,6 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
-    /// The log for an item that is appended. Notes the entry by which it is remembered, if it is:
-    /// the new one takes its place, so that it is remembered once.
-    #[inline(always)]
-    pub(super) fn choose_log(
-        &mut self,
-        home: Home,
-        keyhash: Keyhash,
-        old: &Option<Found<'_>>,
-        words: u64,
-    ) -> LogId {
-        let small = self.shared.log(LogId::Small);
-        let is_for_small = words <= small.item_words_max() as u64;
-        if !is_for_small || words > self.limit(LogId::Small) && !self.widen_small() {
-            return LogId::Main;
-        }
-        let setting = self.shared.heap.setting();
-        match old {
-            // A write is a use: an item that was used before it is stored again has proved itself.
-            Some(found) => {
-                let doublings = setting.doublings(found.item.words() as u64);
-                match setting.keeps(found.entry.reads(), doublings) {
-                    true => LogId::Main,
-                    false => found.entry.log(),
-                }
-            }
-            None => {
-                let (geometry, head) = (small.geometry(), small.head());
-                let laps = setting.laps_remembered(setting.doublings(words));
-                let is_ghost = |entry: Entry| {
-                    entry.log() == LogId::Small
-                        && !geometry.is_live(entry.offset(), head)
-                        && geometry.laps_behind(entry.offset(), head) < laps.into()
-                };
-                let mut candidates = self.shared.index.candidates(home, keyhash);
-                self.state.ghost = candidates.find(|&(_, entry)| is_ghost(entry));
-                let is_direct = || self.is_next_direct(setting) && !self.fits_small_alone(words);
-                match self.state.ghost.is_some() || is_direct() {
-                    true => LogId::Main,
-                    false => LogId::Small,
-                }
-            }
-        }
-    }
-
-    /// The slot of the entry by which the item of a new entry was remembered, if it is still there.
-    #[inline(always)]
-    fn take_ghost(&mut self, main: usize, new: Entry) -> Option<Slot> {
-        let (slot, entry) = self.state.ghost.take()?;
-        let shared = self.shared;
-        let is_there = shared.index.chain(main).any(|number| number == slot.bucket)
-            && shared.index.get(slot) == entry
-            && entry.tag() == new.tag()
-            && !shared.heap.is_live(entry);
-        is_there.then_some(slot)
-    }
-
-    /// Whether a large item has room at the tail of the small log, and none at that of the main one:
-    /// as long as the logs fill, nothing leaves one of them because of the other's turn.
-    fn fits_small_alone(&self, words: u64) -> bool {
-        words >= DRAFT_WORDS_MIN as u64
-            && self.free(LogId::Small) >= words
-            && self.free(LogId::Main) < words
-    }
-
-    /// Whether the next new item enters the main log at once.
-    fn is_next_direct(&self, setting: Setting) -> bool {
-        let (part, whole) = self.direct_part(setting);
-        self.state.direct_due + part >= whole
-    }
-
-    /// The part of the new items that enters the main log at once.
-    #[inline(always)]
-    fn direct_part(&self, setting: Setting) -> (u64, u64) {
-        let [main, small] = self.state.limits;
-        (
-            u64::from(setting.direct_percent) * main,
-            100 * (main + small),
-        )
-    }
-
-    /// The entry of an item that has just been written, of a new key or of one that had an item.
-    #[inline(always)]
-    pub(super) fn new_entry(&mut self, put: &Put<'_>, at: (LogId, Offset), is_new: bool) -> Entry {
-        let (setting, (id, offset)) = (self.shared.heap.setting(), at);
-        if is_new {
-            self.admitted(id, setting);
-        }
-        let uses = Setting::first_uses(setting.doublings(put.words as u64));
-        Entry::new(put.keyhash.tag(), id, offset, uses)
-    }
-
-    /// A new item has entered a log.
-    #[inline(always)]
-    fn admitted(&mut self, id: LogId, setting: Setting) {
-        let (part, whole) = self.direct_part(setting);
-        let due = self.state.direct_due + part;
-        self.state.direct_due = match id {
-            // An item that came back or is large takes the place of another one.
-            LogId::Main => due.saturating_sub(whole),
-            LogId::Small => due.min(whole),
-        };
-    }
-
     /// Makes the index name an item that has just been written. `old` is the entry it replaces and
     /// that item's words, as found before room was made.
     #[inline(always)]
@@ -351,6 +296,7 @@ impl<A: Access> Writer<'_, A> {
         put: &Put<'_>,
         new: Entry,
         old: Option<(Slot, Entry, u64)>,
+        ghost: Option<(Slot, Entry)>,
     ) {
         let (shared, index) = (self.shared, &self.shared.index);
         let home = index.home(put.keyhash);
@@ -369,7 +315,7 @@ impl<A: Access> Writer<'_, A> {
         index.change(main, A::SHARED_READS, || {
             let slot = match old {
                 Some((slot, _)) => slot,
-                None => match self.take_ghost(main, new) {
+                None => match ghost.and_then(|ghost| self.slot_of_ghost(main, ghost)) {
                     Some(slot) => slot,
                     None => self.free_slot(main, put.now),
                 },

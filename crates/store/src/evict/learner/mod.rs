@@ -220,7 +220,13 @@ impl Learner {
     /// The setting in use.
     #[inline(always)]
     pub(crate) fn setting(&self) -> Setting {
-        Setting::unpacked(self.in_use.load(Relaxed))
+        Setting::unpacked(self.word())
+    }
+
+    /// The setting in use, [packed](Setting::packed).
+    #[inline(always)]
+    pub(crate) fn word(&self) -> u64 {
+        self.in_use.load(Relaxed)
     }
 
     /// Whether requests of a key are followed.
