@@ -9,8 +9,8 @@ use glimmer_proto::{Outcome, Refusal};
 use glimmer_store::table::TableWriter;
 
 /// Deletes the item. If `compare` is not zero, only an item with this CAS unique.
-pub fn delete<W: TableWriter>(
-    writer: &mut W,
+pub fn delete(
+    writer: &mut dyn TableWriter,
     context: &Context<'_>,
     job: &Job<'_>,
     compare: u64,
@@ -31,8 +31,8 @@ pub fn delete<W: TableWriter>(
     }
 }
 
-pub fn touch<W: TableWriter>(
-    writer: &mut W,
+pub fn touch(
+    writer: &mut dyn TableWriter,
     context: &Context<'_>,
     job: &Job<'_>,
     exptime: i64,
@@ -53,8 +53,8 @@ pub fn touch<W: TableWriter>(
     }
 }
 
-pub fn get_and_touch<W: TableWriter>(
-    writer: &mut W,
+pub fn get_and_touch(
+    writer: &mut dyn TableWriter,
     context: &mut Context<'_>,
     job: &Job<'_>,
     exptime: i64,
@@ -64,7 +64,7 @@ pub fn get_and_touch<W: TableWriter>(
     let mut read_bytes = 0;
     // The value is read first: an expiry time in the past takes effect after this reply.
     let found = writer
-        .read(job.keyhash, job.request.key, context.now, |item| {
+        .take(job.keyhash, job.request.key, context.now, |item| {
             read_bytes = item.value().len();
             let found = Found::read(View(*item), context.now);
             job.request.emit(Outcome::Value(found), out);
@@ -86,8 +86,8 @@ pub fn get_and_touch<W: TableWriter>(
 
 /// Sets the item's expiry time. Returns whether there is an item. A table that does not evict may
 /// have no room for the time.
-fn touched<W: TableWriter>(
-    writer: &mut W,
+fn touched(
+    writer: &mut dyn TableWriter,
     context: &Context<'_>,
     job: &Job<'_>,
     exptime: i64,

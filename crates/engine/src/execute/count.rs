@@ -59,8 +59,8 @@ impl Calculation {
 }
 
 /// Adds to or subtracts from the item's number. If there is no item, creates it on request.
-pub fn count<W: TableWriter>(
-    writer: &mut W,
+pub fn count(
+    writer: &mut dyn TableWriter,
     context: &Context<'_>,
     job: &Job<'_>,
     calculation: &Calculation,
@@ -84,8 +84,8 @@ pub fn count<W: TableWriter>(
 
 /// Replaces an item's number. As in memcached, a shorter result is padded with spaces, and flags
 /// and expiry stay. The item's state for meta commands stays as well, unless the item grows.
-fn calculate<W: TableWriter>(
-    writer: &mut W,
+fn calculate(
+    writer: &mut dyn TableWriter,
     context: &Context<'_>,
     job: &Job<'_>,
     calculation: &Calculation,
@@ -144,8 +144,8 @@ fn calculate<W: TableWriter>(
 }
 
 /// Creates an item with a number.
-fn create<W: TableWriter>(
-    writer: &mut W,
+fn create(
+    writer: &mut dyn TableWriter,
     context: &Context<'_>,
     job: &Job<'_>,
     first: &First,

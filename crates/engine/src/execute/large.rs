@@ -48,7 +48,7 @@ pub fn draft<T: Table>(
 
 /// Whether the request would store its value as a whole if it were executed now. It is a guess:
 /// what the request does is decided when it is executed.
-fn will_store<W: TableWriter>(writer: &W, context: &Context<'_>, job: &Job<'_>) -> bool {
+fn will_store(writer: &dyn TableWriter, context: &Context<'_>, job: &Job<'_>) -> bool {
     let old = || writer.find(job.keyhash, job.request.key, context.now);
     let mode = match job.request.verb {
         Verb::Store { mode, .. } => mode,

@@ -534,8 +534,8 @@ fn say(request: &Request<'_>, outcome: Outcome, out: &mut Vec<u8>) -> OutcomeKin
 /// Executes a request that is neither a read nor a `set` that nobody observes, which are the most
 /// frequent ones: out of their way.
 #[inline(never)]
-fn carry_out<W: TableWriter>(
-    writer: &mut W,
+fn carry_out(
+    writer: &mut dyn TableWriter,
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,

@@ -28,9 +28,9 @@ pub fn is_seen<O: ChangeObserver>(tap: &Tap<O>, keyhash: Keyhash) -> bool {
 
 /// Begins a request. Call this after taking the partition's gate and before touching the item.
 #[inline(always)]
-pub fn begin<'a, W: TableWriter, O: ChangeObserver>(
+pub fn begin<'a, O: ChangeObserver>(
     tap: &'a Tap<O>,
-    writer: &W,
+    writer: &dyn TableWriter,
     context: &Context<'_>,
     job: &Job<'_>,
 ) -> Mutation<'a, O> {
@@ -46,9 +46,9 @@ pub fn begin<'a, W: TableWriter, O: ChangeObserver>(
 impl<O: ChangeObserver> Mutation<'_, O> {
     /// Ends the request with this kind of outcome. Its reply has not been sent.
     #[inline(always)]
-    pub fn end<W: TableWriter>(
+    pub fn end(
         self,
-        writer: &W,
+        writer: &dyn TableWriter,
         context: &Context<'_>,
         job: &Job<'_>,
         kind: OutcomeKind,
@@ -60,9 +60,9 @@ impl<O: ChangeObserver> Mutation<'_, O> {
 }
 
 #[cold]
-fn tell_before<W: TableWriter, O: ChangeObserver>(
+fn tell_before<O: ChangeObserver>(
     observer: &O,
-    writer: &W,
+    writer: &dyn TableWriter,
     context: &Context<'_>,
     job: &Job<'_>,
 ) -> O::Before {
@@ -72,9 +72,9 @@ fn tell_before<W: TableWriter, O: ChangeObserver>(
 }
 
 #[cold]
-fn tell_after<W: TableWriter, O: ChangeObserver>(
+fn tell_after<O: ChangeObserver>(
     observer: &O,
-    writer: &W,
+    writer: &dyn TableWriter,
     context: &Context<'_>,
     job: &Job<'_>,
     (before, kind): (O::Before, OutcomeKind),

@@ -176,8 +176,8 @@ pub fn value_bytes<T: Table>(
 
 /// Looks at the job's item on its writer, which counts as no read. Fails if the value is too large
 /// to be copied here.
-pub fn check_item<W: TableWriter>(
-    writer: &W,
+pub fn check_item(
+    writer: &dyn TableWriter,
     context: &mut Context<'_>,
     job: &Job<'_>,
 ) -> Result<(), Status> {

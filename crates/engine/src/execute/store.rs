@@ -29,8 +29,8 @@ type Contents<'a> = (u32, Expiry, &'a [u8]);
 
 /// Stores a value if the mode's condition is met.
 #[inline(always)]
-pub fn store<W: TableWriter>(
-    writer: &mut W,
+pub fn store(
+    writer: &mut dyn TableWriter,
     context: &mut Context<'_>,
     job: &Job<'_>,
     write: &Write<'_>,
@@ -128,8 +128,8 @@ fn new_item<'a>(
 
 /// Stores an item.
 #[inline(always)]
-fn put<W: TableWriter>(
-    writer: &mut W,
+fn put(
+    writer: &mut dyn TableWriter,
     job: &Job<'_>,
     item: &NewItem<'_>,
     context: &Context<'_>,
@@ -162,8 +162,8 @@ fn acknowledged(item: &NewItem<'_>, cas: u64) -> Outcome {
 /// the old item stays, unlike in memcached: such a table loses nothing.
 #[cold]
 #[inline(never)]
-fn refuse<W: TableWriter>(
-    writer: &mut W,
+fn refuse(
+    writer: &mut dyn TableWriter,
     context: &Context<'_>,
     job: &Job<'_>,
     refused: Stored,
@@ -177,8 +177,8 @@ fn refuse<W: TableWriter>(
 
 /// Replaces an item with this CAS unique. If a stale unique is accepted, the item keeps its expiry,
 /// and the client that won the right to recache it keeps that right.
-fn compare<W: TableWriter>(
-    writer: &mut W,
+fn compare(
+    writer: &mut dyn TableWriter,
     context: &Context<'_>,
     job: &Job<'_>,
     unique: u64,
@@ -215,8 +215,8 @@ fn compare<W: TableWriter>(
 
 /// Appends or prepends a value, if the item has the CAS unique or `unique` is zero. Flags and
 /// expiry stay. If the result is too large, the item does not change.
-fn join<W: TableWriter>(
-    writer: &mut W,
+fn join(
+    writer: &mut dyn TableWriter,
     context: &mut Context<'_>,
     job: &Job<'_>,
     write: &Write<'_>,

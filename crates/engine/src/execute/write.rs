@@ -15,8 +15,8 @@ use glimmer_store::table::TableWriter;
 
 /// Stores a value on a condition. What is refused leaves the item as it was. The reply shows the
 /// item that was there before, if that is wanted.
-pub fn write<W: TableWriter>(
-    writer: &mut W,
+pub fn write(
+    writer: &mut dyn TableWriter,
     context: &mut Context<'_>,
     job: &Job<'_>,
     write: &Write<'_>,
@@ -27,7 +27,7 @@ pub fn write<W: TableWriter>(
     let start = out.len();
     let old = match write.shows_old {
         false => writer.find(keyhash, key, now).map(|item| item.expiry()),
-        true => writer.read(keyhash, key, now, |item| {
+        true => writer.take(keyhash, key, now, |item| {
             job.request
                 .emit(Outcome::Value(Found::read(View(*item), now)), out);
             item.expiry()
@@ -57,8 +57,8 @@ pub fn write<W: TableWriter>(
 
 /// Gives the item another lifetime. One that is to stay for ever and does so already is not
 /// changed.
-pub fn expire<W: TableWriter>(
-    writer: &mut W,
+pub fn expire(
+    writer: &mut dyn TableWriter,
     context: &Context<'_>,
     job: &Job<'_>,
     lifetime: Lifetime,
@@ -82,8 +82,8 @@ pub fn expire<W: TableWriter>(
 }
 
 /// Adds to a signed number; an item that is not there holds zero. Flags and expiry stay.
-pub fn add<W: TableWriter>(
-    writer: &mut W,
+pub fn add(
+    writer: &mut dyn TableWriter,
     context: &Context<'_>,
     job: &Job<'_>,
     delta: i64,
@@ -136,8 +136,8 @@ pub fn add<W: TableWriter>(
     }
 }
 
-fn put<W: TableWriter>(
-    writer: &mut W,
+fn put(
+    writer: &mut dyn TableWriter,
     context: &Context<'_>,
     job: &Job<'_>,
     value: &[u8],

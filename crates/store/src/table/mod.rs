@@ -184,6 +184,9 @@ pub enum Absence {
 }
 
 /// A writer at work: requests are executed on this. An item that has expired is not there.
+///
+/// Verbs that are not hot use it as a trait object, so that they are compiled once and not for each
+/// table and access mode.
 pub trait TableWriter {
     /// Brings a draft, whose value may be stored from now on, and gives up the one that was brought
     /// before and not stored. While a draft can be stored, the memory that it was made from does
@@ -205,9 +208,15 @@ pub trait TableWriter {
         key: &[u8],
         now: Moment,
         take: impl FnOnce(&Item<'_>) -> T,
-    ) -> Option<T> {
+    ) -> Option<T>
+    where
+        Self: Sized,
+    {
         self.read_at_rest(keyhash, key, now, |item| take(item))
     }
+
+    /// [`read`](Self::read) for trait objects, which have [`take`](TableWriter#method.take).
+    fn show(&mut self, keyhash: Keyhash, key: &[u8], now: Moment, take: &mut dyn FnMut(&Item<'_>));
 
     /// [`read`](Self::read), where `take` may rely on an item that does not change meanwhile.
     fn read_at_rest<T>(
@@ -216,7 +225,9 @@ pub trait TableWriter {
         key: &[u8],
         now: Moment,
         take: impl FnOnce(&ItemAtRest<'_>) -> T,
-    ) -> Option<T>;
+    ) -> Option<T>
+    where
+        Self: Sized;
 
     /// Stores an item under its key, in place of the one that is there, with the CAS unique of its
     /// history or, if that has none, a new one.
@@ -273,6 +284,23 @@ pub trait TableWriter {
     /// Whether the key's item is known to have been read since it was stored, by reads that left no
     /// mark on the item itself.
     fn was_read(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool;
+}
+
+impl dyn TableWriter + '_ {
+    /// Reads an item, as [`TableWriter::read`] does.
+    pub fn take<T>(
+        &mut self,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        take: impl FnOnce(&Item<'_>) -> T,
+    ) -> Option<T> {
+        let (mut take, mut taken) = (Some(take), None);
+        self.show(keyhash, key, now, &mut |item| {
+            taken = take.take().map(|take| take(item));
+        });
+        taken
+    }
 }
 
 /// An optimistic read that did not come to an end: it met a writer every time, or a flush that the

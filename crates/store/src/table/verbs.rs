@@ -47,6 +47,10 @@ impl<D: Design> TableWriter for Writer<'_, D> {
         Some(taken)
     }
 
+    fn show(&mut self, keyhash: Keyhash, key: &[u8], now: Moment, take: &mut dyn FnMut(&Item<'_>)) {
+        self.read(keyhash, key, now, take);
+    }
+
     #[inline]
     fn put(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Stored {
         let stored = self.store(Put::of(item, keyhash, now), D::store);

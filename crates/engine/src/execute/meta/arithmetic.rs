@@ -8,7 +8,7 @@ use glimmer_proto::Outcome;
 use glimmer_store::heap::History;
 use glimmer_store::table::TableWriter;
 
-pub fn arithmetic<W: TableWriter>(writer: &mut W, context: &Context<'_>, job: &Job<'_>) -> Outcome {
+pub fn arithmetic(writer: &mut dyn TableWriter, context: &Context<'_>, job: &Job<'_>) -> Outcome {
     let flags = job.request.meta_flags();
     let (options, now) = (flags.options(), context.now);
     let calculation = Calculation {

@@ -9,8 +9,8 @@ use glimmer_proto::outcome::{Details, Found, OutcomeKind};
 use glimmer_store::heap::Marks;
 use glimmer_store::table::TableWriter;
 
-pub fn debug<W: TableWriter>(
-    writer: &mut W,
+pub fn debug(
+    writer: &mut dyn TableWriter,
     context: &Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,

@@ -9,7 +9,7 @@ use glimmer_store::heap::{History, Item, Marks, NewItem};
 use glimmer_store::table::Stored;
 use glimmer_store::table::TableWriter;
 
-pub fn delete<W: TableWriter>(writer: &mut W, context: &mut Context<'_>, job: &Job<'_>) -> Outcome {
+pub fn delete(writer: &mut dyn TableWriter, context: &mut Context<'_>, job: &Job<'_>) -> Outcome {
     let options = job.request.meta_flags().options();
     let outcome = deleted(writer, context, job, &options);
     match outcome {
@@ -21,8 +21,8 @@ pub fn delete<W: TableWriter>(writer: &mut W, context: &mut Context<'_>, job: &J
     outcome
 }
 
-fn deleted<W: TableWriter>(
-    writer: &mut W,
+fn deleted(
+    writer: &mut dyn TableWriter,
     context: &mut Context<'_>,
     job: &Job<'_>,
     options: &Options,

@@ -28,8 +28,8 @@ struct Known {
 }
 
 /// Executes an `mg` on the partition's writer.
-pub fn get<W: TableWriter>(
-    writer: &mut W,
+pub fn get(
+    writer: &mut dyn TableWriter,
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
@@ -52,7 +52,7 @@ pub fn get<W: TableWriter>(
     let after = if options.set.has(b'u') {
         writer.find(keyhash, key, now).map(|item| shown(&item))
     } else {
-        writer.read(keyhash, key, now, shown)
+        writer.take(keyhash, key, now, shown)
     };
     context.read_bytes = read_bytes as u32;
     let was_there = after.is_some();
@@ -166,8 +166,8 @@ fn is_due_for_recache(expiry: Expiry, options: &Options, now: Moment) -> bool {
 
 /// Creates an empty item if the key has no item, and tells the client to fill it. Returns whether
 /// it did.
-fn create<W: TableWriter>(
-    writer: &mut W,
+fn create(
+    writer: &mut dyn TableWriter,
     context: &Context<'_>,
     job: &Job<'_>,
     (flags, options): (Flags<'_>, &Options),

@@ -26,8 +26,8 @@ use glimmer_store::heap::Marks;
 use glimmer_store::table::TableWriter;
 
 /// Executes a meta command on the partition's writer.
-pub fn execute<W: TableWriter>(
-    writer: &mut W,
+pub fn execute(
+    writer: &mut dyn TableWriter,
     context: &mut Context<'_>,
     job: &Job<'_>,
     (command, value): (Command, &[u8]),

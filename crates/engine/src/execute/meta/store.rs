@@ -10,8 +10,8 @@ use glimmer_proto::{Outcome, StoreMode};
 use glimmer_store::heap::History;
 use glimmer_store::table::TableWriter;
 
-pub fn store<W: TableWriter>(
-    writer: &mut W,
+pub fn store(
+    writer: &mut dyn TableWriter,
     context: &mut Context<'_>,
     job: &Job<'_>,
     value: &[u8],
