@@ -303,6 +303,8 @@ pub enum TraceFormat {
     OracleGeneral,
     /// libCacheSim's CSV: time,object,size
     Csv,
+    /// One key on each line
+    Keys,
     /// Alibaba's block traces: device,R or W,offset,length,microseconds
     Alibaba,
     /// MSR Cambridge's block traces: time,host,disk,Read or Write,offset,length,response
@@ -315,6 +317,7 @@ impl From<TraceFormat> for Format {
             TraceFormat::Twitter => Format::Twitter,
             TraceFormat::OracleGeneral => Format::OracleGeneral,
             TraceFormat::Csv => Format::Csv,
+            TraceFormat::Keys => Format::Keys,
             TraceFormat::Alibaba => Format::Alibaba,
             TraceFormat::Msr => Format::Msr,
         }

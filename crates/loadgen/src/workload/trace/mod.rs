@@ -1,6 +1,7 @@
 //! Recorded requests: published trace files, read as a stream.
 
 mod block_storage;
+mod keys;
 mod libcachesim;
 mod replay;
 mod twitter;
@@ -20,6 +21,13 @@ pub use replay::Replay;
 use super::Verb;
 use block_storage::{ALIBABA, MSR};
 
+/// How compressed files begin, and what unpacks them.
+const COMPRESSED: [(&[u8], &str); 4] = [
+    (b"\x1f\x8b", "gzip -d"),
+    (b"\xfd7zXZ", "xz -d"),
+    (b"\x28\xb5\x2f\xfd", "zstd -d"),
+    (b"BZh", "bzip2 -d"),
+];
 /// Bytes read from a file at a time.
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -53,6 +61,8 @@ pub enum Format {
     /// libCacheSim's CSV: time, object, size and perhaps more; a header line may name and order the
     /// columns.
     Csv,
+    /// One key on each line.
+    Keys,
     /// Alibaba's block traces (Li et al., IISWC 2020): `device,R or W,offset,length,microseconds`
     /// on each line.
     Alibaba,
@@ -90,10 +100,19 @@ impl Format {
             .split(|&byte| byte == b'\n')
             .next()
             .unwrap_or_default();
+        let name = file.display();
+        for (magic, program) in COMPRESSED {
+            anyhow::ensure!(
+                !head[..filled].starts_with(magic),
+                "{name} is compressed; unpack it first ({program})"
+            );
+        }
+        if keys::is_key(line.trim_ascii()) {
+            return Ok(Format::Keys);
+        }
         anyhow::ensure!(
             line.is_ascii() && line.contains(&b','),
-            "{}: no line with commas; say --trace-format",
-            file.display()
+            "{name}: the first line is neither one key nor has commas; say --trace-format"
         );
         let fields: Vec<&[u8]> = line.split(|&byte| byte == b',').collect();
         let is_access = |place: usize| {
@@ -156,6 +175,7 @@ impl Trace {
             Format::Twitter => Box::new(twitter::records(input, name)),
             Format::OracleGeneral => Box::new(libcachesim::binary(input, name)),
             Format::Csv => Box::new(libcachesim::text(input, name)?),
+            Format::Keys => Box::new(keys::records(input, name)),
             Format::Alibaba => Box::new(block_storage::records(input, name, ALIBABA)),
             Format::Msr => Box::new(block_storage::records(input, name, MSR)),
         })
@@ -187,12 +207,30 @@ mod tests {
                 "128166372003061629,hm,0,Read,383496192,32768,413",
                 Format::Msr,
             ),
+            ("16421", Format::Keys),
+            ("q:q:1:8WTfjZU14ee\r", Format::Keys),
         ] {
             let file = directory.path().join("trace.csv");
             std::fs::write(&file, format!("{line}\n")).unwrap();
             assert_eq!(Format::guess(&file).unwrap(), format, "{line}");
             let trace = Trace::new(file, None).unwrap();
             assert_eq!(trace.set_on_miss, format != Format::Twitter);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_no_trace_is_refused_with_advice() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("trace.gz");
+        for (bytes, advice) in [
+            (&b"\x1f\x8b\x08\0\0"[..], "gzip -d"),
+            (b"\x28\xb5\x2f\xfd\0", "zstd -d"),
+            (b"1 2 3\n", "--trace-format"),
+            (b"", "--trace-format"),
+        ] {
+            std::fs::write(&file, bytes).unwrap();
+            let error = Format::guess(&file).unwrap_err().to_string();
+            assert!(error.contains(advice), "{error}");
         }
     }
 }
