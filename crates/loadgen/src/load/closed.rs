@@ -68,9 +68,13 @@ impl Bursts {
     /// Sends the next burst on a connection, as long as there are requests.
     #[inline]
     fn next(&mut self, link: &mut impl Link, source: &mut dyn Source, at: u64) {
-        for _ in 0..self.in_flight {
-            self.more = self.more && source.next(&mut self.ask);
-            if !self.more {
+        if !self.more {
+            return;
+        }
+        source.begin_burst();
+        for number in 0..self.in_flight {
+            if !source.next(&mut self.ask) {
+                self.more = number > 0;
                 return;
             }
             link.ask(&self.ask, at);

@@ -59,7 +59,11 @@ impl Ask {
 
 /// A sequence of requests.
 pub trait Source {
-    /// Fills in the next request. Returns false when there are no more.
+    /// Begins a burst: requests that are sent without waiting for replies in between.
+    fn begin_burst(&mut self) {}
+
+    /// Fills in the next request. Returns false when there are no more, or if the request has to
+    /// wait for the replies to the burst, and is not the first one of it.
     fn next(&mut self, ask: &mut Ask) -> bool;
 
     /// Fills in the write of `key` that follows a reply. `value_bytes` and `ttl_s` come from its
