@@ -3,9 +3,15 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use glimmer_comparisons::{replayed, servers::Kind as Served};
-use glimmer_loadgen::workload::trace::{BlockStorage, Trace};
-use glimmer_microbench::evict::RULES;
+use glimmer_comparisons::{
+    replayed::{self, Memory, Served},
+    servers::Kind,
+};
+use glimmer_loadgen::workload::{
+    VALUE_BYTES_MAX,
+    trace::{Altered, BlockStorage, Trace},
+};
+use glimmer_microbench::evict::{RULES, Rule};
 use glimmer_microbench::hit_ratio::{
     self, Options,
     pattern::{PATTERNS, Pattern},
@@ -13,6 +19,12 @@ use glimmer_microbench::hit_ratio::{
 use glimmer_notation as notation;
 
 use super::{load::TraceFormat, versus::Peer};
+
+/// Requests by default that count, and those of a trace that resembles block storage.
+const COUNTED: u32 = 300_000;
+const BLOCK_READS: u32 = 600_000;
+/// Capacities by default, as shares of the keys.
+const CAPACITIES: [f64; 3] = [0.01, 0.1, 0.5];
 use glimmer_cli::vocabulary::memory_mib;
 
 /// Compare eviction rules by their hit ratio
@@ -24,15 +36,17 @@ use glimmer_cli::vocabulary::memory_mib;
 /// table with a row for each pattern and capacity.
 ///
 /// With --trace-file, the command replays a recorded trace against running
-/// servers, over real connections, with each memory limit of -m. It reads
-/// Twitter's cache traces, libCacheSim's binary and CSV files, and the block
-/// traces of Alibaba and of MSR Cambridge. --block-storage first writes a trace
-/// that resembles block storage to that file: values up to 64 KiB in steps of 512
-/// bytes, a skewed popularity, and scans.
+/// servers, over a real connection, with each memory limit of -m or --capacity.
+/// It reads Twitter's cache traces, libCacheSim's binary and CSV files, files
+/// with one key on each line, and the block traces of Alibaba and of MSR
+/// Cambridge. --block-storage first writes a trace that resembles block storage
+/// to that file: values up to 64 KiB in steps of 512 bytes, a skewed popularity,
+/// and scans.
 ///
 /// Examples:
 ///   glimmer bench hit-ratio --pattern lag-40,zipf-0.99 --capacity 0.1
 ///   glimmer bench hit-ratio --trace-file cluster52.csv -m 64,1g
+///   glimmer bench hit-ratio --trace-file loop.txt --capacity 0.05,0.5 --copies 100
 ///   glimmer bench hit-ratio --trace-file blocks.csv --block-storage
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -45,14 +59,9 @@ pub struct Arguments {
         value_parser = patterns(),
     )]
     pattern: Vec<String>,
-    /// Cache sizes, as shares of the keys
-    #[arg(
-        long,
-        value_name = "SHARE",
-        value_delimiter = ',',
-        default_value = "0.01,0.1,0.5",
-        value_parser = capacity,
-    )]
+    /// Cache sizes, as shares of the keys [default: 0.01,0.1,0.5]. Of a trace, memory limits as
+    /// shares of the bytes of all its items, from 16 MiB on
+    #[arg(long, value_name = "SHARE", value_delimiter = ',', value_parser = capacity)]
     capacity: Vec<f64>,
     /// Number of keys
     #[arg(
@@ -61,19 +70,15 @@ pub struct Arguments {
         value_parser = notation::within::<u32>(notation::count, 10_000..=100_000_000),
     )]
     keys: u32,
-    /// Number of requests that count; the same number warms up the cache
-    #[arg(
-        long,
-        default_value = "300k",
-        default_value_if("block_storage", "true", "600k"),
-        value_parser = notation::within::<u32>(notation::count, 1000..),
-    )]
-    requests: u32,
+    /// Number of requests that count; the same number warms up the cache [default: 300k]. Of a
+    /// trace, the number of requests from its beginning on, which all count [default: all]
+    #[arg(long, value_parser = notation::within::<u32>(notation::count, 1000..))]
+    requests: Option<u32>,
     /// Seed of the request sequences
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Replay this recorded trace against servers
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["pattern", "capacity", "keys"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["pattern", "keys"])]
     trace_file: Option<PathBuf>,
     /// Format of the trace, if its name and first line do not reveal it
     #[arg(long, requires = "trace_file")]
@@ -81,6 +86,25 @@ pub struct Arguments {
     /// First write a trace of --requests block reads to the file [default: 600k], from --seed
     #[arg(long, requires = "trace_file", conflicts_with = "trace_format")]
     block_storage: bool,
+    /// Length of every value in bytes, instead of the recorded ones [default: 1000, where the trace
+    /// has none]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        requires = "trace_file",
+        value_parser = notation::within::<u32>(notation::bytes, 1..=u64::from(VALUE_BYTES_MAX)),
+    )]
+    value_bytes: Option<u32>,
+    /// Make each request this many times in a row, each time for another key: a small trace becomes
+    /// one of as many times more keys
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 1,
+        requires = "trace_file",
+        value_parser = clap::value_parser!(u32).range(1..=100_000),
+    )]
+    copies: u32,
     /// Memory limits of the servers in MiB
     #[arg(
         short,
@@ -90,6 +114,7 @@ pub struct Arguments {
         default_value = "16,128,512",
         value_parser = memory_mib,
         requires = "trace_file",
+        conflicts_with = "capacity",
     )]
     memory_limit: Vec<usize>,
     /// Worker threads of the servers
@@ -109,6 +134,14 @@ pub struct Arguments {
         requires = "trace_file"
     )]
     peers: Vec<Peer>,
+    /// Eviction rules of our server, one after the other [default: the server's]
+    #[arg(
+        long,
+        value_name = "RULE",
+        value_delimiter = ',',
+        requires = "trace_file"
+    )]
+    evict: Vec<Rule>,
     /// More arguments for our server, separated by spaces
     #[arg(
         long,
@@ -147,26 +180,46 @@ impl Arguments {
     }
 
     fn replay(&self, file: PathBuf) -> anyhow::Result<()> {
+        let arguments = super::words(&self.glimmer_args);
+        let ours = |rule: Option<&Rule>| {
+            let rule = rule.map(|rule| ["--evict", rule.name].map(String::from));
+            Served {
+                kind: Kind::Glimmer,
+                arguments: rule
+                    .into_iter()
+                    .flatten()
+                    .chain(arguments.clone())
+                    .collect(),
+            }
+        };
+        let ours: Vec<Served> = match &self.evict[..] {
+            [] => vec![ours(None)],
+            rules => rules.iter().map(|rule| ours(Some(rule))).collect(),
+        };
         let peers = self.peers.iter().filter_map(|peer| peer.kind());
-        let servers: Vec<_> = [Served::Glimmer].into_iter().chain(peers).collect();
-        servers
-            .iter()
-            .try_for_each(|server| server.version().map(drop))?;
+        let servers: Vec<_> = ours.into_iter().chain(peers.map(Served::plain)).collect();
+        Kind::all_are_there(servers.iter().map(|server| server.kind))?;
         if self.block_storage {
-            let requests = u64::from(self.requests);
+            let requests = u64::from(self.requests.unwrap_or(BLOCK_READS));
             let seed = self.seed;
             BlockStorage { requests, seed }.write_to(&file)?;
         }
+        let trace = Trace {
+            altered: Altered {
+                requests_max: self.requests.map(u64::from),
+                value_bytes: self.value_bytes,
+                copies: self.copies,
+            },
+            ..Trace::new(file, self.trace_format.map(Into::into))?
+        };
         let options = replayed::Options {
-            trace: Trace::new(file, self.trace_format.map(Into::into))?,
+            trace,
             servers,
-            memory_mib: self.memory_limit.clone(),
+            memory: match &self.capacity[..] {
+                [] => Memory::Mib(self.memory_limit.clone()),
+                shares => Memory::Shares(shares.to_vec()),
+            },
             threads: self.threads.into(),
-            glimmer_arguments: self
-                .glimmer_args
-                .split_whitespace()
-                .map(Into::into)
-                .collect(),
         };
         let report = replayed::run(&options, &super::progress)?;
         print!("{report}");
@@ -185,12 +238,14 @@ impl Arguments {
             rules: RULES.into(),
             keys: self.keys,
             // Rounded, because a share as a percentage is not exact.
-            capacities_percent: self
-                .capacity
-                .iter()
-                .map(|share| (share * 1e5).round() / 1e3)
-                .collect(),
-            counted: self.requests as usize,
+            capacities_percent: match &self.capacity[..] {
+                [] => &CAPACITIES,
+                shares => shares,
+            }
+            .iter()
+            .map(|share| (share * 1e5).round() / 1e3)
+            .collect(),
+            counted: self.requests.unwrap_or(COUNTED) as usize,
             seed: self.seed,
         };
         let report = hit_ratio::run(&options, &super::progress)?;

@@ -2,18 +2,23 @@
 
 use std::{fmt, time::Duration};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use serde::Serialize;
 
 use crate::servers::{CONNECTIONS_MAX, Kind, Launch};
 use glimmer_loadgen::{
     load::{Pace, Plan, Requests, Tally, WarmUp},
-    workload::trace::Trace,
+    workload::trace::{Footprint, Trace},
 };
 use glimmer_measure::{machine, report::Table};
 
-/// Connections of the one client thread.
-const CONNECTIONS: usize = 4;
+/// Reads in flight on the one connection. No two of them are for the same key, so the requests for
+/// a key stay in order, and what was not found is written before it is read again.
+const IN_FLIGHT: u32 = 32;
+/// Least memory limit in MiB that a share of the trace's bytes is replayed with. memcached gives
+/// each class of lengths a page of 1 MiB, and a smaller limit says more about that than about a
+/// rule.
+const MEMORY_MIB_MIN: usize = 16;
 
 /// What to replay, and where.
 #[derive(Clone, Debug)]
@@ -21,20 +26,74 @@ pub struct Options {
     /// The trace.
     pub trace: Trace,
     /// Servers, one after the other.
-    pub servers: Vec<Kind>,
-    /// Their memory limits in MiB.
-    pub memory_mib: Vec<usize>,
+    pub servers: Vec<Served>,
+    /// Their memory limits.
+    pub memory: Memory,
     /// Their worker threads.
     pub threads: usize,
-    /// More arguments for our server.
-    pub glimmer_arguments: Vec<String>,
 }
+
+/// A server with its arguments.
+#[derive(Clone, Debug)]
+pub struct Served {
+    /// The server.
+    pub kind: Kind,
+    /// Its further arguments.
+    pub arguments: Vec<String>,
+}
+
+impl Served {
+    /// A server without further arguments.
+    pub fn plain(kind: Kind) -> Served {
+        Served {
+            kind,
+            arguments: Vec::new(),
+        }
+    }
+}
+
+/// Memory limits.
+#[derive(Clone, Debug)]
+pub enum Memory {
+    /// In MiB.
+    Mib(Vec<usize>),
+    /// As shares of the bytes of all items of the trace.
+    Shares(Vec<f64>),
+}
+
+impl Memory {
+    /// The limits in MiB. Shares that are too small for a server are left out.
+    fn mib(&self, bytes: u64) -> Result<Vec<usize>> {
+        let shares = match self {
+            Memory::Mib(mib) => return Ok(mib.clone()),
+            Memory::Shares(shares) => shares,
+        };
+        let mib = |share: &f64| (share * bytes as f64 / MIB).round() as usize;
+        let limits: Vec<usize> = shares.iter().map(mib).collect();
+        let mib: Vec<usize> = limits
+            .into_iter()
+            .filter(|&mib| mib >= MEMORY_MIB_MIN)
+            .collect();
+        ensure!(
+            !mib.is_empty(),
+            "the items of the trace have {:.1} MiB, and these shares of them are less than \
+             {MEMORY_MIB_MIN} MiB; --copies makes the trace larger",
+            bytes as f64 / MIB
+        );
+        Ok(mib)
+    }
+}
+
+/// Bytes of a MiB.
+const MIB: f64 = (1 << 20) as f64;
 
 /// One server with one memory limit.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cell {
     /// The share of reads that returned a value.
     pub hit_ratio: f64,
+    /// The share of the bytes that reads asked for.
+    pub byte_hit_ratio: f64,
     /// Number of reads.
     pub reads: u64,
     /// Writes that the server refused.
@@ -56,7 +115,10 @@ pub struct Row {
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     trace: Trace,
-    memory_mib: Vec<usize>,
+    /// What the trace asks for in all.
+    pub footprint: Footprint,
+    /// Memory limits.
+    pub memory_mib: Vec<usize>,
     threads: usize,
     /// In the order of the servers.
     pub rows: Vec<Row>,
@@ -65,12 +127,15 @@ pub struct Report {
 /// Replays the trace against each server with each memory limit. `progress` receives a line for
 /// each step.
 pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
+    let footprint = options.trace.footprint()?;
+    let memory_mib = options.memory.mib(footprint.bytes)?;
     let mut rows = Vec::new();
-    for &kind in &options.servers {
-        let server = kind.version()?;
+    for served in &options.servers {
+        let name = [&[served.kind.version()?], &served.arguments[..]].concat();
+        let server = name.join(" ");
         let mut cells = Vec::new();
-        for &memory_mib in &options.memory_mib {
-            let cell = measure(options, kind, memory_mib)?;
+        for &memory_mib in &memory_mib {
+            let cell = measure(options, served, memory_mib)?;
             let hits = cell.hit_ratio * 100.0;
             progress(&format!("{server} -m {memory_mib}: {hits:.2}%"));
             cells.push(cell);
@@ -79,21 +144,21 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     }
     Ok(Report {
         trace: options.trace.clone(),
-        memory_mib: options.memory_mib.clone(),
+        footprint,
+        memory_mib,
         threads: options.threads,
         rows,
     })
 }
 
-fn measure(options: &Options, kind: Kind, memory_mib: usize) -> Result<Cell> {
+fn measure(options: &Options, served: &Served, memory_mib: usize) -> Result<Cell> {
+    let kind = served.kind;
     let limit = format!("{memory_mib}mb");
-    let arguments = match kind {
-        Kind::Glimmer => options.glimmer_arguments.clone(),
-        Kind::Memcached => Vec::new(),
-        Kind::Redis | Kind::Valkey => ["--maxmemory", &limit, "--maxmemory-policy", "allkeys-lru"]
-            .map(Into::into)
-            .into(),
-    };
+    let mut arguments = served.arguments.clone();
+    if let Kind::Redis | Kind::Valkey = kind {
+        let limits = ["--maxmemory", &limit, "--maxmemory-policy", "allkeys-lru"];
+        arguments.extend(limits.map(String::from));
+    }
     let server = Launch {
         kind,
         threads: options.threads,
@@ -106,11 +171,14 @@ fn measure(options: &Options, kind: Kind, memory_mib: usize) -> Result<Cell> {
     }
     .start()?;
     let requests = Requests::Recorded(options.trace.clone());
+    let pace = Pace::Closed {
+        in_flight: IN_FLIGHT,
+    };
     let plan = Plan {
-        connections: CONNECTIONS,
+        connections: 1,
         warm_up: WarmUp::Fixed(Duration::ZERO),
         measured: None,
-        ..Plan::new(requests, Pace::Closed { in_flight: 1 })
+        ..Plan::new(requests, pace)
     };
     let tally: Tally = server.drive(&plan)?.tally;
     let (_, rss_peak_bytes) = machine::resident_bytes(server.pid())?;
@@ -119,6 +187,7 @@ fn measure(options: &Options, kind: Kind, memory_mib: usize) -> Result<Cell> {
     }
     Ok(Cell {
         hit_ratio: tally.hit_ratio(),
+        byte_hit_ratio: tally.byte_hit_ratio(),
         reads: tally.hits + tally.misses,
         refused: tally.refused,
         rss_peak_bytes,
@@ -127,29 +196,51 @@ fn measure(options: &Options, kind: Kind, memory_mib: usize) -> Result<Cell> {
 
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reads = self
-            .rows
-            .iter()
-            .flat_map(|row| &row.cells)
-            .map(|cell| cell.reads);
+        let Footprint {
+            requests,
+            keys,
+            bytes,
+        } = self.footprint;
         writeln!(
             out,
-            "Hit ratios of {} reads of {}, {} connections of one client, {} worker threads. In \
-             parentheses: the process's peak resident memory, in MiB.\n",
-            reads.max().unwrap_or(0),
+            "Hit ratios of {requests} requests of {}: {keys} keys, {:.1} MiB with their values. \
+             One connection, {} worker threads. In parentheses: the share of the bytes, and the \
+             process's peak resident memory.\n",
             self.trace.file.display(),
-            CONNECTIONS,
+            bytes as f64 / MIB,
             self.threads,
         )?;
-        let limits = self.memory_mib.iter().map(|mib| format!("-m {mib}"));
+        let share = |mib: &usize| *mib as f64 * MIB / bytes.max(1) as f64 * 100.0;
+        let limits = self.memory_mib.iter();
+        let limits = limits.map(|mib| format!("-m {mib} ({:.3}% of the bytes)", share(mib)));
         let mut table = Table::new(["server".to_owned()].into_iter().chain(limits));
         for Row { server, cells } in &self.rows {
             let cells = cells.iter().map(|cell| {
-                let rss_mib = cell.rss_peak_bytes >> 20;
-                format!("{:.2}% ({rss_mib})", cell.hit_ratio * 100.0)
+                let [hits, bytes] = [cell.hit_ratio, cell.byte_hit_ratio].map(|part| part * 100.0);
+                format!(
+                    "{hits:.2}% ({bytes:.2}%, {} MiB)",
+                    cell.rss_peak_bytes >> 20
+                )
             });
             table.row([server.clone()].into_iter().chain(cells));
         }
         write!(out, "{table}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_that_are_too_small_for_a_server_are_left_out() {
+        let memory = Memory::Shares(vec![0.01, 0.04, 0.5]);
+        assert_eq!(memory.mib(400 << 20).unwrap(), [16, 200]);
+        assert_eq!(Memory::Mib(vec![1]).mib(400 << 20).unwrap(), [1]);
+        let error = memory.mib(20 << 20).unwrap_err().to_string();
+        assert!(
+            error.contains("20.0 MiB") && error.contains("--copies"),
+            "{error}"
+        );
     }
 }

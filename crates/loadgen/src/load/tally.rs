@@ -24,6 +24,10 @@ pub struct Tally {
     pub refused: u64,
     /// Requests whose reply never arrived, over UDP.
     pub lost: u64,
+    /// Bytes of the values that reads of one key found.
+    pub hit_bytes: u64,
+    /// Bytes that reads of one key expected and did not find.
+    pub miss_bytes: u64,
 }
 
 impl Tally {
@@ -40,6 +44,14 @@ impl Tally {
         }
     }
 
+    /// The share of the bytes that reads of one key found; one if none was expected.
+    pub fn byte_hit_ratio(&self) -> f64 {
+        match self.hit_bytes + self.miss_bytes {
+            0 => 1.0,
+            bytes => self.hit_bytes as f64 / bytes as f64,
+        }
+    }
+
     /// Counts a step of a reply.
     #[inline]
     pub fn count(&mut self, reply: &Reply) {
@@ -52,6 +64,14 @@ impl Tally {
             (_, Meaning::Lost) => self.lost += 1,
             _ => {}
         }
+        // In a read of several keys, the length is that of all values together.
+        if reply.last && reply.verb == Verb::Get {
+            match reply.meaning {
+                Meaning::Hit => self.hit_bytes += u64::from(reply.value_bytes),
+                Meaning::Miss => self.miss_bytes += u64::from(reply.value_bytes),
+                _ => {}
+            }
+        }
     }
 
     /// The counts since `earlier`.
@@ -63,6 +83,8 @@ impl Tally {
             deletes: self.deletes - earlier.deletes,
             refused: self.refused - earlier.refused,
             lost: self.lost - earlier.lost,
+            hit_bytes: self.hit_bytes - earlier.hit_bytes,
+            miss_bytes: self.miss_bytes - earlier.miss_bytes,
         }
     }
 }
@@ -75,5 +97,7 @@ impl AddAssign for Tally {
         self.deletes += other.deletes;
         self.refused += other.refused;
         self.lost += other.lost;
+        self.hit_bytes += other.hit_bytes;
+        self.miss_bytes += other.miss_bytes;
     }
 }

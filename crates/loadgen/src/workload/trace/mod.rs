@@ -1,5 +1,6 @@
 //! Recorded requests: published trace files, read as a stream.
 
+mod altered;
 mod block_storage;
 mod keys;
 mod libcachesim;
@@ -15,6 +16,7 @@ use std::{
 use anyhow::{Context, Result};
 use serde::Serialize;
 
+pub use altered::{Altered, Footprint};
 pub use block_storage::BlockStorage;
 pub use replay::Replay;
 
@@ -143,6 +145,8 @@ pub struct Trace {
     pub format: Format,
     /// Whether keys that were not found are written.
     pub set_on_miss: bool,
+    /// How the replay differs from it.
+    pub altered: Altered,
 }
 
 /// A sequence of records.
@@ -164,6 +168,7 @@ impl Trace {
             file,
             format,
             set_on_miss: format.sets_on_miss(),
+            altered: Altered::default(),
         })
     }
 
@@ -171,14 +176,20 @@ impl Trace {
     pub fn records(&self) -> Result<Records> {
         let input = BufReader::with_capacity(BUFFER_BYTES, open(&self.file)?);
         let name = self.file.display().to_string();
-        Ok(match self.format {
+        let records: Records = match self.format {
             Format::Twitter => Box::new(twitter::records(input, name)),
             Format::OracleGeneral => Box::new(libcachesim::binary(input, name)),
             Format::Csv => Box::new(libcachesim::text(input, name)?),
             Format::Keys => Box::new(keys::records(input, name)),
             Format::Alibaba => Box::new(block_storage::records(input, name, ALIBABA)),
             Format::Msr => Box::new(block_storage::records(input, name, MSR)),
-        })
+        };
+        Ok(self.altered.apply(records))
+    }
+
+    /// What the requests ask for in all. Reads the trace once.
+    pub fn footprint(&self) -> Result<Footprint> {
+        Footprint::of(self.records()?)
     }
 }
 
