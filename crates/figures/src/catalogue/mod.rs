@@ -10,6 +10,7 @@ mod accel_fig18;
 mod coordinated_omission;
 mod eviction;
 mod formica;
+mod hit_ratio;
 mod longest_request;
 mod memc3_fig4;
 mod memc3_fig5;
@@ -157,6 +158,7 @@ pub fn pages() -> Vec<Page> {
                     its own, and show why it measures latency as it does.",
             figures: vec![
                 &tables::Tables,
+                &hit_ratio::Suite,
                 &longest_request::LongestRequest,
                 &coordinated_omission::CoordinatedOmission,
             ],

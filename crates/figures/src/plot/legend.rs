@@ -32,8 +32,8 @@ impl<'a> Legend<'a> {
     /// The legend of a picture of this width.
     pub fn new(plot: &'a Plot, data: &Data, series: &'a [&'a str], width: i32) -> Legend<'a> {
         let (mut places, mut x, mut row) = (Vec::new(), GAP, 0);
-        // A single series needs no name, and named bars show theirs.
-        let is_named = plot.form != Form::Ranks && series.len() > 1;
+        // A single series needs no name, and named bars and columns show theirs.
+        let is_named = !matches!(plot.form, Form::Ranks | Form::Heat) && series.len() > 1;
         for name in series.iter().filter(|_| is_named) {
             let wide = style::text_width(name) + MARK_WIDTH + GAP;
             if x + wide > width && x > GAP {
@@ -47,6 +47,10 @@ impl<'a> Legend<'a> {
         let mut notes = Vec::new();
         for (is_paper, text) in [
             (false, error_bars(plot, data)),
+            (
+                false,
+                (plot.form == Form::Heat).then(|| plot.bar.told(plot.ours)),
+            ),
             (
                 true,
                 plot.paper
@@ -81,7 +85,7 @@ impl<'a> Legend<'a> {
                     sheet::line(sheet, (x - 2, y), (x + 16, y), colour.stroke_width(2))?;
                     lines::draw_point(sheet, place, (x + 7, y))?;
                 }
-                Form::Bars | Form::Ranks => {
+                Form::Bars | Form::Ranks | Form::Heat => {
                     let corners = [(x, y - 6), (x + 12, y + 6)];
                     sheet.draw(&Rectangle::new(corners, colour.filled()))?;
                 }
@@ -105,6 +109,7 @@ pub fn error_bars(plot: &Plot, data: &Data) -> Option<String> {
     let of = match plot.form {
         Form::Lines => "points",
         Form::Bars | Form::Ranks => "bars",
+        Form::Heat => "numbers",
     };
     let drawn = data.rows.iter().filter(|row| {
         let (low, high) = row.whiskers();

@@ -2,6 +2,7 @@
 
 mod axis;
 mod bars;
+mod heat;
 mod legend;
 mod lines;
 mod paper;
@@ -37,6 +38,8 @@ pub struct Plot {
     shared_y: bool,
     ours: &'static str,
     paper: Option<Paper>,
+    /// What numbers of a heat map are compared with.
+    bar: Bar,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +47,27 @@ enum Form {
     Lines,
     Bars,
     Ranks,
+    Heat,
+}
+
+/// What the numbers of a row are compared with.
+#[derive(Clone, Debug)]
+struct Bar {
+    /// The series whose largest number is the bar.
+    of: &'static [&'static str],
+    /// A number this far from the bar has no colour.
+    near: f64,
+}
+
+impl Bar {
+    /// The meaning of the colours.
+    fn told(&self, ours: &str) -> String {
+        let (of, near) = (self.of.join(" and "), self.near);
+        format!(
+            "blue: more than {near} above the better of {of}; orange: more than {near} below it; \
+             framed: {ours} is below it"
+        )
+    }
 }
 
 impl Plot {
@@ -60,6 +84,7 @@ impl Plot {
             shared_y: false,
             ours: "glimmer",
             paper: None,
+            bar: Bar { of: &[], near: 0.0 },
         }
     }
 
@@ -77,6 +102,17 @@ impl Plot {
     /// highlighted.
     pub fn ranks(y: &str) -> Plot {
         Plot::new(Form::Ranks, "", y)
+    }
+
+    /// A table of numbers, with a row per category and a column per series. The colour of a cell
+    /// says how far its number is above or below the largest of these series, if that is more than
+    /// `near`. `ours` is the series that should not be below.
+    pub fn heat(ours: &'static str, of: &'static [&'static str], near: f64) -> Plot {
+        Plot {
+            ours,
+            bar: Bar { of, near },
+            ..Plot::new(Form::Heat, "", "")
+        }
     }
 
     /// The unit of the vertical scale.
@@ -162,6 +198,7 @@ impl Panel<'_> {
             Form::Lines => 0,
             Form::Bars => bars::width(self),
             Form::Ranks => ranks::width(self),
+            Form::Heat => heat::width(self),
         };
         least.max(style::PANEL_WIDTH)
     }
@@ -170,6 +207,7 @@ impl Panel<'_> {
         match self.plot.form {
             Form::Lines | Form::Bars => style::PANEL_HEIGHT,
             Form::Ranks => ranks::height(self),
+            Form::Heat => heat::height(self),
         }
     }
 }
@@ -225,6 +263,7 @@ pub fn svg(spec: &Spec, data: &Data) -> Result<String> {
                     Form::Lines => lines::draw(&root, place, panel, &values)?,
                     Form::Bars => bars::draw(&root, place, panel, &values)?,
                     Form::Ranks => ranks::draw(&root, place, panel, &values)?,
+                    Form::Heat => heat::draw(&root, place, panel)?,
                 }
             }
             top += height;

@@ -319,6 +319,34 @@ fn named_bars_show_every_name_and_every_number() {
 }
 
 #[test]
+fn a_heat_map_frames_where_ours_is_below_the_bar() {
+    let mut data = Data::default();
+    for (x, ours, one, two) in [("a", 99.5, 100.0, 50.0), ("b", 97.0, 50.0, 100.0)] {
+        data.add(Point::new("", "glimmer", x, ours));
+        data.add(Point::new("", "one", x, one));
+        data.add(Point::new("", "two", x, two));
+    }
+    let heat = |near| svg(&spec(Plot::heat("glimmer", &["one", "two"], near)), &data).unwrap();
+    // A number that is as good as the bar has no colour, and a frame is drawn beside one.
+    let coloured = |svg: &str| svg.matches("<rect").count() - 1;
+    assert_eq!(coloured(&heat(1.0)), 2 + 1 + 1);
+    assert_eq!(coloured(&heat(0.1)), 2 + 2 + 2);
+    assert_eq!(coloured(&heat(60.0)), 0);
+    let texts = texts(&heat(1.0));
+    for text in ["a", "b", "glimmer", "one", "two", "99.5", "97.0"] {
+        assert!(
+            texts.iter().any(|other| other == text),
+            "{text} in {texts:?}"
+        );
+    }
+    assert!(
+        texts
+            .iter()
+            .any(|text| text.starts_with("blue: more than 1"))
+    );
+}
+
+#[test]
 fn lines_bend_on_either_kind_of_scale() {
     let mut data = Data::default();
     for x in [1.0, 10.0, 100.0, 1000.0] {
