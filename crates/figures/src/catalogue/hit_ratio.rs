@@ -127,13 +127,18 @@ impl Figure for Suite {
                 -BELOW_MAX,
             );
         }
-        let below = all(data).filter(|row| row.above(&BAR) < -BELOW_MAX).count();
+        let below = all(data).filter(|row| row.above(&BAR) < -BELOW_MAX);
+        let below: Vec<&str> = below.map(|row| row.place).collect();
         let total = all(data).count();
-        shape.at_most(
-            &format!("rows of {total} that are more than {BELOW_MAX} point below it"),
+        shape.claim(
+            &format!("no row of {total} is more than {BELOW_MAX} point below it"),
             "",
-            (total > 0).then_some(below as f64),
-            0.0,
+            match &below[..] {
+                [] => "none".to_owned(),
+                rows => rows.join("; "),
+            },
+            below.is_empty(),
+            "these rows are",
         );
         let least = |points: &mut dyn Iterator<Item = f64>| points.reduce(f64::min);
         shape.at_least(
@@ -222,7 +227,7 @@ mod tests {
         assert_eq!(named.collect::<Vec<_>>(), SIMULATED);
     }
 
-    /// Fails of a suite with these hit ratios of the default rule in two rows, where the bar is 80.
+    /// What fails if the default rule has these hit ratios in two rows with the bars 80 and 100.
     fn failures(zipf: f64, lag: f64) -> Vec<String> {
         let mut data = Data::default();
         for (place, adaptive, lru) in [("zipf-0.99, 10%", zipf, 80.0), ("lag-40, 10%", lag, 100.0)]

@@ -64,8 +64,8 @@ impl Bar {
     fn told(&self, ours: &str) -> String {
         let (of, near) = (self.of.join(" and "), self.near);
         format!(
-            "blue: more than {near} above the better of {of}; orange: more than {near} below it; \
-             framed: {ours} is below it"
+            "blue: more than {near} point above the better of {of}; orange: more than {near} point \
+             below it; framed: {ours} is below it"
         )
     }
 }
