@@ -19,6 +19,7 @@ pub const LRU: Rule = Rule {
     source: "MICA §4.3.1",
     reads_counted: 1,
     reinsertion_threshold: Some(0.875),
+    is_paced: true,
     at_head: CLOCK.at_head,
     ..Rule::ONE_LOG
 };

@@ -14,6 +14,7 @@ pub const CLOCK: Rule = Rule {
     summary: "an item that was read since it came to the tail moves back there once",
     source: "Corbató 1968; MemC3 §4.2",
     reads_counted: 1,
+    is_paced: true,
     at_head: |item| match item.reads {
         0 => AtHead::Evict,
         _ => AtHead::Keep {

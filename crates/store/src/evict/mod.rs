@@ -6,10 +6,12 @@
 
 mod budget;
 mod learner;
+mod pace;
 mod setting;
 
 pub use budget::Budget;
 pub use learner::{Learned, Learner, Objective, SETTINGS};
+pub use pace::Pace;
 pub use setting::{Setting, SizeLog};
 
 use crate::index::LogId;
@@ -94,6 +96,8 @@ pub struct Rule {
     /// A read by the writer puts the item back at the tail at once, unless the item lies in this
     /// share of the log next to the tail. None if reads move nothing.
     pub reinsertion_threshold: Option<f64>,
+    /// Whether the head of the main log is held to a [`Pace`] where it spares items that were used.
+    pub is_paced: bool,
     /// The fate of a live item at the head of a log.
     pub at_head: fn(Arrival<'_>) -> AtHead,
 }
@@ -109,6 +113,7 @@ impl Rule {
         setting: Setting::new(100, 1, true, 0),
         learns: false,
         reinsertion_threshold: None,
+        is_paced: false,
         at_head: |_| AtHead::Evict,
     };
 

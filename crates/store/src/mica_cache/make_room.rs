@@ -122,6 +122,10 @@ impl<A: Access> Writer<'_, A> {
     pub(super) fn end_lap(&mut self, id: LogId) {
         let (tail, geometry) = (self.tail(id), self.geometry(id));
         let next = geometry.next_lap(tail);
+        if id == LogId::Main {
+            let appended = self.position(id, tail);
+            self.state.pace.end_lap(appended);
+        }
         self.state.forget_passed(self.shared);
         self.state.lookahead[id as usize].tail_moved(tail, next);
         self.state.tails[id as usize] = next;
@@ -243,18 +247,27 @@ impl<A: Access> Writer<'_, A> {
             main_has_room: &mut || self.main_has_room(words, now),
         };
         let kept = match at_head(arrival) {
-            AtHead::Keep { log, reads } => Some((log, reads)),
-            AtHead::Evict if self.state.share.grows || self.is_among_dead(id, now) => {
+            AtHead::Keep { log, reads } if log != id || self.keeps_pace(id) => Some((log, reads)),
+            _ if self.state.share.grows || self.is_among_dead(id, now) => {
                 self.owe_scan_for(words);
                 Some((id, entry.reads()))
             }
-            AtHead::Evict => None,
+            _ => None,
         };
         let kept = kept.filter(|&(log, _)| (log != id || has_room) && budget.spare_item(words));
-        if kept.is_none() {
-            self.state.evicted_from = Some(id);
+        match kept {
+            None => self.state.evicted_from = Some(id),
+            Some((LogId::Main, _)) if id == LogId::Main => self.state.pace.spare(words),
+            Some(_) => {}
         }
         kept
+    }
+
+    /// Whether the head may spare an item that was used, although it has spared others of late.
+    fn keeps_pace(&mut self, id: LogId) -> bool {
+        let (appended, lap_words) = (self.position(id, self.tail(id)), self.lap_words(id));
+        let is_paced = self.shared.heap.rule.is_paced && id == LogId::Main;
+        !is_paced || self.state.pace.allows(appended, lap_words)
     }
 
     /// A number as good as random.

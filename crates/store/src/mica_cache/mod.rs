@@ -31,7 +31,7 @@ mod vacant;
 pub use config::PartitionConfig;
 
 use crate::access::Access;
-use crate::evict::Rule;
+use crate::evict::{Pace, Rule};
 use crate::heap::{Geometry, Offset, Put};
 use crate::index::chained::{Border, FreeList};
 use crate::index::{Entry, LogId, Slot};
@@ -93,6 +93,8 @@ pub struct State {
     /// How often a number was drawn.
     draws: u32,
     admission: admission::Admission,
+    /// How fast the main log's head may go.
+    pace: Pace,
     /// When items were appended, by [`LogId`].
     calendars: [Calendar; 2],
     /// The log that an item was evicted from most recently, if one was since ages were last shown.
@@ -135,6 +137,7 @@ impl<A: Access> Owner<A> {
             search: Search::default(),
             draws: 0,
             admission: admission::Admission::new(rule.setting),
+            pace: Pace::default(),
             calendars: Default::default(),
             evicted_from: None,
         };
