@@ -456,23 +456,34 @@ fn execute<T: Table, O: ChangeObserver>(
         return read::get(partitions.handle(place), place.home, tap, context, job, out);
     }
     let owner = partitions.owner(place).ok_or(Status::AskOwner)?;
-    if let Verb::Store {
-        mode: StoreMode::Set,
-        flags,
-        exptime,
-        value,
-    } = job.request.verb
-        && draft.is_none()
-    {
-        if !(O::SEES_REQUESTS && tap.is_open()) {
+    match job.request.verb {
+        Verb::Store {
+            mode: StoreMode::Set,
+            flags,
+            exptime,
+            value,
+        } if draft.is_none() => {
             let expiry = Expiry::from_memcached(exptime, context.now);
-            let outcome = store::set(owner, place.home, context, job, (flags, expiry, value));
-            job.request.emit(outcome, out);
-            return Ok(outcome.kind());
+            let set = store::Set::new(flags, expiry, value);
+            if !(O::SEES_REQUESTS && tap.is_open()) {
+                let outcome = store::set(owner, place.home, context, job, set);
+                job.request.emit(outcome, out);
+                return Ok(outcome.kind());
+            }
+            if let Some(kind) = set_ignored((owner, place.home), tap, context, job, (set, out)) {
+                return Ok(kind);
+            }
         }
-        if let Some(kind) = set_ignored((owner, place.home), tap, context, job, out) {
-            return Ok(kind);
+        Verb::Meta {
+            command: Command::Store,
+            value,
+        } if draft.is_none() => {
+            let at = (&mut *owner, place.home);
+            if let Some(kind) = meta_set(at, tap, context, job, (value, out)) {
+                return Ok(kind);
+            }
         }
+        _ => {}
     }
     let mut writer = owner.enter_at(job.keyhash, place.home, context.flushes);
     if let Some(draft) = draft {
@@ -493,23 +504,31 @@ fn execute<T: Table, O: ChangeObserver>(
 fn set_ignored<T: Table, O: ChangeObserver>(
     at: (&mut T, T::Home),
     tap: &Tap<O>,
-    context: &mut Context<'_>,
+    context: &Context<'_>,
     job: &Job<'_>,
-    out: &mut Vec<u8>,
+    (set, out): (store::Set<'_>, &mut Vec<u8>),
 ) -> Option<OutcomeKind> {
-    let Verb::Store {
-        flags,
-        exptime,
-        value,
-        ..
-    } = job.request.verb
-    else {
-        return None;
-    };
-    let expiry = Expiry::from_memcached(exptime, context.now);
-    let outcome = store::set_ignored(at, tap, context, job, (flags, expiry, value))?;
+    let outcome = store::set_ignored(at, tap, context, job, set)?;
     job.request.emit(outcome, out);
     Some(outcome.kind())
+}
+
+/// Executes an `ms` without a condition, if the observer ignores its key. None if not: nothing has
+/// been done.
+#[inline(never)]
+fn meta_set<T: Table, O: ChangeObserver>(
+    (owner, home): (&mut T, T::Home),
+    tap: &Tap<O>,
+    context: &Context<'_>,
+    job: &Job<'_>,
+    (value, out): (&[u8], &mut Vec<u8>),
+) -> Option<OutcomeKind> {
+    let set = meta::unconditional(context, job, value)?;
+    let outcome = match O::SEES_REQUESTS && tap.is_open() {
+        true => store::set_ignored((owner, home), tap, context, job, set)?,
+        false => store::set(owner, home, context, job, set),
+    };
+    Some(say(&job.request, outcome, out))
 }
 
 /// Whether a verb that is executed on the writer copies the item's value into the reply.
@@ -550,10 +569,7 @@ fn carry_out(
         } => {
             let write = store::Write {
                 mode,
-                flags,
-                expiry: Expiry::from_memcached(exptime, context.now),
-                value,
-                history: History::NEW,
+                set: store::Set::new(flags, Expiry::from_memcached(exptime, context.now), value),
                 takes_stale: false,
                 create: None,
             };

@@ -13,22 +13,37 @@ use glimmer_store::table::{Stored, Table, TableWriter};
 /// A store.
 pub struct Write<'a> {
     pub mode: StoreMode,
-    pub flags: u32,
-    pub expiry: Expiry,
-    pub value: &'a [u8],
-    /// The new item's history.
-    pub history: History,
+    pub set: Set<'a>,
     /// Whether a CAS unique lower than the item's is accepted. The new item is then stale.
     pub takes_stale: bool,
     /// With this expiry, `append` and `prepend` create the item if the key has no item.
     pub create: Option<Expiry>,
 }
 
-/// Client flags, expiry and value of an item.
-type Contents<'a> = (u32, Expiry, &'a [u8]);
+/// A store without a condition.
+#[derive(Clone, Copy)]
+pub struct Set<'a> {
+    pub flags: u32,
+    pub expiry: Expiry,
+    pub value: &'a [u8],
+    /// The new item's history.
+    pub history: History,
+}
+
+impl<'a> Set<'a> {
+    /// A store that says nothing of the item's history.
+    #[inline(always)]
+    pub fn new(flags: u32, expiry: Expiry, value: &'a [u8]) -> Set<'a> {
+        Set {
+            flags,
+            expiry,
+            value,
+            history: History::NEW,
+        }
+    }
+}
 
 /// Stores a value if the mode's condition is met.
-#[inline(always)]
 pub fn store(
     writer: &mut dyn TableWriter,
     context: &mut Context<'_>,
@@ -37,8 +52,7 @@ pub fn store(
 ) -> Outcome {
     let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
     context.tally.cmd_set.add(1);
-    let contents = (write.flags, write.expiry, write.value);
-    let item = new_item(context, job, contents, write.history);
+    let item = new_item(context, job, write.set);
     match write.mode {
         StoreMode::Set => put(writer, job, &item, context),
         StoreMode::Add if writer.find(keyhash, key, now).is_some() => Outcome::NotStored,
@@ -61,10 +75,10 @@ pub fn set<T: Table>(
     home: T::Home,
     context: &Context<'_>,
     job: &Job<'_>,
-    contents: Contents<'_>,
+    set: Set<'_>,
 ) -> Outcome {
     context.tally.cmd_set.add(1);
-    let item = new_item(context, job, contents, History::NEW);
+    let item = new_item(context, job, set);
     if is_dropped(&item) {
         return acknowledged(&item, 1);
     }
@@ -86,9 +100,9 @@ pub fn set_ignored<T: Table, O: ChangeObserver>(
     tap: &Tap<O>,
     context: &Context<'_>,
     job: &Job<'_>,
-    contents: Contents<'_>,
+    set: Set<'_>,
 ) -> Option<Outcome> {
-    let item = new_item(context, job, contents, History::NEW);
+    let item = new_item(context, job, set);
     let (at, now, flushes) = ((job.keyhash, home), context.now, context.flushes);
     let is_seen = || mutate::is_seen(tap, job.keyhash);
     let stored = match is_dropped(&item) {
@@ -111,18 +125,13 @@ pub fn set_ignored<T: Table, O: ChangeObserver>(
 
 /// The item that a request stores.
 #[inline(always)]
-fn new_item<'a>(
-    context: &Context<'_>,
-    job: &Job<'a>,
-    (flags, expiry, value): Contents<'a>,
-    history: History,
-) -> NewItem<'a> {
+fn new_item<'a>(context: &Context<'_>, job: &Job<'a>, set: Set<'a>) -> NewItem<'a> {
     NewItem {
         key: job.request.key,
-        value: [value, &[]],
-        flags,
-        expiry,
-        history: context.history(history),
+        value: [set.value, &[]],
+        flags: set.flags,
+        expiry: set.expiry,
+        history: context.history(set.history),
     }
 }
 
@@ -224,7 +233,7 @@ fn join(
     unique: u64,
 ) -> Outcome {
     let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
-    let more = write.value;
+    let more = write.set.value;
     let Some(old_item) = writer.find(keyhash, key, now) else {
         let Some(expiry) = write.create else {
             return Outcome::NotStored;
@@ -232,16 +241,16 @@ fn join(
         let item = NewItem {
             key,
             value: [more, &[]],
-            flags: write.flags,
+            flags: write.set.flags,
             expiry,
-            history: context.history(write.history),
+            history: context.history(write.set.history),
         };
         return put(writer, job, &item, context);
     };
     if unique != 0 && old_item.cas() != unique {
         return Outcome::Exists;
     }
-    let unique_wanted = context.unique(write.history.cas);
+    let unique_wanted = context.unique(write.set.history.cas);
     let old_bytes = old_item.value().len();
     let key_mark = old_item.marks().only(Marks::BINARY_KEY);
     let item = NewItem {
@@ -251,8 +260,8 @@ fn join(
         expiry: old_item.expiry(),
         history: History {
             cas: unique_wanted,
-            marks: write.history.marks.with(key_mark),
-            ..write.history
+            marks: write.set.history.marks.with(key_mark),
+            ..write.set.history
         },
     };
     match writer.extend(keyhash, &item, now) {

@@ -15,7 +15,7 @@ mod get;
 mod store;
 
 pub use get::get;
-pub use store::store_mode;
+pub use store::{store_mode, unconditional};
 
 use super::{Context, say};
 use crate::job::Job;

@@ -1,11 +1,11 @@
 //! `ms`: the effect of its flags on a store.
 
 use super::super::Context;
-use super::super::store::{self, Write};
+use super::super::store::{self, Set, Write};
 use super::key_mark;
 use crate::job::Job;
 use glimmer_base::Expiry;
-use glimmer_proto::meta::Options;
+use glimmer_proto::meta::{Flags, Options};
 use glimmer_proto::{Outcome, StoreMode};
 use glimmer_store::heap::History;
 use glimmer_store::table::TableWriter;
@@ -18,11 +18,31 @@ pub fn store(
 ) -> Outcome {
     let flags = job.request.meta_flags();
     let options = flags.options();
-    let expiry = |exptime: i32| Expiry::from_memcached(exptime.into(), context.now);
     let write = Write {
         mode: mode(&options),
+        set: set(context, (flags, &options), value),
+        takes_stale: options.set.has(b'I'),
+        create: options.create_exptime.map(|it| expiry(context, it)),
+    };
+    store::store(writer, context, job, &write)
+}
+
+/// The store that an `ms` asks for, if it has no condition.
+pub fn unconditional<'a>(context: &Context<'_>, job: &Job<'a>, value: &'a [u8]) -> Option<Set<'a>> {
+    let flags = job.request.meta_flags();
+    let options = flags.options();
+    (mode(&options) == StoreMode::Set).then(|| set(context, (flags, &options), value))
+}
+
+/// What an `ms` with these flags stores.
+fn set<'a>(
+    context: &Context<'_>,
+    (flags, options): (Flags<'_>, &Options),
+    value: &'a [u8],
+) -> Set<'a> {
+    Set {
         flags: options.client_flags,
-        expiry: expiry(options.exptime.unwrap_or(0)),
+        expiry: expiry(context, options.exptime.unwrap_or(0)),
         value,
         history: History {
             // For zero, memcached generates a CAS unique.
@@ -30,10 +50,11 @@ pub fn store(
             marks: key_mark(flags),
             accessed_s: 0,
         },
-        takes_stale: options.set.has(b'I'),
-        create: options.create_exptime.map(expiry),
-    };
-    store::store(writer, context, job, &write)
+    }
+}
+
+fn expiry(context: &Context<'_>, exptime: i32) -> Expiry {
+    Expiry::from_memcached(exptime.into(), context.now)
 }
 
 /// The mode of the store that a job asks for.
