@@ -26,6 +26,8 @@ pub(super) struct Admission {
     due: u64,
     /// Items of fewer words begin with uses.
     few_words: u64,
+    /// Items of more words are too large for the small log, unless it can be widened.
+    small_words_max: u64,
 }
 
 impl Admission {
@@ -36,6 +38,7 @@ impl Admission {
             direct: 0,
             due: 0,
             few_words: 0,
+            small_words_max: 0,
         }
     }
 
@@ -77,7 +80,10 @@ impl<'a, A: Access> Writer<'a, A> {
     #[inline(never)]
     fn work_out(&mut self, word: u64) {
         let [main, small] = [LogId::Main, LogId::Small].map(|id| u128::from(self.limit(id)));
+        let item_words_max = self.log(LogId::Small).item_words_max() as u64;
+        let small_words_max = item_words_max.min(self.limit(LogId::Small));
         let admission = &mut self.state.admission;
+        admission.small_words_max = small_words_max;
         admission.setting = Setting::unpacked(word);
         admission.word = Some(word);
         let direct = u128::from(admission.setting.direct_percent) * main * u128::from(WHOLE);
@@ -140,7 +146,8 @@ impl<'a, A: Access> Writer<'a, A> {
             return LogId::Main;
         }
         let Admission { direct, due, .. } = self.state.admission;
-        let is_direct = due + direct >= WHOLE && !self.fits_small_alone(words);
+        let is_large = words >= DRAFT_WORDS_MIN as u64;
+        let is_direct = due + direct >= WHOLE && !(is_large && self.fits_small_alone(words));
         match is_direct || is_remembered {
             true => LogId::Main,
             false => LogId::Small,
@@ -162,16 +169,22 @@ impl<'a, A: Access> Writer<'a, A> {
     /// Whether the small log takes an item of this many words.
     #[inline(always)]
     fn is_for_small(&mut self, words: u64) -> bool {
+        words <= self.state.admission.small_words_max || self.is_for_wider_small(words)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_for_wider_small(&mut self, words: u64) -> bool {
         let most = self.log(LogId::Small).item_words_max() as u64;
         words <= most && (words <= self.limit(LogId::Small) || self.widen_small())
     }
 
     /// Whether a large item has room at the tail of the small log, and none at that of the main
     /// one: as long as the logs fill, nothing leaves one of them because of the other's turn.
+    #[cold]
+    #[inline(never)]
     fn fits_small_alone(&self, words: u64) -> bool {
-        words >= DRAFT_WORDS_MIN as u64
-            && self.free(LogId::Small) >= words
-            && self.free(LogId::Main) < words
+        self.free(LogId::Small) >= words && self.free(LogId::Main) < words
     }
 
     /// The entry of an item that has just been written, of a new key or of one that had an item.
