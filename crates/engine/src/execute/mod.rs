@@ -13,7 +13,7 @@
 //! | `write` | stores, lifetimes and numbers of other protocols than memcached's |
 //! | `meta` | the meta commands, but for an `mg` that only reads |
 //! | `absence` | reads that find nothing, counted by why |
-//! | `mutate` | the one place where requests change items |
+//! | `mutate` | how an observer learns of changes |
 //! | `view` | an item as replies show it |
 
 mod absence;

@@ -1,6 +1,6 @@
-//! The one place where requests change items. Every verb that may change its key's item is carried
-//! out between [`begin`] and [`Mutation::end`], which call the observer. A `set` goes another way
-//! if the observer is not told of it: see [`is_seen`].
+//! How the observer learns of requests that change items. Every verb that may change its key's item
+//! is carried out between [`begin`] and [`Mutation::end`], which call the observer. A store without
+//! a condition goes another way if the observer is not told of it: see [`is_seen`].
 
 use super::Context;
 use crate::job::Job;
