@@ -50,6 +50,8 @@ const COUNT: usize = SETTINGS.len();
 /// The sample holds at most one key in 2 to this power. Of large items it holds more: to serve one
 /// of them is much more work than to follow it.
 const FOLLOWED_BITS: u32 = 7;
+/// The same for a cache of so few items that this part of them says little.
+const FOLLOWED_BITS_OF_FEW: u32 = 4;
 /// Up to this size items are not large.
 const LARGE_WORDS: u64 = 256;
 /// The mask of what follows no key.
@@ -170,7 +172,10 @@ impl Default for Learner {
 impl Learner {
     /// A learner that knows nothing yet.
     pub fn new(objective: Objective) -> Learner {
-        Learner::following(objective, FOLLOWED_BITS)
+        Learner {
+            bits_min: FOLLOWED_BITS_OF_FEW,
+            ..Learner::following(objective, FOLLOWED_BITS)
+        }
     }
 
     /// The same, but up to one key in 1 << `bits` is followed. A cache of less than some ten

@@ -97,6 +97,23 @@ fn it_comes_to_rest_and_recovers() {
 }
 
 #[test]
+fn of_few_items_more_are_followed_and_of_many_fewer() {
+    const ITEM: usize = 100;
+    for (items, one_in) in [(2_000, 16), (100_000, 128), (4_000_000, 4_096)] {
+        let learner = Learner::new(Objective::Hits);
+        learner.add_partition(items * ITEM, 1_000);
+        for turn in 0..4 * items as u64 {
+            let keyhash = keyhash(turn % (2 * items as u64));
+            if learner.follows(keyhash) {
+                learner.read(keyhash, false);
+                learner.write(keyhash, ITEM);
+            }
+        }
+        assert_eq!(learner.learned().unwrap().one_in, one_in, "{items} items");
+    }
+}
+
+#[test]
 fn for_bytes_sizes_do_not_count() {
     let learner = Learner::new(Objective::Bytes);
     learner.add_partition(WORDS as usize, 1_000);
