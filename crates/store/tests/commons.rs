@@ -4,7 +4,7 @@
 
 use glimmer_base::{Moment, Seed};
 use glimmer_store::access::Crcw;
-use glimmer_store::evict::{FIFO, RULES, Rule, S3_FIFO};
+use glimmer_store::evict::{ADAPTIVE, FIFO, RULES, Rule, S3_FIFO};
 use glimmer_store::heap::NewItem;
 use glimmer_store::memory::{Commons, PagePolicy, PageReport};
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
@@ -149,6 +149,21 @@ impl Store {
 
 fn rules() -> impl Iterator<Item = Rule> {
     RULES.iter().copied()
+}
+
+/// Under a rule that keeps all items for as long, none leaves early because of how the logs filled.
+#[test]
+fn what_is_written_while_the_memory_fills_stays_as_long_as_what_comes_later() {
+    let (mut store, bytes) = (Store::new(6, ADAPTIVE), 1_000);
+    let held = 8 * store.commons.words() / (bytes as u64 + 50);
+    let lag = held * 4 / 5;
+    for key in 0..2 * held {
+        store.put(key, bytes);
+        if let Some(before) = key.checked_sub(lag) {
+            assert!(store.has(before, bytes), "{before} of {held} has left");
+        }
+    }
+    assert!(store.evictions() > 0);
 }
 
 #[test]

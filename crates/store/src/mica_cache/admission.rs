@@ -79,7 +79,9 @@ impl<'a, A: Access> Writer<'a, A> {
     #[cold]
     #[inline(never)]
     fn work_out(&mut self, word: u64) {
-        let [main, small] = [LogId::Main, LogId::Small].map(|id| u128::from(self.limit(id)));
+        // Also while the logs fill: else the small one would take more than its part, and its items
+        // would leave before those of the main one.
+        let [main, small] = [LogId::Main, LogId::Small].map(|id| u128::from(self.lap_words(id)));
         let item_words_max = self.log(LogId::Small).item_words_max() as u64;
         let small_words_max = item_words_max.min(self.limit(LogId::Small));
         let admission = &mut self.state.admission;
