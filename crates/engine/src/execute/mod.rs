@@ -4,6 +4,7 @@
 //! | file | idea |
 //! | --- | --- |
 //! | `replies` | the replies of a batch, and the buffers that take no more of them |
+//! | `request` | one request, by the way that its verb takes |
 //! | `read` | `get`: by the owner, or beside it |
 //! | `store` | `set` and its conditions, `append`, `prepend` |
 //! | `large` | stores of large values, which are copied before the lock is taken |
@@ -25,6 +26,7 @@ mod meta;
 mod mutate;
 mod read;
 mod replies;
+mod request;
 mod store;
 mod view;
 mod write;
@@ -33,26 +35,23 @@ use crate::flush::FlushClock;
 use crate::job::{Done, Engine, Figures, Job, ListCursor, Listed, Status};
 use crate::observer::{ChangeObserver, Unobserved};
 use crate::outlet::{NoOutlet, Outlet};
-use crate::partitions_of::{Handle, Place};
+use crate::partitions_of::Handle;
 use crate::pipeline::{Stages, staged};
 use crate::sliced::{GivenUniques, LentReply, Sliced, SlicedRead};
 use crate::tally::LiveTally;
 use crate::{Partitions, TableStats};
-use count::{Calculation, First};
-use glimmer_base::Expiry;
 use glimmer_base::limits::BATCH_MAX;
 use glimmer_base::{Keyhash, Moment};
 use glimmer_dispatch::Layout;
-use glimmer_proto::meta::{Command, base64};
-use glimmer_proto::outcome::OutcomeKind;
-use glimmer_proto::{Outcome, Refusal, Request, StoreMode, Verb};
+use glimmer_proto::{Outcome, Refusal, Verb};
 use glimmer_store::access::Access;
 use glimmer_store::batches::{Batch, Participant};
 use glimmer_store::evict::Learned;
 use glimmer_store::heap::{History, Item};
 use glimmer_store::removals::Tap;
-use glimmer_store::table::{Draft, Table, TableFigures, TableWriter};
+use glimmer_store::table::{Table, TableFigures, TableWriter};
 use replies::Replies;
+use request::say;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -386,233 +385,6 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
     fn figures(&self) -> Arc<dyn Figures> {
         self.figures.clone()
     }
-}
-
-/// The job with its key as the table knows it.
-fn decoded<'a>(job: &Job<'a>, buffer: &'a mut [u8; base64::DECODED_BYTES_MAX]) -> Job<'a> {
-    let key = match job.request.has_base64_key() {
-        true => base64::decode(job.request.key, buffer).expect("the parser has decoded it once"),
-        false => job.request.key,
-    };
-    Job {
-        request: Request { key, ..job.request },
-        ..*job
-    }
-}
-
-/// Executes a job while an observer looks. Reads are reported here; [`mutate`] reports changes.
-#[cold]
-#[inline(never)]
-fn execute_seen<T: Table, O: ChangeObserver>(
-    partitions: &mut Partitions<T>,
-    tap: &Tap<O>,
-    context: &mut Context<'_>,
-    job: &Job<'_>,
-    out: &mut Vec<u8>,
-) -> Result<OutcomeKind, Status> {
-    let mut buffer = [0; base64::DECODED_BYTES_MAX];
-    let job = &decoded(job, &mut buffer);
-    let is_read = matches!(job.request.verb, Verb::Get);
-    let place = partitions.prefetch_bucket(job.keyhash, false);
-    let handle = partitions.handle(place);
-    let value_bytes = is_read.then(|| read::value_bytes(handle, context, job));
-    let kind = execute_apart(partitions, place, tap, context, job, out)?;
-    if let Some(value_bytes) = value_bytes {
-        tap.observer().read(job, value_bytes);
-    }
-    Ok(kind)
-}
-
-/// [`execute`] out of the way of the requests that are many.
-#[inline(never)]
-fn execute_apart<T: Table, O: ChangeObserver>(
-    partitions: &mut Partitions<T>,
-    place: Place<T::Home>,
-    tap: &Tap<O>,
-    context: &mut Context<'_>,
-    job: &Job<'_>,
-    out: &mut Vec<u8>,
-) -> Result<OutcomeKind, Status> {
-    let is_large = T::Access::SHARED_WRITES && large::is_large(&job.request.verb);
-    let draft = match is_large {
-        // Also without a draft, so that none is left from another request.
-        true => Some(large::draft(partitions, place, context, job)?),
-        false => None,
-    };
-    execute(partitions, place, tap, context, (job, draft), out)
-}
-
-/// Executes a job. If there is a draft for it, or may be one from another job, that is brought.
-#[inline(always)]
-fn execute<T: Table, O: ChangeObserver>(
-    partitions: &mut Partitions<T>,
-    place: Place<T::Home>,
-    tap: &Tap<O>,
-    context: &mut Context<'_>,
-    (job, draft): (&Job<'_>, Option<Option<Draft>>),
-    out: &mut Vec<u8>,
-) -> Result<OutcomeKind, Status> {
-    if matches!(job.request.verb, Verb::Get) {
-        return read::get(partitions.handle(place), place.home, tap, context, job, out);
-    }
-    let owner = partitions.owner(place).ok_or(Status::AskOwner)?;
-    match job.request.verb {
-        Verb::Store {
-            mode: StoreMode::Set,
-            flags,
-            exptime,
-            value,
-        } if draft.is_none() => {
-            let expiry = Expiry::from_memcached(exptime, context.now);
-            let set = store::Set::new(flags, expiry, value);
-            if !(O::SEES_REQUESTS && tap.is_open()) {
-                let outcome = store::set(owner, place.home, context, job, set);
-                job.request.emit(outcome, out);
-                return Ok(outcome.kind());
-            }
-            if let Some(kind) = set_ignored((owner, place.home), tap, context, job, (set, out)) {
-                return Ok(kind);
-            }
-        }
-        Verb::Meta {
-            command: Command::Store,
-            value,
-        } if draft.is_none() => {
-            let at = (&mut *owner, place.home);
-            if let Some(kind) = meta_set(at, tap, context, job, (value, out)) {
-                return Ok(kind);
-            }
-        }
-        _ => {}
-    }
-    let mut writer = owner.enter_at(job.keyhash, place.home, context.flushes);
-    if let Some(draft) = draft {
-        writer.bring(draft);
-    }
-    if job.copy_max != Job::ANY_SIZE && shows_value(&job.request.verb) {
-        read::check_item(&writer, context, job)?;
-    }
-    let mutation = mutate::begin(tap, &writer, context, job);
-    let kind = carry_out(&mut writer, context, job, out);
-    mutation.end(&writer, context, job, kind);
-    Ok(kind)
-}
-
-/// Executes a `set` if the observer ignores its key. None if not: nothing has been done.
-#[cold]
-#[inline(never)]
-fn set_ignored<T: Table, O: ChangeObserver>(
-    at: (&mut T, T::Home),
-    tap: &Tap<O>,
-    context: &Context<'_>,
-    job: &Job<'_>,
-    (set, out): (store::Set<'_>, &mut Vec<u8>),
-) -> Option<OutcomeKind> {
-    let outcome = store::set_ignored(at, tap, context, job, set)?;
-    job.request.emit(outcome, out);
-    Some(outcome.kind())
-}
-
-/// Executes an `ms` without a condition, if the observer ignores its key. None if not: nothing has
-/// been done.
-#[inline(never)]
-fn meta_set<T: Table, O: ChangeObserver>(
-    (owner, home): (&mut T, T::Home),
-    tap: &Tap<O>,
-    context: &Context<'_>,
-    job: &Job<'_>,
-    (value, out): (&[u8], &mut Vec<u8>),
-) -> Option<OutcomeKind> {
-    let set = meta::unconditional(context, job, value)?;
-    let outcome = match O::SEES_REQUESTS && tap.is_open() {
-        true => store::set_ignored((owner, home), tap, context, job, set)?,
-        false => store::set(owner, home, context, job, set),
-    };
-    Some(say(&job.request, outcome, out))
-}
-
-/// Whether a verb that is executed on the writer copies the item's value into the reply.
-fn shows_value(verb: &Verb<'_>) -> bool {
-    let command = match verb {
-        Verb::GetAndTouch { .. } => return true,
-        Verb::Write(write) => return write.shows_old,
-        Verb::Meta { command, .. } => *command,
-        _ => return false,
-    };
-    command == Command::Get
-}
-
-/// Appends the reply to a request that shows no item. Of verbs that are not the most frequent: it
-/// is compiled once.
-#[inline(never)]
-fn say(request: &Request<'_>, outcome: Outcome, out: &mut Vec<u8>) -> OutcomeKind {
-    request.emit(outcome, out);
-    outcome.kind()
-}
-
-/// Executes a request that is neither a read nor a `set` that nobody observes, which are the most
-/// frequent ones: out of their way.
-#[inline(never)]
-fn carry_out(
-    writer: &mut dyn TableWriter,
-    context: &mut Context<'_>,
-    job: &Job<'_>,
-    out: &mut Vec<u8>,
-) -> OutcomeKind {
-    let plain = Calculation::plain;
-    let outcome = match job.request.verb {
-        Verb::Store {
-            mode,
-            flags,
-            exptime,
-            value,
-        } => {
-            let write = store::Write {
-                mode,
-                set: store::Set::new(flags, Expiry::from_memcached(exptime, context.now), value),
-                takes_stale: false,
-                create: None,
-            };
-            store::store(writer, context, job, &write)
-        }
-        Verb::Get => return meta::get(writer, context, job, out),
-        Verb::GetAndTouch { exptime } => {
-            return change::get_and_touch(writer, context, job, exptime, out);
-        }
-        Verb::Meta { command, value } => {
-            return meta::execute(writer, context, job, (command, value), out);
-        }
-        Verb::Delete => change::delete(writer, context, job, 0),
-        Verb::DeleteIf { cas } => change::delete(writer, context, job, cas),
-        Verb::Increment { delta } => count::count(writer, context, job, &plain(false, delta), None),
-        Verb::Decrement { delta } => count::count(writer, context, job, &plain(true, delta), None),
-        Verb::Count {
-            down,
-            delta,
-            cas,
-            create,
-        } => {
-            let calculation = Calculation {
-                compare: cas,
-                ..plain(down, delta)
-            };
-            let first = create.map(|create| First {
-                number: create.initial,
-                expiry: Expiry::from_memcached(create.exptime.into(), context.now),
-                history: History::NEW,
-            });
-            count::count(writer, context, job, &calculation, first)
-        }
-        Verb::Write(value) => return write::write(writer, context, job, &value, out),
-        Verb::Expire { lifetime } => write::expire(writer, context, job, lifetime),
-        Verb::Add { delta } => write::add(writer, context, job, delta),
-        Verb::Touch { exptime } => change::touch(writer, context, job, exptime),
-        Verb::Refused { reason } => {
-            writer.remove(job.keyhash, job.request.key, context.now);
-            context.refuse(reason)
-        }
-    };
-    say(&job.request, outcome, out)
 }
 
 impl Context<'_> {

@@ -1,6 +1,7 @@
 //! The replies of a batch, and the buffers that take no more of them.
 
-use super::{Context, decoded, execute, execute_apart, execute_seen, large};
+use super::request::{decoded, execute, execute_apart, execute_seen};
+use super::{Context, large};
 use crate::Partitions;
 use crate::job::{Done, Job, Status};
 use crate::observer::ChangeObserver;
