@@ -1,5 +1,11 @@
 //! Every limit of the system, and what happens when it is reached.
 
+mod accelerator;
+mod native;
+
+pub use accelerator::*;
+pub use native::*;
+
 /// Longest key in bytes. A longer key is refused; the memcached text protocol answers
 /// `CLIENT_ERROR`.
 pub const KEY_BYTES_MAX: usize = 250;
@@ -456,63 +462,6 @@ pub const WORKERS_MAX: usize = 256;
 /// it. A longer one is skipped and answered with `Too large.`.
 pub const SASL_BYTES_MAX: usize = 8 << 10;
 
-/// Mutations of one native client that a worker remembers at most, so that none is executed twice.
-/// It remembers this many if the client has as many in flight or does not say how many. An older
-/// mutation is refused with `Forgotten`.
-pub const NATIVE_MUTATIONS_KEPT: u32 = 1 << 10;
-
-/// Mutations of one native client that a worker remembers at least.
-pub const NATIVE_MUTATIONS_KEPT_MIN: u32 = 1 << 1;
-
-/// Native clients whose mutations a worker remembers, however much memory there is. Usually `-m` is
-/// the tighter bound: a client with one mutation in flight takes about 220 bytes, and all clients
-/// share a part of the worker's buffers. When there is no room for another client, the worker
-/// forgets one: a client that has been silent for [`NATIVE_CLIENT_IDLE_MS`], or one from the
-/// address with the most clients (in IPv6, a 64-bit network), or one from the newcomer's own
-/// address. If none may be forgotten, the newcomer is refused with `TooManyWriters`. If there is no
-/// room for more mutations of a known client, they are refused with `Overloaded`.
-pub const NATIVE_CLIENTS_MAX: usize = 1 << 16;
-
-/// Milliseconds without a mutation after which a native client may be forgotten. A datagram that is
-/// delayed for longer may be executed again.
-pub const NATIVE_CLIENT_IDLE_MS: u64 = 30_000;
-
-/// Digests of long native replies that a worker remembers, so that a value is hashed once although
-/// its reply is sent in many windows. Without the digest, it copies and hashes the whole reply
-/// again.
-pub const NATIVE_DIGESTS_MAX: usize = 256;
-
-/// Milliseconds for which a worker remembers such a digest.
-pub const NATIVE_DIGEST_MS: u64 = 1_000;
-
-/// Fragmented requests that a worker reassembles at a time. A further one is refused with
-/// `Overloaded`, unless another address has more of them, or more of their bytes, than the
-/// newcomer's address would have.
-pub const NATIVE_ASSEMBLIES_MAX: usize = 64;
-
-/// Fragmented requests that one native client may be sending to a worker at a time. A further one
-/// replaces the one that has been idle longest, which starts again.
-pub const NATIVE_ASSEMBLIES_PER_CLIENT_MAX: usize = 8;
-
-/// Milliseconds without progress after which a fragmented request is given up.
-pub const NATIVE_ASSEMBLY_IDLE_MS: u64 = 2_000;
-
-/// How often a native client begins a fragmented reply, or the sending of a fragmented request,
-/// again because the server says so. After that, a reply with a wrong digest fails the read, and
-/// other messages of this kind are ignored.
-pub const NATIVE_RESTARTS_MAX: u32 = 64;
-
-/// How often a native client sends a request again at once because an answer says so. After that,
-/// it sends the request again only when it times out.
-pub const NATIVE_TURNS_MAX: u8 = 64;
-
-/// Seconds for which an address validation token of the native protocol is valid, at least; at most
-/// twice as long.
-pub const NATIVE_TOKEN_S: u32 = 3_600;
-
-/// Idle turns in a row before a worker that has served native clients sleeps again.
-pub const NATIVE_IDLE_TURNS_MAX: u32 = 64;
-
 const _: () = assert!(
     KEY_BYTES_MAX <= u8::MAX as usize,
     "the item header keeps the key's length in a byte"
@@ -541,12 +490,6 @@ const _: () = assert!(
 const _: () = assert!(
     LOGIN_DELAY_MS < DRAIN_MS_MAX,
     "a server that is told to stop need not wait for a login"
-);
-const _: () = assert!(
-    NATIVE_MUTATIONS_KEPT.is_power_of_two()
-        && NATIVE_MUTATIONS_KEPT_MIN.is_power_of_two()
-        && NATIVE_MUTATIONS_KEPT_MIN <= NATIVE_MUTATIONS_KEPT,
-    "numbers of mutations wrap around without a gap"
 );
 const _: () = assert!(
     BURST_CONNECTIONS_MAX <= u8::MAX as usize,
@@ -623,85 +566,3 @@ pub const EPOCH_REQUESTS_MIN: u64 = 1000;
 /// Requests for values of fewer bytes are never handed over for their size, unless the operator
 /// sets another limit.
 pub const LARGE_BYTES_MIN: u32 = 2 << 10;
-
-/// Slots of the hot-key accelerator, unless the operator sets another number. A key that finds none
-/// stays with the server.
-pub const HOT_SLOTS_DEFAULT: usize = 1 << 10;
-
-/// Fewest and most slots of the hot-key accelerator. The shadow directory has 16 bits for a slot.
-pub const HOT_SLOTS_MIN: usize = 1 << 8;
-/// See [`HOT_SLOTS_MIN`].
-pub const HOT_SLOTS_MAX: usize = 1 << 16;
-
-/// Longest value in bytes that a slot of the accelerator holds. An item with a longer value stays
-/// with the server.
-pub const HOT_VALUE_BYTES_MAX: usize = 1400;
-
-/// Longest datagram in bytes, with memcached's 8-byte header, that the accelerator sends. The
-/// server answers a request whose reply is longer, in several datagrams.
-pub const HOT_DATAGRAM_BYTES_MAX: usize = 1400;
-
-/// Addresses of its own that the packet program answers for, of each family. With more, it is not
-/// attached.
-pub const HOT_ADDRESSES_MAX: usize = 16;
-
-/// Networks of each family whose hosts the packet program answers. With more, it is not attached.
-pub const HOT_SOURCES_MAX: usize = 32;
-
-/// Most bytes that an operation of an accelerator in another process takes along: its reply port
-/// has 16 bits for the length of a value.
-pub const LINK_MEMORY_BYTES_MAX: usize = u16::MAX as usize;
-
-/// Milliseconds in which an accelerator in another process has to answer an operation. After that
-/// it is lost for good, and its keys are answered by the server.
-pub const LINK_PATIENCE_MS: u64 = 10_000;
-
-/// Cells of the sketch of key popularity: this many to a slot of the accelerator, two bytes each.
-/// Keys that share all their cells are taken for one.
-pub const SKETCH_CELLS_PER_SLOT: usize = 128;
-
-/// Sampled reads to a slot of the accelerator after which all counts of the sketch are halved.
-pub const SKETCH_READS_PER_SLOT: u64 = 128;
-
-/// Keys that the sampler keeps by name, for `stats hotkeys`. The least popular one is replaced.
-pub const HOT_KEYS_MAX: usize = 256;
-
-/// One request of this many is sampled for the server's hottest keys.
-pub const POPULAR_SAMPLE_EVERY: u32 = 256;
-
-/// Milliseconds between two times that a worker takes credit for what the accelerator has answered.
-pub const HOT_HARVEST_MS: u64 = 250;
-
-/// Milliseconds after which the counts of an accelerator that cannot be read begin at zero again,
-/// so that its keys have to be read again to keep their slots.
-pub const HOT_COUNTS_RESET_MS: u64 = 1000;
-
-/// Keys that may wait to be offered to the accelerator. Further ones are forgotten; their next
-/// sampled reads bring them again.
-pub const HOT_OFFERS_MAX: usize = 128;
-
-/// Keys whose quarantine is remembered. Another key may replace one of them.
-pub const HOT_QUARANTINES_MAX: usize = 1 << 10;
-
-/// Milliseconds for which a key without an item is not offered to the accelerator.
-pub const HOT_QUARANTINE_MS_MIN: u64 = 250;
-/// Milliseconds for which a key is remembered that was changed too often. It comes in again earlier
-/// if its reads pay for that.
-pub const HOT_QUARANTINE_MS_MAX: u64 = 10_000;
-
-/// Changes for which a key of the accelerator may have saved enough. More is not counted, so that a
-/// key that is only written from some moment on costs no more than these. With fewer, a key would
-/// leave that is changed in long bursts, or whose hits are reported late: four times a second.
-pub const HOT_PURSE_CHANGES_MAX: u64 = 1 << 14;
-
-/// Hits that a change of a key in the accelerator costs at most, and changes that a hit pays at
-/// most, whatever was measured.
-pub const HOT_HITS_PER_CHANGE_MAX: u64 = 8;
-/// See [`HOT_HITS_PER_CHANGE_MAX`].
-pub const HOT_CHANGES_PER_HIT_MAX: u64 = 32;
-
-/// One change of this many of keys in the accelerator is timed.
-pub const HOT_CHANGE_TIMED_EVERY: u64 = 64;
-
-/// Requests that a worker has to have executed before their CPU time says what one costs.
-pub const HOT_PRICED_REQUESTS_MIN: u64 = 256;
