@@ -43,7 +43,8 @@ use crate::{Partitions, TableStats};
 use glimmer_base::limits::BATCH_MAX;
 use glimmer_base::{Keyhash, Moment};
 use glimmer_dispatch::Layout;
-use glimmer_proto::{Outcome, Refusal, Verb};
+use glimmer_proto::outcome::OutcomeKind;
+use glimmer_proto::{Outcome, Refusal, Request, Verb};
 use glimmer_store::access::Access;
 use glimmer_store::batches::{Batch, Participant};
 use glimmer_store::evict::Learned;
@@ -51,7 +52,6 @@ use glimmer_store::heap::{History, Item};
 use glimmer_store::removals::Tap;
 use glimmer_store::table::{Table, TableFigures, TableWriter};
 use replies::Replies;
-use request::say;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -385,6 +385,14 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
     fn figures(&self) -> Arc<dyn Figures> {
         self.figures.clone()
     }
+}
+
+/// Appends the reply to a request that shows no item. Of verbs that are not the most frequent: it
+/// is compiled once.
+#[inline(never)]
+fn say(request: &Request<'_>, outcome: Outcome, out: &mut Vec<u8>) -> OutcomeKind {
+    request.emit(outcome, out);
+    outcome.kind()
 }
 
 impl Context<'_> {

@@ -2,7 +2,7 @@
 //! other verbs on a writer.
 
 use super::count::{self, Calculation, First};
-use super::{Context, change, large, meta, mutate, read, store, write};
+use super::{Context, change, large, meta, mutate, read, say, store, write};
 use crate::Partitions;
 use crate::job::{Job, Status};
 use crate::observer::ChangeObserver;
@@ -10,7 +10,7 @@ use crate::partitions_of::Place;
 use glimmer_base::Expiry;
 use glimmer_proto::meta::{Command, base64};
 use glimmer_proto::outcome::OutcomeKind;
-use glimmer_proto::{Outcome, Request, StoreMode, Verb};
+use glimmer_proto::{Request, StoreMode, Verb};
 use glimmer_store::access::Access;
 use glimmer_store::heap::History;
 use glimmer_store::removals::Tap;
@@ -171,14 +171,6 @@ fn shows_value(verb: &Verb<'_>) -> bool {
         _ => return false,
     };
     command == Command::Get
-}
-
-/// Appends the reply to a request that shows no item. Of verbs that are not the most frequent: it
-/// is compiled once.
-#[inline(never)]
-pub(super) fn say(request: &Request<'_>, outcome: Outcome, out: &mut Vec<u8>) -> OutcomeKind {
-    request.emit(outcome, out);
-    outcome.kind()
 }
 
 /// Executes a request that is neither a read nor a `set` that nobody observes, which are the most
