@@ -67,7 +67,7 @@ impl Allowance {
         self.spend(ADMIN_CHAIN_NS + ADMIN_REMOVAL_NS * removed);
     }
 
-    /// Items of a chain were listed, in this many lines of so many bytes together.
+    /// A list has got this many lines. `bytes` is their total length.
     pub fn spend_on_items(&mut self, lines: u64, bytes: usize) {
         self.spend(ADMIN_LINE_NS * lines + ADMIN_BYTE_NS * bytes as u64);
     }

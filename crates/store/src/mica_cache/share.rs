@@ -342,11 +342,12 @@ impl<A: Access> Writer<'_, A> {
 
     /// Sets how far a log may go, and with it how long its laps are.
     pub(super) fn set_limit(&mut self, id: LogId, limit: u64) {
-        if limit != self.state.limits[id as usize] {
+        let (nth, lap_words) = (id as usize, self.state.share.lap_words(id, limit));
+        if (limit, lap_words) != (self.state.limits[nth], self.state.lap_words[nth]) {
             self.state.admission.resized();
         }
-        self.state.limits[id as usize] = limit;
-        self.state.lap_words[id as usize] = self.state.share.lap_words(id, limit);
+        self.state.limits[nth] = limit;
+        self.state.lap_words[nth] = lap_words;
     }
 
     fn share_changed(&mut self) {

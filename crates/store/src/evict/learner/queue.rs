@@ -31,7 +31,7 @@ impl Queue {
         self.words += words;
     }
 
-    /// Whether so many records are of no use that they are to be dropped.
+    /// Whether most of the records are stale, so that it pays to drop them.
     #[inline]
     pub fn has_many_that_left(&self) -> bool {
         self.records.len() > 2 * self.keys + SLACK
