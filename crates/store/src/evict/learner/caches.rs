@@ -142,6 +142,7 @@ impl Caches {
         if !is_hit {
             node.missed_at = Some(self.now);
         }
+        let new = self.new_item(number, words);
         for (cache, found) in self.caches.iter_mut().zip(found) {
             let place = &mut self.sample.node(number).places[cache.number];
             if matches!(place.at, At::Small | At::Main) {
@@ -149,12 +150,6 @@ impl Caches {
                 *found += gain;
             } else if is_hit && is_aside {
                 // The client has the item and will not write it, as it would if it had missed it.
-                let uses = Setting::first_uses(cache.setting.doublings(words));
-                let new = New {
-                    number,
-                    words,
-                    uses,
-                };
                 cache.write(&mut self.sample, &self.sizes, new);
             }
         }
