@@ -213,10 +213,10 @@ pub const TURN_SMALL_REQUESTS_MAX: u64 = 16 << 10;
 /// connections with smaller replies. So is one whose first reply has a larger value.
 pub const LARGE_REPLY_BYTES: usize = 16 << 10;
 
-/// A value of at least this many bytes leaves from the table's memory, where the worker alone may
-/// write it or the table lends it, as far as the client's stream takes it at once. A shorter one is
-/// copied, so that it leaves together with other replies.
-pub const IN_PLACE_BYTES_MIN: usize = 16 << 10;
+/// A value of at least this many bytes leaves from the table's memory, which lends it, as far as
+/// the client's stream takes it at once. A shorter one is copied, so that it leaves together with
+/// other replies.
+pub const LENT_BYTES_MIN: usize = 16 << 10;
 
 /// Bytes of replies that the connections with large replies may be expected to produce in one turn.
 /// One such connection is always served, whatever the size of its replies.
@@ -387,9 +387,8 @@ pub const DRAFT_BYTES_MIN: usize = 16 << 10;
 /// lock.
 pub const DRAFTS_MAX: usize = 16;
 
-/// Large values of one partition that leave from where they lie at a time, where other threads may
-/// write to the partition. One more is copied.
-pub const LOANS_MAX: usize = 8;
+/// Large values that one partition lends at a time. One more is copied.
+pub const LOANS_MAX: usize = 32;
 
 /// Places of a partition that large items have left and that are remembered for the next ones. The
 /// one that was left first is forgotten for one more; it is free again when the head has passed it.

@@ -223,9 +223,9 @@ impl Plan {
         }
     }
 
-    /// Bytes of the largest value that a read may copy before [`Plan::on_sized`] has been asked.
+    /// Bytes of the largest value that may be read before [`Plan::on_sized`] has been asked.
     #[inline(always)]
-    pub fn copy_max(&self) -> u32 {
+    pub fn size_max(&self) -> u32 {
         match self.large_from {
             u32::MAX => u32::MAX,
             large_from => large_from.saturating_sub(1),

@@ -86,7 +86,7 @@ fn a_request_executes_on_a_core_that_may_execute_it() {
                     };
                     let mut at = core;
                     let mut decision = plan.on_arrival(core, keyhash, ask);
-                    if decision == Decision::Run && ask == Ask::Read && bytes > plan.copy_max() {
+                    if decision == Decision::Run && ask == Ask::Read && bytes > plan.size_max() {
                         decision = plan.on_sized(core, bytes);
                     }
                     if let Decision::HandTo(other) = decision {
@@ -135,7 +135,7 @@ fn keyhash_hands_over_what_the_access_mode_leaves_to_the_owner() {
             let ask = Ask::Write { bytes };
             assert_eq!(plan.on_arrival(core, keyhash, ask), write, "seed {seed}");
             assert_eq!(plan.on_sized(core, bytes), Decision::Run, "seed {seed}");
-            assert_eq!(plan.copy_max(), u32::MAX);
+            assert_eq!(plan.size_max(), u32::MAX);
         }
     }
 }
@@ -151,7 +151,7 @@ fn a_threshold_hands_large_requests_to_the_core_whose_role_has_their_size() {
     let large = Ask::Write { bytes: 1500 };
     assert_eq!(on_arrival(0, large), Decision::HandTo(3));
     assert_eq!(on_arrival(3, large), Decision::Run);
-    assert_eq!(plan.copy_max(), 1499);
+    assert_eq!(plan.size_max(), 1499);
     assert_eq!(plan.on_sized(1, 1499), Decision::Run);
     assert_eq!(plan.on_sized(1, 1 << 20), Decision::HandTo(3));
     assert!(!plan.keeps_order());
@@ -166,7 +166,7 @@ fn every_request_can_go_to_the_owner_in_every_access_mode() {
         for &access in AccessMode::ALL {
             let plan = Plan::by_owner(Layout { map, access });
             assert!(plan.keeps_order());
-            assert_eq!(plan.copy_max(), u32::MAX);
+            assert_eq!(plan.size_max(), u32::MAX);
             let core = rng.random_range(0..map.cores());
             let keyhash = Keyhash(rng.random());
             let owner = map.owner(keyhash);

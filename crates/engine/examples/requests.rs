@@ -135,6 +135,7 @@ fn run(engine: &mut dyn Engine, batch: &[String], outs: &mut [Vec<u8>; 1]) {
                 keyhash: request.with_key(|key| HASHER.keyhash(key)),
                 request,
                 out: 0,
+                size_max: Job::ANY_SIZE,
                 copy_max: Job::ANY_SIZE,
                 client: 0,
             },

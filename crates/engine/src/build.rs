@@ -4,7 +4,6 @@ use crate::execute::{Executor, Uniques};
 use crate::flush::FlushClock;
 use crate::observer::{ChangeObserver, Unobserved};
 use crate::partitions_of::Handle;
-use crate::sliced::GivenUniques;
 use crate::{Engine, Partitions};
 use glimmer_dispatch::PartitionMap;
 use glimmer_store::access::Access;
@@ -72,7 +71,6 @@ fn engines<T: Table, O: ChangeObserver, X>(
     make: impl FnMut(Option<u32>) -> Result<T, X>,
 ) -> Result<Vec<Box<dyn Engine>>, X> {
     let flushes = Arc::new(FlushClock::default());
-    let given = Arc::new(GivenUniques::default());
     let workers = partitions(spread, make)?;
     Ok(workers
         .into_iter()
@@ -81,7 +79,7 @@ fn engines<T: Table, O: ChangeObserver, X>(
                 partitions,
                 participant,
                 flushes.clone(),
-                (uniques, given.clone()),
+                uniques,
                 tap.clone(),
             );
             Box::new(executor) as Box<dyn Engine>

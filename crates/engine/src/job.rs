@@ -12,8 +12,7 @@ use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::outlet::{NoOutlet, Outlet};
-use crate::sliced::{LentReply, Sliced, SlicedRead};
+use crate::lent::LentParts;
 pub use crate::tally::Tally;
 
 /// One request of a batch.
@@ -25,14 +24,16 @@ pub struct Job<'a> {
     pub request: Request<'a>,
     /// Which of the batch's reply buffers the answer is appended to.
     pub out: u32,
-    /// A read does not copy a value of more bytes, and reports [`Status::Elsewhere`].
+    /// A value of more bytes is not read: [`Status::Elsewhere`].
+    pub size_max: u32,
+    /// A value of more bytes is not copied. If the table does not lend it, it is not read either.
     pub copy_max: u32,
     /// The client's number, which observers are told: its descriptor, or 0 if it has none.
     pub client: i32,
 }
 
 impl Job<'_> {
-    /// [`copy_max`](Self::copy_max) of a read that copies whatever it finds.
+    /// A limit of a read that takes whatever it finds.
     pub const ANY_SIZE: u32 = u32::MAX;
 }
 
@@ -42,16 +43,16 @@ pub enum Status {
     /// Executed; the reply (possibly empty) is in the buffer.
     Done,
     /// Not executed: its reply buffer holds [`glimmer_base::limits::REPLY_BYTES_HIGH`] bytes or
-    /// more, or its outlet has it wait. Every later job of the same buffer is `NoRoom` or
-    /// `Skipped`. To be offered again when the buffer has drained.
+    /// more, with what is lent to it. Every later job of the same buffer is `NoRoom` or `Skipped`.
+    /// To be offered again when the buffer has drained.
     NoRoom,
     /// Not executed: an optimistic read met too many writers, or a flush its owner has yet to carry
     /// out, and has to go to the owner of its partition. Every later job of the same buffer is
     /// `Skipped`.
     AskOwner,
     /// Not executed: the value that the job reads has this many bytes, which is more than
-    /// [`Job::copy_max`]. Nothing was copied, and the item has not changed. Every later job of the
-    /// same buffer is `Skipped`.
+    /// [`Job::size_max`], or more than [`Job::copy_max`] and not lent. Nothing was copied, and the
+    /// item has not changed. Every later job of the same buffer is `Skipped`.
     Elsewhere {
         /// Bytes of the value.
         bytes: u32,
@@ -169,41 +170,20 @@ pub trait Engine: Any + Send {
     /// A reply already in a buffer is never touched. Requests of other workers that have crossed
     /// over are run by the same call.
     fn run(&mut self, now: Moment, jobs: &[Job<'_>], outs: &mut [Vec<u8>], done: &mut [Done]) {
-        self.run_with(now, jobs, outs, &mut NoOutlet, done);
+        self.run_with(now, jobs, outs, &mut LentParts::default(), done);
     }
 
-    /// [`run`](Self::run), where replies to `get` with values of at least
-    /// [`glimmer_base::limits::IN_PLACE_BYTES_MIN`] may leave through an outlet. They do so only
-    /// where this worker alone may write the partition. The outlet takes what is in the reply
-    /// buffer along, so that replies keep their order.
+    /// [`run`](Self::run), where values of at least
+    /// [`glimmer_base::limits::LENT_BYTES_MIN`] that `get` shows may be lent. The buffer then
+    /// holds all of the reply but the part that is lent.
     fn run_with(
         &mut self,
         now: Moment,
         jobs: &[Job<'_>],
         outs: &mut [Vec<u8>],
-        outlet: &mut dyn Outlet,
+        lent: &mut LentParts,
         done: &mut [Done],
     );
-
-    /// Borrows the value that a job reads, so that it can be sent slice by slice, and appends the
-    /// rest of the reply to an empty buffer. None if the value is not to be lent: it may be read in
-    /// slices or as a whole. This worker may run the job.
-    fn lend(&mut self, _now: Moment, _job: &Job<'_>, _out: &mut Vec<u8>) -> Option<LentReply> {
-        None
-    }
-
-    /// Copies the next slice of the value that a job reads, of this many bytes. The job is the same
-    /// for every slice of one read, and this worker may run it. An engine that copies values whole
-    /// says so.
-    fn read_slice(
-        &mut self,
-        _now: Moment,
-        _job: &Job<'_>,
-        _slice_bytes: usize,
-        _read: &mut SlicedRead,
-    ) -> Sliced {
-        Sliced::Whole
-    }
 
     /// Invalidates everything stored before `at_ms` (milliseconds since the epoch; now or earlier:
     /// at once). Takes effect on every partition of the store, of any owner, before any

@@ -5,8 +5,7 @@
 //! | file | idea |
 //! | --- | --- |
 //! | `job` | the contract with the worker |
-//! | `sliced` | replies with large values, with other requests between the slices |
-//! | `outlet` | large replies that leave from the table's memory |
+//! | `lent` | parts of replies that the table lends |
 //! | `build` | one engine per worker over one set of partitions |
 //! | `rebuild` | engines over the same partitions under another access mode |
 //! | `partitions_of` | the handles by which one worker reaches the partitions |
@@ -20,12 +19,11 @@ mod build;
 mod execute;
 mod flush;
 mod job;
+mod lent;
 mod observer;
-mod outlet;
 mod partitions_of;
 mod pipeline;
 mod rebuild;
-mod sliced;
 mod tally;
 
 pub use build::{Spread, build, build_observed, partitions};
@@ -37,9 +35,8 @@ pub use job::{
     Counts, Done, Engine, Figures, Job, ListCursor, ListScope, Listed, PageReport, Status,
     TableStats, Tally,
 };
+pub use lent::{LentPart, LentParts};
 pub use observer::{ChangeObserver, Unobserved};
-pub use outlet::{NoOutlet, Offer, Outlet};
 pub use partitions_of::{Partitions, Place};
 pub use pipeline::{Execute, Prefetch, Stages, staged};
 pub use rebuild::{Rebuild, rebuild};
-pub use sliced::{LentReply, Sliced, SlicedRead};

@@ -176,6 +176,7 @@ impl Server {
             keyhash,
             request,
             out: 0,
+            size_max: Job::ANY_SIZE,
             copy_max: Job::ANY_SIZE,
             client: 0,
         };

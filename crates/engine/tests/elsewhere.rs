@@ -27,13 +27,14 @@ fn request(said: &[u8]) -> Request<'_> {
     }
 }
 
-fn job<'a>(said: &'a [u8], out: u32, copy_max: u32) -> Job<'a> {
+fn job<'a>(said: &'a [u8], out: u32, size_max: u32) -> Job<'a> {
     let request = request(said);
     Job {
         keyhash: request.with_key(|key| SEED.keyhash(key)),
         request,
         out,
-        copy_max,
+        size_max,
+        copy_max: Job::ANY_SIZE,
         client: 0,
     }
 }
@@ -97,9 +98,9 @@ fn reads(engine: &mut dyn Engine, worker: usize, said: &str, value: &str) {
             (Status::Done, 0, &b"END\r\n"[..])
         );
     }
-    for copy_max in [BYTES, Job::ANY_SIZE] {
+    for size_max in [BYTES, Job::ANY_SIZE] {
         let (mut outs, mut done) = ([Vec::new()], [SKIPPED]);
-        engine.run(NOW, &[job(said, 0, copy_max)], &mut outs, &mut done);
+        engine.run(NOW, &[job(said, 0, size_max)], &mut outs, &mut done);
         assert_eq!(done[0].status, Status::Done);
         let reply = String::from_utf8_lossy(&outs[0]).into_owned();
         let shows_value = !said.ends_with(b" s\r\n");

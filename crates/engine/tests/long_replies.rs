@@ -46,6 +46,7 @@ fn job(said: &[u8], out: usize) -> Job<'_> {
             keyhash: request.with_key(|key| SEED.keyhash(key)),
             request,
             out: out as u32,
+            size_max: Job::ANY_SIZE,
             copy_max: Job::ANY_SIZE,
             client: 0,
         },

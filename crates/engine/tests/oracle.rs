@@ -379,6 +379,7 @@ fn run<T: Table>(sizes: Sizes, mut make: impl FnMut(Option<u32>) -> T) {
                 keyhash: SEED.keyhash(key),
                 request: draw(&mut rng, &model, key, value),
                 out: rng.random_range(0..3),
+                size_max: Job::ANY_SIZE,
                 copy_max: Job::ANY_SIZE,
                 client: 0,
             })

@@ -120,23 +120,14 @@ impl Core {
         }
     }
 
-    /// A request for a value of this many bytes was executed outside a burst.
-    pub fn profile(&self, value_bytes: usize) {
-        if self.counting.is_profiled() {
-            let profile = self.shared.plans.profile(self.me);
-            profile.record(value_bytes as u32);
-        }
-    }
-
-    /// The reply to a request for a value of this many bytes has been made outside a burst. The
-    /// request is timed if it is known when it began, in nanoseconds.
-    pub fn note_service_time(&self, value_bytes: usize, since_ns: Option<u64>) {
-        if let Some(since_ns) = since_ns {
-            let now_ns = self.shared.config.clock.ns();
-            let times = self.shared.plans.times(self.me);
-            let class = SizeClass::of(value_bytes as u32);
-            times.record(class, 1, now_ns.saturating_sub(since_ns), now_ns);
-        }
+    /// The reply to a request for a value of this many bytes, which is timed since then (in
+    /// nanoseconds), has been sent.
+    #[cold]
+    pub fn note_service_time(&self, value_bytes: usize, since_ns: u64) {
+        let now_ns = self.shared.config.clock.ns();
+        let times = self.shared.plans.times(self.me);
+        let class = SizeClass::of(value_bytes as u32);
+        times.record(class, 1, now_ns.saturating_sub(since_ns), now_ns);
     }
 
     /// Large requests are about to be executed. Returns when, if that is to be known.

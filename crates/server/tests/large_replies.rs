@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use glimmer_base::Moment;
-use glimmer_base::limits::{IN_PLACE_BYTES_MIN, REPLY_BYTES_HIGH, TURN_LARGE_BYTES_MAX};
+use glimmer_base::limits::{LENT_BYTES_MIN, REPLY_BYTES_HIGH, TURN_LARGE_BYTES_MAX};
 use glimmer_node::{AdminHandler, Clock, Devices, Part, Rest, Tally};
 use glimmer_proto::Accepts;
 use glimmer_proto::text::Shutdown;
@@ -231,7 +231,7 @@ impl Script {
 fn everything() -> Script {
     let mut script = Script::default();
     let [long, longer, short] = [
-        value('a', IN_PLACE_BYTES_MIN),
+        value('a', LENT_BYTES_MIN),
         value('b', 100_000),
         value('c', 9),
     ];
@@ -290,7 +290,7 @@ fn replies_are_whole_and_in_order_through_short_writes() {
 /// the reply ends and the next begins.
 #[test]
 fn a_reply_may_be_cut_anywhere() {
-    let long = value('v', IN_PLACE_BYTES_MIN);
+    let long = value('v', LENT_BYTES_MIN);
     let mut script = Script::default();
     script.get(&[("short", Some("x"))]);
     script.get(&[("long", Some(&long)), ("short", Some("x"))]);

@@ -33,11 +33,9 @@ mod write;
 
 use crate::flush::FlushClock;
 use crate::job::{Done, Engine, Figures, Job, ListCursor, Listed, Status};
+use crate::lent::LentParts;
 use crate::observer::{ChangeObserver, Unobserved};
-use crate::outlet::{NoOutlet, Outlet};
-use crate::partitions_of::Handle;
 use crate::pipeline::{Stages, staged};
-use crate::sliced::{GivenUniques, LentReply, Sliced, SlicedRead};
 use crate::tally::LiveTally;
 use crate::{Partitions, TableStats};
 use glimmer_base::limits::BATCH_MAX;
@@ -63,7 +61,6 @@ pub struct Executor<T: Table, O: ChangeObserver = Unobserved> {
     tally: Arc<LiveTally>,
     figures: Arc<WorkerFigures>,
     uniques: Uniques,
-    given: Arc<GivenUniques>,
     tap: Arc<Tap<O>>,
     /// Requests until the observer is told of one as a sample.
     sample_in: u32,
@@ -89,8 +86,7 @@ struct Context<'a> {
     flushes: u64,
     tally: &'a LiveTally,
     uniques: Uniques,
-    given: &'a GivenUniques,
-    outlet: &'a mut dyn Outlet,
+    lent: &'a mut LentParts,
     /// Bytes of the value that the job has read so far.
     read_bytes: u32,
 }
@@ -101,7 +97,7 @@ impl<T: Table, O: ChangeObserver> Executor<T, O> {
         partitions: Partitions<T>,
         participant: Participant,
         flushes: Arc<FlushClock>,
-        (uniques, given): (Uniques, Arc<GivenUniques>),
+        uniques: Uniques,
         tap: Arc<Tap<O>>,
     ) -> Self {
         let tally = Arc::new(LiveTally::default());
@@ -117,7 +113,6 @@ impl<T: Table, O: ChangeObserver> Executor<T, O> {
             tally,
             figures,
             uniques,
-            given,
             tap,
             sample_in: 1,
         }
@@ -176,41 +171,6 @@ impl<T: Table, O: ChangeObserver> Executor<T, O> {
         (epoch, flushes)
     }
 
-    /// Has `read` look at the item of a `get` whose reply is made in slices. None if the request is
-    /// another one.
-    fn with_reader<R>(
-        &mut self,
-        now: Moment,
-        job: &Job<'_>,
-        read: impl FnOnce(&mut Handle<T>, &Context<'_>) -> R,
-    ) -> Option<R> {
-        if !matches!(job.request.verb, Verb::Get) || job.request.has_base64_key() {
-            return None;
-        }
-        let flushes = self.due(now);
-        let context = Context {
-            batch: T::Access::SHARED_READS.then(|| self.participant.begin()),
-            now,
-            epoch: 0,
-            flushes,
-            tally: &self.tally,
-            uniques: self.uniques,
-            given: &self.given,
-            outlet: &mut NoOutlet,
-            read_bytes: 0,
-        };
-        let place = self.partitions.prefetch_bucket(job.keyhash, false);
-        Some(read(self.partitions.handle(place), &context))
-    }
-
-    /// Counts a read whose reply was made in slices.
-    fn note_sliced(&self, job: &Job<'_>, value_bytes: usize) {
-        self.tally.get_hits.add(1);
-        if O::SEES_REQUESTS && self.tap.tells_reads() {
-            self.tap.observer().read(job, Some(value_bytes));
-        }
-    }
-
     /// Divides the engine into its handles to the partitions and the rest.
     pub(crate) fn divide(self) -> (Partitions<T>, Rest<O>) {
         let rest = Rest {
@@ -219,7 +179,6 @@ impl<T: Table, O: ChangeObserver> Executor<T, O> {
             tally: self.tally,
             figures: self.figures,
             uniques: self.uniques,
-            given: self.given,
             tap: self.tap,
         };
         (self.partitions, rest)
@@ -234,7 +193,6 @@ impl<T: Table, O: ChangeObserver> Executor<T, O> {
             tally: rest.tally,
             figures: rest.figures,
             uniques: rest.uniques,
-            given: rest.given,
             tap: rest.tap,
             sample_in: 1,
         }
@@ -248,7 +206,6 @@ pub(crate) struct Rest<O: ChangeObserver> {
     tally: Arc<LiveTally>,
     figures: Arc<WorkerFigures>,
     uniques: Uniques,
-    given: Arc<GivenUniques>,
     tap: Arc<Tap<O>>,
 }
 
@@ -262,7 +219,7 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
         now: Moment,
         jobs: &[Job<'_>],
         outs: &mut [Vec<u8>],
-        outlet: &mut dyn Outlet,
+        lent: &mut LentParts,
         done: &mut [Done],
     ) {
         assert!(jobs.len() <= BATCH_MAX && jobs.len() == done.len());
@@ -278,8 +235,7 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
             flushes,
             tally: &self.tally,
             uniques: self.uniques,
-            given: &self.given,
-            outlet,
+            lent,
             read_bytes: 0,
         };
         let halted = &mut [None; BATCH_MAX];
@@ -305,30 +261,6 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
             self.count_reads(jobs, done);
         }
         self.sample(now, jobs, done);
-    }
-
-    fn lend(&mut self, now: Moment, job: &Job<'_>, out: &mut Vec<u8>) -> Option<LentReply> {
-        let reply = self.with_reader(now, job, |handle, context| {
-            read::slices::lend(handle, context, job, out)
-        })??;
-        self.note_sliced(job, reply.value_bytes);
-        Some(reply)
-    }
-
-    fn read_slice(
-        &mut self,
-        now: Moment,
-        job: &Job<'_>,
-        slice_bytes: usize,
-        read: &mut SlicedRead,
-    ) -> Sliced {
-        let sliced = self.with_reader(now, job, |handle, context| {
-            read::slices::advance(handle, context, job, slice_bytes, read)
-        });
-        if sliced == Some(Sliced::Done) {
-            self.note_sliced(job, read.value_bytes);
-        }
-        sliced.unwrap_or(Sliced::Whole)
     }
 
     fn flush(&mut self, now: Moment, at_ms: u64) {
@@ -415,9 +347,6 @@ impl Context<'_> {
     /// Asked before the item is stored.
     #[inline(always)]
     fn unique(&self, wanted: Option<u64>) -> Option<u64> {
-        if wanted.is_some() {
-            self.given.note();
-        }
         match self.uniques {
             Uniques::Kept => wanted,
             Uniques::Zero => Some(0),

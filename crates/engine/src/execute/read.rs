@@ -1,8 +1,7 @@
 //! `get`: by the partition's writer where it alone reads, optimistically where others may be
 //! writing.
 
-mod in_place;
-pub mod slices;
+mod lend;
 
 use super::absence::missed;
 use super::view::View;
@@ -11,7 +10,7 @@ use crate::job::{Job, Status};
 use crate::observer::ChangeObserver;
 use crate::partitions_of::Handle;
 use glimmer_base::Moment;
-use glimmer_base::limits::IN_PLACE_BYTES_MIN;
+use glimmer_base::limits::LENT_BYTES_MIN;
 use glimmer_proto::outcome::{Found, NoItem, Outcome, OutcomeKind};
 use glimmer_store::access::Access;
 use glimmer_store::heap::Item;
@@ -27,7 +26,7 @@ enum Look {
     ForWriter,
     /// The item is too large to be copied here, or now.
     Not(Status),
-    /// The item's value may be sent from where it lies.
+    /// The item's value may be lent.
     Large,
 }
 
@@ -54,14 +53,14 @@ pub fn get<T: Table, O: ChangeObserver>(
             context.flushes,
             |item| {
                 out.truncate(start);
-                match item.value().len() >= IN_PLACE_BYTES_MIN {
+                match item.value().len() >= LENT_BYTES_MIN {
                     true => Look::Large,
                     false => look(item, job, context.now, out),
                 }
             },
         );
         let read = match read {
-            Ok(Some(Look::Large)) => in_place::look_beside_writers(reader, context, job, out),
+            Ok(Some(Look::Large)) => lend::look(handle, context, job, out),
             read => read,
         };
         match read {
@@ -77,7 +76,9 @@ pub fn get<T: Table, O: ChangeObserver>(
             }
             Ok(None) => {
                 out.truncate(start);
-                missed(context, reader.absence(job.keyhash, request.key));
+                if let Some(reader) = &handle.reader {
+                    missed(context, reader.absence(job.keyhash, request.key));
+                }
                 request.emit::<NoItem>(Outcome::Miss, out);
                 return Ok(OutcomeKind::Miss);
             }
@@ -89,24 +90,26 @@ pub fn get<T: Table, O: ChangeObserver>(
     }
     let owner = handle.owner.as_mut().ok_or(Status::AskOwner)?;
     let (keyhash, now, flushes) = (job.keyhash, context.now, context.flushes);
-    let is_found_out_later = !T::Access::SHARED_WRITES && job.copy_max >= IN_PLACE_BYTES_MIN as u32;
-    if job.copy_max != Job::ANY_SIZE && !is_found_out_later {
+    let is_found_out_later = !T::Access::SHARED_WRITES && job.size_max >= LENT_BYTES_MIN as u32;
+    if job.size_max != Job::ANY_SIZE && !is_found_out_later {
         // Before the read, which would count, and might have the table move the item.
         let writer = owner.enter_at(keyhash, home, flushes);
         check_item(&writer, context, job)?;
     }
-    let outlet = &mut *context.outlet;
     let read = owner.read_at((keyhash, home), request.key, now, flushes, |item| {
         if T::Access::SHARED_WRITES {
             // Another worker may have stored a larger item since.
             return look(item, job, now, out);
         }
-        if item.value().len() >= IN_PLACE_BYTES_MIN {
-            // By value: an item that is passed by reference is in memory for every read.
-            return in_place::look((**item, item.value_bytes()), job, now, outlet, out);
+        match item.value().len() >= LENT_BYTES_MIN {
+            true => Look::Large,
+            false => show(item, job, now, out),
         }
-        show(item, job, now, out)
     });
+    let read = match read {
+        Some(Look::Large) => lend::look(handle, context, job, out).expect("nobody else writes"),
+        read => read,
+    };
     match read {
         Some(Look::Shown(bytes)) => {
             context.read_bytes = bytes;
@@ -115,6 +118,7 @@ pub fn get<T: Table, O: ChangeObserver>(
         }
         Some(Look::Not(status)) => Err(status),
         Some(Look::ForWriter | Look::Large) => {
+            let owner = handle.owner.as_mut().ok_or(Status::AskOwner)?;
             let mut writer = owner.enter_at(keyhash, home, flushes);
             let mutation = mutate::begin(tap, &writer, context, job);
             let kind = meta::get(&mut writer, context, job, out);
@@ -122,6 +126,7 @@ pub fn get<T: Table, O: ChangeObserver>(
             Ok(kind)
         }
         None => {
+            let owner = handle.owner.as_mut().ok_or(Status::AskOwner)?;
             let writer = owner.enter_at(keyhash, home, flushes);
             missed(context, writer.absence(keyhash, request.key));
             request.emit::<NoItem>(Outcome::Miss, out);
@@ -133,7 +138,7 @@ pub fn get<T: Table, O: ChangeObserver>(
 /// Appends an item to the reply, unless the read has to change it.
 #[inline(always)]
 fn look(item: &Item<'_>, job: &Job<'_>, now: Moment, out: &mut Vec<u8>) -> Look {
-    if let Err(status) = check_size(item.value().len(), job) {
+    if let Err(status) = check_size(item.value().len(), job.size_max) {
         return Look::Not(status);
     }
     show(item, job, now, out)
@@ -184,15 +189,15 @@ pub fn check_item(
     let item = writer.find(job.keyhash, job.request.key, context.now);
     let bytes = item.map_or(0, |item| item.value().len());
     context.read_bytes = bytes as u32;
-    check_size(bytes, job)
+    check_size(bytes, job.size_max.min(job.copy_max))
 }
 
-/// Whether a value of this many bytes is copied here; if not, what to report.
+/// Whether a value of this many bytes is read here; if not, what to report.
 #[inline(always)]
-fn check_size(value_bytes: usize, job: &Job<'_>) -> Result<(), Status> {
+fn check_size(value_bytes: usize, most: u32) -> Result<(), Status> {
     // An item is never as long as four bytes can say.
     let bytes = value_bytes as u32;
-    match bytes > job.copy_max {
+    match bytes > most {
         true => Err(Status::Elsewhere { bytes }),
         false => Ok(()),
     }

@@ -99,8 +99,7 @@ impl<'a, 'c, O: ChangeObserver> Replies<'a, 'c, O> {
             end,
             read_bytes: std::mem::take(&mut self.context.read_bytes),
         };
-        // What is sent while it is executed is not in the buffer any more.
-        let bytes = end.saturating_sub(begin);
+        let bytes = end - begin;
         if bytes >= LONG_REPLY_BYTES {
             self.long_bytes = with_long(self.halted, self.long_bytes + bytes);
         }

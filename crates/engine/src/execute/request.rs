@@ -120,7 +120,7 @@ pub(super) fn execute<T: Table, O: ChangeObserver>(
     if let Some(draft) = draft {
         writer.bring(draft);
     }
-    if job.copy_max != Job::ANY_SIZE && shows_value(&job.request.verb) {
+    if job.size_max.min(job.copy_max) != Job::ANY_SIZE && shows_value(&job.request.verb) {
         read::check_item(&writer, context, job)?;
     }
     let mutation = mutate::begin(tap, &writer, context, job);

@@ -1,7 +1,7 @@
 //! What a worker counts about the requests that it executes: all of them by size while the plan
 //! wants that, and how long a sample of them takes.
 
-use glimmer_dispatch::Plan;
+use glimmer_dispatch::{Plan, SizeClass};
 use glimmer_engine::{Done, Job};
 
 use super::profile::Profile;
@@ -97,6 +97,14 @@ impl Counting {
     #[inline(always)]
     pub fn has_unwritten(&self) -> bool {
         self.sampler.has_unwritten
+    }
+
+    /// A member's reply with a value of this many bytes is not written with the others of its
+    /// burst. Returns since when its request is timed, in nanoseconds, if it is.
+    #[cold]
+    pub fn withdraw(&mut self, member: usize, value_bytes: usize) -> Option<u64> {
+        let class = SizeClass::of(value_bytes as u32);
+        self.sampler.withdraw(member, class)
     }
 
     /// The replies of a burst are written.

@@ -93,6 +93,7 @@ mod tests {
                 }),
             },
             out: 0,
+            size_max: Job::ANY_SIZE,
             copy_max: Job::ANY_SIZE,
             client: 0,
         });

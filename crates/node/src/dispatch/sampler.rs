@@ -128,6 +128,20 @@ impl Sampler {
         }
     }
 
+    /// The reply to a request of this class is not written with the others of its burst. Returns
+    /// since when the request is timed, if it is.
+    #[cold]
+    pub fn withdraw(&mut self, member: usize, class: SizeClass) -> Option<u64> {
+        let is_its = |timed: &&mut Timed| timed.member == member && timed.class == Some(class);
+        if let Some(timed) = self.burst.timed.iter_mut().find(is_its) {
+            timed.class = None;
+            return Some(timed.since_ns);
+        }
+        let requests = &mut self.burst.unwritten[class.place()];
+        *requests = requests.checked_sub(1)?;
+        self.began_ns
+    }
+
     /// The replies of the burst are written.
     #[cold]
     pub fn record(&mut self, times: &ServiceTimes, now_ns: u64) {

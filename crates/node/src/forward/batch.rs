@@ -336,6 +336,7 @@ impl ForwardedRequest {
             keyhash: self.keyhash,
             request,
             out: 0,
+            size_max: Job::ANY_SIZE,
             copy_max: Job::ANY_SIZE,
             client: self.tag.client,
         }

@@ -154,10 +154,10 @@ impl Memcached {
     ) {
         let config = &core.shared.config;
         let parser = Parser::accepting(config.accepts, config.limits);
-        let (first, copy_max) = (self.next_number, core.plan.copy_max());
+        let (first, size_max) = (self.next_number, core.plan.size_max());
         self.next_number += datagrams.len() as u64;
         for number in first..self.next_number {
-            let member = Member::datagram(number, HEADER_BYTES, parser, copy_max);
+            let member = Member::datagram(number, HEADER_BYTES, parser, size_max);
             self.burst.members.push(member);
             self.burst.outs.push(core.memory.pool.take());
         }
@@ -297,9 +297,9 @@ fn execute<'b>(
         Asker::Connection(_) => &[],
     };
     // A datagram holds 64 KiB at most, so that its requests need not take turns with others.
-    burst.run_batches(input_of, |_| None, core, port);
+    burst.run_batches(input_of, core, port);
     while burst.revive_spent() {
-        burst.run_batches(input_of, |_| None, core, port);
+        burst.run_batches(input_of, core, port);
     }
 }
 

@@ -11,12 +11,10 @@ use std::ops::ControlFlow::Break;
 use arrayvec::ArrayVec;
 use glimmer_base::limits::{BATCH_MAX, BURST_CONNECTIONS_MAX, REORDER_BUFFERS_KEPT_MAX};
 use glimmer_dispatch::Decision;
-use glimmer_engine::{Done, Job, Status};
-use glimmer_transport::stream::ByteStream;
+use glimmer_engine::{Done, Job, LentParts, Status};
 
 use super::intake::{Batch, Forwarded, Intake, Tools};
 use super::member::{Member, Stop};
-use super::outlet::Outlets;
 use super::reorder::ReorderBuffer;
 use crate::core::Core;
 use crate::forward::batch::Asker;
@@ -32,8 +30,8 @@ pub(crate) struct Burst {
     pub outs: ArrayVec<Vec<u8>, BURST_CONNECTIONS_MAX>,
     /// What became of the jobs of the last batch: as many as it had are valid.
     done: [Done; BATCH_MAX],
-    /// Bytes that members have been sent while their batches were executed.
-    sent_bytes: usize,
+    /// What the table lends to these replies.
+    pub lent: LentParts,
     forwarded: Vec<Forwarded>,
     /// Reorder buffers that are not in use.
     #[expect(clippy::vec_box, reason = "the box itself moves into a connection")]
@@ -46,7 +44,7 @@ impl Burst {
             members: ArrayVec::new(),
             outs: ArrayVec::new(),
             done: [Done::SKIPPED; BATCH_MAX],
-            sent_bytes: 0,
+            lent: LentParts::default(),
             forwarded: Vec::new(),
             reorder_buffers: Vec::new(),
         }
@@ -61,17 +59,14 @@ impl Burst {
     }
 
     /// Executes what the members have, until none is live any more. `input_of` knows where a
-    /// member's bytes are, and `stream_of` where large values may leave at once. Returns the bytes
-    /// of replies.
+    /// member's bytes are. Returns the bytes of replies.
     pub fn run_batches<'c>(
         &mut self,
         input_of: impl Fn(Asker) -> &'c [u8],
-        stream_of: impl Fn(Asker) -> Option<&'c dyn ByteStream>,
         core: &mut Core,
         port: &mut Port,
     ) -> usize {
         let mut reply_bytes = 0;
-        self.sent_bytes = 0;
         while let Some(guess) = self.reply_bytes_guess(core.memory.reply_bytes_guess) {
             let free = core.memory.bytes_free().saturating_sub(reply_bytes);
             if free < guess && reply_bytes > 0 {
@@ -85,7 +80,7 @@ impl Burst {
                 core: &mut *core,
                 port: &mut *port,
             };
-            let executed = self.run_batch(&input_of, &stream_of, &mut tools);
+            let executed = self.run_batch(&input_of, &mut tools);
             port.account(&mut core.memory, &mut core.tally);
             core.tally.batches += u64::from(executed > 0);
             core.tally.requests += executed as u64;
@@ -101,7 +96,6 @@ impl Burst {
     fn run_batch<'c>(
         &mut self,
         input_of: &impl Fn(Asker) -> &'c [u8],
-        stream_of: &impl Fn(Asker) -> Option<&'c dyn ByteStream>,
         tools: &mut Tools<'_>,
     ) -> usize {
         let mut batch = Batch {
@@ -121,12 +115,8 @@ impl Burst {
         let Batch { jobs, steps, parts } = &batch;
         if !jobs.is_empty() {
             let (core, done) = (&mut *tools.core, &mut self.done[..jobs.len()]);
-            let mut outlet = Outlets {
-                members: &mut self.members,
-                stream_of,
-                sent_bytes: &mut self.sent_bytes,
-            };
-            (core.engine).run_with(core.now, jobs, &mut self.outs, &mut outlet, done);
+            self.lent.lend_to(members_to_lend_to(&self.members));
+            (core.engine).run_with(core.now, jobs, &mut self.outs, &mut self.lent, done);
             if core.counting.is_on() {
                 let profile = core.shared.plans.profile(core.me);
                 let is_visitor = |member: usize| self.members[member].is_visitor;
@@ -192,7 +182,7 @@ impl Burst {
 
     /// Bytes of replies so far.
     fn reply_bytes(&self) -> usize {
-        self.sent_bytes + self.outs.iter().map(Vec::len).sum::<usize>()
+        self.lent.bytes() + self.outs.iter().map(Vec::len).sum::<usize>()
     }
 
     /// Parses one member's requests into the batch, until the batch is full or the member stops.
@@ -288,11 +278,21 @@ impl Burst {
     }
 }
 
-/// Decides where to execute a read whose value is too large to be copied before the plan was asked.
+/// The members whose replies may show values that the table lends, one bit for each: connections
+/// for which no other worker makes a reply.
+fn members_to_lend_to(members: &[Member]) -> u64 {
+    const _: () = assert!(BURST_CONNECTIONS_MAX <= u64::BITS as usize);
+    let members = members.iter().enumerate();
+    let lends = |member: &Member| member.is_connection() && member.reorder.is_none();
+    members.fold(0, |to, (nth, member)| to | u64::from(lends(member)) << nth)
+}
+
+/// Decides where to execute a read whose value is larger than what is read before the plan was
+/// asked, or than what is copied in this burst.
 #[cold]
 fn elsewhere(member: &mut Member, bytes: u32, core: &Core) -> Stop {
     // A visitor's request is executed here, whatever its size.
-    let decision = match member.is_visitor {
+    let decision = match bytes <= member.size_max {
         true => Decision::Run,
         false => core.plan.on_sized(core.me, bytes),
     };
@@ -307,15 +307,9 @@ fn elsewhere(member: &mut Member, bytes: u32, core: &Core) -> Stop {
         }
         Decision::HandTo(worker) if member.may_visit() => return Stop::Visit(worker),
         Decision::HandTo(worker) => member.hand_to = Some(worker as u16),
-        Decision::Run if member.may_have_slices() && bytes as usize > core.slice_bytes() => {
-            return match member.awaits_replies() {
-                true => Stop::Reorder,
-                false => Stop::Slices(bytes),
-            };
-        }
-        Decision::Run if member.awaits_first_reply() => return Stop::Large(bytes),
-        Decision::Run if member.may_have_slices() => member.copy_max = core.slice_max(),
-        Decision::Run => member.copy_max = Job::ANY_SIZE,
+        Decision::Run if bytes > member.size_max => member.size_max = Job::ANY_SIZE,
+        Decision::Run if member.awaits_replies() => return Stop::Reorder,
+        Decision::Run => return Stop::Large(bytes),
     }
     Stop::Live
 }

@@ -6,16 +6,14 @@ use glimmer_base::limits::{
     BUFFER_BYTES, BUFFER_BYTES_KEPT_MAX, HELD_MS_MAX, MEMORY_WAIT_MS_MAX, PROGRESS_BYTES_PER_MS,
     RECEIVE_BYTES_SCARCE, REPLY_BYTES_HIGH,
 };
-use glimmer_base::sync::weakened;
 use glimmer_proto::{Parser, Sum};
+use glimmer_transport::Received;
 use glimmer_transport::stream::ByteStream;
-use glimmer_transport::{Received, Sent};
 
-use super::copying::Copying;
-use super::lending::Lending;
 use super::ready::Lane;
 use super::registry::SocketEntry;
 use super::reorder::ReorderBuffer;
+use super::send_queue::SendQueue;
 use super::visit::{Absent, Home};
 use crate::admin::dump::DumpCursor;
 use crate::admin::long_reply::LongReply;
@@ -38,15 +36,8 @@ pub(crate) struct Connection {
     pub rx_start: usize,
     /// Unfinished bytes before which the parser is not worth calling.
     pub need: usize,
-    /// Replies; those before `tx_sent` are sent.
-    pub tx: Vec<u8>,
-    pub tx_sent: usize,
-    /// The value of the reply in `tx`, where the table lends it. Only while slices are sent.
-    pub lending: Option<Box<Lending>>,
-    /// The socket has taken only a part of the replies: the client has to take them first.
-    is_blocked: bool,
-    /// A slice of the replies has been sent, and the next one follows in a later turn.
-    pub sends_slices: bool,
+    /// Replies.
+    pub tx: SendQueue,
     pub reorder: Option<Box<ReorderBuffer>>,
     /// The client has yet to authenticate.
     pub locked: bool,
@@ -90,8 +81,8 @@ pub(crate) struct Connection {
     pub burst_reply_bytes: usize,
     /// The last value that it sent was longer than an ordinary buffer.
     pub sends_large: bool,
-    /// The value that its next request reads is copied whole.
-    pub copies_whole: bool,
+    /// The value that its next request reads is copied, whatever its size.
+    pub copies_any: bool,
     /// Bytes of memory that the budget has counted.
     pub counted: Charge,
     /// When a byte was last received or sent, in milliseconds since the epoch.
@@ -115,8 +106,6 @@ pub(crate) enum Continuation {
     Visiting,
     /// The rest of a long reply, whose next piece is made here.
     LongReply(Box<LongReply>),
-    /// The reply to its next request, which is copied slice by slice.
-    Slices(Box<Copying>),
 }
 
 /// Why nothing could be received.
@@ -142,11 +131,7 @@ impl Connection {
             rx: Vec::new(),
             rx_start: 0,
             need: 1,
-            tx: Vec::new(),
-            tx_sent: 0,
-            lending: None,
-            is_blocked: false,
-            sends_slices: false,
+            tx: SendQueue::default(),
             reorder: None,
             login_failures: 0,
             withheld: None,
@@ -171,7 +156,7 @@ impl Connection {
             reply_bytes_guess: None,
             burst_reply_bytes: 0,
             sends_large: false,
-            copies_whole: false,
+            copies_any: false,
             counted: Charge::default(),
             progress_ms: now_ms,
             held_since_ms: None,
@@ -218,25 +203,6 @@ impl Connection {
         Lane::of(self.burst_reply_bytes.max(self.need))
     }
 
-    /// Whether it goes on with what it has begun before others begin.
-    pub fn goes_first(&self) -> bool {
-        let has_begun = match &self.continuation {
-            Some(Continuation::Slices(copying)) => copying.has_begun() && self.tx.is_empty(),
-            _ => false,
-        };
-        self.sends_slices || has_begun
-    }
-
-    /// Bytes of replies that are not sent.
-    pub fn unsent_bytes(&self) -> usize {
-        self.tx.len() + self.lent_bytes() - self.tx_sent
-    }
-
-    /// Bytes of its reply that the table lends.
-    fn lent_bytes(&self) -> usize {
-        self.lending.as_ref().map_or(0, |lending| lending.bytes())
-    }
-
     /// Whether the parser has something to work on.
     #[inline]
     pub fn has_input(&self) -> bool {
@@ -256,7 +222,7 @@ impl Connection {
     /// has been taken, or is too little to be sent without it.
     pub fn awaits(&self, slot: u16) -> bool {
         let is_next = |reorder: &ReorderBuffer| reorder.next() == Some(slot);
-        self.tx.len() < REPLY_BYTES_HIGH && self.reorder.as_deref().is_some_and(is_next)
+        self.tx.bytes.len() < REPLY_BYTES_HIGH && self.reorder.as_deref().is_some_and(is_next)
     }
 
     /// Whether its dump or its long reply should go on.
@@ -265,7 +231,7 @@ impl Connection {
         self.tx.is_empty()
             && matches!(
                 self.continuation,
-                Some(Continuation::Dump(_) | Continuation::LongReply(_) | Continuation::Slices(_))
+                Some(Continuation::Dump(_) | Continuation::LongReply(_))
             )
     }
 
@@ -414,13 +380,6 @@ impl Connection {
         }
     }
 
-    /// Notes that it has been sent bytes that were not in its send buffer. If `is_blocked`, the
-    /// stream has not taken all that it was offered.
-    pub fn note_sent(&mut self, bytes: usize, is_blocked: bool, now_ms: u64) {
-        self.is_blocked = is_blocked;
-        self.note_progress(bytes, now_ms);
-    }
-
     fn note_progress(&mut self, bytes: usize, now_ms: u64) {
         if bytes > 0 {
             self.progress_ms = now_ms;
@@ -437,83 +396,13 @@ impl Connection {
         self.note_received(received)
     }
 
-    /// Sends once, at most `bytes_max` bytes. Returns the number of bytes, or nothing if the
-    /// connection failed.
+    /// Sends at most `bytes_max` bytes. Returns the number of bytes, or nothing if the connection
+    /// failed.
     #[inline]
     pub fn transmit(&mut self, pool: &mut Pool, bytes_max: usize, now_ms: u64) -> Option<usize> {
-        let waiting = self.tx.len() - self.tx_sent;
-        let bytes = waiting.min(bytes_max);
-        self.sends_slices = false;
-        match self.stream.send(&self.tx[self.tx_sent..][..bytes]) {
-            Sent::All if bytes < waiting => {
-                self.is_blocked = false;
-                self.sends_slices = true;
-                self.tx_sent += bytes;
-                self.note_progress(bytes, now_ms);
-                Some(bytes)
-            }
-            Sent::All => {
-                self.is_blocked = false;
-                pool.give(std::mem::take(&mut self.tx));
-                self.tx_sent = 0;
-                self.note_progress(waiting, now_ms);
-                Some(waiting)
-            }
-            Sent::Part(bytes) => {
-                self.is_blocked = true;
-                self.tx_sent += bytes;
-                if weakened("short_write_loses_a_byte") && self.tx_sent + 1 < self.tx.len() {
-                    self.tx_sent += 1;
-                }
-                self.note_progress(bytes, now_ms);
-                Some(bytes)
-            }
-            Sent::Failed => None,
-        }
-    }
-
-    /// [`transmit`](Self::transmit) of a reply whose value the table lends. It is lent no longer
-    /// when the reply has left, and when the socket does not take all that it is offered: then what
-    /// is not sent is copied.
-    #[cold]
-    pub fn transmit_lent(
-        &mut self,
-        lending: Box<Lending>,
-        pool: &mut Pool,
-        bytes_max: usize,
-        now_ms: u64,
-    ) -> Option<usize> {
-        let waiting = self.tx.len() + lending.bytes() - self.tx_sent;
-        let range = self.tx_sent..self.tx_sent + waiting.min(bytes_max);
-        let sent = match lending.send(&self.tx, range.clone(), &*self.stream) {
-            Sent::All => range.len(),
-            Sent::Part(bytes) => bytes,
-            Sent::Failed => return None,
-        };
-        self.tx_sent += sent;
-        self.is_blocked = sent < range.len();
-        self.sends_slices = !self.is_blocked && sent < waiting;
-        if self.sends_slices {
-            self.lending = Some(lending);
-        } else {
-            let mut rest = Vec::new();
-            if self.is_blocked {
-                rest = pool.take_large(waiting - sent).unwrap_or_default();
-                rest.reserve_exact(waiting - sent);
-                lending.append_rest(&self.tx, self.tx_sent, &mut rest);
-            }
-            pool.give(std::mem::replace(&mut self.tx, rest));
-            self.tx_sent = 0;
-        }
-        self.note_progress(sent, now_ms);
-        Some(sent)
-    }
-
-    /// Has nothing to send any more.
-    pub fn drop_replies(&mut self, pool: &mut Pool) {
-        pool.give(std::mem::take(&mut self.tx));
-        self.tx_sent = 0;
-        self.lending = None;
+        let bytes = self.tx.send(&mut *self.stream, pool, bytes_max)?;
+        self.note_progress(bytes, now_ms);
+        Some(bytes)
     }
 
     /// Gives back the memory of an empty receive buffer.
@@ -538,17 +427,7 @@ impl Connection {
             pool.give(std::mem::replace(&mut self.rx, small));
             self.rx_start = 0;
         }
-        if self.lending.is_some() {
-            return;
-        }
-        let waiting = self.tx.len() - self.tx_sent;
-        if waiting > 0 && waiting <= self.tx.capacity() / 2 {
-            let small = self.tx[self.tx_sent..].to_vec();
-            pool.give(std::mem::replace(&mut self.tx, small));
-            self.tx_sent = 0;
-        } else if self.tx.capacity() > BUFFER_BYTES {
-            self.tx.shrink_to_fit();
-        }
+        self.tx.compact(pool);
     }
 
     /// The memory behind the connection.
@@ -559,14 +438,9 @@ impl Connection {
             .as_ref()
             .map_or(0, |reorder| reorder.capacity());
         let withheld = self.withheld.as_ref().map_or(0, Vec::capacity);
-        let (rx, tx) = (self.rx.capacity(), self.tx.capacity());
-        let copied = match &self.continuation {
-            Some(Continuation::Slices(copying)) => copying.capacity(),
-            _ => 0,
-        };
+        let (rx, tx) = (self.rx.capacity(), self.tx.bytes.capacity());
         Charge {
-            // A lent value is copied here if the client does not take it.
-            bytes: rx + tx + reorder + withheld + copied + self.lent_bytes(),
+            bytes: rx + self.tx.memory_bytes() + reorder + withheld,
             buffers: usize::from(rx > 0) + usize::from(tx > 0),
         }
     }
@@ -611,7 +485,7 @@ impl Connection {
         let held_ms = now_ms.saturating_sub(self.held_since_ms?);
         // Replies that are not sent yet wait for those before them, which other workers make.
         let awaits_client =
-            self.is_blocked || (self.reorder.is_none() && self.continuation.is_none());
+            self.tx.awaits_client() || (self.reorder.is_none() && self.continuation.is_none());
         let stalled_ms = now_ms.saturating_sub(self.pace_ms);
         let stalled_ms = stalled_ms.max(held_ms.saturating_sub(HELD_MS_MAX));
         let is_idle = !self.queued && !self.is_served;

@@ -9,39 +9,33 @@ use crate::core::Core;
 
 impl Streams {
     /// Goes on with what a connection has to be sent: the client has taken what there was of it.
-    /// Returns the bytes of a value that were copied for it.
-    pub fn advance_continuation(&mut self, key: ConnectionKey, core: &mut Core) -> usize {
-        let connection = &mut self.connections[key];
-        let is_copying = matches!(connection.continuation, Some(Continuation::Slices(_)));
-        if !is_copying && core.allowance.is_spent() {
+    pub fn advance_continuation(&mut self, key: ConnectionKey, core: &mut Core) {
+        if core.allowance.is_spent() {
             self.postpone(key);
-            return 0;
+            return;
         }
+        let connection = &mut self.connections[key];
         let mut dump = match connection.continuation.take() {
             Some(Continuation::Dump(dump)) => dump,
-            Some(Continuation::Slices(copying)) => return self.advance_slices(key, copying, core),
             Some(Continuation::LongReply(report)) => {
                 self.advance_report(key, report, core);
-                return 0;
+                return;
             }
             away_or_none => {
                 connection.continuation = away_or_none;
-                return 0;
+                return;
             }
         };
         if dump.at != core.me {
             connection.continuation = Some(Continuation::Away);
             let to = dump.at;
             core.shared.send_dump(to, dump);
-            return 0;
+            return;
         }
-        if connection.tx.capacity() == 0 {
-            connection.tx = core.memory.pool.take();
-        }
+        let out = connection.tx.buffer(&mut core.memory.pool);
         let (now, allowance) = (core.now, &mut core.allowance);
-        dump.walk(&mut *core.engine, now, allowance, &mut connection.tx);
+        dump.walk(&mut *core.engine, now, allowance, out);
         self.take_home(dump, core);
-        0
     }
 
     /// A dump is home again, and its connection has what was found: sends that, and the end of it.
@@ -56,7 +50,7 @@ impl Streams {
             connection.continuation = Some(Continuation::Dump(dump));
         } else {
             connection.continuation = None;
-            connection.tx.extend_from_slice(dump.end().as_bytes());
+            connection.tx.bytes.extend_from_slice(dump.end().as_bytes());
             // A client that has seen the end may begin the next at once.
             drop(dump);
         }
@@ -77,10 +71,8 @@ impl Streams {
                 let home = dump.home;
                 core.shared.send_dump(home, dump);
             } else if let Some(connection) = self.connections.get_mut(dump.connection) {
-                if connection.tx.capacity() == 0 {
-                    connection.tx = core.memory.pool.take();
-                }
-                connection.tx.extend_from_slice(&dump.found);
+                let out = connection.tx.buffer(&mut core.memory.pool);
+                out.extend_from_slice(&dump.found);
                 dump.found.clear();
                 self.take_home(dump, core);
             }
@@ -96,12 +88,9 @@ impl Streams {
     ) {
         let connection = &mut self.connections[key];
         if !connection.closing {
-            if connection.tx.capacity() == 0 {
-                connection.tx = core.memory.pool.take();
-            }
-            let mut out = std::mem::take(&mut connection.tx);
+            let mut out = std::mem::take(connection.tx.buffer(&mut core.memory.pool));
             let progress = report.advance(core, &mut out);
-            connection.tx = out;
+            connection.tx.bytes = out;
             if progress != Progress::Complete {
                 connection.continuation = Some(Continuation::LongReply(report));
             }

@@ -170,6 +170,7 @@ impl<'a> Intake<'_, 'a> {
                     keyhash,
                     request,
                     out: self.index as u32,
+                    size_max: self.member.size_max,
                     copy_max: self.member.copy_max,
                     client: self.member.client,
                 };

@@ -24,11 +24,9 @@ impl Streams {
         let Some(reorder) = connection.reorder.as_mut() else {
             return;
         };
-        if connection.tx.capacity() == 0 {
-            connection.tx = memory.pool.take();
-        }
-        reorder.fill(slot, reply, &mut connection.tx);
-        if reorder.is_complete() || connection.tx.len() >= REPLY_BYTES_HIGH {
+        let out = connection.tx.buffer(&mut memory.pool);
+        reorder.fill(slot, reply, out);
+        if reorder.is_complete() || out.len() >= REPLY_BYTES_HIGH {
             self.moved.push(key);
         }
         connection.recharge(&mut memory.budget);
@@ -53,7 +51,7 @@ impl Streams {
             };
             let complete = connection.reorder.take_if(|reorder| reorder.is_complete());
             if let Some(mut reorder) = complete {
-                let local = reorder.finish(&mut connection.tx);
+                let local = reorder.finish(&mut connection.tx.bytes);
                 core.memory.pool.give(local);
                 self.burst.recycle(reorder);
             }

@@ -191,7 +191,8 @@ impl Streams {
             return false;
         };
         let has_ended = connection.has_been_served || connection.is_wanted_at_home;
-        let is_busy = connection.queued || connection.sends_slices || connection.has_continuation();
+        let is_busy =
+            connection.queued || connection.tx.takes_turns() || connection.has_continuation();
         if is_busy || (connection.is_runnable() && !has_ended) {
             return false;
         }
@@ -214,7 +215,7 @@ impl Streams {
             return false;
         };
         connection.closing = true;
-        connection.drop_replies(&mut core.memory.pool);
+        connection.tx.clear(&mut core.memory.pool);
         self.send_home(key, home, core);
         true
     }
@@ -264,7 +265,7 @@ impl Streams {
         *place = connection;
         place.recharge(&mut core.memory.budget);
         if place.closing {
-            place.drop_replies(&mut core.memory.pool);
+            place.tx.clear(&mut core.memory.pool);
         }
         self.send_and_settle(key, core);
     }

@@ -28,7 +28,7 @@ pub(crate) enum Stop {
     Spent,
     /// Its replies have to be sent first.
     Full,
-    /// Its next reply takes this many bytes: it is made with other large ones.
+    /// The value that its next request reads, of this many bytes, is copied with other large ones.
     Large(u32),
     /// Its next request is for another worker, which its connection visits for that.
     Visit(usize),
@@ -36,8 +36,6 @@ pub(crate) enum Stop {
     AtHome,
     /// Requests that crossed over have to be answered first.
     Reorder,
-    /// The value that its next request reads, of this many bytes, is copied slice by slice.
-    Slices(u32),
     /// It is out of credit: no batch for requests to another worker was free.
     OutOfCredit,
     /// All items are to be listed for it.
@@ -80,16 +78,12 @@ pub(crate) struct Member {
     pub sum: Sum,
     /// Bytes that its replies are guessed to take, each; none if there is nothing to guess by.
     pub reply_bytes_guess: Option<usize>,
+    /// A value of more bytes is not read before the plan was asked.
+    pub size_max: u32,
     /// A value of more bytes is not copied in this burst.
     pub copy_max: u32,
     /// The client's number for observers: its descriptor, or 0 if it has none.
     pub client: i32,
-    /// Bytes that it has been sent in this burst, from the table's memory and before that.
-    pub sent_bytes: usize,
-    /// Its stream has not taken all of these: its reply buffer begins with the rest.
-    pub is_blocked: bool,
-    /// Its stream has failed.
-    pub has_failed: bool,
     /// Steps taken in this burst.
     pub requests: u32,
     /// Parser and position when the batch began, and steps taken since.
@@ -101,16 +95,21 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// A connection, of which no value of more than `copy_max` bytes is copied.
-    pub fn new(key: ConnectionKey, connection: &Connection, copy_max: u32) -> Member {
+    /// A connection, and the most bytes of a value that are read, and copied, for it.
+    pub fn new(
+        key: ConnectionKey,
+        connection: &Connection,
+        (size_max, copy_max): (u32, u32),
+    ) -> Member {
         // Nothing is known of its replies before the first: a large one waits with other large
         // ones.
         let copy_max = match connection.reply_bytes_guess {
-            _ if connection.copies_whole => Job::ANY_SIZE,
+            _ if connection.copies_any => Job::ANY_SIZE,
             None => (LARGE_REPLY_BYTES as u32).min(copy_max),
             Some(_) => copy_max,
         };
         Member {
+            size_max,
             copy_max,
             client: connection.entry.fd,
             reply_bytes_guess: connection.reply_bytes_guess,
@@ -127,20 +126,20 @@ impl Member {
     }
 
     /// The datagram with this number, whose next request begins at offset `at`.
-    pub fn datagram(number: u64, at: usize, parser: Parser, copy_max: u32) -> Member {
+    pub fn datagram(number: u64, at: usize, parser: Parser, size_max: u32) -> Member {
         Member {
-            copy_max,
+            size_max,
             ..Member::at(Asker::Datagram(number), at, parser)
         }
     }
 
     /// Whether it is a connection that may visit another worker for its next request.
     pub fn may_visit(&self) -> bool {
-        matches!(self.asker, Asker::Connection(_)) && !self.is_visitor && !self.locked
+        self.is_connection() && !self.is_visitor && !self.locked
     }
 
-    /// Whether a value may be copied slice by slice for it: whether it is a connection.
-    pub fn may_have_slices(&self) -> bool {
+    /// Whether it is a connection, and no datagram.
+    pub fn is_connection(&self) -> bool {
         matches!(self.asker, Asker::Connection(_))
     }
 
@@ -151,14 +150,10 @@ impl Member {
             .is_some_and(|reorder| reorder.len() > 0)
     }
 
-    /// Whether it is a connection of whose replies nothing is known yet.
-    pub fn awaits_first_reply(&self) -> bool {
-        self.reply_bytes_guess.is_none() && matches!(self.asker, Asker::Connection(_))
-    }
-
     fn at(asker: Asker, at: usize, parser: Parser) -> Member {
         Member {
             reply_bytes_guess: None,
+            size_max: Job::ANY_SIZE,
             copy_max: Job::ANY_SIZE,
             client: 0,
             asker,
@@ -172,9 +167,6 @@ impl Member {
             is_visitor: false,
             locked: false,
             sum: Sum::default(),
-            sent_bytes: 0,
-            is_blocked: false,
-            has_failed: false,
             requests: 0,
             batch_parser: parser,
             batch_at: 0,
@@ -247,7 +239,7 @@ impl Member {
             return Err(Stop::Reorder);
         }
         let command = match step {
-            Step::Admin { admin, .. } if self.may_have_slices() => admin.command(),
+            Step::Admin { admin, .. } if self.is_connection() => admin.command(),
             _ => None,
         };
         match command {
@@ -272,7 +264,7 @@ impl Member {
         if matches!(step, Step::Admin { admin, .. } if admin.command().is_some()) {
             core.allowance.spend_on_command(0);
         }
-        let is_stream = matches!(self.asker, Asker::Connection(_));
+        let is_stream = self.is_connection();
         match step {
             Step::Refuse { line, then, .. } => {
                 out.extend_from_slice(line.as_bytes());

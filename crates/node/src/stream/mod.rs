@@ -11,13 +11,11 @@
 //! | `settle` | what a connection waits for next, and how it ends |
 //! | `burst` | from bytes to batches to replies, across connections |
 //! | `intake` | what the next request is, where it belongs, and whether it may enter now |
-//! | `outlet` | large values that leave from the table's memory |
 //! | `member` | a connection, or a datagram, while it is part of a burst |
 //! | `reorder`, `join` | the order of replies while other workers execute some requests |
 //! | `continuation` | listings of all items and long replies, as the client takes them |
 //! | `postponed` | connections with administrative commands that have to wait |
-//! | `slices` | large values that leave slice by slice, beside small requests |
-//! | `lending`, `copying` | such a value where the table lends it, and where it is copied |
+//! | `send_queue` | what a connection has to be sent: bytes, and values that the table lends |
 //! | `withheld`, `watchers` | connections that are not parsed for now, or never again |
 //! | `receiving` | whether all values that are being received can be completed |
 //! | `relief` | which connection gives memory up when it is short |
@@ -31,25 +29,22 @@ pub(crate) mod balancer;
 pub(crate) mod burst;
 pub(crate) mod connection;
 mod continuation;
-mod copying;
 mod intake;
 mod join;
 pub(crate) mod journey;
 pub(crate) mod key;
-mod lending;
 pub(crate) mod member;
 mod moves;
-mod outlet;
 mod postponed;
 mod ready;
 mod receiving;
 pub(crate) mod registry;
 mod relief;
 pub(crate) mod reorder;
+mod send_queue;
 mod serve;
 mod settle;
 mod share;
-mod slices;
 mod visit;
 mod watchers;
 mod withheld;

@@ -5,17 +5,17 @@ use glimmer_base::limits::{
     BURST_LARGE_BYTES_MAX, LARGE_REPLY_BYTES, TURN_LARGE_BYTES_MAX, TURN_REPLY_BYTES_MAX,
     TURN_SMALL_REQUESTS_MAX,
 };
+use glimmer_engine::Job;
 use glimmer_transport::Readiness;
 use slotmap::KeyData;
 
 use super::Streams;
 use super::connection::{Connection, Continuation, Room};
-use super::copying::Copying;
 use super::key::ConnectionKey;
-use super::lending::Lending;
 use super::member::{Member, Stop};
 use super::ready::Lane;
 use super::registry::Activity;
+use super::send_queue::SendQueue;
 use crate::admin::dump::DumpCursor;
 use crate::admin::observe::CloseReason;
 use crate::core::Core;
@@ -36,11 +36,11 @@ impl Streams {
             self.note_watchers_readiness(key, ready, core);
             return;
         }
-        let has_room = ready.writable && !connection.tx.is_empty() && !connection.sends_slices;
-        let is_long = has_room && connection.unsent_bytes() > core.slice_bytes();
+        let has_room = ready.writable && !connection.tx.is_empty() && !connection.tx.takes_turns();
+        let is_long = has_room && connection.tx.unsent_bytes() > core.slice_bytes();
         if is_long && !connection.queued {
             // It takes turns with those that are sent much.
-            connection.sends_slices = true;
+            connection.tx.take_turns();
             connection.queued = true;
             self.ready.push(key, Lane::Large);
         } else if has_room {
@@ -135,13 +135,9 @@ impl Streams {
             Asker::Connection(key) => &members[key].rx[..],
             Asker::Datagram(_) => &[],
         };
-        let stream_of = |asker| match asker {
-            Asker::Connection(key) => Some(&*members[key].stream),
-            Asker::Datagram(_) => None,
-        };
-        let reply_bytes = self.burst.run_batches(rx_of, stream_of, core, port);
+        let reply_bytes = self.burst.run_batches(rx_of, core, port);
         for index in 0..self.burst.members.len() {
-            self.leave_burst(index, core);
+            self.leave_burst(index, lane, core);
         }
         self.burst.members.clear();
         self.burst.outs.clear();
@@ -165,7 +161,9 @@ impl Streams {
         match lane {
             Lane::Small => each,
             Lane::Large => {
-                let sent = connection.burst_reply_bytes.max(connection.unsent_bytes());
+                let sent = connection
+                    .burst_reply_bytes
+                    .max(connection.tx.unsent_bytes());
                 each.max(sent).max(connection.need).min(core.slice_bytes())
             }
         }
@@ -178,15 +176,16 @@ impl Streams {
             return Joined::NOTHING;
         };
         connection.queued = false;
-        if connection.sends_slices {
-            let unsent_bytes = connection.unsent_bytes();
+        if connection.tx.takes_turns() {
+            let unsent_bytes = connection.tx.unsent_bytes();
             self.send_and_settle(key, core);
             // If that was the last slice, a watcher is sent what has come meanwhile.
             self.feed_watcher(key, core);
             return Joined::Slice(unsent_bytes.min(core.slice_bytes()));
         }
         if connection.has_continuation() {
-            return Joined::Slice(self.advance_continuation(key, core));
+            self.advance_continuation(key, core);
+            return Joined::NOTHING;
         }
         if connection.feed.is_some() {
             return Joined::Slice(self.hear_watcher(key, core));
@@ -224,14 +223,14 @@ impl Streams {
         if connection.has_input() {
             connection.entry.note_input(core.now.ms);
             connection.is_served = true;
-            let tx = std::mem::take(&mut connection.tx);
+            let tx = std::mem::take(&mut connection.tx.bytes);
             let bytes = guess.max(connection.burst_reply_bytes);
             let input_bytes = connection.rx.len() - connection.rx_start;
-            let copy_max = match connection.visit {
-                Some(_) => core.slice_max(),
-                None => core.plan.copy_max().min(core.slice_max()),
+            let size_max = match connection.visit {
+                Some(_) => Job::ANY_SIZE,
+                None => core.plan.size_max(),
             };
-            let mut member = Member::new(key, connection, copy_max);
+            let mut member = Member::new(key, connection, (size_max, core.slice_max()));
             if member.is_visitor {
                 member.requests = requests_before(connection, core);
                 if let Some(since_ns) = connection.timed_since_ns {
@@ -296,15 +295,13 @@ impl Streams {
     }
 
     /// Puts a member's state back into its connection, and sends its replies.
-    fn leave_burst(&mut self, index: usize, core: &mut Core) {
+    fn leave_burst(&mut self, index: usize, lane: Lane, core: &mut Core) {
         let member = &mut self.burst.members[index];
         let Asker::Connection(key) = member.asker else {
             unreachable!("datagrams have bursts of their own");
         };
         let stop = member.stop;
         let (report, guard) = (member.report.take(), member.dump_guard.take());
-        let sent_bytes = member.sent_bytes;
-        let (is_blocked, has_failed) = (member.is_blocked, member.has_failed);
         let connection = &mut self.connections[key];
         connection.is_served = false;
         connection.parser = member.parser;
@@ -336,7 +333,8 @@ impl Streams {
             requests -= requests_before(connection, core);
         }
         let replies = std::mem::take(&mut self.burst.outs[index]);
-        let reply_bytes = sent_bytes + replies.len();
+        let replies = SendQueue::of(replies, self.burst.lent.take(index as u32));
+        let (reply_bytes, lent_bytes) = (replies.unsent_bytes(), replies.lent_bytes());
         if connection.need > BUFFER_BYTES {
             connection.sends_large = true;
         } else if member.requests > 0 && input_bytes <= BUFFER_BYTES {
@@ -344,18 +342,15 @@ impl Streams {
         }
         if member.requests > 0 {
             connection.end_hold();
-            connection.copies_whole = false;
+            connection.copies_any = false;
             if input_bytes + reply_bytes < LARGE_REPLY_BYTES * requests as usize {
                 core.note_small_request();
             }
         }
         connection.burst_reply_bytes = reply_bytes;
         connection.note_reply_bytes(reply_bytes / (requests as usize).max(1));
-        if sent_bytes > 0 || is_blocked {
-            connection.note_sent(sent_bytes, is_blocked, core.now.ms);
-            core.tally.bytes_written += sent_bytes as u64;
-        }
-        if let Stop::Large(bytes) | Stop::Slices(bytes) = stop {
+        if let Stop::Large(bytes) = stop {
+            connection.copies_any = true;
             connection.burst_reply_bytes = bytes as usize;
             connection.note_reply_bytes(LARGE_REPLY_BYTES);
         }
@@ -363,10 +358,10 @@ impl Streams {
             Some(mut reorder) if reorder.len() > 0 => {
                 // Where every request has crossed, no buffer is kept until the replies come.
                 if replies.is_empty() {
-                    core.memory.pool.give(replies);
+                    core.memory.pool.give(replies.bytes);
                     reorder.close_with(Vec::new());
                 } else {
-                    reorder.close_with(replies);
+                    reorder.close_with(replies.bytes);
                 }
                 connection.reorder = Some(reorder);
             }
@@ -375,7 +370,7 @@ impl Streams {
                     self.burst.recycle(reorder);
                 }
                 if stop == Stop::Withheld {
-                    self.withhold(key, replies, core);
+                    self.withhold(key, replies.bytes, core);
                 } else {
                     connection.tx = replies;
                 }
@@ -390,12 +385,6 @@ impl Streams {
             Stop::LongReply => {
                 self.connections[key].continuation = report.map(Continuation::LongReply)
             }
-            Stop::Slices(bytes) => {
-                let connection = &mut self.connections[key];
-                let since_ns = connection.timed_since_ns.or(core.counting.turn_began_ns());
-                let copying = Copying::of(bytes, since_ns);
-                connection.continuation = Some(Continuation::Slices(copying));
-            }
             Stop::Watch(interests) => self.begin_to_watch(key, interests, core),
             Stop::Spent => core.tally.conn_yields += 1,
             Stop::Postponed => self.postpone(key),
@@ -406,23 +395,34 @@ impl Streams {
             }
             _ => {}
         }
-        if has_failed {
-            self.close(key, core);
-        } else if is_blocked && !self.connections[key].tx.is_empty() {
-            // The poller reports when there is room for the rest.
+        let connection = &mut self.connections[key];
+        if lane == Lane::Small && connection.tx.unsent_bytes() > core.slice_bytes() {
+            // It takes turns with those that are sent much.
+            connection.tx.take_turns();
+            self.note_unsent(key, index, lent_bytes, core);
             self.settle(key, core);
-        } else {
-            if self.send(key, core) {
-                let visited = match stop {
-                    Stop::Visit(worker) => Some(worker),
-                    Stop::Hungry(_) => self.worker_for_value(key, core),
-                    _ => None,
-                };
-                match visited.filter(|_| self.connections[key].may_visit()) {
-                    Some(worker) => self.depart(key, worker, core),
-                    None => self.settle(key, core),
-                }
+        } else if self.send(key, core) {
+            self.note_unsent(key, index, lent_bytes, core);
+            let visited = match stop {
+                Stop::Visit(worker) => Some(worker),
+                Stop::Hungry(_) => self.worker_for_value(key, core),
+                _ => None,
+            };
+            match visited.filter(|_| self.connections[key].may_visit()) {
+                Some(worker) => self.depart(key, worker, core),
+                None => self.settle(key, core),
             }
+        }
+    }
+
+    /// A reply with a lent value of this many bytes takes turns from here on. If it is timed, it is
+    /// until it has left.
+    #[inline]
+    fn note_unsent(&mut self, key: ConnectionKey, index: usize, bytes: usize, core: &mut Core) {
+        let tx = &mut self.connections[key].tx;
+        if bytes > 0 && tx.takes_turns() && core.counting.has_unwritten() {
+            let since_ns = core.counting.withdraw(index, bytes);
+            tx.timed = since_ns.map(|since_ns| (bytes, since_ns));
         }
     }
 
@@ -439,47 +439,27 @@ impl Streams {
             return false;
         };
         if connection.tx.is_empty() {
-            if connection.tx.capacity() > 0 {
-                core.memory.pool.give(std::mem::take(&mut connection.tx));
-            }
-        } else {
-            // While connections hold as much as they may, replies leave whole: what is left of one
-            // is then what its client does not take, and not what waits for its next turn.
-            let bytes_max = match core.memory.room() {
-                0 => usize::MAX,
-                _ => core.slice_bytes(),
-            };
-            let sent = match connection.lending.take() {
-                None => connection.transmit(&mut core.memory.pool, bytes_max, core.now.ms),
-                Some(lending) => transmit_lent(connection, lending, core),
-            };
-            match sent {
-                Some(bytes) => core.tally.bytes_written += bytes as u64,
-                None => {
-                    self.close(key, core);
-                    return false;
-                }
-            }
+            connection.tx.clear(&mut core.memory.pool);
+            return true;
+        }
+        // While connections hold as much as they may, replies leave whole: what is left of one is
+        // then what its client does not take, and not what waits for its next turn.
+        let bytes_max = match core.memory.room() {
+            0 => usize::MAX,
+            _ => core.slice_bytes(),
+        };
+        let Some(bytes) = connection.transmit(&mut core.memory.pool, bytes_max, core.now.ms) else {
+            self.close(key, core);
+            return false;
+        };
+        core.tally.bytes_written += bytes as u64;
+        if !connection.tx.takes_turns()
+            && let Some((value_bytes, since_ns)) = connection.tx.timed.take()
+        {
+            core.note_service_time(value_bytes, since_ns);
         }
         true
     }
-}
-
-/// Sends a slice of a reply whose value the table lends.
-#[cold]
-#[inline(never)]
-fn transmit_lent(
-    connection: &mut Connection,
-    lending: Box<Lending>,
-    core: &mut Core,
-) -> Option<usize> {
-    let (value_bytes, since_ns) = (lending.value_bytes(), lending.timed_since_ns);
-    let bytes_max = core.slice_bytes();
-    let sent = connection.transmit_lent(lending, &mut core.memory.pool, bytes_max, core.now.ms);
-    if connection.lending.is_none() {
-        core.note_service_time(value_bytes, since_ns);
-    }
-    sent
 }
 
 /// What a burst came to.

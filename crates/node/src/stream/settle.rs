@@ -28,7 +28,7 @@ impl Streams {
         }
         if connection.queued {
             // It has its turn already.
-        } else if connection.goes_first() {
+        } else if connection.tx.takes_turns() {
             connection.queued = true;
             self.ready.push_first(key, Lane::Large);
         } else if connection.is_runnable() || connection.has_continuation() {
@@ -67,7 +67,7 @@ impl Streams {
             (core.memory.budget).recharge_held(connection.counted, Charge::default());
         }
         core.memory.pool.give(connection.rx);
-        core.memory.pool.give(connection.tx);
+        core.memory.pool.give(connection.tx.bytes);
         let shared = &core.shared;
         shared.registry.remove(connection.entry.fd);
         if let Some(feed) = &connection.feed {

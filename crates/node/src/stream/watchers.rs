@@ -19,7 +19,7 @@ impl Streams {
             Some(_) => lines::OK,
             None => lines::TOO_MANY_WATCHERS,
         };
-        connection.tx.extend_from_slice(line.as_bytes());
+        connection.tx.bytes.extend_from_slice(line.as_bytes());
         if let Some(feed) = feed {
             // What has arrived after the command is passed over as well.
             connection.rx_start = connection.rx.len();
@@ -62,12 +62,10 @@ impl Streams {
             if !connection.tx.is_empty() {
                 return;
             }
-            if connection.tx.capacity() == 0 {
-                connection.tx = core.memory.pool.take();
-            }
-            core.shared.observers().take(&feed, &mut connection.tx);
-            if connection.tx.is_empty() {
-                core.memory.pool.give(std::mem::take(&mut connection.tx));
+            let out = connection.tx.buffer(&mut core.memory.pool);
+            core.shared.observers().take(&feed, out);
+            if out.is_empty() {
+                connection.tx.clear(&mut core.memory.pool);
                 return;
             }
             self.send_and_settle(key, core);

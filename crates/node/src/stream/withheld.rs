@@ -46,7 +46,7 @@ impl Streams {
             if let Some(connection) = self.connections.get_mut(key)
                 && let Some(replies) = connection.withheld.take()
             {
-                connection.tx = replies;
+                connection.tx.bytes = replies;
                 self.send_and_settle(key, core);
             }
         }

@@ -9,7 +9,7 @@
 use glimmer_base::Moment;
 use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_dispatch::Layout;
-use glimmer_engine::{Done, Engine, Figures, Job, ListCursor, Listed, Outlet};
+use glimmer_engine::{Done, Engine, Figures, Job, LentParts, ListCursor, Listed};
 use std::sync::Arc;
 
 use super::Worker;
@@ -110,7 +110,7 @@ impl Engine for NoEngine {
         _: Moment,
         _: &[Job<'_>],
         _: &mut [Vec<u8>],
-        _: &mut dyn Outlet,
+        _: &mut LentParts,
         _: &mut [Done],
     ) {
         unreachable!("{ABSENT}")

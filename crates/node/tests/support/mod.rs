@@ -12,7 +12,7 @@ use glimmer_base::limits::{REPLY_BYTES_HIGH, REPORT_BYTES_HIGH, SLICE_BYTES, TUR
 use glimmer_base::{Moment, Seed};
 pub use glimmer_dispatch::AccessMode as Access;
 use glimmer_dispatch::{Layout, POLICIES, PartitionMap, Policy, Settings};
-use glimmer_engine::{Done, Engine, Figures, Job, ListCursor, Listed, Outlet, Rebuild, Status};
+use glimmer_engine::{Done, Engine, Figures, Job, LentParts, ListCursor, Listed, Rebuild, Status};
 use glimmer_node::{
     Address, AdminHandler, Node, NodeConfig, Observers, Part, Permits, SystemClock,
 };
@@ -83,7 +83,7 @@ impl MapEngine {
         }
         let mut table = self.tables[owner].lock().unwrap();
         if let (true, Some((_, value))) = (is_read, table.get(job.request.key))
-            && value.len() > job.copy_max as usize
+            && value.len() > job.size_max as usize
         {
             let bytes = value.len() as u32;
             return Status::Elsewhere { bytes };
@@ -122,7 +122,7 @@ impl Engine for MapEngine {
         _: Moment,
         jobs: &[Job<'_>],
         outs: &mut [Vec<u8>],
-        _: &mut dyn Outlet,
+        _: &mut LentParts,
         done: &mut [Done],
     ) {
         let mut failed: HashMap<u32, Status> = HashMap::new();

@@ -5,7 +5,7 @@ use crate::forward::bell::EventBell;
 use glimmer_base::Moment;
 use glimmer_base::limits::FORWARD_DATAGRAM_BYTES_MAX;
 use glimmer_dispatch::Layout;
-use glimmer_engine::{Done, Engine, Figures, Job, ListCursor, Listed, Outlet, Status};
+use glimmer_engine::{Done, Engine, Figures, Job, LentParts, ListCursor, Listed, Status};
 use glimmer_proto::text::Reply;
 use glimmer_proto::{Form, Verb};
 use glimmer_transport::Bell;
@@ -43,7 +43,7 @@ impl Engine for Busy {
         _: Moment,
         jobs: &[Job<'_>],
         outs: &mut [Vec<u8>],
-        _: &mut dyn Outlet,
+        _: &mut LentParts,
         done: &mut [Done],
     ) {
         for (job, done) in jobs.iter().zip(done) {

@@ -48,7 +48,7 @@ pub struct Judging<'t, 'd, 'c> {
     pub now: Moment,
     pub dispatch: &'t mut Dispatch<'d>,
     /// No value of more bytes is copied before the plan has been asked.
-    pub copy_max: u32,
+    pub size_max: u32,
     pub figures: &'t mut NativeFigures,
     /// The completion tables that the batch holds.
     pub held: &'t mut HeldTables<'c>,
@@ -101,7 +101,8 @@ impl Admission {
                 }),
             },
             out: 0,
-            copy_max: tools.copy_max,
+            size_max: tools.size_max,
+            copy_max: Job::ANY_SIZE,
             client: 0,
         });
         Ok(())
@@ -169,6 +170,7 @@ impl Admission {
             keyhash,
             request,
             out: 0,
+            size_max: Job::ANY_SIZE,
             copy_max: Job::ANY_SIZE,
             client: 0,
         });

@@ -50,7 +50,7 @@ struct Tools<'t, 'd> {
     sending: Sending<'t>,
     dispatch: &'t mut Dispatch<'d>,
     /// No value of more bytes is copied by the next batch before the plan has been asked.
-    copy_max: u32,
+    size_max: u32,
 }
 
 /// A batch after its execution.
@@ -155,7 +155,7 @@ impl NativeEndpoint {
             now,
             ports,
             sending: Sending::new(sender),
-            copy_max: dispatch.plan.copy_max(),
+            size_max: dispatch.plan.size_max(),
             dispatch,
         };
         self.decoder.begin();
@@ -183,13 +183,13 @@ impl NativeEndpoint {
         settled: &mut Settled,
         tools: &mut Tools<'_, '_>,
     ) {
-        let copy_max = tools.dispatch.plan.copy_max();
+        let size_max = tools.dispatch.plan.size_max();
         let mut reading = Reading {
             admission: &mut self.admission,
             judging: Judging {
                 now: tools.now,
                 dispatch: &mut *tools.dispatch,
-                copy_max: std::mem::replace(&mut tools.copy_max, copy_max),
+                size_max: std::mem::replace(&mut tools.size_max, size_max),
                 figures: &mut self.figures,
                 held: &mut tools.held,
             },
@@ -323,7 +323,7 @@ impl NativeEndpoint {
             _ => return Some(Entry::Settled(Status::AskAlone)),
         };
         let Decision::HandTo(worker) = decision else {
-            tools.copy_max = Job::ANY_SIZE;
+            tools.size_max = Job::ANY_SIZE;
             return None;
         };
         let (index, start) = (context.spot.segment_batch(), context.spot.offset as usize);
@@ -365,7 +365,7 @@ impl NativeEndpoint {
                 fragments_to: None,
                 tap: None,
             },
-            copy_max: Job::ANY_SIZE,
+            size_max: Job::ANY_SIZE,
             figures: &mut self.figures,
             held: &mut tools.held,
         };

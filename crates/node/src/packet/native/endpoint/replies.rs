@@ -167,6 +167,7 @@ impl NativeEndpoint {
                 }),
             },
             out: 0,
+            size_max: Job::ANY_SIZE,
             copy_max: Job::ANY_SIZE,
             client: 0,
         };

@@ -1,10 +1,10 @@
-//! Large values leave through an outlet, in every table and protocol: where the worker alone may
-//! write, and where the table lends them. What a client is sent is the same everywhere.
+//! Large values that the table lends to replies, in every protocol. A reply is the same whether its
+//! value is lent or copied, and whatever happens to the item afterwards.
 
-use glimmer_base::limits::{BATCH_MAX, IN_PLACE_BYTES_MIN};
+use glimmer_base::limits::{BATCH_MAX, LENT_BYTES_MIN, LOANS_MAX, REPLY_BYTES_HIGH};
 use glimmer_base::{Moment, Seed};
-use glimmer_engine::{Done, Engine, Job, Offer, Outlet, Spread, Status, Uniques, build};
-use glimmer_proto::{Limits, Parser, Step};
+use glimmer_engine::{Done, Engine, Job, LentPart, LentParts, Spread, Status, Uniques, build};
+use glimmer_proto::{Limits, Parser, Request, Step};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::RULES;
 use glimmer_store::memc3::{self, Memc3Config};
@@ -18,49 +18,11 @@ const NOW: Moment = Moment {
     ms: 10_000,
     epoch_unix_ms: 1_700_000_000_000,
 };
-const LARGE: usize = IN_PLACE_BYTES_MIN + 1_001;
-const ITEM_BYTES_MAX: usize = 2 * IN_PLACE_BYTES_MIN;
-
-/// Notes what it is given, and has replies wait after a number of values.
-struct Recorder {
-    sent: Vec<u8>,
-    values: usize,
-    values_max: usize,
-}
-
-impl Recorder {
-    fn new(values_max: usize) -> Recorder {
-        Recorder {
-            sent: Vec::new(),
-            values: 0,
-            values_max,
-        }
-    }
-}
-
-impl Outlet for Recorder {
-    fn offer(&self, out: u32) -> Offer {
-        match out {
-            0 if self.values < self.values_max => Offer::Send,
-            0 => Offer::Wait,
-            _ => Offer::Copy,
-        }
-    }
-
-    fn send(&mut self, out: u32, replies: &mut Vec<u8>, at: usize, value: &[u8]) {
-        assert_eq!(out, 0);
-        // The last bytes of a value that is lent are in the reply buffer.
-        assert!(value.len() + 8 > IN_PLACE_BYTES_MIN);
-        for part in [&replies[..at], value, &replies[at..]] {
-            self.sent.extend_from_slice(part);
-        }
-        replies.clear();
-        self.values += 1;
-    }
-}
+const LARGE: usize = LENT_BYTES_MIN + 1_001;
+const ITEM_BYTES_MAX: usize = 2 * LENT_BYTES_MIN;
 
 /// What is said for some requests, in one protocol: as bytes, and the number of large values in the
-/// replies that are sent from where they lie.
+/// replies that are lent.
 struct Talk {
     name: &'static str,
     said: Vec<u8>,
@@ -70,10 +32,10 @@ struct Talk {
 fn talks() -> Vec<Talk> {
     let value = |letter: &str, bytes| letter.repeat(bytes);
     let mut stores = String::new();
-    for (key, bytes) in [("one", LARGE), ("two", IN_PLACE_BYTES_MIN), ("few", 10)] {
+    for (key, bytes) in [("one", LARGE), ("two", LENT_BYTES_MIN), ("few", 10)] {
         stores += &format!("set {key} 7 0 {bytes}\r\n{}\r\n", value(&key[..1], bytes));
     }
-    let below = IN_PLACE_BYTES_MIN - 1;
+    let below = LENT_BYTES_MIN - 1;
     stores += &format!("set less 0 0 {below}\r\n{}\r\n", value("l", below));
     let talk = |name, said: &str, values| Talk {
         name,
@@ -156,9 +118,9 @@ fn binary_set(key: &str, value_bytes: usize) -> Vec<u8> {
     bytes
 }
 
-/// Executes what is said, in batches, and passes on what an outlet has left for later. Returns what
-/// the client is sent.
-fn converse(engine: &mut dyn Engine, said: &[u8], outlet: &mut Recorder, out: u32) -> Vec<u8> {
+/// Executes what is said, in batches. Returns what the client is sent, and how many values were
+/// lent for that.
+fn converse(engine: &mut dyn Engine, said: &[u8], lends: bool) -> (Vec<u8>, usize) {
     let mut parser = Parser::new(Limits {
         item_bytes_max: ITEM_BYTES_MAX,
     });
@@ -167,28 +129,51 @@ fn converse(engine: &mut dyn Engine, said: &[u8], outlet: &mut Recorder, out: u3
         match parser.next(&said[at..]) {
             Step::Request { used, request } => {
                 at += used;
-                jobs.push(Job {
-                    keyhash: request.with_key(|key| SEED.keyhash(key)),
-                    request,
-                    out,
-                    copy_max: Job::ANY_SIZE,
-                    client: 0,
-                });
+                jobs.push(job(request));
             }
             Step::Admin { used, .. } | Step::Swallowed { used } => at += used,
             other => panic!("{other:?}"),
         }
     }
-    let mut outs = [Vec::new(), Vec::new()];
+    let mut outs = [Vec::new()];
+    let mut lent = LentParts::default();
+    lent.lend_to(u64::from(lends));
     for batch in jobs.chunks(BATCH_MAX) {
         let mut done = vec![Done::SKIPPED; batch.len()];
-        engine.run_with(NOW, batch, &mut outs, outlet, &mut done);
+        engine.run_with(NOW, batch, &mut outs, &mut lent, &mut done);
         assert!(done.iter().all(|done| done.status == Status::Done));
     }
-    [&outlet.sent[..], &outs[0], &outs[1]].concat()
+    let parts: Vec<LentPart> = lent.take(0).collect();
+    (whole(&outs[0], &parts), parts.len())
 }
 
-/// `lends` says whether the table lends values beside other writers.
+fn job(request: Request<'_>) -> Job<'_> {
+    Job {
+        keyhash: request.with_key(|key| SEED.keyhash(key)),
+        request,
+        out: 0,
+        size_max: Job::ANY_SIZE,
+        copy_max: Job::ANY_SIZE,
+        client: 0,
+    }
+}
+
+/// A reply with its lent parts in their places.
+fn whole(buffer: &[u8], parts: &[LentPart]) -> Vec<u8> {
+    let (mut whole, mut begin) = (Vec::new(), 0);
+    for part in parts {
+        // The last bytes of a value that is lent are in the buffer.
+        assert!(part.value.bytes() + 8 > LENT_BYTES_MIN);
+        whole.extend_from_slice(&buffer[begin..part.at]);
+        let append = &mut |value: &[u8]| whole.extend_from_slice(value);
+        part.value.with(0..part.value.bytes(), append);
+        begin = part.at;
+    }
+    whole.extend_from_slice(&buffer[begin..]);
+    whole
+}
+
+/// `lends` says whether the table lends values.
 fn check<T: Table>(name: &str, lends: bool, make: impl Fn() -> T) {
     let spread = Spread {
         partitions: 1,
@@ -202,43 +187,75 @@ fn check<T: Table>(name: &str, lends: bool, make: impl Fn() -> T) {
     };
     for talk in talks() {
         let name = format!("{name}, {}", talk.name);
-        let [mut copied, mut sent] = [(); 2].map(|()| Recorder::new(usize::MAX));
-        let expected = converse(engine().as_mut(), &talk.said, &mut copied, 1);
-        assert_eq!(copied.values, 0, "{name}");
-        let replies = converse(engine().as_mut(), &talk.said, &mut sent, 0);
+        let (expected, copied) = converse(engine().as_mut(), &talk.said, false);
+        assert_eq!(copied, 0, "{name}");
+        let (replies, lent) = converse(engine().as_mut(), &talk.said, true);
         assert!(replies == expected, "{name}");
-        let leaves = lends || !T::Access::SHARED_WRITES;
-        let values = if leaves { talk.values } else { 0 };
-        assert_eq!(sent.values, values, "{name}");
+        assert_eq!(lent, if lends { talk.values } else { 0 }, "{name}");
     }
-    if lends || !T::Access::SHARED_WRITES {
+    if lends {
         waits(engine().as_mut());
+        is_not_copied(engine().as_mut());
     }
 }
 
-/// A value that has to wait is offered again, with all that follows it.
-fn waits(engine: &mut dyn Engine) {
+fn store(engine: &mut dyn Engine) {
     let value = "v".repeat(LARGE);
     let set = format!("set key 0 0 {LARGE}\r\n{value}\r\n");
-    converse(engine, set.as_bytes(), &mut Recorder::new(0), 0);
-    let said: [&[u8]; 3] = [b"get key\r\n", b"get key\r\n", b"get none\r\n"];
+    converse(engine, set.as_bytes(), false);
+}
+
+/// Executes these requests. Returns what became of them, and of their values.
+fn execute<const N: usize>(
+    engine: &mut dyn Engine,
+    said: [&[u8]; N],
+    copy_max: u32,
+    lent: &mut LentParts,
+) -> [Status; N] {
     let mut parser = Parser::new(Limits::default());
     let jobs = said.map(|said| match parser.next(said) {
         Step::Request { request, .. } => Job {
-            keyhash: request.with_key(|key| SEED.keyhash(key)),
-            request,
-            out: 0,
-            copy_max: Job::ANY_SIZE,
-            client: 0,
+            copy_max,
+            ..job(request)
         },
         other => panic!("{other:?}"),
     });
-    let (mut outlet, mut outs) = (Recorder::new(1), [Vec::new()]);
-    let mut done = [Done::SKIPPED; 3];
-    engine.run_with(NOW, &jobs, &mut outs, &mut outlet, &mut done);
-    let statuses = done.map(|done| done.status);
-    assert_eq!(statuses, [Status::Done, Status::NoRoom, Status::Skipped]);
-    assert_eq!((outlet.values, outs[0].len()), (1, 0));
+    let mut done = [Done::SKIPPED; N];
+    engine.run_with(NOW, &jobs, &mut [Vec::new()], lent, &mut done);
+    done.map(|done| done.status)
+}
+
+/// A client that is lent as much as it may be waits with its next value, and all that follows it.
+fn waits(engine: &mut dyn Engine) {
+    store(engine);
+    let mut lent = LentParts::default();
+    lent.lend_to(1);
+    let fill = REPLY_BYTES_HIGH / (LARGE - 8);
+    for _ in 0..=fill {
+        let statuses = execute(engine, [b"get key\r\n"], Job::ANY_SIZE, &mut lent);
+        assert_eq!(statuses, [Status::Done]);
+    }
+    let said: [&[u8]; 2] = [b"get key\r\n", b"get none\r\n"];
+    let statuses = execute(engine, said, Job::ANY_SIZE, &mut lent);
+    assert_eq!(statuses, [Status::NoRoom, Status::Skipped]);
+    assert_eq!(lent.take(0).count(), fill + 1);
+}
+
+/// A value that may not be copied is lent, and is not read when there are as many loans as may be.
+fn is_not_copied(engine: &mut dyn Engine) {
+    store(engine);
+    let mut loans: Vec<LentParts> = Vec::new();
+    for nth in 0..=LOANS_MAX {
+        let mut lent = LentParts::default();
+        lent.lend_to(1);
+        let statuses = execute(engine, [b"get key\r\n"], 1_000, &mut lent);
+        let bytes = LARGE as u32;
+        match nth < LOANS_MAX {
+            true => assert_eq!(statuses, [Status::Done]),
+            false => assert_eq!(statuses, [Status::Elsewhere { bytes }]),
+        }
+        loans.push(lent);
+    }
 }
 
 fn in_every_table<A: Access>() {

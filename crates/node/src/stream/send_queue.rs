@@ -1,0 +1,344 @@
+//! What a connection has to be sent: bytes, and values that the table lends.
+
+use std::collections::VecDeque;
+use std::io::IoSlice;
+
+use glimmer_base::limits::BUFFER_BYTES;
+use glimmer_base::sync::weakened;
+use glimmer_engine::LentPart;
+use glimmer_transport::Sent;
+use glimmer_transport::stream::ByteStream;
+
+use crate::budget::pool::Pool;
+
+/// Replies on their way to a client, in order.
+///
+/// A value is lent only while the client takes all that it is offered. What a client leaves waiting
+/// is copied into the buffer: a client that is slow has memory of its connection, and none of the
+/// table's few loans.
+#[derive(Default)]
+pub(crate) struct SendQueue {
+    /// The replies but for their lent parts. Empty when there is nothing to send.
+    pub bytes: Vec<u8>,
+    /// Bytes of the buffer that are sent.
+    sent: usize,
+    /// Lent parts that are not sent.
+    lent: VecDeque<LentPart>,
+    /// Bytes of the first lent part that are sent.
+    part_sent: usize,
+    awaits: Awaits,
+    /// The value of a reply that is timed, and since when, in nanoseconds.
+    pub timed: Option<(usize, u64)>,
+}
+
+/// What has to happen before more is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Awaits {
+    #[default]
+    Nothing,
+    /// The connection's next turn: a slice was sent in the last one.
+    Turn,
+    /// The client, which has to take what it was sent.
+    Client,
+}
+
+impl SendQueue {
+    /// Replies of which nothing is sent.
+    pub fn of(bytes: Vec<u8>, lent: impl Iterator<Item = LentPart>) -> SendQueue {
+        SendQueue {
+            bytes,
+            lent: lent.collect(),
+            ..SendQueue::default()
+        }
+    }
+
+    /// Whether there is nothing to send.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The buffer, for replies that follow those that are in it.
+    #[inline]
+    pub fn buffer(&mut self, pool: &mut Pool) -> &mut Vec<u8> {
+        if self.bytes.capacity() == 0 {
+            self.bytes = pool.take();
+        }
+        &mut self.bytes
+    }
+
+    /// Bytes that are not sent.
+    pub fn unsent_bytes(&self) -> usize {
+        self.bytes.len() - self.sent + self.lent_bytes() - self.part_sent
+    }
+
+    /// Bytes of the parts that are lent.
+    #[inline]
+    pub fn lent_bytes(&self) -> usize {
+        self.lent.iter().map(|part| part.value.bytes()).sum()
+    }
+
+    /// Bytes of memory that it takes, or comes to take: a lent part is copied here if the client
+    /// does not take it.
+    #[inline]
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.capacity() + self.lent_bytes()
+    }
+
+    /// Whether the connection sends a slice in each of its turns.
+    #[inline]
+    pub fn takes_turns(&self) -> bool {
+        self.awaits == Awaits::Turn
+    }
+
+    /// Has what is not sent wait for the connection's next turn.
+    pub fn take_turns(&mut self) {
+        self.awaits = Awaits::Turn;
+    }
+
+    /// Whether the client has to take what it was sent before it is sent more.
+    #[inline]
+    pub fn awaits_client(&self) -> bool {
+        self.awaits == Awaits::Client
+    }
+
+    /// Sends at most `bytes_max` bytes. Returns their number, or nothing if the connection failed.
+    #[inline]
+    pub fn send(
+        &mut self,
+        stream: &mut dyn ByteStream,
+        pool: &mut Pool,
+        bytes_max: usize,
+    ) -> Option<usize> {
+        if !self.lent.is_empty() {
+            return self.send_lent(stream, pool, bytes_max);
+        }
+        let waiting = self.bytes.len() - self.sent;
+        let bytes = waiting.min(bytes_max);
+        let sent = match stream.send(&self.bytes[self.sent..][..bytes]) {
+            Sent::All => bytes,
+            Sent::Part(bytes) => bytes,
+            Sent::Failed => return None,
+        };
+        if sent == waiting {
+            self.clear(pool);
+            return Some(sent);
+        }
+        self.sent += sent;
+        self.awaits = match sent < bytes {
+            true => Awaits::Client,
+            false => Awaits::Turn,
+        };
+        if weakened("short_write_loses_a_byte")
+            && self.awaits_client()
+            && self.sent + 1 < self.bytes.len()
+        {
+            self.sent += 1;
+        }
+        Some(sent)
+    }
+
+    /// [`send`](Self::send) of replies with lent parts.
+    #[cold]
+    #[inline(never)]
+    fn send_lent(
+        &mut self,
+        stream: &mut dyn ByteStream,
+        pool: &mut Pool,
+        bytes_max: usize,
+    ) -> Option<usize> {
+        let (waiting, mut total) = (self.unsent_bytes(), 0);
+        self.awaits = Awaits::Turn;
+        while total < waiting.min(bytes_max) {
+            let (offered, sent) = self.offer(stream, bytes_max - total);
+            let bytes = match sent {
+                Sent::All => offered,
+                Sent::Part(bytes) => bytes,
+                Sent::Failed => return None,
+            };
+            self.advance(bytes);
+            total += bytes;
+            if bytes < offered {
+                self.awaits = Awaits::Client;
+                break;
+            }
+        }
+        if total == waiting {
+            self.clear(pool);
+        } else if self.awaits_client() {
+            self.copy_rest(pool);
+        }
+        Some(total)
+    }
+
+    /// Sends up to the end of what follows the first lent part. Returns the bytes that were
+    /// offered, at most `bytes_max`, and what became of them.
+    fn offer(&self, stream: &mut dyn ByteStream, bytes_max: usize) -> (usize, Sent) {
+        let rest = &self.bytes[self.sent..];
+        let Some(part) = self.lent.front() else {
+            let rest = &rest[..rest.len().min(bytes_max)];
+            return (rest.len(), stream.send(rest));
+        };
+        let (head, tail) = rest.split_at(part.at - self.sent);
+        let head = &head[..head.len().min(bytes_max)];
+        let unsent = part.value.bytes() - self.part_sent;
+        let value_bytes = unsent.min(bytes_max - head.len());
+        let tail_bytes = match self.lent.get(1) {
+            Some(next) => next.at - part.at,
+            None => tail.len(),
+        };
+        let tail = match value_bytes == unsent {
+            true => &tail[..tail_bytes.min(bytes_max - head.len() - value_bytes)],
+            false => &[],
+        };
+        let range = self.part_sent..self.part_sent + value_bytes;
+        let mut sent = Sent::Failed;
+        part.value.with(range, &mut |value| {
+            sent = stream.send_parts(&[head, value, tail].map(IoSlice::new));
+        });
+        (head.len() + value_bytes + tail.len(), sent)
+    }
+
+    /// Notes that this many bytes are sent. They end before the second lent part.
+    fn advance(&mut self, mut bytes: usize) {
+        if let Some(part) = self.lent.front() {
+            let head = bytes.min(part.at - self.sent);
+            let value = (bytes - head).min(part.value.bytes() - self.part_sent);
+            self.sent += head;
+            self.part_sent += value;
+            bytes -= head + value;
+            if self.part_sent == part.value.bytes() {
+                self.lent.pop_front();
+                self.part_sent = 0;
+            }
+        }
+        self.sent += bytes;
+    }
+
+    /// Copies all that is not sent into one buffer.
+    fn copy_rest(&mut self, pool: &mut Pool) {
+        let unsent = self.unsent_bytes();
+        let mut rest = pool.take_large(unsent).unwrap_or_default();
+        rest.reserve_exact(unsent);
+        if weakened("short_write_repeats_a_value") {
+            self.part_sent = 0;
+        }
+        for part in self.lent.drain(..) {
+            rest.extend_from_slice(&self.bytes[self.sent..part.at]);
+            self.sent = part.at;
+            let range = std::mem::take(&mut self.part_sent)..part.value.bytes();
+            let append = &mut |value: &[u8]| rest.extend_from_slice(value);
+            part.value.with(range, append);
+        }
+        rest.extend_from_slice(&self.bytes[self.sent..]);
+        pool.give(std::mem::replace(&mut self.bytes, rest));
+        self.sent = 0;
+    }
+
+    /// Has nothing to send any more.
+    #[inline]
+    pub fn clear(&mut self, pool: &mut Pool) {
+        pool.give(std::mem::take(&mut self.bytes));
+        self.lent.clear();
+        (self.sent, self.part_sent) = (0, 0);
+        self.awaits = Awaits::Nothing;
+    }
+
+    /// Moves what it holds into a buffer of its size, if it has one that is at least twice as
+    /// large.
+    pub fn compact(&mut self, pool: &mut Pool) {
+        if !self.lent.is_empty() {
+            return;
+        }
+        let waiting = self.bytes.len() - self.sent;
+        if waiting > 0 && waiting <= self.bytes.capacity() / 2 {
+            let small = self.bytes[self.sent..].to_vec();
+            pool.give(std::mem::replace(&mut self.bytes, small));
+            self.sent = 0;
+        } else if self.bytes.capacity() > BUFFER_BYTES {
+            self.bytes.shrink_to_fit();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glimmer_base::limits::BUFFER_BYTES;
+    use glimmer_store::table::LentValue;
+    use glimmer_transport::stream::{LocalStream, StreamFaults};
+    use rand::{Rng, SeedableRng, rngs::SmallRng};
+    use std::net::SocketAddr;
+    use std::ops::Range;
+
+    struct Value(Vec<u8>);
+
+    impl LentValue for Value {
+        fn bytes(&self) -> usize {
+            self.0.len()
+        }
+
+        fn with(&self, range: Range<usize>, take: &mut dyn FnMut(&[u8])) {
+            take(&self.0[range]);
+        }
+    }
+
+    /// Random replies, in slices of any length, to a client that takes any number of bytes at a
+    /// time: what it receives is what it was to be sent.
+    #[test]
+    fn a_client_receives_every_byte_once() {
+        for seed in 0..2_000 {
+            let mut rng = SmallRng::seed_from_u64(seed);
+            let (mut bytes, mut lent, mut whole) = (Vec::new(), Vec::new(), Vec::new());
+            let mut next = 0_u8;
+            let mut some = |most: usize| -> Vec<u8> {
+                let more = (0..rng.random_range(0..most)).map(|_| {
+                    next = next.wrapping_add(1);
+                    next
+                });
+                more.collect()
+            };
+            for _ in 0..4 {
+                let (head, value) = (some(5), some(20));
+                bytes.extend_from_slice(&head);
+                whole.extend([head, value.clone()].concat());
+                lent.push(LentPart {
+                    out: 0,
+                    at: bytes.len(),
+                    value: Box::new(Value(value)),
+                });
+            }
+            let tail = [&some(5)[..], b"."].concat();
+            bytes.extend_from_slice(&tail);
+            whole.extend(tail);
+            let peer: SocketAddr = "127.0.0.1:1".parse().unwrap();
+            let faults = StreamFaults {
+                buffer_bytes: rng.random_range(1..40),
+                ..StreamFaults::default()
+            };
+            let [mut near, mut far] = LocalStream::pair(faults, [peer; 2], seed);
+            let mut pool = Pool::new(1 << 20, 1 << 20);
+            let mut queue = SendQueue::of(bytes, lent.into_iter());
+            let mut received = Vec::new();
+            let mut receive = |received: &mut Vec<u8>| {
+                let mut buffer = Vec::with_capacity(BUFFER_BYTES);
+                far.receive_at_most(&mut buffer, BUFFER_BYTES);
+                received.extend(buffer);
+            };
+            let mut sent = 0;
+            while !queue.is_empty() {
+                assert_eq!(queue.unsent_bytes(), whole.len() - sent, "seed {seed}");
+                let most = rng.random_range(1..30);
+                let bytes = queue.send(&mut near, &mut pool, most).unwrap();
+                assert!(bytes <= most, "seed {seed}");
+                sent += bytes;
+                if rng.random() {
+                    queue.compact(&mut pool);
+                }
+                receive(&mut received);
+            }
+            receive(&mut received);
+            assert_eq!(received, whole, "seed {seed}");
+        }
+    }
+}
