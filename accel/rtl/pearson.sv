@@ -2,7 +2,7 @@
 // and each further byte of the key is folded in by T[h ^ x[i]]. All bytes of the hash are computed
 // side by side, one byte of the key each cycle.
 //
-// The paper does not print its tables. These are the permutations of crates/hotset/src/pearson.rs.
+// The paper does not print its tables. These are the permutations of crates/accel-device/src/pearson.rs.
 module pearson #(
     parameter int unsigned HASH_BYTES = 2,
     parameter bit SECONDARY = 0  // which of the two tables

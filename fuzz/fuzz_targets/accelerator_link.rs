@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| glimmer_accel_link::fuzz(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| glimmer_accel_device::link::fuzz(data));

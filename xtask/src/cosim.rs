@@ -60,7 +60,7 @@ impl Cosimulation {
             tools::install(BESIDES);
         }
         // The simulation takes most of the time, and Verilator's C++ is optimised in any case.
-        let packages = ["-p", "glimmer", "-p", "glimmer-cosim"];
+        let packages = ["-p", "glimmer-cosim"];
         process::run(process::cargo(&["build"]).args(packages))?;
         let built = std::path::absolute(process::target_dir().join("debug/glimmer-cosim"))?;
         process::run(program(built, &["try"]).args(&self.options))

@@ -19,18 +19,17 @@ const FLOORS: &[(&str, u8)] = &[
     ("glimmer-proto", 1),
     ("glimmer-store", 1),
     ("glimmer-transport", 1),
-    ("glimmer-accel-rtl", 2),
-    ("glimmer-accel-link", 2),
+    ("glimmer-accel-device", 2),
     ("glimmer-engine", 2),
     ("glimmer-client", 2),
     ("glimmer-queueing", 2),
     ("glimmer-xdp", 2),
+    ("glimmer-accel-rtl", 3),
     ("glimmer-client-c", 3),
     ("glimmer-client-py", 3),
     ("glimmer-loadgen", 3),
     ("glimmer-node", 3),
     ("glimmer-comparisons", 4),
-    ("glimmer-cosim", 4),
     ("glimmer-microbench", 4),
     ("glimmer-server", 4),
     ("glimmer-figures", 5),
@@ -38,6 +37,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("glimmer", 6),
     ("glimmer-bench", 6),
     ("glimmer-top", 6),
+    ("glimmer-cosim", 7),
 ];
 
 /// Crates outside the floors: they depend on no crate of the workspace, and no crate depends on

@@ -1,4 +1,4 @@
-//! Floor 2: the hot-key accelerator's circuit (`accel/rtl/`) in simulation. Verilator turns a top
+//! Floor 3: the hot-key accelerator's circuit (`accel/rtl/`) in simulation. Verilator turns a top
 //! module into C++, a C++ compiler makes a library of it, and this crate clocks it.
 //! `docs/accelerator-rtl.md` describes the circuit.
 //!

@@ -1,9 +1,10 @@
-//! Floor 4: the accelerator's circuit, simulated between a network and a server.
+//! Floor 7: the accelerator's circuit, simulated between a network and a server.
 //! `docs/accelerator-rtl.md` describes the circuit, and `docs/accelerator-rtl-server.md` the server
 //! behind it.
 //!
 //! | module | idea |
 //! | --- | --- |
+//! | [`assembly`] | the server behind a circuit |
 //! | [`network`] | frames between two devices pass the circuit, and a server fills it |
 //! | [`machine`] | the circuit with the CPU's memory and a driver of its rings |
 //! | [`wire`] | frames as beats |
@@ -13,6 +14,7 @@
 //! | [`trial`] | all of these together, with a report |
 //! | [`waves`] | pictures of the lookup's ports over time |
 
+pub mod assembly;
 pub mod bed;
 pub mod clients;
 pub mod machine;

@@ -1,7 +1,8 @@
 //! The circuit with the CPU's memory and a driver of its rings.
 
 use crate::wire::{Incoming, Outgoing};
-use glimmer_accel_link::Registers;
+use glimmer_accel_device::device::{Capabilities, DeviceCounters};
+use glimmer_accel_device::link::Registers;
 use glimmer_accel_rtl::lookup::device::operation;
 use glimmer_accel_rtl::memory::{Memory, Requested};
 use glimmer_accel_rtl::model::Model;
@@ -10,7 +11,6 @@ use glimmer_accel_rtl::tools::Tools;
 use glimmer_accel_rtl::top::{In, Out, TopPorts};
 use glimmer_accel_rtl::tops::KV_TOP;
 use glimmer_accel_rtl::verilate::Variant;
-use glimmer_hotset::device::{Capabilities, DeviceCounters};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;

@@ -1,17 +1,19 @@
-//! Simulates the accelerator's circuit between a network and a server: `glimmer-cosim circuit` for
-//! one's own experiments, and `glimmer-cosim try` for a whole one.
+//! Simulates the accelerator's circuit between a network and a server: `glimmer-cosim circuit` and
+//! `glimmer-cosim serve` for one's own experiments, and `glimmer-cosim try` for a whole one.
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand};
 use glimmer_accel_rtl::tools::Tools;
-use glimmer_cosim::bed;
 use glimmer_cosim::machine::{Settings, Waveform};
 use glimmer_cosim::network::Network;
 use glimmer_cosim::tap::Tap;
 use glimmer_cosim::trial::{self, Trial};
+use glimmer_cosim::{assembly, bed};
 use std::net::Ipv4Addr;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Simulates the hot-key accelerator's circuit with real packets
@@ -28,14 +30,16 @@ enum Command {
     ///
     /// It makes two TAP devices. One is the circuit's network; the other is the interface of the
     /// server behind it. Move the server's to a network namespace, give it the address and the
-    /// hardware address that you name here, and start the server there with `-U PORT --accelerate
-    /// rtl:SOCKET`. Give the network's device an address in the same net, in another namespace, for
-    /// clients.
+    /// hardware address that you name here, and start `glimmer-cosim serve --circuit SOCKET -U
+    /// PORT` there. Give the network's device an address in the same net, in another namespace,
+    /// for clients.
     Circuit(Circuit),
+    /// Serve behind a circuit: `glimmer serve`, and the server fills the circuit
+    Serve(Box<Serve>),
     /// Try the circuit with a server behind it and clients in front
     ///
-    /// It makes two network namespaces with the simulated circuit between them, starts `glimmer
-    /// serve --accelerate rtl:SOCKET` behind it, and sends requests to it: by the load generator,
+    /// It makes two network namespaces with the simulated circuit between them, starts
+    /// `glimmer-cosim serve` behind it, and sends requests to it: by the load generator,
     /// by libmemcached's one, by raw sockets, and by some that change keys while others read them.
     /// Then memcached takes the server's place. Every byte of every answer is checked. The first
     /// answer that is wrong, outdated or lost ends it with an error. Nothing is left behind.
@@ -108,9 +112,6 @@ struct Try {
     /// How many cycles are written to it; each takes two kilobytes at most
     #[arg(long, default_value_t = 20_000, requires = "vcd")]
     vcd_cycles: u64,
-    /// The server's program (default: `glimmer` beside this one)
-    #[arg(long)]
-    server: Option<PathBuf>,
 }
 
 fn hardware_address(text: &str) -> Result<u64> {
@@ -155,9 +156,35 @@ fn count(text: &str) -> Result<u64, String> {
     glimmer_notation::count(text)
 }
 
-fn main() -> Result<()> {
-    match Arguments::parse().command {
+#[derive(Args, Debug)]
+struct Serve {
+    /// The Unix socket of the circuit. It answers binary GETs before the server sees them
+    ///
+    /// The server fills the circuit by that socket, and waits for it when hot keys change. Start
+    /// the simulation first, with as many slots as --accelerate-slots says.
+    #[arg(long, value_name = "SOCKET", conflicts_with = "accelerate")]
+    circuit: PathBuf,
+    #[command(flatten)]
+    server: glimmer::ServeArguments,
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("glimmer-cosim: {error:#}");
+            ExitCode::from(glimmer::exit_code(&error).unwrap_or(1))
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
         Command::Circuit(circuit) => circuit.run(),
+        Command::Serve(serve) => {
+            let Serve { circuit, server } = *serve;
+            server.run_with(Arc::new(assembly::Circuit { socket: circuit }))
+        }
         Command::Try(try_) => try_.run(),
         Command::Draw { folder } => draw(&folder),
     }
@@ -201,10 +228,6 @@ impl Circuit {
 
 impl Try {
     fn run(self) -> Result<()> {
-        let server = match self.server {
-            Some(server) => server,
-            None => std::env::current_exe()?.with_file_name("glimmer"),
-        };
         let cycles = self.vcd_cycles;
         trial::run(&Trial {
             requests: self.requests,
@@ -215,7 +238,7 @@ impl Try {
                 seed: self.seed,
                 waveform: self.vcd.map(|file| Waveform { file, cycles }),
             },
-            server,
+            server: std::env::current_exe()?,
         })
     }
 }

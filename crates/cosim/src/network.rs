@@ -4,9 +4,9 @@
 use crate::machine::{Machine, Settings, Waveform};
 use crate::tap::Tap;
 use anyhow::{Context, Result};
-use glimmer_accel_link::{Answer, Host, Request};
+use glimmer_accel_device::device::DeviceCounters;
+use glimmer_accel_device::link::{Answer, Host, Request};
 use glimmer_accel_rtl::tools::Tools;
-use glimmer_hotset::device::DeviceCounters;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;

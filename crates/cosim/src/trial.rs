@@ -3,7 +3,7 @@
 use crate::bed::{self, Bed, Server};
 use crate::clients::{self, Hammered, Reads};
 use anyhow::{Context, Result, ensure};
-use glimmer_hotset::device::DeviceCounters;
+use glimmer_accel_device::device::DeviceCounters;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ pub struct Trial {
     pub hammered: Duration,
     /// The circuit.
     pub circuit: bed::Circuit,
-    /// Glimmer's program.
+    /// The program whose command `serve` is the server behind the circuit: this one.
     pub server: PathBuf,
 }
 

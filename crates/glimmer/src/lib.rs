@@ -10,6 +10,8 @@ mod dispatch;
 mod neighbours;
 mod serve;
 
+pub use serve::{Arguments as ServeArguments, exit_code};
+
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use glimmer_cli::{explain, told};
 use std::ffi::OsString;

@@ -11,8 +11,11 @@ use glimmer_dispatch::Settings;
 use glimmer_server::config::{PORT_DEFAULT, PREFIX_DELIMITER_DEFAULT};
 use glimmer_server::evict;
 use glimmer_server::memory_plan::Needs;
-use glimmer_server::{Accepts, Config, Liveness, MemoryPlan, Mode, TableKind, UnixSocket};
+use glimmer_server::{
+    Accelerate, Accepts, Config, Liveness, MakeBody, MemoryPlan, Mode, TableKind, UnixSocket,
+};
 use listen::Listeners;
+use std::sync::Arc;
 use std::time::Duration;
 use values::Port;
 
@@ -25,6 +28,16 @@ impl Arguments {
         }
         glimmer_server::serve(self.config()?)?;
         Ok(())
+    }
+
+    /// The same with a body of the accelerator that `--accelerate` does not have.
+    ///
+    /// # Errors
+    ///
+    /// Why the server did not start, in one line. [`exit_code`] has the code for it.
+    pub fn run_with(mut self, body: Arc<dyn MakeBody>) -> anyhow::Result<()> {
+        self.accelerator.accelerate = Accelerate::Made(body);
+        self.run()
     }
 
     /// What happens when memory is full. Fails if the flags contradict each other.

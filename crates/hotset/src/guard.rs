@@ -62,9 +62,9 @@ impl Epoch {
 /// The right to refill a slot that was retracted.
 #[derive(Clone, Copy, Debug)]
 pub struct Token {
-    slot: usize,
-    state: State,
-    keyhash: Keyhash,
+    pub(crate) slot: usize,
+    pub(crate) state: State,
+    pub(crate) keyhash: Keyhash,
 }
 
 impl Token {

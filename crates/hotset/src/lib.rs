@@ -15,38 +15,29 @@
 //! | `directory` | keyhash → slot, for the code that changes items |
 //! | `guard` | the one door for changes, fills, evictions, flushes and pauses |
 //! | `deadline`, `pause` | until when an item is answered, and why nothing is for a while |
+//! | `body`, `shared` | what answers, as the server deals with it: a trait, and ours |
 //! | `policy`, `policies/` | which keys are in the accelerator (§VI-B) |
 //! | `sampler`, `sketch`, `hot_keys`, `popularity` | how often keys are read |
 //! | `prices`, `purse` | what changes cost and hits save, and whether a key's hits pay for it |
 //! | `quarantine` | which keys are kept out although they are hot |
 //! | `controller` | makes a policy's observations and carries its decisions out; credit for hits |
-//! | `keeper` | guard and controller of a device that shares no memory with the server |
-//! | `device` | the paper's seven operations as a trait (§VI-A) |
-//! | `bodies/` | devices in software: the paper's circuit (§IV-A), and ours |
-//! | `pearson`, `allocator` | the circuit's hash, and its memory for values |
-//! | `conformance/` | what every body is held to |
 
-pub mod bodies;
-pub mod conformance;
-pub mod device;
 pub mod fuzzing;
 pub mod layout;
 pub mod policies;
 pub mod sums;
 pub mod twin;
 
-mod allocator;
+mod body;
 mod controller;
 mod deadline;
 mod directory;
 mod guard;
 mod hash;
 mod hot_keys;
-mod keeper;
 mod lookup;
 mod memory;
 mod pause;
-mod pearson;
 mod policy;
 mod popularity;
 mod prices;
@@ -54,25 +45,25 @@ mod purse;
 mod quarantine;
 mod request;
 mod sampler;
+mod shared;
 mod sketch;
 
-pub use allocator::Allocator;
+pub use body::{Body, BodyFigures, Kept, Retracted};
 pub use controller::{Changed, Controller, Credit};
 pub use deadline::Timeline;
 pub use directory::Directory;
 pub use guard::{Epoch, Filled, Guard, Token};
 pub use hash::{hash, places};
 pub use hot_keys::HotKey;
-pub use keeper::{Deleted, Keeper, Kept};
 pub use lookup::{Hit, Reader};
 pub use memory::{Mapped, Memory};
 pub use pause::Pause;
-pub use pearson::{TABLES, pearson};
 pub use policy::{AfterChange, Decision, Incumbent, Offer, Policy};
 pub use popularity::{Popularity, SampledRead};
 pub use prices::{Meter, Prices};
 pub use request::{Form, Reply, Request};
 pub use sampler::Sampler;
+pub use shared::{Readers, Shared};
 pub use sketch::Sketch;
 
 /// Bytes of memory of an accelerator in this process with this many slots and readers.

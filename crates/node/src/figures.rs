@@ -5,11 +5,12 @@ use std::sync::{Arc, Weak};
 
 use glimmer_base::Moment;
 use glimmer_base::sync::Ordering;
+use glimmer_hotset::HotKey;
 
 use crate::admin::stats::Tally;
 use crate::dispatch::plans::DispatchView;
 use crate::feeds::WatchFigures;
-use crate::hot::{Accelerator, HotKey};
+use crate::hot::Accelerator;
 use crate::shared::Shared;
 use crate::stream::registry::SocketView;
 

@@ -72,10 +72,7 @@ pub use {
     driven::{DrivenNode, DrivenWorker},
     feeds::WatchFigures,
     figures::NodeFigures,
-    hot::{
-        Accelerator, AcceleratorFigures, Body, HotKey, HotKeyPolicy, Passed, Readers,
-        policies as hot_policies,
-    },
+    hot::{Accelerator, AcceleratorFigures},
     node::Node,
     packet::native,
     permits::Permits,

@@ -394,12 +394,12 @@ impl Config {
             Some("-Y excludes UDP; leave -U out or give -U 0")
         } else if self.auth_file.is_some() && !self.native.is_empty() {
             Some("-Y excludes native clients, who cannot authenticate; leave --native-port out")
-        } else if self.accelerate != Accelerate::Off && !has_udp {
+        } else if !matches!(self.accelerate, Accelerate::Off) && !has_udp {
             Some("--accelerate answers memcached's UDP protocol: give its port with -U")
-        } else if matches!(self.accelerate, Accelerate::Circuit { .. })
-            && !matches!(self.protocol, Accepts::Any | Accepts::Binary)
+        } else if let Accelerate::Made(maker) = &self.accelerate
+            && let Err(reason) = maker.check(self.protocol)
         {
-            Some("--accelerate rtl: answers binary requests: leave -B out or give -B binary")
+            Some(reason)
         } else if let Some(reason) = self.contradicts_interface() {
             Some(reason)
         } else if self.native_single_port && self.native.is_empty() {

@@ -25,7 +25,7 @@ mod process;
 mod serve;
 mod stats;
 
-pub use accelerate::{Accelerate, AccelerateError, Hook, HotPolicy, Refusal, Sources};
+pub use accelerate::{Accelerate, AccelerateError, Hook, HotPolicy, MakeBody, Refusal, Sources};
 pub use auth::AuthError;
 pub use config::{
     AccessMode, Config, ConfigError, Direction, HugepagePolicy, Mode, TableKind, UnixSocket,

@@ -1,6 +1,6 @@
 //! Starts a server from a configuration, and stops it.
 
-use crate::accelerate::{self, Accelerate, AccelerateError, Attachment, Refusal, Sources};
+use crate::accelerate::{self, AccelerateError, Attachment, Refusal, Sources};
 use crate::auth::{AuthError, AuthFile};
 use crate::config::{Config, ConfigError, Direction, HugepagePolicy, Mode};
 use crate::log::Log;
@@ -11,9 +11,10 @@ use crate::{assembly, cores, log};
 use glimmer_base::{KeyHasher, Seed, limits};
 use glimmer_dispatch::{Layout, PartitionMap};
 use glimmer_engine::Engine;
+use glimmer_hotset::{Body, Readers};
 use glimmer_node::native::{NativeConfig, Rules, TokenKey};
 use glimmer_node::{
-    Address, Body, Bound, Clock, Node, NodeConfig, Observers, PassedOver, SystemClock,
+    Accelerator, Address, Bound, Clock, Node, NodeConfig, Observers, PassedOver, SystemClock,
 };
 use glimmer_proto::Limits;
 use glimmer_proto::native::directory;
@@ -117,9 +118,15 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     };
     // It needs rights that are given up below. Until workers give it keys, it answers nothing.
     let attachment = accelerate::attach(&config, random())?;
+    let clock = &*surroundings.clock;
     let body = match &attachment {
-        Some(attachment) => Some(attachment.body()),
-        None => accelerate::connect(&config)?,
+        Some(it) => Some(accelerate::shared(
+            &config,
+            it.memory(),
+            Readers::Elsewhere,
+            clock,
+        )),
+        None => accelerate::make(&config, clock)?,
     };
     let store = build(&config, &plan, body, &mut surroundings)?;
     let node = node_config(&config, &plan, &store, surroundings);
@@ -211,7 +218,7 @@ impl Hashing {
 pub(crate) fn build(
     config: &Config,
     plan: &MemoryPlan,
-    body: Option<Body>,
+    body: Option<Box<dyn Body>>,
     surroundings: &mut Surroundings<'_>,
 ) -> Result<Store, ServeError> {
     let cores = if config.pin {
@@ -221,13 +228,9 @@ pub(crate) fn build(
     };
     let numa_nodes = cores::numa_nodes(&cores);
     let clock = surroundings.clock.clone();
-    let body = body.or_else(|| {
-        let (slots, workers) = (config.accelerate_slots, config.workers);
-        let is_model = config.accelerate == Accelerate::Model;
-        is_model.then(|| Body::model(slots, workers, (surroundings.random)()))
-    });
-    let accelerator = body.map(|body| accelerate::accelerator(config, body, clock.clone()));
-    let accelerator = accelerator.map(Arc::new);
+    let body = body.or_else(|| accelerate::model(config, &mut *surroundings.random, &*clock));
+    let accelerator =
+        body.map(|body| Arc::new(Accelerator::new(body, config.workers, clock.clone())));
     let prefixes = (config.prefix_delimiter, config.detail);
     let observers = Observers::with_accelerator(clock, prefixes, config.watch_bytes, accelerator);
     let hasher = &surroundings.hashing.hasher;

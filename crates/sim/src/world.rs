@@ -440,7 +440,8 @@ impl World<'_> {
         let tables = self.served.server.tables.iter();
         let evicted: u64 = (tables.map(|figures| figures.table().store.evictions)).sum();
         let accelerator = self.served.server.node.figures().accelerator();
-        let hits = accelerator.map_or(0, |one| one.figures(self.clock.shared().now().ms).hits);
+        let now_ms = self.clock.shared().now().ms;
+        let hits = accelerator.map_or(0, |one| one.figures(now_ms).body.hits);
         let mut failure = result.err().map(|what| Failure { what, key: None });
         if failure.is_none() {
             let rules = Rules {

@@ -3,10 +3,10 @@
 
 mod support;
 
+use glimmer_accel_device::conformance::{all, coherence};
+use glimmer_accel_device::device::{Capabilities, Device, DeviceError, Mode};
+use glimmer_accel_device::models::{LookUp, Model};
 use glimmer_hotset::Guard;
-use glimmer_hotset::bodies::{Body, Model};
-use glimmer_hotset::conformance::{all, coherence};
-use glimmer_hotset::device::{Capabilities, Device, DeviceError, Mode};
 use glimmer_xdp::{Program, Verdict};
 use std::rc::Rc;
 use support::{TAIL, frames, now_ns};
@@ -84,7 +84,7 @@ impl Device for Mapped {
     }
 }
 
-impl Body for Mapped {
+impl LookUp for Mapped {
     fn look_up(&mut self, key: &[u8]) -> Option<Vec<u8>> {
         look_up(&self.program, key)
     }
@@ -104,7 +104,7 @@ fn the_packet_program_conforms() {
         return;
     }
     let seed = glimmer_seeds::seed();
-    let mut make = || -> Box<dyn Body> {
+    let mut make = || -> Box<dyn LookUp> {
         let program = load().expect("it has been loaded before");
         let model = Model::over(program.memory().clone());
         Box::new(Mapped { model, program })

@@ -8,7 +8,7 @@ use crate::memory::{Memory, Requested};
 use crate::model::Model;
 use crate::random;
 use crate::tools::Tools;
-use glimmer_hotset::bodies;
+use glimmer_accel_device::models;
 use rand::Rng;
 use rand::rngs::SmallRng;
 
@@ -29,7 +29,7 @@ pub struct Circuit {
     /// Bytes of each slot's value, as associated.
     pub(super) lengths: Vec<usize>,
     /// A model without values, which tells where keys may lie.
-    pub(super) places: bodies::Circuit,
+    pub(super) places: models::Circuit,
     /// Ports' readiness.
     pub pressure: Pressure,
 }

@@ -2,8 +2,10 @@
 
 use super::circuit::Circuit;
 use super::shape::Shape;
-use glimmer_hotset::bodies::Body;
-use glimmer_hotset::device::{Capabilities, Device, DeviceError, Mode, NO_SLOT, reserve_operand};
+use glimmer_accel_device::device::{
+    Capabilities, Device, DeviceError, Mode, NO_SLOT, reserve_operand,
+};
+use glimmer_accel_device::models::LookUp;
 
 /// Longest key: its length is a byte.
 const KEY_BYTES_MAX: usize = 255;
@@ -135,7 +137,7 @@ impl Device for Circuit {
     }
 }
 
-impl Body for Circuit {
+impl LookUp for Circuit {
     fn look_up(&mut self, key: &[u8]) -> Option<Vec<u8>> {
         if self.outputs().write_mode == 1 {
             return None;

@@ -2,7 +2,7 @@
 
 use crate::tops::LOOKUP;
 use crate::verilate::Variant;
-use glimmer_hotset::bodies;
+use glimmer_accel_device::models;
 
 /// The parameters of a circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +39,11 @@ impl Shape {
     }
 
     /// The software model of such a circuit: the oracle.
-    pub fn model(self) -> bodies::Circuit {
+    pub fn model(self) -> models::Circuit {
         if self.width == 1 {
-            bodies::Circuit::new(self.slots, self.value_bytes)
+            models::Circuit::new(self.slots, self.value_bytes)
         } else {
-            bodies::Circuit::with_hash(self.slots, self.value_bytes, crc32c)
+            models::Circuit::with_hash(self.slots, self.value_bytes, crc32c)
         }
     }
 

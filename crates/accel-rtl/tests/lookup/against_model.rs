@@ -2,12 +2,12 @@
 //! back-pressure on every port.
 
 use crate::directed;
+use glimmer_accel_device::device::{COUNT_MAX, Device, Mode};
+use glimmer_accel_device::models::{self, LookUp};
 use glimmer_accel_rtl::lookup::device::operation;
 use glimmer_accel_rtl::lookup::{Circuit, Pressure, Shape};
 use glimmer_accel_rtl::random::{each_seed, from_seed};
 use glimmer_accel_rtl::tools::Tools;
-use glimmer_hotset::bodies::{self, Body};
-use glimmer_hotset::device::{COUNT_MAX, Device, Mode};
 use rand::Rng;
 use rand::rngs::SmallRng;
 use std::collections::{HashMap, VecDeque};
@@ -17,7 +17,7 @@ const LOOKUPS: usize = 100_000;
 /// A circuit, its model, and what is under way.
 struct Pair {
     circuit: Circuit,
-    model: bodies::Circuit,
+    model: models::Circuit,
     rng: SmallRng,
     keys: Vec<Vec<u8>>,
     /// Flags and CAS of slots.

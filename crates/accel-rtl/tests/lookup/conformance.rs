@@ -1,9 +1,9 @@
 //! What every body of the accelerator is held to.
 
+use glimmer_accel_device::conformance;
 use glimmer_accel_rtl::lookup::{Circuit, Pressure, Shape};
 use glimmer_accel_rtl::random::each_seed;
 use glimmer_accel_rtl::tools::Tools;
-use glimmer_hotset::conformance;
 
 const STEPS: u32 = 3_000;
 

@@ -3,11 +3,11 @@
 //! requester and the taker are always ready.
 
 use crate::directed::{numbered, pattern};
+use glimmer_accel_device::device::{COUNT_MAX, Device, Mode};
+use glimmer_accel_device::models::LookUp;
 use glimmer_accel_rtl::lookup::{Circuit, Reply, Shape};
 use glimmer_accel_rtl::random::{each_seed, from_seed};
 use glimmer_accel_rtl::tools::Tools;
-use glimmer_hotset::bodies::Body;
-use glimmer_hotset::device::{COUNT_MAX, Device, Mode};
 use rand::Rng;
 use rand::rngs::SmallRng;
 

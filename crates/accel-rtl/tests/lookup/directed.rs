@@ -1,11 +1,11 @@
 //! One situation after the other. Each takes any shape, so that planted bugs can be tried with it.
 
+use glimmer_accel_device::device::{COUNT_MAX, Device, DeviceError, Mode};
+use glimmer_accel_device::models::LookUp;
 use glimmer_accel_rtl::lookup::device::operation;
 use glimmer_accel_rtl::lookup::{Circuit, Pressure, Shape};
 use glimmer_accel_rtl::random::{each_seed, from_seed};
 use glimmer_accel_rtl::tools::Tools;
-use glimmer_hotset::bodies::Body;
-use glimmer_hotset::device::{COUNT_MAX, Device, DeviceError, Mode};
 use rand::Rng;
 
 /// Stores an item with the highest weight at an address. Stays in write mode.

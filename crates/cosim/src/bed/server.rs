@@ -21,8 +21,8 @@ const START_MAX: Duration = Duration::from_secs(120);
 pub struct Server(Child);
 
 impl Server {
-    /// Starts Glimmer, which fills the circuit over its socket. Returns when a connection has
-    /// passed the circuit.
+    /// Starts Glimmer, which fills the circuit over its socket: the command `serve` of `program`,
+    /// which is this one. Returns when a connection has passed the circuit.
     ///
     /// # Errors
     ///
@@ -37,7 +37,8 @@ impl Server {
         command
             .args(["serve", "-u", "root", "-t", "1", "-m", "64"])
             .args(["-U", &PORT.to_string()])
-            .args(["--accelerate", &format!("rtl:{}", socket.display())])
+            .arg("--circuit")
+            .arg(socket)
             .args(["--accelerate-slots", &slots.to_string()]);
         Server::start(command, there)
     }

@@ -3,9 +3,9 @@
 
 mod picture;
 
+use glimmer_accel_device::device::{Device, Mode};
 use glimmer_accel_rtl::lookup::{Circuit, Shape, device::operation};
 use glimmer_accel_rtl::tools::Tools;
-use glimmer_hotset::device::{Device, Mode};
 use picture::{Picture, Sample};
 
 /// The item that is in the circuit, and a key that is not.

@@ -4,14 +4,10 @@
 //! `GLIMMER_COSIM_READS` says how many reads are tried (2,000 unless told), and `GLIMMER_RUNS` with
 //! how many seeds of the circuit. `GLIMMER_SEED` repeats the circuit, but not the clients.
 
-#[path = "../../../../tests/support/server_program.rs"]
-mod server_program;
-
 use glimmer_accel_rtl::tools::Tools;
 use glimmer_cosim::bed::{Bed, Circuit};
 use glimmer_cosim::clients::{Reads, Writer, hammer};
 use glimmer_seeds::each_seed;
-use server_program::server_beside;
 use std::path::Path;
 
 fn reads() -> u64 {
@@ -44,7 +40,7 @@ fn try_seed(tools: &Tools, width: usize, seed: u64) {
         ..Circuit::of_width(width)
     };
     let bed = Bed::new(tools, circuit).unwrap();
-    let program = Path::new(server_beside(env!("CARGO_BIN_EXE_glimmer-cosim")));
+    let program = Path::new(env!("CARGO_BIN_EXE_glimmer-cosim"));
     let mut server = bed.glimmer(program).unwrap();
     let done = hammer(|done| done.reads < reads()).unwrap();
     let mut writer = Writer::new().unwrap();

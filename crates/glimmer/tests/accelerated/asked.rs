@@ -35,6 +35,7 @@ impl Asked {
     }
 
     /// A binary read of a key.
+    #[allow(dead_code, reason = "tests of a server behind a circuit use it")]
     pub fn binary(key: usize, id: u16) -> Asked {
         Asked {
             key,

@@ -3,7 +3,7 @@
 //! the server have ended, however they end.
 
 use std::fs::File;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
 
@@ -12,6 +12,7 @@ use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 use crate::bpf;
+use crate::server::{PORT, Server, command};
 
 /// The server's end of a link. The thread that made it is at the other end, and so are threads that
 /// it starts.
@@ -38,6 +39,33 @@ const GET_FLAGS: u32 = 0x25;
 const SET_FLAGS: u32 = 0x26;
 /// ETH_FLAG_RXVLAN.
 const RX_VLAN: u32 = 1 << 8;
+
+impl Server {
+    /// A server at the far end of a link, with an accelerator there.
+    ///
+    /// # Errors
+    ///
+    /// Its last line, if it ends instead.
+    pub fn at(link: &Link, body: &str, arguments: &[&str]) -> Result<Server, String> {
+        let mut server = Server::begin_at(link, body, arguments);
+        server.wait().map(|()| server)
+    }
+
+    /// The same, without waiting until it serves.
+    pub fn begin_at(link: &Link, body: &str, arguments: &[&str]) -> Server {
+        Server::begin_at_port(link, body, PORT, arguments)
+    }
+
+    /// The same at another port.
+    pub fn begin_at_port(link: &Link, body: &str, port: u16, arguments: &[&str]) -> Server {
+        let port_text = port.to_string();
+        let body = format!("{body}:{}", Link::SERVER_INTERFACE);
+        let own = ["-p", &port_text, "-U", &port_text, "--accelerate", &body];
+        let command = command(&[&own[..], arguments].concat());
+        let udp = Link::SERVER_ADDRESSES.map(|ip| SocketAddr::new(ip, port));
+        link.beyond(|| Server::spawn(command, udp.to_vec()))
+    }
+}
 
 impl Link {
     pub const SERVER_INTERFACE: &str = "server";

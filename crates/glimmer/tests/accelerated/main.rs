@@ -9,8 +9,6 @@
 //! | `server` | the server, and a connection of the text protocol |
 //! | `link`, `bpf` | two network namespaces, for packet programs, and which programs there are |
 //! | `model` | the hammer on the accelerator's model |
-//! | `circuit` | the hammer on a device in another process |
-//! | `front` | that process: the circuit's software model before the server |
 //! | `packets` | the hammer on packet programs |
 //! | `refusals` | each reason for which a server with a packet program does not start |
 //! | `remains` | what a server with a packet program leaves behind, and wakes |
@@ -18,8 +16,6 @@
 mod asked;
 mod bpf;
 mod changes;
-mod circuit;
-mod front;
 mod hammer;
 mod keys;
 mod link;
@@ -29,3 +25,6 @@ mod reader;
 mod refusals;
 mod remains;
 mod server;
+
+/// The program whose command `serve` is the server.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_glimmer");

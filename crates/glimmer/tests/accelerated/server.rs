@@ -8,8 +8,6 @@ use std::time::{Duration, Instant};
 use glimmer_measure::ports::free_ports;
 use tempfile::NamedTempFile;
 
-use crate::link::Link;
-
 /// How long a busy machine may take for anything.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 /// The port of servers that have a network namespace of their own.
@@ -35,42 +33,18 @@ impl Drop for Server {
 impl Server {
     /// A server with the accelerator's model.
     pub fn on_loopback(arguments: &[&str]) -> Server {
-        let mut server = Server::begin_on_loopback(free_ports(1).unwrap(), "model", arguments);
+        let body = ["--accelerate", "model"];
+        let mut server = Server::begin_on_loopback(free_ports(1).unwrap(), body, arguments);
         server.wait().expect("it starts");
         server
     }
 
     /// A server at a port, without waiting until it serves.
-    pub fn begin_on_loopback(port: u16, body: &str, arguments: &[&str]) -> Server {
+    pub fn begin_on_loopback(port: u16, body: [&str; 2], arguments: &[&str]) -> Server {
         let number = port.to_string();
         let own = ["-l", "127.0.0.1", "-p", &number, "-U", &number];
-        let own = [&own[..], &["--accelerate", body], arguments].concat();
+        let own = [&own[..], &body, arguments].concat();
         Server::spawn(command(&own), vec![([127, 0, 0, 1], port).into()])
-    }
-
-    /// A server at the far end of a link, with an accelerator there.
-    ///
-    /// # Errors
-    ///
-    /// Its last line, if it ends instead.
-    pub fn at(link: &Link, body: &str, arguments: &[&str]) -> Result<Server, String> {
-        let mut server = Server::begin_at(link, body, arguments);
-        server.wait().map(|()| server)
-    }
-
-    /// The same, without waiting until it serves.
-    pub fn begin_at(link: &Link, body: &str, arguments: &[&str]) -> Server {
-        Server::begin_at_port(link, body, PORT, arguments)
-    }
-
-    /// The same at another port.
-    pub fn begin_at_port(link: &Link, body: &str, port: u16, arguments: &[&str]) -> Server {
-        let port_text = port.to_string();
-        let body = format!("{body}:{}", Link::SERVER_INTERFACE);
-        let own = ["-p", &port_text, "-U", &port_text, "--accelerate", &body];
-        let command = command(&[&own[..], arguments].concat());
-        let udp = Link::SERVER_ADDRESSES.map(|ip| SocketAddr::new(ip, port));
-        link.beyond(|| Server::spawn(command, udp.to_vec()))
     }
 
     /// Starts a command, such as one that starts the server with fewer rights.
@@ -171,7 +145,7 @@ impl Server {
 
 /// A server's command, with few slots and little memory.
 pub fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_glimmer"));
+    let mut command = Command::new(crate::PROGRAM);
     command
         .args(["serve", "--native-port", "-1", "--accelerate-slots", "256"])
         .args(["-t", "3", "-m", "12"])

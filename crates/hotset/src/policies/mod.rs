@@ -4,7 +4,7 @@ mod counting;
 mod paper;
 
 pub use counting::Counting;
-pub use paper::Paper;
+pub use paper::{COUNT_MAX, Paper};
 
 use crate::Policy;
 

@@ -5,13 +5,14 @@
 //! The paper does not say what becomes of a key whose value changes. Here it leaves the
 //! accelerator, and may come back with a later batch.
 
-use crate::device::COUNT_MAX;
 use crate::hot_keys::HotKey;
 use crate::popularity::{Popularity, SampledRead};
 use crate::{AfterChange, Decision, Incumbent, Offer, Policy};
 use glimmer_base::Keyhash;
 use std::collections::{HashMap, VecDeque};
 
+/// Largest count of a slot: six bits, at which it stays.
+pub const COUNT_MAX: u8 = 63;
 /// One read of this many is sampled.
 const SAMPLE_EVERY: u32 = 8;
 /// Distinct keys of a batch.

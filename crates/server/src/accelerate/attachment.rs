@@ -3,8 +3,8 @@
 
 use super::setting::{Accelerate, Hook, Sources, masked};
 use crate::config::Config;
-use glimmer_accel_link::ConnectError;
-use glimmer_node::Body;
+use glimmer_base::sync::Arc;
+use glimmer_hotset::Memory;
 use glimmer_transport::Interface;
 use glimmer_xdp as xdp;
 use std::fmt;
@@ -73,12 +73,9 @@ pub enum Refusal {
          an XDP program there that passes everything, or use xdp:{0} or tcx:{0}"
     )]
     SendsToNobody(String),
-    /// There is no link to a circuit.
-    #[error(transparent)]
-    Circuit(#[from] ConnectError),
-    /// The circuit has another number of slots than the server was told.
-    #[error("the circuit has {0} slots: give --accelerate-slots {0}")]
-    Slots(usize),
+    /// The program makes no body.
+    #[error("{0}")]
+    Made(String),
     /// Everything else, in one line.
     #[error("{0}; --accelerate model needs no program")]
     Program(String),
@@ -92,9 +89,9 @@ pub(crate) struct Attachment {
 }
 
 impl Attachment {
-    /// What answers, as workers know it.
-    pub fn body(&self) -> Body {
-        Body::elsewhere(self.attached.memory())
+    /// The slots from which the program answers.
+    pub fn memory(&self) -> Arc<Memory> {
+        self.attached.memory()
     }
 
     /// How the program is attached.

@@ -1,18 +1,20 @@
 //! What the operator can say about the hot-key accelerator.
 
-use glimmer_node::hot_policies::{Make, POLICIES};
+use super::made::MakeBody;
+use glimmer_hotset::Policy;
+use glimmer_hotset::policies::{Make, POLICIES};
 use std::fmt;
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// Longest name of an interface in bytes (`IFNAMSIZ` without the zero at the end).
 const NAME_BYTES_MAX: usize = 15;
-/// The name of a circuit on the command line.
+/// The name of a circuit that another process simulates, which this program cannot fill.
 const CIRCUIT: &str = "rtl";
 
 /// What answers reads of hot keys before the server sees them (`--accelerate`).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Accelerate {
     /// Nothing.
     Off,
@@ -25,12 +27,9 @@ pub enum Accelerate {
         /// The name of the interface.
         interface: String,
     },
-    /// A circuit that another process simulates, behind a Unix socket. The process passes on what
-    /// it does not answer.
-    Circuit {
-        /// Where the process listens.
-        socket: PathBuf,
-    },
+    /// A body that the program makes which assembles the server. No value of the command line means
+    /// it.
+    Made(Arc<dyn MakeBody>),
 }
 
 /// Where a packet program sees packets.
@@ -65,14 +64,14 @@ impl Accelerate {
             Accelerate::Off => "off",
             Accelerate::Model => "model",
             Accelerate::At { hook, .. } => hook.name(),
-            Accelerate::Circuit { .. } => CIRCUIT,
+            Accelerate::Made(maker) => maker.name(),
         }
     }
 
     /// The interface at which the body is, if it is at one.
     pub fn interface(&self) -> Option<&str> {
         match self {
-            Accelerate::Off | Accelerate::Model | Accelerate::Circuit { .. } => None,
+            Accelerate::Off | Accelerate::Model | Accelerate::Made(_) => None,
             Accelerate::At { interface, .. } => Some(interface),
         }
     }
@@ -80,11 +79,11 @@ impl Accelerate {
 
 impl fmt::Display for Accelerate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.body())?;
-        if let Accelerate::Circuit { socket } = self {
-            return write!(f, ":{}", socket.display());
+        match self {
+            Accelerate::Off | Accelerate::Model => f.write_str(self.body()),
+            Accelerate::At { hook, interface } => write!(f, "{}:{interface}", hook.name()),
+            Accelerate::Made(maker) => write!(f, "{maker}"),
         }
-        self.interface().map_or(Ok(()), |name| write!(f, ":{name}"))
     }
 }
 
@@ -99,14 +98,18 @@ impl FromStr for Accelerate {
         }
         let (name, interface) = text.split_once(':').unwrap_or((text, ""));
         if name == CIRCUIT {
-            let socket = PathBuf::from(interface);
-            return match interface.is_empty() {
-                true => Err(format!("name the socket: {CIRCUIT}:SOCKET")),
-                false => Ok(Accelerate::Circuit { socket }),
+            let socket = if interface.is_empty() {
+                "SOCKET"
+            } else {
+                interface
             };
+            return Err(format!(
+                "this program cannot fill a simulated circuit: leave --accelerate out and run \
+                 `glimmer-cosim serve --circuit {socket}`, which takes the same arguments"
+            ));
         }
         let hook = Hook::ALL.into_iter().find(|hook| hook.name() == name);
-        let hook = hook.ok_or("one of off, model, xdp:IF, xdp-native:IF, tcx:IF and rtl:SOCKET")?;
+        let hook = hook.ok_or("one of off, model, xdp:IF, xdp-native:IF and tcx:IF")?;
         if interface.is_empty() {
             return Err(format!(
                 "name the interface: {name}:IF, such as {name}:eth0"
@@ -205,7 +208,7 @@ impl HotPolicy {
     }
 
     /// The policy for a number of slots, at a time in milliseconds.
-    pub(crate) fn make(self, slots: usize, now_ms: u64) -> Box<dyn glimmer_node::HotKeyPolicy> {
+    pub(crate) fn make(self, slots: usize, now_ms: u64) -> Box<dyn Policy> {
         (self.0.1)(slots, now_ms)
     }
 }
@@ -251,7 +254,6 @@ mod tests {
             "xdp:eth0",
             "xdp-native:enp1s0f1np1",
             "tcx:br-0.5",
-            "rtl:/run/circuit.sock",
         ] {
             let setting: Accelerate = text.parse().unwrap();
             assert_eq!(setting.to_string(), text);
@@ -264,7 +266,8 @@ mod tests {
             ("on", "one of off, model, xdp:IF"),
             ("xdp", "name the interface: xdp:IF"),
             ("tcx:", "name the interface: tcx:IF"),
-            ("rtl", "name the socket: rtl:SOCKET"),
+            ("rtl:", "run `glimmer-cosim serve --circuit SOCKET`"),
+            ("rtl:/c", "run `glimmer-cosim serve --circuit /c`"),
             ("xdp:a/b", "\"a/b\" is not the name of an interface"),
             ("xdp:an-interface-name", "is not the name of an interface"),
             ("xdp:e 0", "is not the name of an interface"),

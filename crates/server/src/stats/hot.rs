@@ -4,7 +4,7 @@
 use super::ServerAdmin;
 use super::lines::Lines;
 use glimmer_base::{Moment, shown};
-use glimmer_node::HotKey;
+use glimmer_hotset::HotKey;
 
 pub(super) fn write_accelerator(admin: &ServerAdmin, now: Moment, lines: &mut Lines<'_>) {
     let config = &admin.config;
@@ -20,16 +20,15 @@ pub(super) fn write_accelerator(admin: &ServerAdmin, now: Moment, lines: &mut Li
         None => lines.put("mode", "none"),
     }
     lines.put("policy", config.accelerate_policy);
-    lines.put("slots", figures.slots);
-    lines.put("live", figures.live);
-    lines.put("hits", figures.hits);
-    for event in &figures.events {
-        lines.put(event.name, event.count);
+    let body = &figures.body;
+    lines.put("slots", body.slots);
+    lines.put("live", body.live);
+    lines.put("hits", body.hits);
+    for (event, count) in &body.events {
+        lines.put(event.name(), count);
     }
-    if let Some(device) = figures.device {
-        lines.put("cycles", device.cycles);
-        lines.put("bypassed_write_mode", device.bypassed);
-        lines.put("defer_high_water", device.defer_high_water);
+    for (name, count) in &body.own {
+        lines.put(name, count);
     }
     for (name, count) in [
         ("offers_taken", figures.offers_taken),
@@ -37,7 +36,7 @@ pub(super) fn write_accelerator(admin: &ServerAdmin, now: Moment, lines: &mut Li
         ("retracts", figures.retracts),
         ("refreshes", figures.refreshes),
         ("evicted", figures.evicted),
-        ("quarantined", figures.quarantined as u64),
+        ("quarantined", body.quarantined as u64),
         ("quarantines", figures.quarantines),
         ("credited", figures.credited),
         ("change_ns", figures.prices.change_ns()),
@@ -45,9 +44,10 @@ pub(super) fn write_accelerator(admin: &ServerAdmin, now: Moment, lines: &mut Li
     ] {
         lines.put(name, count);
     }
-    let reasons = match figures.paused.is_empty() {
+    let reasons: Vec<&str> = body.paused.iter().map(|it| it.name()).collect();
+    let reasons = match reasons.is_empty() {
         true => "no".to_owned(),
-        false => figures.paused.join(","),
+        false => reasons.join(","),
     };
     lines.put("paused", reasons);
 }

@@ -24,10 +24,10 @@ use crate::log::Log;
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::Moment;
 use glimmer_engine::{Figures, TableStats};
+use glimmer_hotset::HotKey;
 use glimmer_node::native::Rules;
 use glimmer_node::{
-    Accelerator, Address, AdminHandler, Alarm, HotKey, NodeFigures, Part, SocketView, Tally,
-    WatchFigures,
+    Accelerator, Address, AdminHandler, Alarm, NodeFigures, Part, SocketView, Tally, WatchFigures,
 };
 use glimmer_proto::text::{Shutdown, lines as replies};
 use lines::Lines;

@@ -9,7 +9,7 @@ use glimmer_server::{Accelerate, HotPolicy, Sources};
 #[command(next_help_heading = "Accelerator")]
 pub struct Accelerator {
     /// Answer reads of hot keys over UDP before the server sees them: off, model, xdp:IF,
-    /// xdp-native:IF, tcx:IF or rtl:SOCKET
+    /// xdp-native:IF or tcx:IF
     ///
     /// A small table of the hottest items answers datagrams with one text `get` or `gets` of one
     /// key, or one binary GET. It is always exact. All other requests go to the server. Needs -U.
@@ -20,9 +20,6 @@ pub struct Accelerator {
     /// that, and otherwise in the kernel's generic mode. xdp-native:IF: only in the driver. tcx:IF:
     /// at the kernel's tcx hook, beside another XDP program. Programs need CAP_BPF, CAP_PERFMON and
     /// CAP_NET_ADMIN at start; -u gives them up.
-    ///
-    /// rtl:SOCKET: a circuit that another process simulates before the server answers binary GETs.
-    /// The server fills it by that Unix socket, and waits for it when hot keys change.
     ///
     /// `stats accelerator` shows what it does.
     #[arg(

@@ -1,4 +1,4 @@
-//! Random operations on a body and on a table that is as simple as possible.
+//! Random operations on a device and on a table that is as simple as possible.
 
 use super::{Make, Random};
 use crate::device::{COUNT_MAX, Mode};
@@ -37,17 +37,17 @@ impl Oracle {
 }
 
 pub(super) fn random_operations(make: Make<'_>, seed: u64, steps: u32) {
-    let (mut body, mut oracle, mut random) = (make(), Oracle::default(), Random::new(seed));
+    let (mut device, mut oracle, mut random) = (make(), Oracle::default(), Random::new(seed));
     // Few enough keys that most slots are fought over.
-    let keys = 3 * body.capabilities().slots;
+    let keys = 3 * device.capabilities().slots;
     for step in 0..steps {
         let key = format!("key {}", random.below(keys)).into_bytes();
-        let places = body.places(&key);
-        body.switch_mode(Mode::Write);
+        let places = device.places(&key);
+        device.switch_mode(Mode::Write);
         match random.below(16) {
             0..6 => {
                 let weight = random.below(usize::from(COUNT_MAX) + 1) as u8;
-                let slot = body.reserve(&key, weight).unwrap();
+                let slot = device.reserve(&key, weight).unwrap();
                 assert_eq!(
                     slot,
                     oracle.reserve(&key, places, weight),
@@ -56,23 +56,23 @@ pub(super) fn random_operations(make: Make<'_>, seed: u64, steps: u32) {
                 if let Some(slot) = slot {
                     let value = step.to_le_bytes();
                     // Each slot has a place of its own for a value of this length.
-                    body.associate_address(slot, slot * value.len()).unwrap();
-                    body.associate_length(slot, value.len()).unwrap();
-                    body.write_value(slot, &value).unwrap();
+                    device.associate_address(slot, slot * value.len()).unwrap();
+                    device.associate_length(slot, value.len()).unwrap();
+                    device.write_value(slot, &value).unwrap();
                     oracle.0.get_mut(&slot).expect("reserved").1 = value.to_vec();
                 }
             }
             6..9 => {
                 let slot = oracle.slot(&key, places);
-                assert_eq!(body.delete(&key), Ok(slot), "seed {seed}, step {step}");
+                assert_eq!(device.delete(&key), Ok(slot), "seed {seed}, step {step}");
                 slot.map(|slot| oracle.0.remove(&slot));
             }
             9 if step % 64 == 0 => {
-                body.reset_counts().unwrap();
+                device.reset_counts().unwrap();
                 oracle.0.values_mut().for_each(|entry| entry.2 = 0);
             }
             _ => {
-                body.switch_mode(Mode::Read);
+                device.switch_mode(Mode::Read);
                 for _ in 0..=random.below(20) {
                     let slot = oracle.slot(&key, places);
                     let entry = slot.and_then(|slot| oracle.0.get_mut(&slot));
@@ -80,7 +80,7 @@ pub(super) fn random_operations(make: Make<'_>, seed: u64, steps: u32) {
                         *count = (*count + 1).min(COUNT_MAX);
                         value.clone()
                     });
-                    assert_eq!(body.look_up(&key), expected, "seed {seed}, step {step}");
+                    assert_eq!(device.look_up(&key), expected, "seed {seed}, step {step}");
                 }
             }
         }

@@ -4,15 +4,16 @@
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use glimmer_accel_link::Host;
-use glimmer_hotset::bodies::{Circuit, CircuitItem};
-use glimmer_hotset::device::{Device, DeviceCounters};
+use glimmer_accel_device::device::{Device, DeviceCounters};
+use glimmer_accel_device::link::Host;
+use glimmer_accel_device::models::{Circuit, CircuitItem};
 use tempfile::TempDir;
 
+/// The name of the link's socket.
+const SOCKET: &str = "circuit";
 /// Slots of the model.
 pub const SLOTS: usize = 256;
 /// Bytes of the model's memory for values: so few that not all of the hammer's fit.
@@ -40,7 +41,7 @@ impl Front {
     /// A front whose server is there on UDP.
     pub fn before(server: SocketAddr) -> Front {
         let folder = tempfile::tempdir().unwrap();
-        let listener = UnixListener::bind(folder.path().join("circuit")).unwrap();
+        let listener = UnixListener::bind(folder.path().join(SOCKET)).unwrap();
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let simulated = Arc::new(Mutex::new(Simulated {
             circuit: Circuit::new(SLOTS, VALUE_BYTES),
@@ -63,8 +64,9 @@ impl Front {
     }
 
     /// The socket of the link.
-    pub fn path(&self) -> PathBuf {
-        path_in(self.folder.path())
+    pub fn socket(&self) -> String {
+        let path = self.folder.path().join(SOCKET);
+        path.to_str().expect("a path in UTF-8").to_owned()
     }
 
     /// Ends the link, as a simulation does that stops.
@@ -72,10 +74,6 @@ impl Front {
         let mut simulated = self.simulated.lock().unwrap();
         assert!(simulated.host.take().is_some(), "there is a link");
     }
-}
-
-fn path_in(folder: &Path) -> PathBuf {
-    folder.join("circuit")
 }
 
 /// Carries out what one server wants.

@@ -1,10 +1,11 @@
 //! Every body in software conforms. Bodies elsewhere are held to the same.
 #![cfg(not(loom))]
 
+#[path = "../../hotset/tests/support/mod.rs"]
 mod support;
 
-use glimmer_hotset::bodies::{Circuit, Model};
-use glimmer_hotset::conformance::{all, coherence};
+use glimmer_accel_device::conformance::{all, coherence};
+use glimmer_accel_device::models::{Circuit, Model};
 use glimmer_hotset::{Guard, Reader};
 use glimmer_seeds::seed;
 

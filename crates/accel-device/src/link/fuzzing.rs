@@ -1,7 +1,7 @@
 //! The body of the fuzz target `accelerator_link`.
 
-use crate::frame::split;
-use crate::message::{Answer, Request};
+use super::frame::split;
+use super::message::{Answer, Request};
 
 /// What either side is sent is refused, or is a
 /// message that is written as the same bytes again.

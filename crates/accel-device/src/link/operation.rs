@@ -2,9 +2,9 @@
 //! registers, and a result. An address in the CPU's memory is relative to the bytes that travel
 //! with the operation, so it is zero: those bytes are all that the device may read.
 
-use crate::frame::Malformed;
+use super::frame::Malformed;
+use crate::device::{COUNT_MAX, Device, DeviceError, Mode, NO_SLOT, reserve_operand};
 use glimmer_base::limits::{HOT_SLOTS_MAX, LINK_MEMORY_BYTES_MAX};
-use glimmer_hotset::device::{COUNT_MAX, Device, DeviceError, Mode, NO_SLOT, reserve_operand};
 
 const SWITCH_MODE: u8 = 0;
 const DELETE: u8 = 1;

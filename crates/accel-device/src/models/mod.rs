@@ -17,7 +17,7 @@ pub use model::Model;
 use crate::device::Device;
 
 /// A device that can be asked for the value of a key.
-pub trait Body: Device {
+pub trait LookUp: Device {
     /// The value of a key; `None` for a miss, and in write mode.
     fn look_up(&mut self, key: &[u8]) -> Option<Vec<u8>>;
 

@@ -1,10 +1,10 @@
 //! The device's side of a link, for the process that simulates the circuit. It does not wait unless
 //! it is told to, so that a simulator can go on clocking.
 
-use crate::frame::{Malformed, split};
-use crate::message::{Answer, Request, VERSION};
-use crate::operation::carry_out;
-use glimmer_hotset::device::{Capabilities, Device, DeviceCounters};
+use super::frame::{Malformed, split};
+use super::message::{Answer, Request, VERSION};
+use super::operation::carry_out;
+use crate::device::{Capabilities, Device, DeviceCounters};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};

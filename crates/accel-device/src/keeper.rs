@@ -1,13 +1,13 @@
-//! The guard and controller of a body that takes the paper's operations and nothing else: one that
-//! is changed in write mode, shares no memory with the server, and knows neither time nor epochs.
+//! The body that a server has of a device with the paper's operations and nothing else: one that is
+//! changed in write mode, shares no memory with the server, and knows neither time nor epochs.
 //!
-//! The order of a change is that of the [guard](crate::guard), under the gate of the partition:
+//! The order of a change is that of every [body](Body), under the gate of the partition:
 //!
-//! 1. [`retract`](Keeper::retract): the device goes into write mode, in which all reads go to the
+//! 1. [`retract`](Body::retract): the device goes into write mode, in which all reads go to the
 //!    server, and the key is deleted;
 //! 2. the store changes;
-//! 3. [`refill`](Keeper::refill): if the item still qualifies, it is brought in again, and the
-//!    device goes back into read mode;
+//! 3. [`refill`](Body::refill): if the item still qualifies, it is brought in again, and the device
+//!    goes back into read mode;
 //! 4. the change is acknowledged.
 //!
 //! Another key's change may end between 1 and 3, and the device answers again. This key's item has
@@ -20,16 +20,16 @@
 
 use crate::allocator::Allocator;
 use crate::device::{COUNT_MAX, Device, DeviceCounters, DeviceError, Mode};
-use crate::guard::Epoch;
-use crate::layout::{HotItem, NEVER_NS};
-use crate::pause::Pause;
-use crate::popularity::SampledRead;
-use crate::prices::Prices;
-use crate::{AfterChange, Credit, Decision, HotKey, Incumbent, Offer, Policy};
 use glimmer_base::Keyhash;
 use glimmer_base::limits::HOT_COUNTS_RESET_MS;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
 use glimmer_base::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, lock};
+use glimmer_hotset::layout::dimensions::KEY_MAX;
+use glimmer_hotset::layout::{HotItem, NEVER_NS, Tally};
+use glimmer_hotset::{
+    AfterChange, Body, BodyFigures, Credit, Decision, Epoch, Form, Incumbent, Kept, Offer, Pause,
+    Policy, Prices, Retracted, SampledRead,
+};
 use std::collections::HashMap;
 
 /// Places of the filter to a slot.
@@ -83,30 +83,6 @@ struct Entry {
     uncredited: u64,
 }
 
-/// The right to bring a key in again that was deleted for a change.
-#[derive(Clone, Copy, Debug)]
-pub struct Deleted {
-    keyhash: Keyhash,
-    slot: usize,
-    /// Hits of the slot up to then.
-    hits: u64,
-}
-
-/// What became of an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
-    /// It is in the device.
-    Live,
-    /// It does not qualify, or there is no item.
-    Unfit,
-    /// There is no slot for it, or no room for its value.
-    NoRoom,
-    /// The policy wants the key to leave.
-    Evicted,
-    /// A flush came between, or the device has gone.
-    Late,
-}
-
 impl Keeper {
     /// The keeper of a device whose slots are all empty, in read mode or in write mode.
     pub fn new(mut device: Box<dyn Device + Send>, policy: Box<dyn Policy>) -> Keeper {
@@ -139,249 +115,22 @@ impl Keeper {
     /// Bytes of the server's memory for a device of this number of slots, besides those of the
     /// policy.
     pub const fn bytes(slots: usize) -> usize {
-        let entry = size_of::<Option<Entry>>() + crate::layout::dimensions::KEY_MAX;
+        let entry = size_of::<Option<Entry>>() + KEY_MAX;
         let place = 2 * (size_of::<(Keyhash, usize)>() + 1);
         slots * (entry + place + size_of::<u64>() + 2 * PLACES_PER_SLOT * size_of::<AtomicU32>())
     }
 
-    /// The number of slots.
-    pub fn slots(&self) -> usize {
-        self.slots
-    }
-
-    /// The number of keys in the device.
-    pub fn live(&self) -> usize {
-        let state = lock(&self.state);
-        match state.pauses {
-            0 => state.places.len(),
-            _ => 0,
-        }
-    }
-
-    /// To be loaded before the number of flushes that are due.
-    #[inline]
-    pub fn epoch(&self) -> Epoch {
-        Epoch::from_raw(self.epoch.load(Acquire))
-    }
-
-    /// Whether the device may have a key. If not, it does not until the gate of the key's partition
-    /// is left, which is held.
-    #[inline]
-    pub fn may_have(&self, keyhash: Keyhash) -> bool {
-        self.place(keyhash).load(Acquire) != 0
-    }
-
-    /// Deletes a key before its item is changed. `None` if the device does not have it. The gate of
-    /// the key's partition is held until [`refill`](Keeper::refill).
-    #[inline]
-    pub fn retract(&self, keyhash: Keyhash) -> Option<Deleted> {
-        if !self.may_have(keyhash) {
-            return None;
-        }
-        let mut state = lock(&self.state);
-        let &slot = state.places.get(&keyhash)?;
-        state.enter_write_mode();
-        // The policy wants to know by the change how often the key was read.
-        state.ask_counters();
-        state.assign();
-        let hits = state.hits[slot];
-        self.delete(&mut state, slot);
-        // It stays in write mode: the item may be brought in again at once.
-        Some(Deleted {
-            keyhash,
-            slot,
-            hits,
-        })
-    }
-
-    /// The item of a key that was deleted has changed; `None` if there is none any more.
-    pub fn refill(
-        &self,
-        deleted: Deleted,
-        epoch: Epoch,
-        item: Option<&HotItem<'_>>,
-        now_ms: u64,
-    ) -> Kept {
-        let mut state = lock(&self.state);
-        let incumbent = Incumbent {
-            slot: deleted.slot,
-            keyhash: deleted.keyhash,
-            hits: deleted.hits,
-        };
-        let kept = match (state.policy.changed(&incumbent, now_ms), item) {
-            (AfterChange::Evict, _) => Kept::Evicted,
-            (AfterChange::Refill, None) => Kept::Unfit,
-            (AfterChange::Refill, Some(item)) => {
-                // Another key's change may have ended meanwhile.
-                state.enter_write_mode();
-                let had = Some(deleted.slot);
-                let key = (deleted.keyhash, had);
-                self.bring_in(&mut state, key, (item, COUNT_MAX), epoch, now_ms)
-            }
-        };
-        state.leave_write_mode();
-        self.settle(state);
-        kept
-    }
-
-    /// Takes a key out, before its item leaves the store. The gate is held.
-    pub fn evict(&self, keyhash: Keyhash) -> bool {
-        let deleted = self.retract(keyhash);
-        if deleted.is_some() {
-            let mut state = lock(&self.state);
-            state.leave_write_mode();
-            self.settle(state);
-        }
-        deleted.is_some()
-    }
-
-    /// Brings an item in that the policy has offered. The gate is held, and the epoch is from
-    /// before the number of due flushes was loaded.
-    pub fn fill(
-        &self,
-        offer: &Offer,
-        epoch: Epoch,
-        item: Option<&HotItem<'_>>,
-        now_ms: u64,
-    ) -> Kept {
-        let mut state = lock(&self.state);
-        let Some(item) = item.filter(|item| state.qualifies(item)) else {
-            state.policy.refused(offer.keyhash, now_ms);
-            return Kept::Unfit;
-        };
-        if state.places.contains_key(&offer.keyhash) || state.pauses != 0 {
-            return Kept::Late;
-        }
-        let reads = state.policy.reads(offer.weight);
-        let weight = reads.min(COUNT_MAX.into()) as u8;
-        state.enter_write_mode();
-        let is_time = now_ms.saturating_sub(state.reset_ms) >= HOT_COUNTS_RESET_MS;
-        if state.is_reset_due || is_time {
-            (state.is_reset_due, state.reset_ms) = (false, now_ms);
-            let reset = state.device.reset_counts();
-            state.check(reset);
-        }
-        let key = (offer.keyhash, None);
-        let kept = self.bring_in(&mut state, key, (item, weight), epoch, now_ms);
-        state.leave_write_mode();
-        self.settle(state);
-        kept
-    }
-
-    /// Carries a flush out by the call of `flush`, which returns whether another one is due later:
-    /// until it is carried out, nothing is answered. The device's keys are deleted first.
-    pub fn flush(&self, flush: impl FnOnce() -> bool) {
-        let mut state = lock(&self.state);
-        state.enter_write_mode();
-        for slot in 0..self.slots {
-            self.delete(&mut state, slot);
-        }
-        let is_pending = flush();
-        // Whoever has looked an item up before the flush was counted comes too late.
-        self.epoch.fetch_add(1, Release);
-        state.set_pause(Pause::FlushPending, is_pending);
-        state.leave_write_mode();
-        self.settle(state);
-    }
-
-    /// Answers nothing for this reason, until it is taken back. When it returns, what was being
-    /// looked up has been answered.
-    pub fn pause(&self, reason: Pause, is_paused: bool) {
-        let mut state = lock(&self.state);
-        state.set_pause(reason, is_paused);
-        match state.pauses {
-            0 => state.leave_write_mode(),
-            _ => state.enter_write_mode(),
-        }
-        self.settle(state);
-    }
-
-    /// The reasons for which nothing is answered.
-    pub fn pauses(&self) -> Vec<Pause> {
-        Pause::among(lock(&self.state).pauses).collect()
-    }
-
-    /// One read of this many is to be sampled.
-    pub fn sample_every(&self) -> u32 {
-        lock(&self.state).policy.sample_every()
-    }
-
-    /// Takes reads that were sampled, and gives out the keys that are to be brought in.
-    pub fn sampled<'a>(
-        &self,
-        reads: impl IntoIterator<Item = SampledRead<'a>>,
-        now_ms: u64,
-        mut offer: impl FnMut(Offer),
-    ) {
-        let mut state = lock(&self.state);
-        for read in reads {
-            state.policy.read(&read, now_ms);
-        }
-        while let Some(decision) = state.policy.poll() {
-            match decision {
-                Decision::Offer(wanted) if state.pauses == 0 => offer(wanted),
-                Decision::Offer(_) => {}
-                Decision::ResetCounts => state.is_reset_due = true,
-            }
-        }
-    }
-
-    /// What a change costs and what a hit saves was measured.
-    pub fn priced(&self, prices: Prices) {
-        lock(&self.state).policy.priced(prices);
-    }
-
-    /// The number of keys in quarantine.
-    pub fn quarantined(&self, now_ms: u64) -> usize {
-        lock(&self.state).policy.quarantined(now_ms)
-    }
-
-    /// The hottest keys, at most `most`.
-    pub fn hot_keys(&self, most: usize, now_ms: u64) -> Vec<HotKey> {
-        lock(&self.state).policy.hot_keys(most, now_ms)
+    fn place(&self, keyhash: Keyhash) -> &AtomicU32 {
+        &self.filter[keyhash.bucket(self.filter.len())]
     }
 
     /// What the device has counted.
-    pub fn counters(&self) -> DeviceCounters {
+    fn counters(&self) -> DeviceCounters {
         let mut state = lock(&self.state);
         state.ask_counters();
         let counters = state.counters;
         self.settle(state);
         counters
-    }
-
-    /// Gives each key that `is_mine` accepts its part of the hits since the last time. The device
-    /// does not say which keys were hit, so every key gets an equal part.
-    pub fn harvest(
-        &self,
-        now_ms: u64,
-        is_mine: impl Fn(Keyhash) -> bool,
-        mut credit: impl FnMut(Credit),
-    ) {
-        let mut state = lock(&self.state);
-        state.ask_counters();
-        state.assign();
-        let State {
-            entries, policy, ..
-        } = &mut *state;
-        for entry in entries.iter_mut().flatten() {
-            if entry.uncredited == 0 || !is_mine(entry.keyhash) {
-                continue;
-            }
-            let new = std::mem::take(&mut entry.uncredited);
-            policy.credit(entry.keyhash, new, now_ms);
-            credit(Credit {
-                keyhash: entry.keyhash,
-                key: Some(entry.key.clone()),
-                hits: new,
-                value_bytes: entry.value_bytes,
-            });
-        }
-        self.settle(state);
-    }
-
-    fn place(&self, keyhash: Keyhash) -> &AtomicU32 {
-        &self.filter[keyhash.bucket(self.filter.len())]
     }
 
     /// In write mode: brings a key in that had this slot, or deletes it if that fails.
@@ -474,6 +223,219 @@ impl Keeper {
                 self.forget(&mut state, slot);
             }
         }
+    }
+}
+
+impl Body for Keeper {
+    #[inline]
+    fn epoch(&self) -> Epoch {
+        Epoch::from_raw(self.epoch.load(Acquire))
+    }
+
+    #[inline]
+    fn may_have(&self, keyhash: Keyhash) -> bool {
+        self.place(keyhash).load(Acquire) != 0
+    }
+
+    fn retract(&self, keyhash: Keyhash) -> Option<Retracted> {
+        if !self.may_have(keyhash) {
+            return None;
+        }
+        let mut state = lock(&self.state);
+        let &slot = state.places.get(&keyhash)?;
+        state.enter_write_mode();
+        // The policy wants to know by the change how often the key was read.
+        state.ask_counters();
+        state.assign();
+        let note = state.hits[slot];
+        self.delete(&mut state, slot);
+        // It stays in write mode: the item may be brought in again at once.
+        Some(Retracted {
+            keyhash,
+            slot,
+            note,
+        })
+    }
+
+    fn refill(
+        &self,
+        retracted: Retracted,
+        epoch: Epoch,
+        item: Option<&HotItem<'_>>,
+        now_ms: u64,
+    ) -> Kept {
+        let mut state = lock(&self.state);
+        let incumbent = Incumbent {
+            slot: retracted.slot,
+            keyhash: retracted.keyhash,
+            hits: retracted.note,
+        };
+        let kept = match (state.policy.changed(&incumbent, now_ms), item) {
+            (AfterChange::Evict, _) => Kept::Evicted,
+            (AfterChange::Refill, None) => Kept::Unfit,
+            (AfterChange::Refill, Some(item)) => {
+                // Another key's change may have ended meanwhile.
+                state.enter_write_mode();
+                let key = (retracted.keyhash, Some(retracted.slot));
+                self.bring_in(&mut state, key, (item, COUNT_MAX), epoch, now_ms)
+            }
+        };
+        state.leave_write_mode();
+        self.settle(state);
+        kept
+    }
+
+    fn evict(&self, keyhash: Keyhash) -> bool {
+        let deleted = self.retract(keyhash);
+        if deleted.is_some() {
+            let mut state = lock(&self.state);
+            state.leave_write_mode();
+            self.settle(state);
+        }
+        deleted.is_some()
+    }
+
+    fn fill(&self, offer: &Offer, epoch: Epoch, item: Option<&HotItem<'_>>, now_ms: u64) -> Kept {
+        let mut state = lock(&self.state);
+        let Some(item) = item.filter(|item| state.qualifies(item)) else {
+            state.policy.refused(offer.keyhash, now_ms);
+            return Kept::Unfit;
+        };
+        if state.places.contains_key(&offer.keyhash) || state.pauses != 0 {
+            return Kept::Late;
+        }
+        let reads = state.policy.reads(offer.weight);
+        let weight = reads.min(COUNT_MAX.into()) as u8;
+        state.enter_write_mode();
+        let is_time = now_ms.saturating_sub(state.reset_ms) >= HOT_COUNTS_RESET_MS;
+        if state.is_reset_due || is_time {
+            (state.is_reset_due, state.reset_ms) = (false, now_ms);
+            let reset = state.device.reset_counts();
+            state.check(reset);
+        }
+        let key = (offer.keyhash, None);
+        let kept = self.bring_in(&mut state, key, (item, weight), epoch, now_ms);
+        state.leave_write_mode();
+        self.settle(state);
+        kept
+    }
+
+    /// The device's keys are deleted first. Until a flush that is due later is carried out, nothing
+    /// is answered.
+    fn flush(&self, flush: &mut dyn FnMut() -> Option<u64>) {
+        let mut state = lock(&self.state);
+        state.enter_write_mode();
+        for slot in 0..self.slots {
+            self.delete(&mut state, slot);
+        }
+        let is_pending = flush().is_some();
+        // Whoever has looked an item up before the flush was counted comes too late.
+        self.epoch.fetch_add(1, Release);
+        state.set_pause(Pause::FlushPending, is_pending);
+        state.leave_write_mode();
+        self.settle(state);
+    }
+
+    /// When it returns, what was being looked up has been answered.
+    fn pause(&self, reason: Pause, is_paused: bool) {
+        let mut state = lock(&self.state);
+        state.set_pause(reason, is_paused);
+        match state.pauses {
+            0 => state.leave_write_mode(),
+            _ => state.enter_write_mode(),
+        }
+        self.settle(state);
+    }
+
+    fn sample_every(&self) -> u32 {
+        lock(&self.state).policy.sample_every()
+    }
+
+    fn sampled(
+        &self,
+        reads: &mut dyn Iterator<Item = SampledRead<'_>>,
+        now_ms: u64,
+        offer: &mut dyn FnMut(Offer),
+    ) {
+        let mut state = lock(&self.state);
+        for read in reads {
+            state.policy.read(&read, now_ms);
+        }
+        while let Some(decision) = state.policy.poll() {
+            match decision {
+                Decision::Offer(wanted) if state.pauses == 0 => offer(wanted),
+                Decision::Offer(_) => {}
+                Decision::ResetCounts => state.is_reset_due = true,
+            }
+        }
+    }
+
+    fn priced(&self, prices: Prices) {
+        lock(&self.state).policy.priced(prices);
+    }
+
+    fn hits(&self) -> u64 {
+        self.counters().hits
+    }
+
+    /// The device does not say which keys were hit, so every key gets an equal part.
+    fn harvest(
+        &self,
+        now_ms: u64,
+        is_mine: &dyn Fn(Keyhash) -> bool,
+        credit: &mut dyn FnMut(Credit),
+    ) {
+        let mut state = lock(&self.state);
+        state.ask_counters();
+        state.assign();
+        let State {
+            entries, policy, ..
+        } = &mut *state;
+        for entry in entries.iter_mut().flatten() {
+            if entry.uncredited == 0 || !is_mine(entry.keyhash) {
+                continue;
+            }
+            let new = std::mem::take(&mut entry.uncredited);
+            policy.credit(entry.keyhash, new, now_ms);
+            credit(Credit {
+                keyhash: entry.keyhash,
+                key: Some(entry.key.clone()),
+                hits: new,
+                value_bytes: entry.value_bytes,
+            });
+        }
+        self.settle(state);
+    }
+
+    /// The device answers binary requests alone, and does not say why it passes others on.
+    fn figures(&self, now_ms: u64) -> BodyFigures {
+        let counters = self.counters();
+        let event = |&tally: &Tally| match tally {
+            Tally::HitBinary => (tally, counters.hits),
+            Tally::Miss => (tally, counters.misses),
+            _ => (tally, 0),
+        };
+        let state = lock(&self.state);
+        BodyFigures {
+            slots: self.slots,
+            live: match state.pauses {
+                0 => state.places.len(),
+                _ => 0,
+            },
+            hits: counters.hits,
+            events: Tally::all().iter().map(event).collect(),
+            quarantined: state.policy.quarantined(now_ms),
+            paused: Pause::among(state.pauses).collect(),
+            own: vec![
+                ("cycles", counters.cycles),
+                ("bypassed_write_mode", counters.bypassed),
+                ("defer_high_water", counters.defer_high_water),
+            ],
+        }
+    }
+
+    fn may_answer(&self, form: Form) -> bool {
+        matches!(form, Form::Binary { .. })
     }
 }
 

@@ -1,17 +1,14 @@
 //! The coherent accelerator under the paper's operations, for one thread. It has no write mode, and
 //! every slot has room for a value of its own.
 
-use super::Body;
+use super::LookUp;
 use crate::device::{COUNT_MAX, Capabilities, Device, DeviceError, Mode};
-use crate::guard::{Filled, Guard, Token};
-use crate::layout::dimensions::{KEY_MAX, VALUE_MAX};
-use crate::layout::{HotItem, NEVER_NS, Piece, Tally};
-use crate::lookup::Reader;
-use crate::memory::Memory;
-use crate::{hash, places};
 use glimmer_base::Seed;
 use glimmer_base::sync::Arc;
 use glimmer_base::sync::Ordering::Relaxed;
+use glimmer_hotset::layout::dimensions::{KEY_MAX, VALUE_MAX};
+use glimmer_hotset::layout::{HotItem, NEVER_NS, Piece, Tally};
+use glimmer_hotset::{Filled, Guard, Memory, Reader, Token, hash, places};
 
 /// Any seed: one process has both sides.
 const SEED: Seed = Seed(0x5EED);
@@ -189,7 +186,7 @@ impl Device for Model {
     }
 }
 
-impl Body for Model {
+impl LookUp for Model {
     fn look_up(&mut self, key: &[u8]) -> Option<Vec<u8>> {
         let hit = self.reader.find(key, 0).ok()?;
         let mut value = vec![0; hit.peek().bytes(Piece::Value)];

@@ -1,9 +1,8 @@
 //! Flush, expiry and the recheck, for bodies that share the guard's memory.
 
-use crate::guard::{Filled, Guard};
-use crate::layout::{HotItem, NEVER_NS};
-use crate::pause::Pause;
 use glimmer_base::{Keyhash, Seed};
+use glimmer_hotset::layout::{HotItem, NEVER_NS};
+use glimmer_hotset::{Filled, Guard, Pause};
 
 /// A body with its guard.
 pub trait Coherent {

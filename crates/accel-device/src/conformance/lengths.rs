@@ -1,8 +1,8 @@
 //! Every length of key and value, and values that do not overlap.
 
 use super::{Make, Random};
-use crate::bodies::{Body, Loaded, Loader};
 use crate::device::{COUNT_MAX, Capabilities, Device, DeviceError, Mode};
+use crate::models::{Loaded, Loader, LookUp};
 use glimmer_base::limits::HOT_VALUE_BYTES_MAX;
 
 pub(super) fn all(make: Make<'_>) {
@@ -68,9 +68,9 @@ fn values_do_not_overlap(make: Make<'_>) {
     assert!(found > slots / 4, "{found} of {slots}");
 }
 
-/// A boxed body as a device.
+/// A boxed device as a device.
 #[derive(Debug)]
-struct Boxed(Box<dyn Body>);
+struct Boxed(Box<dyn LookUp>);
 
 impl Device for Boxed {
     fn capabilities(&self) -> Capabilities {

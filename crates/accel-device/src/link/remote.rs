@@ -4,11 +4,11 @@
 //! gone, the link ends for good. It shuts the socket down first: the other side looks at the socket
 //! before each reply that it gives to a client, so it answers nobody from then on.
 
-use crate::frame::{FRAME_BYTES_MAX, HEAD_BYTES, split};
-use crate::message::{Answer, Request, VERSION};
-use crate::operation::{Operation, refusal};
+use super::frame::{FRAME_BYTES_MAX, HEAD_BYTES, split};
+use super::message::{Answer, Request, VERSION};
+use super::operation::{Operation, refusal};
+use crate::device::{Capabilities, Device, DeviceCounters, DeviceError, Mode, NO_SLOT};
 use glimmer_base::limits::LINK_PATIENCE_MS;
-use glimmer_hotset::device::{Capabilities, Device, DeviceCounters, DeviceError, Mode, NO_SLOT};
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;

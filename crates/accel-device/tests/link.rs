@@ -5,9 +5,11 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use glimmer_accel_link::{Answer, ConnectError, Host, Link, Operation, Registers, Request, fuzz};
-use glimmer_hotset::bodies::Circuit;
-use glimmer_hotset::device::{Device, DeviceCounters, DeviceError, Mode};
+use glimmer_accel_device::device::{Device, DeviceCounters, DeviceError, Mode};
+use glimmer_accel_device::link::{
+    Answer, ConnectError, Host, Link, Operation, Registers, Request, fuzz,
+};
+use glimmer_accel_device::models::Circuit;
 use proptest::prelude::*;
 
 const SLOTS: usize = 64;

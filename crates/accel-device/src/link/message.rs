@@ -1,9 +1,9 @@
 //! What the two sides say. The server asks, and the device answers each request in turn.
 
-use crate::frame::{Fields, Malformed, append};
-use crate::operation::{Operation, Registers};
+use super::frame::{Fields, Malformed, append};
+use super::operation::{Operation, Registers};
+use crate::device::{Capabilities, DeviceCounters};
 use glimmer_base::limits::{HOT_SLOTS_MAX, LINK_MEMORY_BYTES_MAX};
-use glimmer_hotset::device::{Capabilities, DeviceCounters};
 
 /// The first field of both sides' first messages.
 pub const MAGIC: [u8; 4] = *b"GLAC";

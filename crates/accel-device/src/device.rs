@@ -1,10 +1,8 @@
 //! The paper's interface to an accelerator: seven operations (§VI-A, Figure 13), and what replies
 //! need besides: the item's flags and CAS unique.
 
+pub use glimmer_hotset::policies::COUNT_MAX;
 use std::fmt::Debug;
-
-/// Largest count of a slot: six bits, at which it stays.
-pub const COUNT_MAX: u8 = 63;
 
 /// What the operations `delete` and `reserve` return in a register if there is no slot.
 pub const NO_SLOT: u32 = u32::MAX;

@@ -2,12 +2,13 @@
 //! in it as a client's request does.
 #![cfg(not(loom))]
 
+use glimmer_accel_device::Keeper;
+use glimmer_accel_device::device::{Capabilities, Device, DeviceCounters, DeviceError, Mode};
+use glimmer_accel_device::models::{Circuit, LookUp};
 use glimmer_base::Keyhash;
-use glimmer_hotset::bodies::{Body, Circuit};
-use glimmer_hotset::device::{Capabilities, Device, DeviceCounters, DeviceError, Mode};
 use glimmer_hotset::layout::{HotItem, NEVER_NS};
 use glimmer_hotset::policies::{Counting, Paper};
-use glimmer_hotset::{Keeper, Kept, Offer, Pause, Prices};
+use glimmer_hotset::{Body, Kept, Offer, Pause, Prices};
 use std::sync::{Arc, Mutex};
 
 /// A circuit that the test can look into, and take away.
@@ -169,12 +170,12 @@ fn a_key_is_gone_before_its_change_and_new_after_it() {
     assert!(!circuit.is_writable());
     assert_eq!(circuit.get("a"), None);
     let kept = keeper.refill(deleted, epoch, Some(&item("a", "new")), 0);
-    assert_eq!((kept, keeper.live()), (Kept::Live, 2));
+    assert_eq!((kept, keeper.figures(0).live), (Kept::Live, 2));
     assert_eq!(circuit.get("a").unwrap(), b"new");
     let deleted = keeper.retract(hash("a")).unwrap();
     assert_eq!(keeper.refill(deleted, epoch, None, 0), Kept::Unfit);
     assert!(!circuit.is_writable());
-    assert_eq!((circuit.get("a"), keeper.live()), (None, 1));
+    assert_eq!((circuit.get("a"), keeper.figures(0).live), (None, 1));
 }
 
 #[test]
@@ -191,9 +192,9 @@ fn what_was_looked_up_before_a_flush_comes_too_late() {
     let (keeper, circuit) = keeper(4096);
     let epoch = keeper.epoch();
     fill(&keeper, "a", "old");
-    keeper.flush(|| {
+    keeper.flush(&mut || {
         assert_eq!(circuit.get("a"), None);
-        false
+        None
     });
     assert_eq!((circuit.get("a"), circuit.is_writable()), (None, false));
     let kept = keeper.fill(&offer("b"), epoch, Some(&item("b", "old")), 0);
@@ -206,11 +207,11 @@ fn what_was_looked_up_before_a_flush_comes_too_late() {
 fn nothing_is_answered_while_a_flush_is_due_later_or_the_keeper_pauses() {
     let (keeper, circuit) = keeper(4096);
     fill(&keeper, "a", "old");
-    keeper.flush(|| true);
+    keeper.flush(&mut || Some(1));
     assert_eq!(fill(&keeper, "a", "old"), Kept::Late);
     assert!(circuit.is_writable());
-    assert_eq!(keeper.pauses(), [Pause::FlushPending]);
-    keeper.flush(|| false);
+    assert_eq!(keeper.figures(0).paused, [Pause::FlushPending]);
+    keeper.flush(&mut || None);
     assert!(!circuit.is_writable());
     fill(&keeper, "a", "new");
     keeper.pause(Pause::Watched, true);
@@ -218,7 +219,7 @@ fn nothing_is_answered_while_a_flush_is_due_later_or_the_keeper_pauses() {
     let deleted = keeper.retract(hash("a")).unwrap();
     keeper.refill(deleted, keeper.epoch(), Some(&item("a", "newer")), 0);
     keeper.pause(Pause::Watched, false);
-    assert_eq!((circuit.get("a"), keeper.live()), (None, 0));
+    assert_eq!((circuit.get("a"), keeper.figures(0).live), (None, 0));
     keeper.pause(Pause::ClockMoved, false);
     assert_eq!(circuit.get("a").unwrap(), b"newer");
 }
@@ -259,12 +260,14 @@ fn each_key_gets_an_equal_part_of_the_hits() {
     }
     (0..10).for_each(|_| drop(circuit.get("a")));
     let mut credits = Vec::new();
-    keeper.harvest(1, |key| key != hash("c"), |credit| credits.push(credit));
+    keeper.harvest(1, &|key| key != hash("c"), &mut |credit| {
+        credits.push(credit)
+    });
     assert_eq!(credits.len(), 2);
     keeper.evict(hash("c"));
-    keeper.harvest(2, |_| true, |credit| credits.push(credit));
+    keeper.harvest(2, &|_| true, &mut |credit| credits.push(credit));
     let sum: u64 = credits.iter().map(|credit| credit.hits).sum();
-    assert_eq!((sum, keeper.counters().hits), (10, 10));
+    assert_eq!((sum, keeper.hits()), (10, 10));
     assert!(credits.iter().all(|credit| credit.hits <= 6));
 }
 
@@ -275,8 +278,8 @@ fn a_device_that_is_lost_has_no_keys() {
     circuit.0.lock().unwrap().is_lost = true;
     let deleted = keeper.retract(hash("a")).unwrap();
     let kept = keeper.refill(deleted, keeper.epoch(), Some(&item("a", "new")), 0);
-    assert_eq!((kept, keeper.live()), (Kept::Late, 0));
-    assert_eq!(keeper.pauses(), [Pause::DeviceLost]);
+    assert_eq!((kept, keeper.figures(0).live), (Kept::Late, 0));
+    assert_eq!(keeper.figures(0).paused, [Pause::DeviceLost]);
     assert_eq!(fill(&keeper, "a", "new"), Kept::Late);
     assert!(keeper.retract(hash("a")).is_none());
 }

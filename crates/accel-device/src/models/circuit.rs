@@ -1,7 +1,7 @@
 //! A model of the paper's circuit (§IV-A): 256 bytes to a key, addresses and lengths of values by
 //! slot, one memory for all values, and one saturating count to a slot.
 
-use super::Body;
+use super::LookUp;
 use crate::device::{COUNT_MAX, Capabilities, Device, DeviceError, Mode};
 use crate::pearson::{TABLES, pearson};
 
@@ -223,7 +223,7 @@ impl Device for Circuit {
     }
 }
 
-impl Body for Circuit {
+impl LookUp for Circuit {
     fn look_up(&mut self, key: &[u8]) -> Option<Vec<u8>> {
         self.look_up_item(key).map(|item| item.value)
     }

@@ -1,5 +1,22 @@
-//! The hammer on a device in another process, by the circuit's software model, and what the server
-//! does when the device is not there, or is there no more.
+//! A server behind the circuit's software model, as its clients see it: nobody reads an outdated
+//! value, and what the server does when the circuit is not there, or is there no more.
+
+#![allow(
+    dead_code,
+    reason = "the server of other bodies is tested with the same files"
+)]
+
+#[path = "../../../glimmer/tests/accelerated/asked.rs"]
+mod asked;
+#[path = "../../../glimmer/tests/accelerated/changes.rs"]
+mod changes;
+mod front;
+#[path = "../../../glimmer/tests/accelerated/hammer.rs"]
+mod hammer;
+#[path = "../../../glimmer/tests/accelerated/keys.rs"]
+mod keys;
+#[path = "../../../glimmer/tests/accelerated/server.rs"]
+mod server;
 
 use std::os::unix::net::UnixListener;
 use std::time::Duration;
@@ -11,12 +28,14 @@ use crate::front::Front;
 use crate::hammer::hammer;
 use crate::server::{PATIENCE, Server, Text};
 
+/// The program whose command `serve` is the server.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_glimmer-cosim");
+
 /// A server behind the model, with its front. Clients send datagrams to the front.
 fn behind_front(arguments: &[&str]) -> (Server, Front) {
     let port = free_ports(1).unwrap();
     let front = Front::before(([127, 0, 0, 1], port).into());
-    let body = format!("rtl:{}", front.path().display());
-    let mut server = Server::begin_on_loopback(port, &body, arguments);
+    let mut server = Server::begin_on_loopback(port, ["--circuit", &front.socket()], arguments);
     server.wait().expect("it starts");
     server.udp = vec![front.address];
     (server, front)
@@ -101,8 +120,7 @@ fn a_circuit_without_its_server_answers_nothing() {
     make_hot(&server, 0, "old");
     server.kill();
     let port = server.address.port();
-    let body = format!("rtl:{}", front.path().display());
-    let mut next = Server::begin_on_loopback(port, &body, &[]);
+    let mut next = Server::begin_on_loopback(port, ["--circuit", &front.socket()], &[]);
     next.wait().expect("it starts");
     next.udp = vec![front.address];
     assert_eq!(read(&next, 0), None);
@@ -112,21 +130,22 @@ fn a_circuit_without_its_server_answers_nothing() {
 
 #[test]
 fn what_a_circuit_lacks_is_said() {
-    let refused = |body: &str, arguments: &[&str]| {
+    let refused = |socket: &str, arguments: &[&str]| {
+        let body = ["--circuit", socket];
         let mut server = Server::begin_on_loopback(free_ports(1).unwrap(), body, arguments);
         let waited = server.wait();
         waited.expect_err("it does not start")
     };
-    let line = refused("rtl:/nonexistent/circuit", &[]);
+    let line = refused("/nonexistent/circuit", &[]);
     assert!(
         line.contains("start the circuit's simulation first"),
         "{line}"
     );
     let front = Front::before(([127, 0, 0, 1], 1).into());
-    let body = format!("rtl:{}", front.path().display());
-    let line = refused(&body, &["--accelerate-slots", "512"]);
+    let socket = front.socket();
+    let line = refused(&socket, &["--accelerate-slots", "512"]);
     assert!(line.contains("give --accelerate-slots 256"), "{line}");
-    let line = refused(&body, &["-B", "ascii"]);
+    let line = refused(&socket, &["-B", "ascii"]);
     assert!(line.contains("give -B binary"), "{line}");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("other");
@@ -136,11 +155,11 @@ fn what_a_circuit_lacks_is_said() {
         let (mut stream, _) = listener.accept().unwrap();
         stream.read_exact(&mut [0; 11]).unwrap();
         let mut answer = vec![7, 0, 0, 0, 1];
-        answer.extend(glimmer_accel_link::MAGIC);
+        answer.extend(glimmer_accel_device::link::MAGIC);
         answer.extend(9u16.to_le_bytes());
         stream.write_all(&answer).unwrap();
         std::thread::sleep(Duration::from_secs(1));
     });
-    let line = refused(&format!("rtl:{}", path.display()), &[]);
+    let line = refused(path.to_str().unwrap(), &[]);
     assert!(line.contains("speaks version 9"), "{line}");
 }
