@@ -5,21 +5,21 @@
 //! server runs in one, and servers stop with this process. So nothing is left behind, however this
 //! process ends, and there are no leftovers to look for at the next start.
 
-mod namespaces;
+mod cables;
 mod offload;
 mod pass;
 mod threads;
 
 use std::{
     net::{IpAddr, Ipv4Addr},
-    os::fd::{AsFd, OwnedFd},
     sync::Arc,
 };
 
 use anyhow::Result;
+use glimmer_measure::namespaces::Namespace;
 use serde::Serialize;
 
-pub use namespaces::Namespaces;
+pub use cables::Namespaces;
 
 /// Where a server runs, and the address at which its clients find it.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub struct Place {
     /// Who receives for that interface.
     pub receiver: Receiver,
     /// Its network namespace; `None` for the one of the calling thread.
-    pub(crate) namespace: Option<Arc<OwnedFd>>,
+    pub(crate) namespace: Option<Arc<Namespace>>,
 }
 
 impl Place {
@@ -54,7 +54,7 @@ impl Place {
     pub fn receive_on(&self, core: usize) -> Result<()> {
         match (self.receiver, &self.namespace, &self.interface) {
             (Receiver::Thread, Some(namespace), Some(interface)) => {
-                namespaces::inside(namespace.as_fd(), || threads::switch_on(interface))?;
+                namespace.inside(|| threads::switch_on(interface))?;
                 threads::pin(interface, core)
             }
             _ => Ok(()),

@@ -1,7 +1,6 @@
 //! A network of two hosts with the simulated circuit between them: clients in one network
 //! namespace, a server in another one.
 
-mod namespaces;
 mod server;
 
 use crate::machine::{Settings, Waveform};
@@ -10,7 +9,7 @@ use crate::tap::Tap;
 use anyhow::{Context, Result, bail};
 use glimmer_accel_device::device::DeviceCounters;
 use glimmer_accel_rtl::tools::Tools;
-use namespaces::{Namespace, Visit, ip};
+use glimmer_measure::namespaces::{Namespace, Visit, ip};
 pub use server::Server;
 use std::net::Ipv4Addr;
 use std::os::unix::net::UnixListener;
@@ -92,13 +91,13 @@ impl Bed {
     /// If the machine does not allow it.
     pub fn new(tools: &Tools, circuit: Circuit) -> Result<Bed> {
         let (clients, servers) = (Namespace::new()?, Namespace::new()?);
-        let mac = clients.inside(|| {
+        let mac = clients.inside(|| -> Result<_> {
             let tap = Tap::new("circuit")?;
             ip(&format!("address add {CLIENTS}/{NETWORK_BITS} dev circuit"))?;
             ip("link set circuit up")?;
             Ok(tap)
         })?;
-        let cpu = servers.inside(|| {
+        let cpu = servers.inside(|| -> Result<_> {
             let tap = Tap::new("behind")?;
             ip(&format!("link set behind address {HOST_MAC_TEXT}"))?;
             ip(&format!("address add {ADDRESS}/{NETWORK_BITS} dev behind"))?;

@@ -1,7 +1,8 @@
 //! A server behind the circuit.
 
-use super::{ADDRESS, Namespace, PORT};
+use super::{ADDRESS, PORT};
 use anyhow::{Context, Result, bail};
+use glimmer_measure::namespaces::Namespace;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;

@@ -1,25 +1,18 @@
-//! Two network namespaces without names.
+//! Two network namespaces with virtual cables between them.
 
 use std::{
-    fs::File,
-    marker::PhantomData,
+    io::ErrorKind,
     net::Ipv4Addr,
-    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, OwnedFd},
     process::Command,
     sync::Arc,
-    thread,
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use rustix::{
-    io::Errno,
-    thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe},
-};
+use glimmer_measure::namespaces::{Namespace, Visit, ip};
 
 use super::{Cable, Place, Receiver, offload, pass};
 
-/// The network namespace of the calling thread.
-const OWN: &str = "/proc/thread-self/ns/net";
 /// Cables have the addresses 10.211.N.1 and 10.211.N.2. Both namespaces are private, so these
 /// collide with nothing.
 const NETWORK: [u8; 2] = [10, 211];
@@ -27,17 +20,15 @@ const NETWORK: [u8; 2] = [10, 211];
 /// A namespace for servers and one for clients. The thread that made them is in the latter until
 /// this value is dropped; threads that it starts meanwhile are as well.
 pub struct Namespaces {
-    /// Where the thread was before.
-    home: OwnedFd,
-    servers: Arc<OwnedFd>,
-    clients: Arc<OwnedFd>,
+    /// The thread's stay in the clients' namespace.
+    _visit: Visit,
+    servers: Arc<Namespace>,
+    clients: Namespace,
     /// The programs at the clients' ends of cables.
     programs: Vec<OwnedFd>,
     /// Who receives for the servers' ends of cables that have a program.
     receiver: Receiver,
     cables: u8,
-    /// Only the thread that made it can leave the namespace.
-    of_one_thread: PhantomData<*const ()>,
 }
 
 impl Namespaces {
@@ -60,20 +51,17 @@ impl Namespaces {
     /// Makes both and moves the calling thread to the clients' namespace.
     pub fn new(receiver: Receiver) -> Result<Namespaces> {
         Namespaces::check()?;
-        let home = File::open(OWN).context(OWN)?.into();
-        let (servers, clients) = (Arc::new(made()?), Arc::new(made()?));
+        let (servers, clients) = (made()?, made()?);
         for namespace in [&servers, &clients] {
-            inside(namespace.as_fd(), || ip("link set lo up"))?;
+            namespace.inside(|| ip("link set lo up"))?;
         }
-        enter(clients.as_fd())?;
         Ok(Namespaces {
-            home,
-            servers,
+            _visit: clients.visit()?,
+            servers: Arc::new(servers),
             clients,
             programs: Vec::new(),
             receiver,
             cables: 0,
-            of_one_thread: PhantomData,
         })
     }
 
@@ -87,13 +75,13 @@ impl Namespaces {
         let there = format!(
             "/proc/{}/fd/{}",
             std::process::id(),
-            self.clients.as_raw_fd()
+            self.clients.as_fd().as_raw_fd()
         );
         let receiver = match cable {
             Cable::Plain => Receiver::Sender,
             Cable::ForPackets | Cable::ForGeneric | Cable::Empty => self.receiver,
         };
-        let program = inside(self.servers.as_fd(), || {
+        let program = self.servers.inside(|| {
             ip(&format!(
                 "link add {server} type veth peer name {client} netns {there}"
             ))?;
@@ -124,73 +112,19 @@ impl Namespaces {
     }
 }
 
-impl Drop for Namespaces {
-    fn drop(&mut self) {
-        // It was possible to come, so it is possible to go back.
-        if let Err(error) = enter(self.home.as_fd()) {
-            eprintln!("cannot leave the clients' namespace: {error:#}");
-        }
-    }
-}
-
 /// A new namespace.
-fn made() -> Result<OwnedFd> {
-    let make = || {
-        // SAFETY: a new network namespace changes no descriptor and no memory of this thread, which
-        // ends here. Sockets stay in the namespace in which they were made.
-        match unsafe { unshare_unsafe(UnshareFlags::NEWNET) } {
-            Ok(()) => Ok(File::open(OWN).context(OWN)?.into()),
-            Err(Errno::PERM) => bail!(
-                "network namespaces need root, or the capabilities CAP_SYS_ADMIN and \
-                 CAP_NET_ADMIN; --loopback needs neither"
-            ),
-            Err(Errno::INVAL | Errno::NOSYS) => bail!(
-                "this kernel has no network namespaces (CONFIG_NET_NS); --loopback needs none"
-            ),
-            Err(error) => Err(error).context("making a network namespace"),
+fn made() -> Result<Namespace> {
+    let made = Namespace::new();
+    made.or_else(|error| match error.kind() {
+        ErrorKind::PermissionDenied => bail!(
+            "network namespaces need root, or the capabilities CAP_SYS_ADMIN and CAP_NET_ADMIN; \
+             --loopback needs neither"
+        ),
+        ErrorKind::InvalidInput | ErrorKind::Unsupported => {
+            bail!("this kernel has no network namespaces (CONFIG_NET_NS); --loopback needs none")
         }
-    };
-    on_a_thread(make)
-}
-
-/// Moves the calling thread to a namespace.
-fn enter(namespace: BorrowedFd<'_>) -> Result<()> {
-    move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))
-        .context("moving to a network namespace")
-}
-
-/// Runs `work` in a namespace.
-pub(super) fn inside<T: Send>(
-    namespace: BorrowedFd<'_>,
-    work: impl FnOnce() -> Result<T> + Send,
-) -> Result<T> {
-    on_a_thread(|| {
-        enter(namespace)?;
-        work()
+        _ => Err(error).context("making a network namespace"),
     })
-}
-
-fn on_a_thread<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-    thread::scope(|scope| {
-        let thread = scope.spawn(work);
-        thread
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
-}
-
-/// Runs `ip` with these arguments in the namespace of the calling thread.
-fn ip(arguments: &str) -> Result<()> {
-    let output = Command::new("ip")
-        .args(arguments.split(' '))
-        .output()
-        .context("running `ip`: apt-get install iproute2")?;
-    ensure!(
-        output.status.success(),
-        "ip {arguments}: {}",
-        String::from_utf8_lossy(&output.stderr).trim()
-    );
-    Ok(())
 }
 
 #[cfg(test)]
@@ -203,26 +137,27 @@ mod tests {
     use crate::{lab::threads, skipped::can_run};
 
     fn here() -> std::path::PathBuf {
-        std::fs::read_link(OWN).unwrap()
+        std::fs::read_link("/proc/thread-self/ns/net").unwrap()
     }
 
-    /// Client and server reach one another, whatever the cable, and the thread comes home.
+    /// Client and server reach one another, whatever the cable, and the thread comes back.
     #[test]
     fn a_cable_joins_two_namespaces_that_vanish() {
         if !can_run(Namespaces::check()) {
             return;
         }
-        let home = here();
+        let former = here();
         let mut namespaces = Namespaces::new(Receiver::Sender).unwrap();
-        assert_ne!(here(), home);
+        assert_ne!(here(), former);
         for cable in [Cable::Plain, Cable::ForPackets, Cable::Empty] {
             let place = namespaces.place(cable).unwrap();
             let servers = place.namespace.clone().unwrap();
-            let (tcp, udp) = inside(servers.as_fd(), || {
-                let udp = UdpSocket::bind((place.ip, 7))?;
-                Ok((TcpListener::bind((place.ip, 7))?, udp))
-            })
-            .unwrap();
+            let (tcp, udp) = servers
+                .inside(|| -> Result<_> {
+                    let udp = UdpSocket::bind((place.ip, 7))?;
+                    Ok((TcpListener::bind((place.ip, 7))?, udp))
+                })
+                .unwrap();
             let _stream = TcpStream::connect((place.ip, 7)).unwrap();
             tcp.accept().unwrap();
             let client = UdpSocket::bind("0.0.0.0:0").unwrap();
@@ -234,7 +169,7 @@ mod tests {
             assert_eq!(client.recv(&mut bytes).unwrap(), 5);
         }
         drop(namespaces);
-        assert_eq!(here(), home);
+        assert_eq!(here(), former);
         let interfaces = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
         assert!(!interfaces.contains("client0"), "{interfaces}");
     }
@@ -262,7 +197,7 @@ mod tests {
             assert!(cores.is_set(0) && cores.count() == 1);
         }
         let server = place.namespace.clone().unwrap();
-        let server = inside(server.as_fd(), || Ok(UdpSocket::bind((place.ip, 7))?)).unwrap();
+        let server = server.inside(|| UdpSocket::bind((place.ip, 7))).unwrap();
         let client = UdpSocket::bind("0.0.0.0:0").unwrap();
         client.send_to(b"request", (place.ip, 7)).unwrap();
         let mut bytes = [0; 16];
