@@ -195,7 +195,7 @@ impl Memcached {
         core: &mut Core,
     ) {
         let (member, made) = (&mut self.burst.members[index], &mut self.burst.outs[index]);
-        let unused = Member::datagram(0, 0, member.parser, 0);
+        let unused = Member::datagram(0, 0, member.session.parser, 0);
         let mut member = mem::replace(member, unused);
         let rest = match member.stop {
             Stop::Reorder | Stop::OutOfCredit | Stop::Full => bytes[member.at..].to_vec(),

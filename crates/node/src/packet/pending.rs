@@ -145,7 +145,7 @@ impl PendingTable {
     /// A part of a command that is answered with one sum had this outcome elsewhere.
     pub fn add_part(&mut self, number: u64, kind: OutcomeKind) {
         if let Some(pending) = self.datagrams.get_mut(&number) {
-            pending.member.sum.add(kind);
+            pending.member.session.sum.add(kind);
         }
     }
 

@@ -11,7 +11,7 @@ use glimmer_transport::stream::StreamListener;
 use slotmap::Key;
 
 use super::Streams;
-use super::connection::Connection;
+use super::connection::{Connection, Input, Session};
 use super::registry::SocketEntry;
 use crate::admin::alarm::Failure;
 use crate::core::Core;
@@ -203,8 +203,8 @@ impl Streams {
         let number = core.shared.registry.number(stream.wakeup());
         let entry = Arc::new(SocketEntry::connected(&*stream, number, core.now.ms));
         core.shared.registry.add(entry.clone());
-        let mut connection = Connection::new((stream, entry), parser, core.now.ms);
-        connection.locked = core.shared.config.locked;
+        let session = Session::new(parser, core.shared.config.locked);
+        let connection = Connection::new((stream, entry), session, core.now.ms);
         let key = self.connections.insert(connection);
         core.tally.curr_connections += 1;
         let wakeup = self.connections[key].stream.wakeup();
@@ -217,7 +217,7 @@ impl Streams {
         core.show_figures();
         if core.is_draining {
             // Data that has already arrived is read once, as for the connections that were open.
-            self.connections[key].readable = true;
+            self.connections[key].input = Input::Readable;
             self.settle(key, core);
         }
         if let Some(connection) = self.connections.get(key) {

@@ -141,7 +141,7 @@ impl Burst {
     fn add_parts(&mut self, parts: u64, jobs: &[Job<'_>]) {
         for (index, (job, done)) in jobs.iter().zip(&self.done).enumerate() {
             if let Some(kind) = done.kind.filter(|_| parts >> index & 1 != 0) {
-                self.members[job.out as usize].sum.add(kind);
+                self.members[job.out as usize].session.sum.add(kind);
             }
         }
     }
@@ -254,7 +254,7 @@ impl Burst {
                         .plan
                         .layout()
                         .home(tools.core.me, jobs[job].keyhash);
-                    member.hand_to = (home != tools.core.me).then_some(home as u16);
+                    member.session.hand_to = (home != tools.core.me).then_some(home as u16);
                     Stop::Live
                 }
                 Status::Elsewhere { bytes } => elsewhere(member, bytes, tools.core),
@@ -306,7 +306,7 @@ fn elsewhere(member: &mut Member, bytes: u32, core: &Core) -> Stop {
             return Stop::Reorder;
         }
         Decision::HandTo(worker) if member.may_visit() => return Stop::Visit(worker),
-        Decision::HandTo(worker) => member.hand_to = Some(worker as u16),
+        Decision::HandTo(worker) => member.session.hand_to = Some(worker as u16),
         Decision::Run if bytes > member.size_max => member.size_max = Job::ANY_SIZE,
         Decision::Run if member.awaits_replies() => return Stop::Reorder,
         Decision::Run => return Stop::Large(bytes),

@@ -1,33 +1,27 @@
 //! Listings of all items and long replies, as the client takes them.
 
 use super::Streams;
-use super::connection::Continuation;
-use super::key::ConnectionKey;
+use super::connection::ConnectionKey;
+use super::phase::Phase;
 use crate::admin::dump::DumpCursor;
 use crate::admin::long_reply::{LongReply, Progress};
 use crate::core::Core;
 
 impl Streams {
     /// Goes on with what a connection has to be sent: the client has taken what there was of it.
-    pub fn advance_continuation(&mut self, key: ConnectionKey, core: &mut Core) {
+    pub fn advance_reply(&mut self, key: ConnectionKey, core: &mut Core) {
         if core.allowance.is_spent() {
             self.postpone(key);
             return;
         }
         let connection = &mut self.connections[key];
-        let mut dump = match connection.continuation.take() {
-            Some(Continuation::Dump(dump)) => dump,
-            Some(Continuation::LongReply(report)) => {
-                self.advance_report(key, report, core);
-                return;
-            }
-            away_or_none => {
-                connection.continuation = away_or_none;
-                return;
-            }
+        let mut dump = match connection.phase.end_if(Phase::is_producing) {
+            Some(Phase::Dump(dump)) => dump,
+            Some(Phase::LongReply(report)) => return self.advance_report(key, report, core),
+            _ => return,
         };
         if dump.at != core.me {
-            connection.continuation = Some(Continuation::Away);
+            connection.phase.begin(Phase::DumpAway);
             let to = dump.at;
             core.shared.send_dump(to, dump);
             return;
@@ -44,12 +38,12 @@ impl Streams {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
-        if connection.closing {
-            connection.continuation = None;
+        connection.phase.end();
+        if connection.closes.is_some() {
+            drop(dump);
         } else if dump.at < core.shared.workers() {
-            connection.continuation = Some(Continuation::Dump(dump));
+            connection.phase.begin(Phase::Dump(dump));
         } else {
-            connection.continuation = None;
             connection.tx.bytes.extend_from_slice(dump.end().as_bytes());
             // A client that has seen the end may begin the next at once.
             drop(dump);
@@ -80,19 +74,14 @@ impl Streams {
     }
 
     /// Goes on with a connection's long reply: the client has taken what there was of it.
-    pub fn advance_report(
-        &mut self,
-        key: ConnectionKey,
-        mut report: Box<LongReply>,
-        core: &mut Core,
-    ) {
+    fn advance_report(&mut self, key: ConnectionKey, mut report: Box<LongReply>, core: &mut Core) {
         let connection = &mut self.connections[key];
-        if !connection.closing {
+        if connection.closes.is_none() {
             let mut out = std::mem::take(connection.tx.buffer(&mut core.memory.pool));
             let progress = report.advance(core, &mut out);
             connection.tx.bytes = out;
             if progress != Progress::Complete {
-                connection.continuation = Some(Continuation::LongReply(report));
+                connection.phase.begin(Phase::LongReply(report));
             }
             if progress == Progress::AwaitsNews {
                 self.await_news(key, core);

@@ -13,7 +13,7 @@ use glimmer_proto::StoreMode::{Prepend, PrependIf, Set};
 use glimmer_proto::meta::Command;
 use glimmer_proto::{Form, Request, Step, Verb};
 
-use super::key::ConnectionKey;
+use super::connection::ConnectionKey;
 use super::member::{Member, Stop};
 use super::reorder::ReorderBuffer;
 use crate::core::Core;
@@ -93,8 +93,8 @@ impl<'a> Intake<'_, 'a> {
         if member.requests >= tools.turn_requests {
             return Break(Stop::Spent);
         }
-        if !member.locked
-            && let Some((used, request)) = member.parser.next_plain(&input[member.at..])
+        if !member.session.locked
+            && let Some((used, request)) = member.session.parser.next_plain(&input[member.at..])
         {
             return self.enter(used, request, input, tools);
         }
@@ -214,7 +214,7 @@ impl<'a> Intake<'_, 'a> {
     fn visits(&self, verb: &Verb<'_>, core: &Core) -> bool {
         let is_large = |bytes| bytes >= core.plan.large_from();
         self.member.may_visit()
-            && self.member.hand_to.is_none()
+            && self.member.session.hand_to.is_none()
             && matches!(ask(verb), Ask::Write { bytes } if is_large(bytes))
     }
 
@@ -262,7 +262,7 @@ impl<'a> Intake<'_, 'a> {
             client: member.client,
         };
         tools.port.put(to, tag, keyhash, request);
-        member.hand_to = None;
+        member.session.hand_to = None;
         self.forwarded.push(Forwarded {
             member: self.index as u8,
             after: member.last_job,
@@ -292,7 +292,7 @@ fn keyhash_of_decoded(request: &Request<'_>, core: &Core) -> Keyhash {
 /// The worker that executes a member's request, where there are several.
 #[inline]
 fn destination(member: &Member, keyhash: Keyhash, ask: Ask, core: &Core) -> Decision {
-    if let Some(worker) = member.hand_to.map(usize::from)
+    if let Some(worker) = member.session.hand_to.map(usize::from)
         && core
             .plan
             .layout()

@@ -4,7 +4,8 @@ use glimmer_base::limits::REPLY_BYTES_HIGH;
 use glimmer_proto::outcome::OutcomeKind;
 
 use super::Streams;
-use super::key::ConnectionKey;
+use super::connection::ConnectionKey;
+use super::phase::Phase;
 use crate::budget::memory::Memory;
 use crate::core::Core;
 
@@ -12,7 +13,7 @@ impl Streams {
     /// A part of a command that is answered with one sum had this outcome elsewhere.
     pub fn add_part(&mut self, key: ConnectionKey, kind: OutcomeKind) {
         if let Some(connection) = self.connections.get_mut(key) {
-            connection.sum.add(kind);
+            connection.session.sum.add(kind);
         }
     }
 
@@ -21,7 +22,7 @@ impl Streams {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
-        let Some(reorder) = connection.reorder.as_mut() else {
+        let Phase::Reordering(reorder) = &mut connection.phase else {
             return;
         };
         let out = connection.tx.buffer(&mut memory.pool);
@@ -49,8 +50,8 @@ impl Streams {
             let Some(connection) = self.connections.get_mut(key) else {
                 continue;
             };
-            let complete = connection.reorder.take_if(|reorder| reorder.is_complete());
-            if let Some(mut reorder) = complete {
+            let is_complete = |phase: &Phase| phase.reorder().is_some_and(|it| it.is_complete());
+            if let Some(Phase::Reordering(mut reorder)) = connection.phase.end_if(is_complete) {
                 let local = reorder.finish(&mut connection.tx.bytes);
                 core.memory.pool.give(local);
                 self.burst.recycle(reorder);

@@ -19,18 +19,21 @@
 //!   does not take (`budget::homeward`). Its home looks after each arrival whether its connections
 //!   hold too much.
 
+use std::io::IoSlice;
 use std::mem;
 use std::sync::Arc;
 
 use glimmer_base::limits::TRAVELLERS_PER_TURN_MAX;
 use glimmer_base::sync::weakened;
 use glimmer_dispatch::Decision;
+use glimmer_transport::stream::{ByteStream, Ready};
+use glimmer_transport::{Endpoint, Received, Sent, Wakeup};
 
 use super::Streams;
-use super::connection::{Connection, Continuation};
-use super::key::ConnectionKey;
+use super::connection::{Connection, ConnectionKey, Turn};
+use super::phase::Phase;
 use super::ready::Lane;
-use super::visit::Home;
+use crate::admin::observe::CloseReason;
 use crate::budget::homeward::InFlight;
 use crate::budget::pool::Charge;
 use crate::core::Core;
@@ -38,10 +41,26 @@ use crate::forward::bell::EventBell;
 use crate::forward::doorbell::Doorbell;
 use crate::forward::mailbox::Mailbox;
 
+/// How a worker comes to serve a connection that is at home elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Visit {
+    /// Its home, and what it is called there.
+    pub worker: usize,
+    pub key: ConnectionKey,
+    /// It is served for one large request, and otherwise for what has arrived.
+    pub is_for_one: bool,
+    /// It has had the request for which it came, or its turn.
+    pub is_over: bool,
+    /// Bytes that it held when it left.
+    pub away_bytes: usize,
+    /// Since when its request is timed, in nanoseconds, if it is.
+    pub timed_since_ns: Option<u64>,
+}
+
 /// A connection on its way to another worker, or home.
 pub(crate) struct Traveller {
     connection: Box<Connection>,
-    home: Home,
+    visit: Visit,
     /// What it holds on its way home.
     in_flight: Option<InFlight>,
 }
@@ -86,8 +105,9 @@ impl Streams {
     #[inline]
     pub fn worker_for_value(&self, key: ConnectionKey, core: &Core) -> Option<usize> {
         let connection = self.connections.get(key)?;
-        let need = connection.need.min(u32::MAX as usize - 1) as u32;
-        if need < core.plan.large_from() || !connection.awaits_value() || !connection.may_visit() {
+        let need = connection.rx.need.min(u32::MAX as usize - 1) as u32;
+        let is_large = need >= core.plan.large_from() && connection.rx.awaits_value();
+        if !is_large || !connection.may_visit() {
             return None;
         }
         if !core.may_depart() {
@@ -123,18 +143,20 @@ impl Streams {
             connection.compact(&mut core.memory.pool);
         }
         release(&mut connection, core);
-        connection.timed_since_ns = core.counting.turn_began_ns();
         let away_bytes = connection.charge().bytes;
         core.memory.away_bytes += away_bytes;
-        let home = Home {
+        let visit = Visit {
             worker: core.me,
             key,
             is_for_one,
+            // What has arrived for it is served in one turn.
+            is_over: !is_for_one,
             away_bytes,
+            timed_since_ns: core.counting.turn_began_ns(),
         };
         Traveller {
             connection,
-            home,
+            visit,
             in_flight: None,
         }
     }
@@ -154,30 +176,28 @@ impl Streams {
     pub(super) fn receive_traveller(&mut self, traveller: Traveller, core: &mut Core) {
         let Traveller {
             connection,
-            home,
+            visit,
             in_flight,
         } = traveller;
-        if home.worker != core.me {
-            return self.receive_visitor(*connection, home, core);
+        if visit.worker != core.me {
+            return self.receive_visitor(*connection, visit, core);
         }
-        core.memory.away_bytes -= home.away_bytes;
-        self.welcome_home(*connection, home.key, core);
+        core.memory.away_bytes -= visit.away_bytes;
+        self.welcome_home(*connection, visit.key, core);
         if let Some(in_flight) = in_flight {
             self.bound_held(core);
             core.shared.arrive(in_flight);
         }
     }
 
-    fn receive_visitor(&mut self, mut connection: Connection, home: Home, core: &mut Core) {
-        connection.visit = Some(home);
-        connection.queued = true;
+    fn receive_visitor(&mut self, mut connection: Connection, visit: Visit, core: &mut Core) {
+        connection.visit = Some(visit);
+        connection.turn = Turn::Queued;
         connection.recharge(&mut core.memory.budget);
-        let lane = match home.is_for_one {
+        let lane = match visit.is_for_one {
             true => Lane::Large,
             false => connection.lane(),
         };
-        // What has arrived for it is served in one turn.
-        connection.has_been_served = !home.is_for_one;
         let key = self.connections.insert(connection);
         self.ready.push(key, lane);
     }
@@ -187,18 +207,17 @@ impl Streams {
     #[inline]
     pub fn goes_home(&mut self, key: ConnectionKey, core: &mut Core) -> bool {
         let connection = &mut self.connections[key];
-        let Some(home) = connection.visit else {
+        let Some(visit) = connection.visit else {
             return false;
         };
-        let has_ended = connection.has_been_served || connection.is_wanted_at_home;
-        let is_busy =
-            connection.queued || connection.tx.takes_turns() || connection.has_continuation();
+        let has_ended = visit.is_over || connection.is_wanted_at_home;
+        let is_busy = connection.turn == Turn::Queued
+            || connection.tx.takes_turns()
+            || connection.should_produce();
         if is_busy || (connection.is_runnable() && !has_ended) {
             return false;
         }
-        // Its client takes earlier replies first, and the request is looked at again at home.
-        connection.continuation = None;
-        self.send_home(key, home, core);
+        self.send_home(key, visit, core);
         true
     }
 
@@ -207,28 +226,26 @@ impl Streams {
         let Some(connection) = self.connections.get_mut(key) else {
             return false;
         };
-        if let Some(Continuation::Visiting) = connection.continuation {
-            connection.closing = true;
+        if let Phase::Away = connection.phase {
+            connection.close_for(CloseReason::Normal);
             return true;
         }
-        let Some(home) = connection.visit else {
+        let Some(visit) = connection.visit else {
             return false;
         };
-        connection.closing = true;
+        connection.close_for(CloseReason::Normal);
         connection.tx.clear(&mut core.memory.pool);
-        self.send_home(key, home, core);
+        self.send_home(key, visit, core);
         true
     }
 
-    fn send_home(&mut self, key: ConnectionKey, home: Home, core: &mut Core) {
+    fn send_home(&mut self, key: ConnectionKey, visit: Visit, core: &mut Core) {
         let Some(connection) = self.connections.remove(key) else {
             return;
         };
         let mut connection = Box::new(connection);
         connection.visit = None;
-        connection.has_been_served = false;
-        connection.timed_since_ns = None;
-        if home.is_for_one {
+        if visit.is_for_one {
             core.shared.plans.queue(core.me).leave();
         }
         let in_flight = InFlight {
@@ -240,10 +257,10 @@ impl Streams {
         in_flight.inspect(|in_flight| core.shared.homeward.leave(*in_flight));
         let traveller = Traveller {
             connection,
-            home,
+            visit,
             in_flight,
         };
-        self.travels.send(home.worker, traveller);
+        self.travels.send(visit.worker, traveller);
     }
 
     /// Puts a connection back into its place, with what was reported and decided meanwhile.
@@ -253,18 +270,15 @@ impl Streams {
             return;
         };
         if !weakened("readiness_lost_while_away") {
-            connection.readable |= place.readable && !connection.ended;
-            connection.hung_up |= place.hung_up;
+            connection.input = connection.input.max(place.input);
         }
-        connection.closing |= place.closing;
-        if place.closing {
-            connection.reason = place.reason;
-        }
+        // The home's reason for closing counts.
+        connection.closes = place.closes.or(connection.closes);
         // The place may still be named in a list of those to be served.
-        connection.queued = place.queued;
+        connection.turn = place.turn;
         *place = connection;
         place.recharge(&mut core.memory.budget);
-        if place.closing {
+        if place.closes.is_some() {
             place.tx.clear(&mut core.memory.pool);
         }
         self.send_and_settle(key, core);
@@ -275,10 +289,42 @@ impl Streams {
 pub(super) fn release(connection: &mut Connection, core: &mut Core) {
     (core.memory.budget).recharge_held(connection.counted, Charge::default());
     connection.counted = Charge::default();
-    connection.held_since_ms = None;
-    connection.queued = false;
-    connection.is_served = false;
+    connection.patience.end_hold();
+    connection.turn = Turn::None;
     // It was meant for a request that arrived at this worker.
-    connection.hand_to = None;
-    connection.end_wait(core.now.ms);
+    connection.session.hand_to = None;
+    connection.patience.end_wait(core.now.ms);
+}
+
+/// The stream of a connection that is with another worker.
+pub(super) struct Absent;
+
+impl ByteStream for Absent {
+    fn receive_at_most(&mut self, _into: &mut Vec<u8>, _bytes_max: usize) -> Received {
+        Received::Drained(0)
+    }
+
+    fn send_parts(&self, _parts: &[IoSlice<'_>]) -> Sent {
+        Sent::Part(0)
+    }
+
+    fn wakeup(&self) -> Wakeup<'_> {
+        Wakeup::Poll
+    }
+
+    fn ready(&self) -> Ready {
+        Ready::default()
+    }
+
+    fn finish(&mut self) {}
+
+    fn reset(self: Box<Self>) {}
+
+    fn local(&self) -> Option<Endpoint> {
+        None
+    }
+
+    fn peer(&self) -> Option<Endpoint> {
+        None
+    }
 }

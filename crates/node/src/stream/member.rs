@@ -2,18 +2,17 @@
 
 use glimmer_base::limits::{LARGE_REPLY_BYTES, REPLY_BYTES_HIGH};
 use glimmer_engine::Job;
-use glimmer_proto::text::Dump;
-use glimmer_proto::{Admin, AdminCommand, After, Control, Parser, Step, Sum, control};
+use glimmer_proto::{Admin, AdminCommand, After, Control, Parser, Step, control};
 
-use super::connection::Connection;
-use super::key::ConnectionKey;
+use super::connection::{Connection, ConnectionKey, Session};
+use super::phase::Phase;
 use super::reorder::ReorderBuffer;
 use crate::admin::commands::{
     ControlClient, Outcome, administer, administer_control, begin_dump, begin_watch, refuse,
 };
-use crate::admin::dump::DumpGuard;
+use crate::admin::dump::DumpCursor;
 use crate::admin::login::{Attempt, Verdict, attempt};
-use crate::admin::long_reply::{LongReply, Progress};
+use crate::admin::long_reply::Progress;
 use crate::core::Core;
 use crate::forward::batch::Asker;
 
@@ -38,10 +37,8 @@ pub(crate) enum Stop {
     Reorder,
     /// It is out of credit: no batch for requests to another worker was free.
     OutOfCredit,
-    /// All items are to be listed for it.
-    Dump(Dump),
-    /// The rest of a long reply is to be made.
-    LongReply,
+    /// A phase begins in which more of its reply is made ([`Member::begins`]).
+    Begins,
     /// It is to be shown what happens.
     Watch(u32),
     /// Its next command has to wait until the next turn, whose allowance it may be for.
@@ -59,23 +56,15 @@ pub(crate) enum Stop {
 /// A connection, or a datagram, while it is part of a burst.
 pub(crate) struct Member {
     pub asker: Asker,
-    pub parser: Parser,
+    pub session: Session,
     /// Bytes of its receive buffer that are finished.
     pub at: usize,
     pub stop: Stop,
     pub reorder: Option<Box<ReorderBuffer>>,
-    /// What is left of a long reply, with [`Stop::LongReply`].
-    pub report: Option<Box<LongReply>>,
-    /// The right to list all items, with [`Stop::Dump`].
-    pub dump_guard: Option<DumpGuard>,
-    /// The worker that its next request goes to: an attempt to execute it here said so.
-    pub hand_to: Option<u16>,
+    /// The phase that begins with [`Stop::Begins`].
+    pub begins: Phase,
     /// It is a connection that visits this worker.
     pub is_visitor: bool,
-    /// It has yet to authenticate.
-    pub locked: bool,
-    /// What the parts of its command come to so far that is answered with one sum.
-    pub sum: Sum,
     /// Bytes that its replies are guessed to take, each; none if there is nothing to guess by.
     pub reply_bytes_guess: Option<usize>,
     /// A value of more bytes is not read before the plan was asked.
@@ -113,14 +102,11 @@ impl Member {
             copy_max,
             client: connection.entry.fd,
             reply_bytes_guess: connection.reply_bytes_guess,
-            hand_to: connection.hand_to,
             is_visitor: connection.visit.is_some(),
-            locked: connection.locked,
-            sum: connection.sum,
             ..Member::at(
                 Asker::Connection(key),
-                connection.rx_start,
-                connection.parser,
+                connection.rx.start,
+                connection.session,
             )
         }
     }
@@ -129,13 +115,13 @@ impl Member {
     pub fn datagram(number: u64, at: usize, parser: Parser, size_max: u32) -> Member {
         Member {
             size_max,
-            ..Member::at(Asker::Datagram(number), at, parser)
+            ..Member::at(Asker::Datagram(number), at, Session::new(parser, false))
         }
     }
 
     /// Whether it is a connection that may visit another worker for its next request.
     pub fn may_visit(&self) -> bool {
-        self.is_connection() && !self.is_visitor && !self.locked
+        self.is_connection() && !self.is_visitor && !self.session.locked
     }
 
     /// Whether it is a connection, and no datagram.
@@ -150,25 +136,21 @@ impl Member {
             .is_some_and(|reorder| reorder.len() > 0)
     }
 
-    fn at(asker: Asker, at: usize, parser: Parser) -> Member {
+    fn at(asker: Asker, at: usize, session: Session) -> Member {
         Member {
             reply_bytes_guess: None,
             size_max: Job::ANY_SIZE,
             copy_max: Job::ANY_SIZE,
             client: 0,
             asker,
-            parser,
+            session,
             at,
             stop: Stop::Live,
             reorder: None,
-            report: None,
-            dump_guard: None,
-            hand_to: None,
+            begins: Phase::Open,
             is_visitor: false,
-            locked: false,
-            sum: Sum::default(),
             requests: 0,
-            batch_parser: parser,
+            batch_parser: session.parser,
             batch_at: 0,
             steps: 0,
             last_job: None,
@@ -177,7 +159,7 @@ impl Member {
 
     /// Begins a batch: what follows is parsed again from here if it cannot be executed.
     pub fn begin_batch(&mut self) {
-        self.batch_parser = self.parser;
+        self.batch_parser = self.session.parser;
         self.batch_at = self.at;
         self.steps = 0;
         self.last_job = None;
@@ -194,10 +176,10 @@ impl Member {
         if self.at == input.len() {
             return Err(Stop::Hungry(1));
         }
-        if !self.locked {
-            return Ok(self.parser.next(&input[self.at..]));
+        if !self.session.locked {
+            return Ok(self.session.parser.next(&input[self.at..]));
         }
-        if !self.parser.has_login() {
+        if !self.session.parser.has_login() {
             self.log_in(input, out, core)?;
             return Err(Stop::Live);
         }
@@ -209,7 +191,7 @@ impl Member {
     fn next_locked<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
         // Nothing of it is in the batch, so that no step has to be taken again.
         self.begin_batch();
-        self.parser.next_locked(input)
+        self.session.parser.next_locked(input)
     }
 
     /// Moves past a step of this many bytes.
@@ -303,11 +285,14 @@ impl Member {
         }
         match admin {
             Admin::Dump(kind) => {
-                self.dump_guard = begin_dump(kind, out, core);
-                match self.dump_guard {
-                    Some(_) => Stop::Dump(kind),
-                    None => Stop::Live,
-                }
+                let (Some(guard), Asker::Connection(key)) =
+                    (begin_dump(kind, out, core), self.asker)
+                else {
+                    return Stop::Live;
+                };
+                let cursor = DumpCursor::new(kind, guard, core.me, key);
+                self.begins = Phase::Dump(Box::new(cursor));
+                Stop::Begins
             }
             Admin::Watch(interests) => match begin_watch(out) {
                 true => Stop::Watch(interests),
@@ -315,8 +300,8 @@ impl Member {
             },
             Admin::Control(control, words) => {
                 let client = ControlClient {
-                    locked: &mut self.locked,
-                    sum: &mut self.sum,
+                    locked: &mut self.session.locked,
+                    sum: &mut self.session.sum,
                     id: match self.asker {
                         Asker::Connection(key) => {
                             key.number() * core.shared.workers() as u64 + core.me as u64
@@ -327,7 +312,7 @@ impl Member {
                 let outcome = administer_control(control, words, client, out, core);
                 if matches!(outcome, Outcome::Withheld) {
                     let (before, _) = self.parser_at(input, self.steps);
-                    self.parser.take_back(&before);
+                    self.session.parser.take_back(&before);
                 }
                 self.conclude(outcome, out, core)
             }
@@ -353,8 +338,8 @@ impl Member {
         }
         match self.asker {
             Asker::Connection(_) => {
-                self.report = Some(Box::new(report));
-                Stop::LongReply
+                self.begins = Phase::LongReply(Box::new(report));
+                Stop::Begins
             }
             // What a datagram may ask for has a single piece.
             Asker::Datagram(_) => Stop::Full,
@@ -374,7 +359,7 @@ impl Member {
             } => (used, line, verdict),
         };
         out.extend_from_slice(line.as_bytes());
-        self.locked = verdict != Verdict::Admitted;
+        self.session.locked = verdict != Verdict::Admitted;
         self.at += used;
         self.requests += 1;
         // A batch is parsed again from where it began, and this is no request.
@@ -404,7 +389,7 @@ impl Member {
 
     /// Goes back to before the step with this number.
     pub fn rewind(&mut self, input: &[u8], step: u16) {
-        (self.parser, self.at) = self.parser_at(input, step);
+        (self.session.parser, self.at) = self.parser_at(input, step);
         self.requests = self.requests.saturating_sub(u32::from(self.steps - step));
         self.steps = step;
     }

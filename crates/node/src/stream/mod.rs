@@ -5,7 +5,8 @@
 //! | --- | --- |
 //! | `accept` | listeners, and which worker gets a new connection |
 //! | `connection` | what a worker knows about one client |
-//! | `key` | what a worker calls a connection by |
+//! | `phase` | what a connection waits for before its next request is parsed |
+//! | `receive_buffer` | what has been received of a client and is not finished |
 //! | `ready` | which connection is served next |
 //! | `serve` | receive, run the burst, put back what became of it |
 //! | `settle` | what a connection waits for next, and how it ends |
@@ -14,12 +15,13 @@
 //! | `member` | a connection, or a datagram, while it is part of a burst |
 //! | `reorder`, `join` | the order of replies while other workers execute some requests |
 //! | `continuation` | listings of all items and long replies, as the client takes them |
+//! | `patience` | for how long a connection may hold memory, or wait for it |
 //! | `postponed` | connections with administrative commands that have to wait |
 //! | `send_queue` | what a connection has to be sent: bytes, and values that the table lends |
 //! | `withheld`, `watchers` | connections that are not parsed for now, or never again |
 //! | `receiving` | whether all values that are being received can be completed |
 //! | `relief` | which connection gives memory up when it is short |
-//! | `journey`, `visit` | connections that another worker serves for a while |
+//! | `journey` | connections that another worker serves for a while |
 //! | `share` | connections that any worker may take, under hand-off and stealing |
 //! | `moves` | connections that get another home, because the plan has changed |
 //! | `registry`, `balancer` | which sockets are open, and which worker gets the next connection |
@@ -32,11 +34,13 @@ mod continuation;
 mod intake;
 mod join;
 pub(crate) mod journey;
-pub(crate) mod key;
 pub(crate) mod member;
 mod moves;
+mod patience;
+mod phase;
 mod postponed;
 mod ready;
+mod receive_buffer;
 mod receiving;
 pub(crate) mod registry;
 mod relief;
@@ -45,7 +49,6 @@ mod send_queue;
 mod serve;
 mod settle;
 mod share;
-mod visit;
 mod watchers;
 mod withheld;
 
@@ -56,9 +59,8 @@ use slotmap::SlotMap;
 
 use crate::core::Core;
 use burst::Burst;
-use connection::Connection;
+use connection::{Connection, ConnectionKey};
 use journey::Travels;
-use key::ConnectionKey;
 use moves::Leaving;
 use postponed::Postponed;
 use ready::{Lane, ReadyQueue};

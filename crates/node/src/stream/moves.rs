@@ -17,8 +17,8 @@ use glimmer_transport::Poller;
 use slotmap::Key;
 
 use super::Streams;
+use super::connection::{ConnectionKey, Input};
 use super::journey::release;
-use super::key::ConnectionKey;
 use crate::admin::alarm::Failure;
 use crate::core::Core;
 
@@ -121,10 +121,12 @@ impl Streams {
             let connection = &mut self.connections[key];
             connection.recharge(&mut core.memory.budget);
             // Data that has already arrived is read once, as for the connections that were open.
-            connection.readable |= core.is_draining && !connection.ended;
+            if core.is_draining {
+                connection.input = connection.input.max(Input::Readable);
+            }
             if weakened("moved_without_its_input") {
-                connection.readable = false;
-                connection.rx.clear();
+                connection.input = Input::Nothing;
+                connection.rx.bytes.clear();
             }
             let wakeup = connection.stream.wakeup();
             if let Err(error) = poller.watch_edges(wakeup, key.data().as_ffi()) {

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use glimmer_base::limits::SHORT_TICK_MS;
 
 use super::Streams;
-use super::key::ConnectionKey;
+use super::connection::{ConnectionKey, Turn};
 use crate::core::Core;
 use crate::forward::port::Port;
 
@@ -29,13 +29,13 @@ pub(super) struct Postponed {
 impl Streams {
     /// Has a connection wait for the next turn.
     pub fn postpone(&mut self, key: ConnectionKey) {
-        self.connections[key].queued = true;
+        self.connections[key].turn = Turn::Queued;
         self.postponed.next_turn.push_back(key);
     }
 
     /// Has a connection wait for news.
     pub fn await_news(&mut self, key: ConnectionKey, core: &Core) {
-        self.connections[key].queued = true;
+        self.connections[key].turn = Turn::Queued;
         if self.postponed.later.is_empty() {
             self.postponed.retry_ms = core.now.ms + SHORT_TICK_MS;
         }

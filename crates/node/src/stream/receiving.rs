@@ -6,8 +6,7 @@
 //! the ones before it give back. In the words of the banker's algorithm (Dijkstra, EWD 623, and
 //! Habermann 1969), the state stays *safe*.
 
-use super::connection::Connection;
-use super::key::ConnectionKey;
+use super::connection::{Connection, ConnectionKey};
 
 /// A value that is being received.
 #[derive(Clone, Copy)]
@@ -24,11 +23,11 @@ pub(super) struct Receivers(Vec<Receiver>);
 
 impl Receivers {
     pub fn of<'a>(connections: impl Iterator<Item = (ConnectionKey, &'a Connection)>) -> Receivers {
-        let receiving = connections.filter(|(_, connection)| connection.awaits_value());
+        let receiving = connections.filter(|(_, connection)| connection.rx.awaits_value());
         let receiver = |(key, connection): (ConnectionKey, &Connection)| Receiver {
             key,
             held: connection.rx.capacity(),
-            missing: connection.need.saturating_sub(connection.rx.capacity()),
+            missing: connection.rx.need.saturating_sub(connection.rx.capacity()),
         };
         Receivers(receiving.map(receiver).collect())
     }
@@ -59,7 +58,7 @@ impl Receivers {
         grows
     }
 
-    /// Bytes by which the buffer has yet to grow that lacks least, of those that lack some.
+    /// The least that any of the values lacks: in the banker's algorithm, the smallest claim.
     pub fn least_missing(&self) -> Option<usize> {
         let missing = self.0.iter().map(|receiver| receiver.missing);
         missing.filter(|&missing| missing > 0).min()

@@ -13,7 +13,7 @@ use glimmer_base::limits::{
 };
 
 use super::Streams;
-use super::key::ConnectionKey;
+use super::connection::ConnectionKey;
 use super::receiving::Receivers;
 use crate::core::Core;
 use crate::forward::batch::{Asker, CompletionTag};
@@ -89,7 +89,7 @@ impl Streams {
     #[inline]
     pub fn may_grow(&self, key: ConnectionKey, core: &Core) -> bool {
         let connection = &self.connections[key];
-        let bytes = connection.growth();
+        let bytes = connection.rx.growth();
         let room = core.memory.room();
         let (largest, spared) = (core.shared.config.limits.item_bytes_max, spared(core));
         // The room that is left is enough for any value.
@@ -102,10 +102,11 @@ impl Streams {
     fn patience_ms(&self, now_ms: u64) -> u64 {
         let first = self.starved.front();
         let first = first.and_then(|&(key, _)| self.connections.get(key));
-        let waiting = match first.is_some_and(|first| first.waited_ms(now_ms) >= QUEUE_MS_MAX) {
-            true => self.starved.len() as u64,
-            false => 0,
-        };
+        let waiting =
+            match first.is_some_and(|first| first.patience.waited_ms(now_ms) >= QUEUE_MS_MAX) {
+                true => self.starved.len() as u64,
+                false => 0,
+            };
         (STALLED_MS_MAX / (1 + waiting)).max(STALLED_MS_MIN)
     }
 
@@ -127,7 +128,7 @@ impl Streams {
                 connection.compact(&mut core.memory.pool);
                 connection.recharge(&mut core.memory.budget);
                 if ms >= stalled_ms && may(key) {
-                    stalled.push((ms, connection.held_since_ms, key));
+                    stalled.push((ms, connection.patience.held_since_ms, key));
                 }
             }
         }
@@ -208,7 +209,7 @@ impl Streams {
                 return false;
             };
             let may_go_on = bytes <= room && receivers.grow(key, bytes, (room, spared));
-            let stays = !may_go_on && !connection.has_waited_enough(now_ms);
+            let stays = !may_go_on && !connection.patience.has_waited_enough(now_ms);
             if !stays {
                 room = room.saturating_sub(bytes);
                 ready.push(key, connection.lane());
@@ -247,10 +248,10 @@ impl Streams {
             let Some(connection) = self.connections.get_mut(key) else {
                 continue;
             };
-            if connection.awaits_value() && connection.counted.bytes > 0 {
+            if connection.rx.awaits_value() && connection.counted.bytes > 0 {
                 coming += connection.counted.bytes;
                 connection.refuse_value();
-                connection.end_wait(core.now.ms);
+                connection.patience.end_wait(core.now.ms);
                 core.tally.values_refused += 1;
                 self.starved.remove(index);
                 let lane = connection.lane();
@@ -282,7 +283,7 @@ impl Streams {
     /// one waiting for them gets its replies when it reads those it has.
     fn take_for_forwarded(&mut self, bytes: usize, patience_ms: u64, core: &mut Core) -> bool {
         let with_window: Vec<ConnectionKey> = (self.connections.iter())
-            .filter(|(_, connection)| connection.reorder.is_some())
+            .filter(|(_, connection)| connection.phase.reorder().is_some())
             .map(|(key, _)| key)
             .take(2)
             .collect();

@@ -10,13 +10,14 @@ use glimmer_transport::Readiness;
 use slotmap::KeyData;
 
 use super::Streams;
-use super::connection::{Connection, Continuation, Room};
-use super::key::ConnectionKey;
+use super::connection::{Connection, ConnectionKey, Turn};
 use super::member::{Member, Stop};
+use super::phase::Phase;
 use super::ready::Lane;
+use super::receive_buffer::Room;
 use super::registry::Activity;
+use super::reorder::ReorderBuffer;
 use super::send_queue::SendQueue;
-use crate::admin::dump::DumpCursor;
 use crate::admin::observe::CloseReason;
 use crate::core::Core;
 use crate::forward::batch::Asker;
@@ -30,23 +31,22 @@ impl Streams {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
-        connection.readable |= ready.readable && !connection.ended;
-        connection.hung_up |= ready.hung_up;
-        if connection.feed.is_some() {
+        connection.input.note(&ready);
+        if connection.phase.feed().is_some() {
             self.note_watchers_readiness(key, ready, core);
             return;
         }
         let has_room = ready.writable && !connection.tx.is_empty() && !connection.tx.takes_turns();
         let is_long = has_room && connection.tx.unsent_bytes() > core.slice_bytes();
-        if is_long && !connection.queued {
+        if is_long && connection.turn != Turn::Queued {
             // It takes turns with those that are sent much.
             connection.tx.take_turns();
-            connection.queued = true;
+            connection.turn = Turn::Queued;
             self.ready.push(key, Lane::Large);
         } else if has_room {
             self.send_and_settle(key, core);
-        } else if !connection.queued && connection.is_runnable() {
-            connection.queued = true;
+        } else if connection.turn != Turn::Queued && connection.is_runnable() {
+            connection.turn = Turn::Queued;
             let lane = connection.lane();
             self.ready.push(key, lane);
         }
@@ -132,7 +132,7 @@ impl Streams {
         }
         let members = &self.connections;
         let rx_of = |asker| match asker {
-            Asker::Connection(key) => &members[key].rx[..],
+            Asker::Connection(key) => &members[key].rx.bytes[..],
             Asker::Datagram(_) => &[],
         };
         let reply_bytes = self.burst.run_batches(rx_of, core, port);
@@ -164,7 +164,9 @@ impl Streams {
                 let sent = connection
                     .burst_reply_bytes
                     .max(connection.tx.unsent_bytes());
-                each.max(sent).max(connection.need).min(core.slice_bytes())
+                each.max(sent)
+                    .max(connection.rx.need)
+                    .min(core.slice_bytes())
             }
         }
     }
@@ -175,7 +177,7 @@ impl Streams {
         let Some(connection) = self.connections.get_mut(key) else {
             return Joined::NOTHING;
         };
-        connection.queued = false;
+        connection.turn = Turn::None;
         if connection.tx.takes_turns() {
             let unsent_bytes = connection.tx.unsent_bytes();
             self.send_and_settle(key, core);
@@ -183,11 +185,11 @@ impl Streams {
             self.feed_watcher(key, core);
             return Joined::Slice(unsent_bytes.min(core.slice_bytes()));
         }
-        if connection.has_continuation() {
-            self.advance_continuation(key, core);
+        if connection.should_produce() {
+            self.advance_reply(key, core);
             return Joined::NOTHING;
         }
-        if connection.feed.is_some() {
+        if connection.phase.feed().is_some() {
             return Joined::Slice(self.hear_watcher(key, core));
         }
         if !connection.is_runnable() {
@@ -204,28 +206,28 @@ impl Streams {
         let guess = connection.reply_bytes_guess.unwrap_or(0);
         let is_patient = guess > BUFFER_BYTES
             && connection.counted.bytes <= BUFFER_BYTES
-            && !connection.awaits_value()
-            && !connection.has_waited_enough(core.now.ms);
+            && !connection.rx.awaits_value()
+            && !connection.patience.has_waited_enough(core.now.ms);
         if is_patient && room < guess && !self.claim(key, guess, core) {
             self.starve(key, guess, core);
             return Joined::NOTHING;
         }
-        if !self.connections[key].has_input() && !self.make_room(key, core) {
+        if !self.connections[key].rx.has_input() && !self.make_room(key, core) {
             return Joined::NOTHING;
         }
         let connection = &mut self.connections[key];
-        connection.end_wait(core.now.ms);
+        connection.patience.end_wait(core.now.ms);
         let mut received_bytes = 0;
-        if !connection.has_input() {
+        if !connection.rx.has_input() {
             received_bytes = connection.receive(core.slice_bytes(), core.now.ms);
             core.tally.bytes_read += received_bytes as u64;
         }
-        if connection.has_input() {
+        if connection.rx.has_input() {
             connection.entry.note_input(core.now.ms);
-            connection.is_served = true;
+            connection.turn = Turn::Served;
             let tx = std::mem::take(&mut connection.tx.bytes);
             let bytes = guess.max(connection.burst_reply_bytes);
-            let input_bytes = connection.rx.len() - connection.rx_start;
+            let input_bytes = connection.rx.len();
             let size_max = match connection.visit {
                 Some(_) => Job::ANY_SIZE,
                 None => core.plan.size_max(),
@@ -233,7 +235,8 @@ impl Streams {
             let mut member = Member::new(key, connection, (size_max, core.slice_max()));
             if member.is_visitor {
                 member.requests = requests_before(connection, core);
-                if let Some(since_ns) = connection.timed_since_ns {
+                let visit = connection.visit.as_ref();
+                if let Some(since_ns) = visit.and_then(|visit| visit.timed_since_ns) {
                     core.counting.join(self.burst.members.len(), since_ns);
                 }
             }
@@ -245,7 +248,7 @@ impl Streams {
             });
             Joined::Input(input_bytes)
         } else {
-            connection.trim(&mut core.memory.pool);
+            connection.rx.trim(&mut core.memory.pool);
             self.settle(key, core);
             Joined::Slice(received_bytes)
         }
@@ -262,11 +265,11 @@ impl Streams {
             return true;
         }
         let connection = &mut self.connections[key];
-        if !connection.has_waited_enough(core.now.ms) {
+        if !connection.patience.has_waited_enough(core.now.ms) {
             self.starve(key, bytes, core);
             return false;
         }
-        if connection.awaits_value() {
+        if connection.rx.awaits_value() {
             connection.refuse_value();
             core.tally.values_refused += 1;
             return true;
@@ -286,7 +289,9 @@ impl Streams {
             false => 0,
         };
         let connection = &mut self.connections[key];
-        let made = connection.make_room(&mut core.memory.pool, room, is_scarce);
+        let made = connection
+            .rx
+            .make_room(&mut core.memory.pool, room, is_scarce);
         if made == Room::Made && connection.rx.capacity() > BUFFER_BYTES {
             // Others of the burst may want to grow as well.
             connection.recharge(&mut core.memory.budget);
@@ -294,107 +299,36 @@ impl Streams {
         made
     }
 
-    /// Puts a member's state back into its connection, and sends its replies.
+    /// Ends a member's part in the burst: puts what it came to back into its connection, and sends
+    /// its replies.
     fn leave_burst(&mut self, index: usize, lane: Lane, core: &mut Core) {
         let member = &mut self.burst.members[index];
         let Asker::Connection(key) = member.asker else {
             unreachable!("datagrams have bursts of their own");
         };
-        let stop = member.stop;
-        let (report, guard) = (member.report.take(), member.dump_guard.take());
+        let (stop, requests) = (member.stop, member.requests);
         let connection = &mut self.connections[key];
-        connection.is_served = false;
-        connection.parser = member.parser;
-        let input_bytes = member.at - connection.rx_start;
-        connection.rx_start = member.at;
-        connection.hand_to = member.hand_to;
-        connection.locked = member.locked;
-        connection.sum = member.sum;
-        connection.need = if let Stop::Hungry(need) = stop {
-            need
-        } else {
-            1
+        connection.turn = Turn::None;
+        connection.session = member.session;
+        let input_bytes = member.at - connection.rx.start;
+        connection.rx.start = member.at;
+        connection.rx.need = match stop {
+            Stop::Hungry(need) => need,
+            _ => 1,
         };
-        connection.closing |= matches!(stop, Stop::Close | Stop::Broken);
-        if stop == Stop::Broken {
-            connection.reason = CloseReason::Error;
-        }
-        let activity = if connection.awaits_value() {
-            Activity::Value
-        } else {
-            Activity::Read
+        let activity = match connection.rx.awaits_value() {
+            true => Activity::Value,
+            false => Activity::Read,
         };
         connection.entry.note(activity);
-        connection.trim(&mut core.memory.pool);
-        connection.is_wanted_at_home = stop == Stop::AtHome;
-        let mut requests = member.requests;
-        if member.is_visitor {
-            connection.has_been_served |= requests >= core.shared.config.turn_requests;
-            requests -= requests_before(connection, core);
-        }
+        connection.rx.trim(&mut core.memory.pool);
         let replies = std::mem::take(&mut self.burst.outs[index]);
         let replies = SendQueue::of(replies, self.burst.lent.take(index as u32));
         let (reply_bytes, lent_bytes) = (replies.unsent_bytes(), replies.lent_bytes());
-        if connection.need > BUFFER_BYTES {
-            connection.sends_large = true;
-        } else if member.requests > 0 && input_bytes <= BUFFER_BYTES {
-            connection.sends_large = false;
-        }
-        if member.requests > 0 {
-            connection.end_hold();
-            connection.copies_any = false;
-            if input_bytes + reply_bytes < LARGE_REPLY_BYTES * requests as usize {
-                core.note_small_request();
-            }
-        }
-        connection.burst_reply_bytes = reply_bytes;
-        connection.note_reply_bytes(reply_bytes / (requests as usize).max(1));
-        if let Stop::Large(bytes) = stop {
-            connection.copies_any = true;
-            connection.burst_reply_bytes = bytes as usize;
-            connection.note_reply_bytes(LARGE_REPLY_BYTES);
-        }
-        match member.reorder.take() {
-            Some(mut reorder) if reorder.len() > 0 => {
-                // Where every request has crossed, no buffer is kept until the replies come.
-                if replies.is_empty() {
-                    core.memory.pool.give(replies.bytes);
-                    reorder.close_with(Vec::new());
-                } else {
-                    reorder.close_with(replies.bytes);
-                }
-                connection.reorder = Some(reorder);
-            }
-            unused => {
-                if let Some(reorder) = unused {
-                    self.burst.recycle(reorder);
-                }
-                if stop == Stop::Withheld {
-                    self.withhold(key, replies.bytes, core);
-                } else {
-                    connection.tx = replies;
-                }
-            }
-        }
-        match stop {
-            Stop::Dump(kind) => {
-                let cursor = guard.map(|guard| DumpCursor::new(kind, guard, core.me, key));
-                let dump = cursor.map(|cursor| Continuation::Dump(Box::new(cursor)));
-                self.connections[key].continuation = dump;
-            }
-            Stop::LongReply => {
-                self.connections[key].continuation = report.map(Continuation::LongReply)
-            }
-            Stop::Watch(interests) => self.begin_to_watch(key, interests, core),
-            Stop::Spent => core.tally.conn_yields += 1,
-            Stop::Postponed => self.postpone(key),
-            Stop::AwaitsNews => self.await_news(key, core),
-            Stop::OutOfCredit => {
-                self.connections[key].queued = true;
-                self.out_of_credit.push(key);
-            }
-            _ => {}
-        }
+        note_burst(connection, requests, (input_bytes, reply_bytes), core);
+        let reorder = member.reorder.take();
+        self.keep_replies(key, replies, reorder, core);
+        self.follow_stop(key, index, core);
         let connection = &mut self.connections[key];
         if lane == Lane::Small && connection.tx.unsent_bytes() > core.slice_bytes() {
             // It takes turns with those that are sent much.
@@ -412,6 +346,67 @@ impl Streams {
                 Some(worker) => self.depart(key, worker, core),
                 None => self.settle(key, core),
             }
+        }
+    }
+
+    /// Keeps a connection's replies until they are sent, or until replies that other workers make
+    /// have come.
+    #[inline]
+    fn keep_replies(
+        &mut self,
+        key: ConnectionKey,
+        replies: SendQueue,
+        reorder: Option<Box<ReorderBuffer>>,
+        core: &mut Core,
+    ) {
+        let connection = &mut self.connections[key];
+        match reorder {
+            Some(mut reorder) if reorder.len() > 0 => {
+                let mut local = replies.bytes;
+                if local.is_empty() {
+                    // Where every request has crossed, no buffer is kept until the replies come.
+                    core.memory.pool.give(std::mem::take(&mut local));
+                }
+                reorder.close_with(local);
+                connection.phase.begin(Phase::Reordering(reorder));
+            }
+            unused => {
+                connection.tx = replies;
+                unused.into_iter().for_each(|it| self.burst.recycle(it));
+            }
+        }
+    }
+
+    /// Has a connection wait for what its member stopped at.
+    #[inline]
+    fn follow_stop(&mut self, key: ConnectionKey, index: usize, core: &mut Core) {
+        let member = &mut self.burst.members[index];
+        let connection = &mut self.connections[key];
+        connection.is_wanted_at_home = member.stop == Stop::AtHome;
+        match member.stop {
+            Stop::Close => connection.close_for(CloseReason::Normal),
+            Stop::Broken => connection.close_for(CloseReason::Error),
+            Stop::Large(bytes) => {
+                connection.copies_any = true;
+                connection.burst_reply_bytes = bytes as usize;
+                connection.note_reply_bytes(LARGE_REPLY_BYTES);
+            }
+            Stop::Begins => connection.phase.begin(member.begins.end()),
+            Stop::Withheld => self.withhold(key, core),
+            Stop::Watch(interests) => self.begin_to_watch(key, interests, core),
+            Stop::Spent => core.tally.conn_yields += 1,
+            Stop::Postponed => self.postpone(key),
+            Stop::AwaitsNews => self.await_news(key, core),
+            Stop::OutOfCredit => {
+                connection.turn = Turn::Queued;
+                self.out_of_credit.push(key);
+            }
+            Stop::Live
+            | Stop::Hungry(_)
+            | Stop::Full
+            | Stop::Visit(_)
+            | Stop::AtHome
+            | Stop::Reorder => {}
         }
     }
 
@@ -490,12 +485,41 @@ impl Joined {
     const NOTHING: Joined = Joined::Slice(0);
 }
 
+/// Notes what a connection had in a burst: this many requests, and bytes of requests and replies.
+#[inline]
+fn note_burst(
+    connection: &mut Connection,
+    requests: u32,
+    (input_bytes, reply_bytes): (usize, usize),
+    core: &mut Core,
+) {
+    let before = requests_before(connection, core);
+    if let Some(visit) = &mut connection.visit {
+        visit.is_over |= requests >= core.shared.config.turn_requests;
+    }
+    if connection.rx.need > BUFFER_BYTES {
+        connection.sends_large = true;
+    } else if requests > 0 && input_bytes <= BUFFER_BYTES {
+        connection.sends_large = false;
+    }
+    let executed = requests - before;
+    if requests > 0 {
+        connection.patience.end_hold();
+        connection.copies_any = false;
+        if input_bytes + reply_bytes < LARGE_REPLY_BYTES * executed as usize {
+            core.note_small_request();
+        }
+    }
+    connection.burst_reply_bytes = reply_bytes;
+    connection.note_reply_bytes(reply_bytes / (executed as usize).max(1));
+}
+
 /// Requests that a visitor's turn begins with, as if it had had them: one large request is left of
 /// it, or a whole turn.
-#[cold]
-fn requests_before(visitor: &Connection, core: &Core) -> u32 {
-    match visitor.visit {
-        Some(home) if home.is_for_one => core.shared.config.turn_requests.saturating_sub(1),
+#[inline]
+fn requests_before(connection: &Connection, core: &Core) -> u32 {
+    match &connection.visit {
+        Some(visit) if visit.is_for_one => core.shared.config.turn_requests.saturating_sub(1),
         _ => 0,
     }
 }

@@ -3,8 +3,8 @@
 use glimmer_base::sync::weakened;
 
 use super::Streams;
-use super::connection::{Connection, Continuation};
-use super::key::ConnectionKey;
+use super::connection::{Connection, ConnectionKey, Input, Turn};
+use super::phase::Phase;
 use super::ready::Lane;
 use crate::admin::observe::CloseReason;
 use crate::budget::pool::Charge;
@@ -26,13 +26,13 @@ impl Streams {
             self.close(key, core);
             return;
         }
-        if connection.queued {
+        if connection.turn == Turn::Queued {
             // It has its turn already.
         } else if connection.tx.takes_turns() {
-            connection.queued = true;
+            connection.turn = Turn::Queued;
             self.ready.push_first(key, Lane::Large);
-        } else if connection.is_runnable() || connection.has_continuation() {
-            connection.queued = true;
+        } else if connection.is_runnable() || connection.should_produce() {
+            connection.turn = Turn::Queued;
             let lane = connection.lane();
             self.ready.push(key, lane);
         }
@@ -40,7 +40,8 @@ impl Streams {
             connection.compact(&mut core.memory.pool);
         }
         connection.recharge(&mut core.memory.budget);
-        connection.note_held(core.now.ms);
+        let holds = connection.counted.bytes > 0;
+        connection.patience.note_held(holds, core.now.ms);
     }
 
     /// Sets a connection aside until this many bytes of memory are free.
@@ -48,8 +49,8 @@ impl Streams {
         core.memory.pool.clear();
         core.memory.is_short = true;
         let connection = &mut self.connections[key];
-        connection.queued = true;
-        connection.note_wait(core.now.ms);
+        connection.turn = Turn::Queued;
+        connection.patience.note_wait(core.now.ms);
         self.starved.push_back((key, bytes));
         self.starved_room = None;
     }
@@ -66,21 +67,21 @@ impl Streams {
         if !weakened("budget_not_returned") {
             (core.memory.budget).recharge_held(connection.counted, Charge::default());
         }
-        core.memory.pool.give(connection.rx);
+        core.memory.pool.give(connection.rx.bytes);
         core.memory.pool.give(connection.tx.bytes);
         let shared = &core.shared;
         shared.registry.remove(connection.entry.fd);
-        if let Some(feed) = &connection.feed {
+        if let Some(feed) = connection.phase.feed() {
             shared.observers().remove(feed);
         }
-        let (entry, reason) = (&connection.entry, Some(connection.reason));
-        shared.observers().show_connection(entry, reason);
+        let reason = connection.closes.unwrap_or(CloseReason::Normal);
+        (shared.observers()).show_connection(&connection.entry, Some(reason));
         shared.balancer.release(core.me);
         core.tally.curr_connections -= 1;
         // The client must not see the end of its connection before it is counted: it may ask for
         // the figures next. The stream is open until this function returns.
         core.show_figures();
-        if let Some(mut reorder) = connection.reorder {
+        if let Phase::Reordering(mut reorder) = connection.phase {
             core.memory.pool.give(reorder.take_local());
             self.burst.recycle(reorder);
         }
@@ -101,7 +102,7 @@ impl Streams {
             .map(|(key, _)| key)
             .collect();
         for key in chosen {
-            self.connections[key].reason = reason;
+            self.connections[key].closes = Some(reason);
             core.tally.idle_kicks += u64::from(reason == CloseReason::IdleTimeout);
             self.close(key, core);
         }
@@ -114,7 +115,7 @@ impl Streams {
         };
         let (idle_ms, now_ms) = (idle.as_millis() as u64, core.now.ms);
         let is_idle = |connection: &Connection| {
-            connection.feed.is_none() && now_ms - connection.progress_ms >= idle_ms
+            connection.phase.feed().is_none() && connection.patience.idle_ms(now_ms) >= idle_ms
         };
         self.close_where(CloseReason::IdleTimeout, is_idle, core);
     }
@@ -126,11 +127,11 @@ impl Streams {
         for key in keys {
             let connection = &mut self.connections[key];
             // A listing of all items ends here; a long reply is made to its end.
-            if let Some(Continuation::Dump(_) | Continuation::Away) = connection.continuation {
-                connection.continuation = None;
-                connection.closing = true;
+            if let Phase::Dump(_) | Phase::DumpAway = connection.phase {
+                connection.phase.end();
+                connection.close_for(CloseReason::Shutdown);
             }
-            connection.readable |= !connection.ended;
+            connection.input = connection.input.max(Input::Readable);
             self.settle(key, core);
         }
     }

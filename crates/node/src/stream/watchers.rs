@@ -6,7 +6,8 @@ use glimmer_proto::text::lines;
 use glimmer_transport::Readiness;
 
 use super::Streams;
-use super::key::ConnectionKey;
+use super::connection::ConnectionKey;
+use super::phase::Phase;
 use super::registry::Activity;
 use crate::core::Core;
 
@@ -22,9 +23,9 @@ impl Streams {
         connection.tx.bytes.extend_from_slice(line.as_bytes());
         if let Some(feed) = feed {
             // What has arrived after the command is passed over as well.
-            connection.rx_start = connection.rx.len();
-            connection.trim(&mut core.memory.pool);
-            connection.feed = Some(feed);
+            connection.rx.start = connection.rx.bytes.len();
+            connection.rx.trim(&mut core.memory.pool);
+            connection.phase.begin(Phase::Watching(feed));
             connection.entry.note(Activity::Watch);
             self.watchers.push(key);
         }
@@ -56,7 +57,7 @@ impl Streams {
             let Some(connection) = self.connections.get_mut(key) else {
                 return;
             };
-            let Some(feed) = connection.feed.clone() else {
+            let Some(feed) = connection.phase.feed().cloned() else {
                 return;
             };
             if !connection.tx.is_empty() {
@@ -82,7 +83,7 @@ impl Streams {
     pub fn close_full_watchers(&mut self, core: &mut Core) {
         for index in 0..self.watchers.len() {
             let key = self.watchers[index];
-            let feed = self.connections.get(key).and_then(|it| it.feed.as_ref());
+            let feed = self.connections.get(key).and_then(|it| it.phase.feed());
             if feed.is_some_and(|feed| feed.full_ms(core.now.ms) >= WATCH_FULL_MS_MAX) {
                 core.tally.stalled_kicks += 1;
                 self.close(key, core);
@@ -101,7 +102,7 @@ impl Streams {
         let connection = &mut self.connections[key];
         loop {
             passed += connection.pass_over(&mut scratch, WATCHER_BYTES_PER_TURN);
-            if !(weakened("watcher_heard_to_its_end") && connection.readable) {
+            if !(weakened("watcher_heard_to_its_end") && connection.input.is_readable()) {
                 break;
             }
         }

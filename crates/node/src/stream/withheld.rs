@@ -3,7 +3,8 @@
 use glimmer_base::limits::{BUFFER_BYTES, LOGIN_DELAY_MS, LOGIN_FAILURES_MAX};
 
 use super::Streams;
-use super::key::ConnectionKey;
+use super::connection::ConnectionKey;
+use super::phase::Phase;
 use crate::admin::alarm::Failure;
 use crate::admin::observe::CloseReason;
 use crate::core::Core;
@@ -16,21 +17,21 @@ use crate::core::Core;
 impl Streams {
     /// Withholds the replies of a connection whose login was wrong.
     #[cold]
-    pub fn withhold(&mut self, key: ConnectionKey, mut replies: Vec<u8>, core: &mut Core) {
+    pub fn withhold(&mut self, key: ConnectionKey, core: &mut Core) {
         core.note_failure(Failure::Login, 1, None);
+        let connection = &mut self.connections[key];
+        let mut replies = std::mem::take(&mut connection.tx.bytes);
         if replies.len() < BUFFER_BYTES / 8 {
             let answer = replies.as_slice().to_vec();
             core.memory
                 .pool
                 .give(std::mem::replace(&mut replies, answer));
         }
-        let connection = &mut self.connections[key];
-        connection.login_failures += 1;
-        if connection.login_failures >= LOGIN_FAILURES_MAX {
-            connection.closing = true;
-            connection.reason = CloseReason::Error;
+        connection.session.login_failures += 1;
+        if connection.session.login_failures >= LOGIN_FAILURES_MAX {
+            connection.close_for(CloseReason::Error);
         }
-        connection.withheld = Some(replies);
+        connection.phase.begin(Phase::Withheld(replies));
         let until_ms = core.now.ms + LOGIN_DELAY_MS;
         self.withheld.push_back((until_ms, key));
     }
@@ -43,8 +44,9 @@ impl Streams {
             let Some((_, key)) = self.withheld.pop_front_if(is_due) else {
                 return;
             };
+            let is_withheld = |phase: &Phase| matches!(phase, Phase::Withheld(_));
             if let Some(connection) = self.connections.get_mut(key)
-                && let Some(replies) = connection.withheld.take()
+                && let Some(Phase::Withheld(replies)) = connection.phase.end_if(is_withheld)
             {
                 connection.tx.bytes = replies;
                 self.send_and_settle(key, core);

@@ -1,0 +1,173 @@
+//! What has been received of a client and is not finished.
+
+use glimmer_base::limits::{BUFFER_BYTES, BUFFER_BYTES_KEPT_MAX, RECEIVE_BYTES_SCARCE};
+
+use crate::budget::pool::Pool;
+
+/// Received bytes. There is memory behind it only while it holds some, or is about to.
+pub(crate) struct ReceiveBuffer {
+    /// Those before `start` are finished.
+    pub bytes: Vec<u8>,
+    pub start: usize,
+    /// Unfinished bytes before which the parser is not worth calling.
+    pub need: usize,
+}
+
+/// Why nothing could be received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// There is room to receive.
+    Made,
+    /// This many bytes of memory are missing.
+    Missing(usize),
+}
+
+impl Default for ReceiveBuffer {
+    fn default() -> ReceiveBuffer {
+        ReceiveBuffer {
+            bytes: Vec::new(),
+            start: 0,
+            need: 1,
+        }
+    }
+}
+
+impl ReceiveBuffer {
+    /// Bytes that are not finished.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.bytes.len() - self.start
+    }
+
+    /// Whether the parser has something to work on.
+    #[inline]
+    pub fn has_input(&self) -> bool {
+        self.len() >= self.need
+    }
+
+    /// Bytes of memory behind it.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// Whether the missing bytes belong to a value whose length is known, so that it can be refused
+    /// and swallowed.
+    pub fn awaits_value(&self) -> bool {
+        self.need > self.len() + 1
+    }
+
+    /// Makes room to receive into. An ordinary buffer is there for every turn; one that grows takes
+    /// of the `room` for what connections hold. Bytes that arrive make it grow, not bytes that are
+    /// announced: it doubles when it is full, up to [`BUFFER_BYTES_KEPT_MAX`], and then takes all
+    /// that the value needs. Only an unused buffer that is there anyway is taken at once for all
+    /// the bytes that are announced. While memory `is_scarce`, one that holds next to
+    /// nothing and awaits no value receives into [`RECEIVE_BYTES_SCARCE`] bytes.
+    #[inline]
+    pub fn make_room(&mut self, pool: &mut Pool, room: usize, is_scarce: bool) -> Room {
+        if self.start == self.bytes.len() {
+            self.bytes.clear();
+            self.start = 0;
+        }
+        let spare = self.capacity() - self.bytes.len();
+        if self.start == 0 && spare > 0 && self.capacity() >= BUFFER_BYTES {
+            return Room::Made;
+        }
+        if is_scarce && !self.awaits_value() {
+            let rest = &self.bytes[self.start..];
+            if rest.len() <= RECEIVE_BYTES_SCARCE / 2 {
+                let mut bytes = Vec::with_capacity(RECEIVE_BYTES_SCARCE);
+                bytes.extend_from_slice(rest);
+                pool.give(std::mem::replace(&mut self.bytes, bytes));
+                self.start = 0;
+                return Room::Made;
+            }
+        }
+        self.make_more_room(pool, room, is_scarce)
+    }
+
+    #[inline]
+    fn make_more_room(&mut self, pool: &mut Pool, room: usize, is_scarce: bool) -> Room {
+        if self.capacity() < BUFFER_BYTES {
+            let missing = BUFFER_BYTES - self.capacity();
+            if self.need > BUFFER_BYTES && self.growth() > 0 && room < missing {
+                return Room::Missing(missing);
+            }
+            let mut bytes = pool.take();
+            bytes.extend_from_slice(&self.bytes[self.start..]);
+            self.bytes = bytes;
+            self.start = 0;
+        }
+        if self.start > 0 {
+            self.bytes.copy_within(self.start.., 0);
+            self.bytes.truncate(self.bytes.len() - self.start);
+            self.start = 0;
+        }
+        let capacity = self.capacity();
+        if self.bytes.len() < capacity {
+            return Room::Made;
+        }
+        if self.awaits_value()
+            && !is_scarce
+            && self.need <= capacity.saturating_add(room)
+            && let Some(mut bytes) = pool.take_large(self.need)
+        {
+            if bytes.capacity() - capacity <= room {
+                bytes.extend_from_slice(&self.bytes);
+                pool.give(std::mem::replace(&mut self.bytes, bytes));
+                return Room::Made;
+            }
+            pool.give(bytes);
+        }
+        let wanted = match self.awaits_value() {
+            true => self.grown(),
+            false => capacity * 2,
+        };
+        if room < wanted - capacity {
+            return Room::Missing(wanted - capacity);
+        }
+        self.bytes.reserve_exact(wanted - self.bytes.len());
+        Room::Made
+    }
+
+    /// Bytes by which it is about to grow for the value that it receives: none if it receives none,
+    /// if an ordinary buffer holds the value, or if there is space in the buffer.
+    pub fn growth(&self) -> usize {
+        let capacity = self.capacity();
+        match self.awaits_value() && self.len() == capacity && self.need > BUFFER_BYTES {
+            true => self.grown() - capacity,
+            false => 0,
+        }
+    }
+
+    /// Its next size for the value that it receives. Buffers that are not kept for any time have
+    /// the value's size, so that the allocator can use their memory for the next one.
+    fn grown(&self) -> usize {
+        let doubled = (2 * self.capacity()).max(BUFFER_BYTES);
+        match doubled > BUFFER_BYTES_KEPT_MAX {
+            true => self.need,
+            false => doubled.min(self.need),
+        }
+    }
+
+    /// Gives back the memory of an empty buffer.
+    #[inline]
+    pub fn trim(&mut self, pool: &mut Pool) {
+        if self.len() == 0 {
+            if self.capacity() > 0 {
+                pool.give(std::mem::take(&mut self.bytes));
+            }
+            self.start = 0;
+        }
+    }
+
+    /// Moves what it holds into a buffer of its size, if it has one that is at least twice as
+    /// large.
+    pub fn compact(&mut self, pool: &mut Pool) {
+        if self.len() <= self.capacity() / 2 && self.capacity() >= BUFFER_BYTES {
+            let small = self.bytes[self.start..].to_vec();
+            pool.give(std::mem::replace(&mut self.bytes, small));
+            self.start = 0;
+        }
+    }
+}
