@@ -16,7 +16,7 @@ use glimmer_proto::text::dump::{self, Listing};
 use glimmer_proto::text::{Dump, lines};
 
 use crate::admin::allowance::Allowance;
-use crate::stream::connection::ConnectionKey;
+use crate::stream::key::ConnectionKey;
 
 /// One client's walk over all items.
 pub(crate) struct DumpCursor {

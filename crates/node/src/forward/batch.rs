@@ -24,7 +24,7 @@ use glimmer_transport::packet::{RxBatch, SEGMENTS_MAX};
 
 use crate::budget::homeward::InFlight;
 use crate::dispatch::profile::Profile;
-use crate::stream::connection::ConnectionKey;
+use crate::stream::key::ConnectionKey;
 
 /// Who asked, and waits for the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

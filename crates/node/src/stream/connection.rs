@@ -6,29 +6,16 @@ use glimmer_base::limits::{BUFFER_BYTES, REPLY_BYTES_HIGH};
 use glimmer_proto::{Parser, Sum};
 use glimmer_transport::stream::ByteStream;
 use glimmer_transport::{Readiness, Received};
-use slotmap::Key;
 
-use super::journey::{Absent, Visit};
 use super::patience::Patience;
 use super::phase::Phase;
 use super::ready::Lane;
 use super::receive_buffer::ReceiveBuffer;
 use super::registry::SocketEntry;
 use super::send_queue::SendQueue;
+use super::visit::{Absent, Visit};
 use crate::admin::observe::CloseReason;
 use crate::budget::pool::{Budget, Charge, Pool};
-
-slotmap::new_key_type! {
-    /// A connection's slot and generation in its worker's table.
-    pub(crate) struct ConnectionKey;
-}
-
-impl ConnectionKey {
-    /// Slot and generation as one number.
-    pub fn number(self) -> u64 {
-        self.data().as_ffi()
-    }
-}
 
 /// One client's stream, what has been received of it and what is to be sent.
 ///

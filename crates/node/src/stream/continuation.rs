@@ -1,7 +1,7 @@
 //! Listings of all items and long replies, as the client takes them.
 
 use super::Streams;
-use super::connection::ConnectionKey;
+use super::key::ConnectionKey;
 use super::phase::Phase;
 use crate::admin::dump::DumpCursor;
 use crate::admin::long_reply::{LongReply, Progress};

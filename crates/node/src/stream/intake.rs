@@ -13,7 +13,7 @@ use glimmer_proto::StoreMode::{Prepend, PrependIf, Set};
 use glimmer_proto::meta::Command;
 use glimmer_proto::{Form, Request, Step, Verb};
 
-use super::connection::ConnectionKey;
+use super::key::ConnectionKey;
 use super::member::{Member, Stop};
 use super::reorder::ReorderBuffer;
 use crate::core::Core;

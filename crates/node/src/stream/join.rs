@@ -4,7 +4,7 @@ use glimmer_base::limits::REPLY_BYTES_HIGH;
 use glimmer_proto::outcome::OutcomeKind;
 
 use super::Streams;
-use super::connection::ConnectionKey;
+use super::key::ConnectionKey;
 use super::phase::Phase;
 use crate::budget::memory::Memory;
 use crate::core::Core;

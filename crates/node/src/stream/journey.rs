@@ -19,20 +19,19 @@
 //!   does not take (`budget::homeward`). Its home looks after each arrival whether its connections
 //!   hold too much.
 
-use std::io::IoSlice;
 use std::mem;
 use std::sync::Arc;
 
 use glimmer_base::limits::TRAVELLERS_PER_TURN_MAX;
 use glimmer_base::sync::weakened;
 use glimmer_dispatch::Decision;
-use glimmer_transport::stream::{ByteStream, Ready};
-use glimmer_transport::{Endpoint, Received, Sent, Wakeup};
 
 use super::Streams;
-use super::connection::{Connection, ConnectionKey, Turn};
+use super::connection::{Connection, Turn};
+use super::key::ConnectionKey;
 use super::phase::Phase;
 use super::ready::Lane;
+use super::visit::Visit;
 use crate::admin::observe::CloseReason;
 use crate::budget::homeward::InFlight;
 use crate::budget::pool::Charge;
@@ -40,22 +39,6 @@ use crate::core::Core;
 use crate::forward::bell::EventBell;
 use crate::forward::doorbell::Doorbell;
 use crate::forward::mailbox::Mailbox;
-
-/// How a worker comes to serve a connection that is at home elsewhere.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Visit {
-    /// Its home, and what it is called there.
-    pub worker: usize,
-    pub key: ConnectionKey,
-    /// It is served for one large request, and otherwise for what has arrived.
-    pub is_for_one: bool,
-    /// It has had the request for which it came, or its turn.
-    pub is_over: bool,
-    /// Bytes that it held when it left.
-    pub away_bytes: usize,
-    /// Since when its request is timed, in nanoseconds, if it is.
-    pub timed_since_ns: Option<u64>,
-}
 
 /// A connection on its way to another worker, or home.
 pub(crate) struct Traveller {
@@ -294,37 +277,4 @@ pub(super) fn release(connection: &mut Connection, core: &mut Core) {
     // It was meant for a request that arrived at this worker.
     connection.session.hand_to = None;
     connection.patience.end_wait(core.now.ms);
-}
-
-/// The stream of a connection that is with another worker.
-pub(super) struct Absent;
-
-impl ByteStream for Absent {
-    fn receive_at_most(&mut self, _into: &mut Vec<u8>, _bytes_max: usize) -> Received {
-        Received::Drained(0)
-    }
-
-    fn send_parts(&self, _parts: &[IoSlice<'_>]) -> Sent {
-        Sent::Part(0)
-    }
-
-    fn wakeup(&self) -> Wakeup<'_> {
-        Wakeup::Poll
-    }
-
-    fn ready(&self) -> Ready {
-        Ready::default()
-    }
-
-    fn finish(&mut self) {}
-
-    fn reset(self: Box<Self>) {}
-
-    fn local(&self) -> Option<Endpoint> {
-        None
-    }
-
-    fn peer(&self) -> Option<Endpoint> {
-        None
-    }
 }

@@ -4,7 +4,8 @@ use glimmer_base::limits::{LARGE_REPLY_BYTES, REPLY_BYTES_HIGH};
 use glimmer_engine::Job;
 use glimmer_proto::{Admin, AdminCommand, After, Control, Parser, Step, control};
 
-use super::connection::{Connection, ConnectionKey, Session};
+use super::connection::{Connection, Session};
+use super::key::ConnectionKey;
 use super::phase::Phase;
 use super::reorder::ReorderBuffer;
 use crate::admin::commands::{

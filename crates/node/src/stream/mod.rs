@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `accept` | listeners, and which worker gets a new connection |
 //! | `connection` | what a worker knows about one client |
+//! | `key` | what a worker calls a connection by |
 //! | `phase` | what a connection waits for before its next request is parsed |
 //! | `receive_buffer` | what has been received of a client and is not finished |
 //! | `ready` | which connection is served next |
@@ -21,7 +22,7 @@
 //! | `withheld`, `watchers` | connections that are not parsed for now, or never again |
 //! | `receiving` | whether all values that are being received can be completed |
 //! | `relief` | which connection gives memory up when it is short |
-//! | `journey` | connections that another worker serves for a while |
+//! | `journey`, `visit` | connections that another worker serves for a while |
 //! | `share` | connections that any worker may take, under hand-off and stealing |
 //! | `moves` | connections that get another home, because the plan has changed |
 //! | `registry`, `balancer` | which sockets are open, and which worker gets the next connection |
@@ -34,6 +35,7 @@ mod continuation;
 mod intake;
 mod join;
 pub(crate) mod journey;
+pub(crate) mod key;
 pub(crate) mod member;
 mod moves;
 mod patience;
@@ -49,6 +51,7 @@ mod send_queue;
 mod serve;
 mod settle;
 mod share;
+mod visit;
 mod watchers;
 mod withheld;
 
@@ -59,8 +62,9 @@ use slotmap::SlotMap;
 
 use crate::core::Core;
 use burst::Burst;
-use connection::{Connection, ConnectionKey};
+use connection::Connection;
 use journey::Travels;
+use key::ConnectionKey;
 use moves::Leaving;
 use postponed::Postponed;
 use ready::{Lane, ReadyQueue};

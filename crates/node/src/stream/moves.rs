@@ -17,8 +17,9 @@ use glimmer_transport::Poller;
 use slotmap::Key;
 
 use super::Streams;
-use super::connection::{ConnectionKey, Input};
+use super::connection::Input;
 use super::journey::release;
+use super::key::ConnectionKey;
 use crate::admin::alarm::Failure;
 use crate::core::Core;
 

@@ -9,7 +9,8 @@ use std::collections::VecDeque;
 use glimmer_base::limits::SHORT_TICK_MS;
 
 use super::Streams;
-use super::connection::{ConnectionKey, Turn};
+use super::connection::Turn;
+use super::key::ConnectionKey;
 use crate::core::Core;
 use crate::forward::port::Port;
 

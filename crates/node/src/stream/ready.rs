@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use glimmer_base::limits::LARGE_REPLY_BYTES;
 
-use crate::stream::connection::ConnectionKey;
+use crate::stream::key::ConnectionKey;
 
 /// Connections to be served, each lane in the order in which its connections became ready.
 ///

@@ -6,7 +6,8 @@
 //! the ones before it give back. In the words of the banker's algorithm (Dijkstra, EWD 623, and
 //! Habermann 1969), the state stays *safe*.
 
-use super::connection::{Connection, ConnectionKey};
+use super::connection::Connection;
+use super::key::ConnectionKey;
 
 /// A value that is being received.
 #[derive(Clone, Copy)]

@@ -13,7 +13,7 @@ use glimmer_base::limits::{
 };
 
 use super::Streams;
-use super::connection::ConnectionKey;
+use super::key::ConnectionKey;
 use super::receiving::Receivers;
 use crate::core::Core;
 use crate::forward::batch::{Asker, CompletionTag};

@@ -10,7 +10,8 @@ use glimmer_transport::Readiness;
 use slotmap::KeyData;
 
 use super::Streams;
-use super::connection::{Connection, ConnectionKey, Turn};
+use super::connection::{Connection, Turn};
+use super::key::ConnectionKey;
 use super::member::{Member, Stop};
 use super::phase::Phase;
 use super::ready::Lane;

@@ -3,7 +3,8 @@
 use glimmer_base::sync::weakened;
 
 use super::Streams;
-use super::connection::{Connection, ConnectionKey, Input, Turn};
+use super::connection::{Connection, Input, Turn};
+use super::key::ConnectionKey;
 use super::phase::Phase;
 use super::ready::Lane;
 use crate::admin::observe::CloseReason;

@@ -6,7 +6,7 @@ use glimmer_proto::text::lines;
 use glimmer_transport::Readiness;
 
 use super::Streams;
-use super::connection::ConnectionKey;
+use super::key::ConnectionKey;
 use super::phase::Phase;
 use super::registry::Activity;
 use crate::core::Core;

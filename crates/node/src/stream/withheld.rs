@@ -3,7 +3,7 @@
 use glimmer_base::limits::{BUFFER_BYTES, LOGIN_DELAY_MS, LOGIN_FAILURES_MAX};
 
 use super::Streams;
-use super::connection::ConnectionKey;
+use super::key::ConnectionKey;
 use super::phase::Phase;
 use crate::admin::alarm::Failure;
 use crate::admin::observe::CloseReason;

@@ -35,7 +35,7 @@ impl SourceList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::connection::ConnectionKey;
+    use crate::stream::key::ConnectionKey;
     use slotmap::{Key, SlotMap};
 
     #[test]
