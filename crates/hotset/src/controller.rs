@@ -1,4 +1,5 @@
-//! Makes a policy's observations and carries its decisions out, on a coherent accelerator.
+//! The controller: it reports sampled reads, hits and changes to a policy, and carries the policy's
+//! decisions out on the slots.
 //!
 //! One controller serves all workers under CRCW. Where only the owner of a partition changes it,
 //! each worker has one for its own keys: they share the guard.

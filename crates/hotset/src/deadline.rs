@@ -1,11 +1,12 @@
-//! Until when an item may be answered.
+//! Deadlines: an item's expiry as a time of CLOCK_MONOTONIC, from which on a body does not answer
+//! it.
 
 use crate::layout::NEVER_NS;
 use glimmer_base::Expiry;
 
 const NS_PER_MS: u64 = 1_000_000;
 
-/// Where the server's clock lies on CLOCK_MONOTONIC, by which bodies read the time.
+/// Converts the server's time to CLOCK_MONOTONIC, the clock of the bodies.
 ///
 /// The server's clock shows a millisecond no earlier than CLOCK_MONOTONIC reaches
 /// [`ns`](Timeline::ns) of it, and often some milliseconds later. So the accelerator expires first,

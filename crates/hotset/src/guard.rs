@@ -1,7 +1,8 @@
-//! The one door between the accelerator and the code that changes items.
+//! The guard: it keeps the slots coherent with the store, by the order in which both change.
 //!
-//! Everybody who changes an item, fills a slot or evicts holds the gate of the item's partition and
-//! goes through here. The order of a change is:
+//! Everybody who changes an item, fills a slot or evicts holds the gate of the item's partition
+//! (its write lock, where several threads may write) and goes through here. The order of a change
+//! is:
 //!
 //! 1. load the [`epoch`](Guard::epoch), then the number of flushes that are due; once per batch of
 //!    requests is enough;
@@ -41,7 +42,8 @@ pub struct Guard {
     flushing: Mutex<()>,
 }
 
-/// The epoch as it was before the number of due flushes was loaded.
+/// A number that every flush raises: an item that was looked up in one epoch is not answered in a
+/// later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch(u64);
 

@@ -1,4 +1,4 @@
-//! Looks a key up, as every body of the coherent accelerator does.
+//! The look-up of a key in the slots, as every body that shares them does it.
 
 use crate::hash;
 use crate::layout::{Peek, Tally};
@@ -6,8 +6,8 @@ use crate::memory::Memory;
 use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::sync::{Arc, AtomicU64};
 
-/// One reader: a thread, or what stands for a core of the packet program. It alone adds to its row
-/// of counts and tallies.
+/// One reader: a thread, or a core on which the packet program runs. It alone adds to its row of
+/// counts and tallies.
 #[derive(Debug)]
 pub struct Reader {
     memory: Arc<Memory>,

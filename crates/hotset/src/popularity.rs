@@ -1,5 +1,5 @@
-//! What is known about the popularity of keys: the sketch, the hottest keys by name, and the time
-//! in which all of it was counted. It serves with and without an accelerator.
+//! The popularity of keys: a sketch of how often each is read, the hottest ones by name, and the
+//! time over which both were counted. The server has it with and without an accelerator.
 
 use crate::hot_keys::{HotKey, HotKeys};
 use crate::sketch::Sketch;

@@ -1,7 +1,7 @@
-//! What a key's hits have saved and its changes have cost, over a time.
+//! A purse: the time that a key's hits have saved, less the time that its changes have cost.
 //!
-//! Hits fill a purse with what they save, and every change and every fill is paid from it, at the
-//! measured [prices](crate::prices). A change that the purse cannot pay is not carried out in the
+//! Hits add what they save, and every change and every fill is paid from the purse, at the measured
+//! [prices](crate::prices). A change that the purse cannot pay is not carried out in the
 //! slot: the key leaves, and takes along what is left.
 //!
 //! A purse bounds the loss and not the number of changes in a row. All that a key costs it has

@@ -1,4 +1,5 @@
-//! Who may touch a partition: EREW, CREW and CRCW (MICA §4.1.2) as types over one store.
+//! Access modes: EREW, CREW and CRCW (MICA §4.1.2) as types over one store. A mode says which
+//! threads may read and write a partition.
 //!
 //! | | reads by other cores | writes by other cores | what it costs |
 //! | --- | --- | --- | --- |
@@ -24,18 +25,19 @@ pub trait Access: Send + Sync + 'static {
     const SHARED_READS: bool;
     /// Whether every core may write, so that even there reading goes without the lock.
     const SHARED_WRITES: bool;
-    /// How the writing side is entered.
+    /// What lets one writer in at a time.
     type Gate<S: Send>: Gate<S>;
 }
 
-/// The way to the state that only one writer at a time may use.
+/// Mutual exclusion of a partition's writers: a lock where several threads may write, and plain
+/// ownership where one may.
 pub trait Gate<S>: Send {
     /// The state, for as long as one writer works.
     type Guard<'a>: DerefMut<Target = S>
     where
         Self: 'a;
 
-    /// A closed gate around the state.
+    /// A gate around the state, which nobody has entered.
     fn new(state: S) -> Self;
 
     /// Waits for its turn, if there are others.
@@ -44,12 +46,12 @@ pub trait Gate<S>: Send {
     /// Lets those in who wait, before this thread enters again.
     fn leave(guard: Self::Guard<'_>);
 
-    /// A second key to the gate, if there may be one.
+    /// Another handle to the gate, if several threads may write.
     fn share(&self) -> Option<Self>
     where
         Self: Sized;
 
-    /// The state, if this is the only key to the gate.
+    /// The state, if this is the only handle to the gate.
     fn into_state(self) -> Option<S>
     where
         Self: Sized;
@@ -85,7 +87,7 @@ impl Access for Crcw {
     type Gate<S: Send> = Locked<S>;
 }
 
-/// A gate with one key.
+/// A gate with one handle, so that entering it costs nothing.
 pub struct Owned<S>(S);
 
 impl<S: Send> Gate<S> for Owned<S> {
@@ -114,7 +116,7 @@ impl<S: Send> Gate<S> for Owned<S> {
     }
 }
 
-/// A gate that many hold and one at a time passes.
+/// A gate with several handles: a mutex.
 pub struct Locked<S>(Arc<Mutex<S>>);
 
 impl<S: Send> Gate<S> for Locked<S> {

@@ -1,5 +1,5 @@
-//! The one rule by which memory that readers write to changes owner: *only after every worker has
-//! finished the batch that it was in*.
+//! Reclamation by grace periods, as in RCU: memory that readers write to is reused *only after
+//! every worker has finished the batch that it was in*.
 //!
 //! An optimistic reader notes a read in the index after it has validated what it copied
 //! ([`Index::count_read`], [`Cell::mark_read`]). By then the memory of that index entry may
@@ -62,7 +62,7 @@ impl Batches {
     }
 }
 
-/// What one worker's handle to a table knows of the batches: which they are, and which are its own.
+/// A table handle's view of the batches: all of them, and which worker's are its own.
 #[derive(Clone)]
 pub struct Seat {
     batches: Arc<Batches>,

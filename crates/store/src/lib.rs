@@ -1,8 +1,8 @@
-//! Floor 1: one partition's data. Memory from the kernel ([`memory`]), items in circular logs
-//! ([`heap`]), indexes over them ([`index`]), rules for who stays ([`evict`]), who may touch
-//! what ([`access`]), three tables that join them ([`mica_cache`], [`mica_store`], [`memc3`]), what
-//! the tables have in common ([`table`]), and the one place where everything reports that leaves a
-//! table ([`removals`]).
+//! Floor 1: one partition's data. Memory from the kernel ([`memory`]), items in circular logs and
+//! other heaps ([`heap`]), indexes over them ([`index`]), eviction rules ([`evict`]), access modes
+//! ([`access`]), three tables that join them ([`mica_cache`], [`mica_store`], [`memc3`]), what the
+//! tables have in common ([`table`]), and the observer of items that leave a table without a
+//! request ([`removals`]).
 //!
 //! ```
 //! use glimmer_base::{Expiry, Moment, Seed};

@@ -54,7 +54,7 @@ pub trait RemovalObserver: Send + Sync + 'static {
     fn flushed(&self, items: u64);
 }
 
-/// What an observer is told of.
+/// Which events an observer is told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Told {
@@ -66,7 +66,7 @@ pub enum Told {
     All,
 }
 
-/// An observer, and what it is told of now.
+/// An observer that can be switched off. Where it is off, a request pays one load for it.
 #[derive(Debug, Default)]
 pub struct Tap<O: ?Sized> {
     told: AtomicU32,

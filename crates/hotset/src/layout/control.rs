@@ -1,4 +1,5 @@
-//! One block that every reader looks at before it answers.
+//! The control block: the epoch, the time of the next flush and the pauses, which every reader
+//! loads before it answers.
 
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
@@ -9,7 +10,7 @@ pub const NEVER_NS: u64 = u64::MAX;
 /// The version of all types in this folder. A body built for another version refuses to start.
 pub const LAYOUT_VERSION: u64 = 1;
 
-/// What holds for all slots.
+/// The control block, which holds for all slots.
 ///
 /// # Order
 ///

@@ -1,4 +1,4 @@
-//! What a reader sees of a slot. [`slot`](super::slot) has the order in which it looks.
+//! An optimistic read of a slot. [`slot`](super::slot) has the order in which it looks.
 
 use super::State;
 use super::dimensions::{

@@ -1,4 +1,4 @@
-//! An item as a slot holds it: the pieces of every reply, and their sums.
+//! An item as a slot holds it: the pieces of every reply, and their partial checksums.
 //!
 //! A reply to `get` is the line up to the number of bytes, and the body. A reply to `gets` is the
 //! whole line, and the body. A binary reply takes the key out of the line and the value out of the
@@ -9,7 +9,7 @@ use super::dimensions::{
 };
 use crate::sums;
 
-/// An item that somebody wants to be in the accelerator.
+/// An item that is to be brought into the accelerator.
 #[derive(Clone, Copy, Debug)]
 pub struct HotItem<'a> {
     /// Its key.

@@ -1,5 +1,5 @@
-//! Ours: every key's reads are counted approximately, and a key takes a slot if it is read more
-//! than the key that has it. A change of an item refreshes its slot, unless the key's hits have
+//! The default policy: the reads of every key are counted approximately, and a key takes a slot
+//! from one that is read less. A change of an item refreshes its slot, unless the key's hits have
 //! saved less than its changes would cost.
 
 use crate::hot_keys::HotKey;

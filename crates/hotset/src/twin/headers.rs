@@ -1,4 +1,4 @@
-//! Ethernet, IP and UDP: the checks, and the way back.
+//! The headers of Ethernet, IP and UDP: the checks of a request's, and those of its reply.
 //!
 //! A reply has the addresses and ports of the request in the other direction, a hop limit of 64, no
 //! options, no traffic class and no flow label. An IPv4 reply has the identification zero and may

@@ -1,4 +1,4 @@
-//! Which frames are ours, and whom we answer.
+//! Which frames are addressed to the server, and which clients are answered.
 
 use std::net::{IpAddr, Ipv4Addr};
 

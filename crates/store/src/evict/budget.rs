@@ -1,4 +1,4 @@
-//! What one request may spend on items that an eviction rule would rather keep.
+//! A bound on the work of one request: how many items an eviction rule may keep for it.
 //!
 //! A rule of the CLOCK kind goes past every item that was used. If all were used, it would go
 //! through the whole memory for one store. So every request has one budget, whichever rule and

@@ -1,4 +1,4 @@
-//! How fast the head of a log goes past items that were used.
+//! A bound on how many used items CLOCK spares for each word that is stored.
 //!
 //! A rule of the CLOCK kind spares every item that was used since the head last passed it. If all
 //! were, but for the newest, the head would go past them at once, come to the newest, which have

@@ -10,7 +10,7 @@ use glimmer_base::sync::Ordering::Relaxed;
 /// Bytes that are held outside of the heap while they are moved. They fit into the first cache.
 const CHUNK_BYTES: usize = 4 << 10;
 
-/// Words that so many bytes lie in, wherever they begin.
+/// Enough words for [`CHUNK_BYTES`] bytes at any offset.
 type Chunk = [[MaybeUninit<u8>; 8]; CHUNK_BYTES / 8 + 1];
 
 /// Copies `len` bytes from byte `at` on, with the rest of the words that they lie in.

@@ -1,4 +1,4 @@
-//! Which log an item enters that is stored, and with how many uses it begins there.
+//! Admission: which log a new item enters, and with how many uses it begins there.
 //!
 //! That follows from the [`Setting`] in use. Stores need it in another form, which the writer works
 //! out when the setting or the memory of the logs changes, and keeps.

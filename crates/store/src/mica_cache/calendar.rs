@@ -1,5 +1,5 @@
-//! When items were put where they lie. No item keeps its time: a few notes of where the tail of a
-//! log was at the beginning of a second tell it, the more exactly the younger the item.
+//! When the items of a log were stored. No item keeps its time: a few notes say where the log's
+//! tail was at the beginning of a second. The younger an item, the more exactly they tell its time.
 
 use crate::heap::{Geometry, Offset};
 use glimmer_base::Moment;

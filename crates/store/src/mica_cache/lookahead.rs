@@ -1,5 +1,5 @@
 //! Looking ahead of a log's head: which keys come next, so that their buckets are in the cache when
-//! the head asks who is still indexed.
+//! the head asks whether they are still indexed.
 
 use super::Shared;
 use crate::heap::{CircularLog, Geometry, Header, Item, Offset};

@@ -1,5 +1,5 @@
-//! Making room at the tail by passing items at the head: who is dead is passed by, who is live goes
-//! or is kept, as the eviction rule says.
+//! Making room at the tail by moving the head: dead items are skipped, and live ones are evicted or
+//! kept, as the eviction rule says.
 //!
 //! An item at the head counts as live only if the index holds exactly this offset for it. That one
 //! probe, whose bucket was fetched ahead, keeps dead items dead (deleted, overwritten and flushed

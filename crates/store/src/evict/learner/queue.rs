@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 /// Records of keys that have left stay until they are met, or are this many more than the others.
 const SLACK: usize = 64;
 
-/// A key in a queue, and which turn of it that was: if it has had another one since, the record is
-/// of no use.
+/// A key in a queue, with the number of times that it was queued. If it was queued again since, the
+/// record is stale.
 #[derive(Clone, Copy)]
 pub(super) struct Record {
     pub node: u16,

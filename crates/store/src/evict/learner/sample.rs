@@ -1,4 +1,5 @@
-//! The keys that are followed, and where the simulated caches have them.
+//! The sample: the keys that the simulated caches follow, and in which queue of each cache they
+//! are.
 
 use super::COUNT;
 use std::collections::HashMap;

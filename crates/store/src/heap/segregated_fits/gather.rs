@@ -1,5 +1,5 @@
-//! Gathering free space that is there, but in pieces: the items between free blocks are slid to the
-//! left, so that the free space comes together after them. The paper's heap only ever joins free
+//! Compaction: the items between free blocks are slid to the left, so that the free space comes
+//! together after them. The paper's heap only ever joins free
 //! neighbours; filled to nine tenths with items of many sizes it comes to refuse the largest of
 //! them, although there is room for hundreds.
 //!

@@ -1,10 +1,10 @@
-//! How far the items beside an index may go.
+//! The border between the memory of items and that of the index.
 
 use super::ChainedIndex;
 use crate::batches::{GracePeriod, Seat};
 use glimmer_base::sync::weakened;
 
-/// Where the memory of items ends and that of the index begins, for the writer. When the index
+/// Where the memory of items ends, for the writer. When the index
 /// shrinks, items have what it leaves only after a [grace period](crate::batches): until then a
 /// reader may note a read there.
 pub struct Border {

@@ -1,4 +1,4 @@
-//! Spare buckets that are in no chain.
+//! The free list of spare buckets.
 
 use super::ChainedIndex;
 use crate::index::Entry;
