@@ -188,15 +188,15 @@ fn budgets_count_requests() {
     let part = DISPATCH_BATCH / 2;
     assert_eq!(received, [[DISPATCH_BATCH, 0, part]; 2]);
 
-    // Trains count as the requests that they have, and what is beyond the budget is taken off.
+    // Segment batches count as the requests that they have, and what is beyond the budget is taken off.
     let mut rig = Rig::new(3, "size-aware");
     rig.run();
     let request = [&[0, 7, 0, 0, 0, 1, 0, 0][..], b"get a\r\n"].concat();
     for _ in 0..20 {
         for worker in [0, 2] {
-            let train = request.repeat(2 * DISPATCH_BATCH);
-            let train = Message::segments(server(worker), &train, request.len());
-            rig.client.send(&[train]);
+            let segments = request.repeat(2 * DISPATCH_BATCH);
+            let batch = Message::segments(server(worker), &segments, request.len());
+            rig.client.send(&[batch]);
         }
     }
     let mut received = [0; 3];
@@ -205,9 +205,9 @@ fn budgets_count_requests() {
         let replies = rig.replies();
         (0..3).for_each(|worker| received[worker] += replies[worker]);
     }
-    // Two trains for each of the other queue: its budget is twice as large.
-    let trains = received.map(|requests| requests / (2 * DISPATCH_BATCH));
-    assert_eq!(trains[0], 2 * trains[2], "{trains:?}");
+    // Two batches for each of the other queue: its budget is twice as large.
+    let batches = received.map(|requests| requests / (2 * DISPATCH_BATCH));
+    assert_eq!(batches[0], 2 * batches[2], "{batches:?}");
     rig.run();
 }
 

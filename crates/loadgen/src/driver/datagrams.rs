@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_of_one_length_travel_as_one_train_if_that_is_asked_for() {
+    fn datagrams_of_one_length_leave_as_one_segment_batch_if_that_is_asked_for() {
         assert_eq!(arrives(Sending::Segmented), [8]);
     }
 }

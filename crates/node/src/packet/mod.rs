@@ -168,7 +168,7 @@ impl Packets {
             self.batch.bound(most);
             let (received, requests) = self.receive(index, core, port);
             let source = &mut self.sources[index];
-            source.note_train(received, requests);
+            source.note_segments(received, requests);
             if received < most {
                 if burst == 0 && received == 0 {
                     source.watch_by(Watch::Poller, poller);

@@ -280,13 +280,13 @@ impl PacketSource {
     /// Segment batches that it may have now, at least one: the more requests the last ones had,
     /// the fewer.
     fn affords(&self) -> usize {
-        (self.credit.max(0) as usize / self.train).max(1)
+        (self.credit.max(0) as usize / self.segments).max(1)
     }
 
     fn note_received(&mut self, received: usize, requests: u64) {
         self.credit -= requests as isize;
         if received > 0 {
-            self.train = (requests as usize).div_ceil(received).max(1);
+            self.segments = (requests as usize).div_ceil(received).max(1);
         }
     }
 

@@ -81,7 +81,7 @@ pub(crate) struct PacketSource {
     pub(super) credit: isize,
     /// Requests in a segment batch, as of the last ones received, or of late where no other worker
     /// receives from it.
-    pub(super) train: usize,
+    pub(super) segments: usize,
     watched_by: Watch,
     /// The device's last reported count of dropped datagrams, of all twins.
     drops: Arc<AtomicU32>,
@@ -99,7 +99,7 @@ impl PacketSource {
             duty: Duty::None,
             is_called: false,
             credit: 0,
-            train: UNKNOWN,
+            segments: UNKNOWN,
             watched_by: Watch::Off,
             drops: Arc::default(),
             token: 0,
@@ -135,20 +135,26 @@ impl PacketSource {
     /// with more requests than a turn has in as many of late, it is fewer.
     #[inline]
     pub(super) fn affords_alone(&self) -> usize {
-        match self.train {
+        match self.segments {
             UNKNOWN => PACKET_BATCH_MAX,
-            train => (DATAGRAM_REQUESTS_PER_TURN_MAX as usize / train).clamp(1, PACKET_BATCH_MAX),
+            segments => {
+                (DATAGRAM_REQUESTS_PER_TURN_MAX as usize / segments).clamp(1, PACKET_BATCH_MAX)
+            }
         }
     }
 
-    /// Notes what such a call brought. Long trains are forgotten slowly, so that a sender that
-    /// mixes them with short ones gains little.
+    /// Notes what such a call brought. Long segment batches are forgotten slowly, so that a
+    /// sender that mixes them with short ones gains little.
     #[inline]
-    pub(super) fn note_train(&mut self, received: usize, requests: u64) {
+    pub(super) fn note_segments(&mut self, received: usize, requests: u64) {
         if received > 0 {
-            let before = if self.train == UNKNOWN { 1 } else { self.train };
-            let train = (requests as usize).div_ceil(received);
-            self.train = train.max(before - before / 8);
+            let before = if self.segments == UNKNOWN {
+                1
+            } else {
+                self.segments
+            };
+            let segments = (requests as usize).div_ceil(received);
+            self.segments = segments.max(before - before / 8);
         }
     }
 
