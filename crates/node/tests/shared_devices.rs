@@ -188,7 +188,8 @@ fn budgets_count_requests() {
     let part = DISPATCH_BATCH / 2;
     assert_eq!(received, [[DISPATCH_BATCH, 0, part]; 2]);
 
-    // Segment batches count as the requests that they have, and what is beyond the budget is taken off.
+    // Segment batches count as the requests that they have, and what is beyond the budget is taken
+    // off.
     let mut rig = Rig::new(3, "size-aware");
     rig.run();
     let request = [&[0, 7, 0, 0, 0, 1, 0, 0][..], b"get a\r\n"].concat();
