@@ -25,8 +25,8 @@ const ROWS: &[(&str, &str)] = &[
     ("large_from_bytes", "requests for values of this many bytes and more are large"),
     ("worker:N:role", "what the worker does: [a list](dispatch.md#roles)"),
     ("worker:N:sizes_from_bytes",
-        "the sizes of values whose requests are handed to the worker begin here"),
-    ("worker:N:sizes_below_bytes", "and they end before this size"),
+        "requests for values of this many bytes and more are handed to the worker"),
+    ("worker:N:sizes_below_bytes", "if the values have fewer bytes than this"),
     ("worker:N:queue_length",
         "connections that wait in its software queue, or that other workers have sent \
             to it with a large request and that it has not sent home yet"),

@@ -32,8 +32,9 @@ const SERVER: &[Statistic<OfServer>] = &[
         |now| learned(now).map(|it| SETTINGS[it.in_use].0.to_string())),
     ("evict_changes", "how often it chose another one",
         |now| learned(now).map(|it| it.changes.to_string())),
-    ("evict_estimates", "the share of the reads of late that each setting would have found, of a \
-        sample of the keys; another one is chosen when it leads by more than 0.003",
+    ("evict_estimates", "for each setting, the hit ratio of a simulated cache with it, on recent \
+        reads of a sample of the keys. A setting replaces another one when it leads by more than \
+        0.003",
         |now| learned(now)?.found.map(estimates)),
     ("evict_keys_followed", "keys of that sample",
         |now| learned(now).map(|it| it.keys.to_string())),
@@ -65,14 +66,16 @@ const SERVER: &[Statistic<OfServer>] = &[
         |now| show(count!(now, table.store.buckets_added))),
     ("index_buckets_merged", "buckets by which the index shrank",
         |now| show(count!(now, table.store.buckets_merged))),
-    ("dead_bytes", "bytes of the logs that deleted and replaced items take, and room for items to \
-        grow, when the second began; their memory is used before live items leave",
+    ("dead_bytes", "bytes of deleted and replaced items in the logs, and of room in which items \
+        may grow, at the beginning of the second. They are used again before live items are \
+        evicted",
         |now| show(now.now.table.store.dead_bytes)),
     ("reinsertions", "items that the eviction rule kept",
         |now| show(count!(now, table.store.reinsertions))),
     ("in_place_updates", "stores that wrote over the old value",
         |now| show(count!(now, table.store.in_place_updates))),
-    ("optimistic_retries", "reads that met too many writers and took the writers' way",
+    ("optimistic_retries", "reads that met too many writers, and were executed as writes are, \
+        one at a time",
         |now| show(count!(now, table.requests.optimistic_retries))),
     ("log_lines_lost", "lines of the log lost because stderr accepted no more",
         |now| show(now.admin.log.lost())),
