@@ -41,6 +41,12 @@ impl LentParts {
         self.parts.iter().map(|part| part.value.bytes()).sum()
     }
 
+    /// Bytes of the parts of one reply buffer.
+    pub fn bytes_of(&self, out: u32) -> usize {
+        let parts = self.parts.iter().filter(|part| part.out == out);
+        parts.map(|part| part.value.bytes()).sum()
+    }
+
     /// Takes the parts of one reply buffer.
     pub fn take(&mut self, out: u32) -> impl Iterator<Item = LentPart> {
         self.parts.extract_if(.., move |part| part.out == out)
@@ -53,9 +59,7 @@ impl LentParts {
 
     /// Whether a reply buffer that holds this many bytes has enough for its client to take first.
     pub(crate) fn is_full(&self, out: u32, buffered: usize) -> bool {
-        let parts = self.parts.iter().filter(|part| part.out == out);
-        let lent: usize = parts.map(|part| part.value.bytes()).sum();
-        lent + buffered >= REPLY_BYTES_HIGH
+        self.bytes_of(out) + buffered >= REPLY_BYTES_HIGH
     }
 
     pub(crate) fn push(&mut self, part: LentPart) {

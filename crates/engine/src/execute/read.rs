@@ -106,10 +106,6 @@ pub fn get<T: Table, O: ChangeObserver>(
             false => show(item, job, now, out),
         }
     });
-    let read = match read {
-        Some(Look::Large) => lend::look(handle, context, job, out).expect("nobody else writes"),
-        read => read,
-    };
     match read {
         Some(Look::Shown(bytes)) => {
             context.read_bytes = bytes;
@@ -117,22 +113,42 @@ pub fn get<T: Table, O: ChangeObserver>(
             Ok(OutcomeKind::Value)
         }
         Some(Look::Not(status)) => Err(status),
-        Some(Look::ForWriter | Look::Large) => {
-            let owner = handle.owner.as_mut().ok_or(Status::AskOwner)?;
-            let mut writer = owner.enter_at(keyhash, home, flushes);
-            let mutation = mutate::begin(tap, &writer, context, job);
-            let kind = meta::get(&mut writer, context, job, out);
-            mutation.end(&writer, context, job, kind);
-            Ok(kind)
-        }
+        Some(Look::Large) => match lend::look(handle, context, job, out) {
+            Ok(Some(Look::Shown(bytes))) => {
+                context.read_bytes = bytes;
+                context.tally.get_hits.add(1);
+                Ok(OutcomeKind::Value)
+            }
+            Ok(Some(Look::Not(status))) => Err(status),
+            _ => get_as_writer(handle, home, tap, context, job, out),
+        },
+        Some(Look::ForWriter) => get_as_writer(handle, home, tap, context, job, out),
         None => {
-            let owner = handle.owner.as_mut().ok_or(Status::AskOwner)?;
             let writer = owner.enter_at(keyhash, home, flushes);
             missed(context, writer.absence(keyhash, request.key));
             request.emit::<NoItem>(Outcome::Miss, out);
             Ok(OutcomeKind::Miss)
         }
     }
+}
+
+/// A read whose item has to change with the answer.
+#[cold]
+#[inline(never)]
+fn get_as_writer<T: Table, O: ChangeObserver>(
+    handle: &mut Handle<T>,
+    home: T::Home,
+    tap: &Tap<O>,
+    context: &mut Context<'_>,
+    job: &Job<'_>,
+    out: &mut Vec<u8>,
+) -> Result<OutcomeKind, Status> {
+    let owner = handle.owner.as_mut().ok_or(Status::AskOwner)?;
+    let mut writer = owner.enter_at(job.keyhash, home, context.flushes);
+    let mutation = mutate::begin(tap, &writer, context, job);
+    let kind = meta::get(&mut writer, context, job, out);
+    mutation.end(&writer, context, job, kind);
+    Ok(kind)
 }
 
 /// Appends an item to the reply, unless the read has to change it.

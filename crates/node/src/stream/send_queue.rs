@@ -1,6 +1,5 @@
 //! What a connection has to be sent: bytes, and values that the table lends.
 
-use std::collections::VecDeque;
 use std::io::IoSlice;
 
 use glimmer_base::limits::BUFFER_BYTES;
@@ -23,7 +22,7 @@ pub(crate) struct SendQueue {
     /// Bytes of the buffer that are sent.
     sent: usize,
     /// Lent parts that are not sent.
-    lent: VecDeque<LentPart>,
+    lent: Vec<LentPart>,
     /// Bytes of the first lent part that are sent.
     part_sent: usize,
     awaits: Awaits,
@@ -43,13 +42,12 @@ enum Awaits {
 }
 
 impl SendQueue {
-    /// Replies of which nothing is sent.
-    pub fn of(bytes: Vec<u8>, lent: impl Iterator<Item = LentPart>) -> SendQueue {
-        SendQueue {
-            bytes,
-            lent: lent.collect(),
-            ..SendQueue::default()
-        }
+    /// Takes replies: this buffer, and the lent parts that belong into it. It is empty before.
+    #[inline]
+    pub fn fill(&mut self, bytes: Vec<u8>, lent: impl Iterator<Item = LentPart>) {
+        debug_assert!(self.is_empty() && self.lent.is_empty());
+        self.bytes = bytes;
+        self.lent.extend(lent);
     }
 
     /// Whether there is nothing to send.
@@ -175,7 +173,7 @@ impl SendQueue {
     /// offered, at most `bytes_max`, and what became of them.
     fn offer(&self, stream: &mut dyn ByteStream, bytes_max: usize) -> (usize, Sent) {
         let rest = &self.bytes[self.sent..];
-        let Some(part) = self.lent.front() else {
+        let Some(part) = self.lent.first() else {
             let rest = &rest[..rest.len().min(bytes_max)];
             return (rest.len(), stream.send(rest));
         };
@@ -201,14 +199,14 @@ impl SendQueue {
 
     /// Notes that this many bytes are sent. They end before the second lent part.
     fn advance(&mut self, mut bytes: usize) {
-        if let Some(part) = self.lent.front() {
+        if let Some(part) = self.lent.first() {
             let head = bytes.min(part.at - self.sent);
             let value = (bytes - head).min(part.value.bytes() - self.part_sent);
             self.sent += head;
             self.part_sent += value;
             bytes -= head + value;
             if self.part_sent == part.value.bytes() {
-                self.lent.pop_front();
+                self.lent.remove(0);
                 self.part_sent = 0;
             }
         }
@@ -239,7 +237,9 @@ impl SendQueue {
     #[inline]
     pub fn clear(&mut self, pool: &mut Pool) {
         pool.give(std::mem::take(&mut self.bytes));
-        self.lent.clear();
+        if !self.lent.is_empty() {
+            self.lent = Vec::new();
+        }
         (self.sent, self.part_sent) = (0, 0);
         self.awaits = Awaits::Nothing;
     }
@@ -318,7 +318,8 @@ mod tests {
             };
             let [mut near, mut far] = LocalStream::pair(faults, [peer; 2], seed);
             let mut pool = Pool::new(1 << 20, 1 << 20);
-            let mut queue = SendQueue::of(bytes, lent.into_iter());
+            let mut queue = SendQueue::default();
+            queue.fill(bytes, lent.into_iter());
             let mut received = Vec::new();
             let mut receive = |received: &mut Vec<u8>| {
                 let mut buffer = Vec::with_capacity(BUFFER_BYTES);

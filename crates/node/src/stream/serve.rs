@@ -18,7 +18,6 @@ use super::ready::Lane;
 use super::receive_buffer::Room;
 use super::registry::Activity;
 use super::reorder::ReorderBuffer;
-use super::send_queue::SendQueue;
 use crate::admin::observe::CloseReason;
 use crate::core::Core;
 use crate::forward::batch::Asker;
@@ -310,6 +309,7 @@ impl Streams {
         let (stop, requests) = (member.stop, member.requests);
         let connection = &mut self.connections[key];
         connection.turn = Turn::None;
+        connection.is_wanted_at_home = false;
         connection.session = member.session;
         let input_bytes = member.at - connection.rx.start;
         connection.rx.start = member.at;
@@ -324,12 +324,22 @@ impl Streams {
         connection.entry.note(activity);
         connection.rx.trim(&mut core.memory.pool);
         let replies = std::mem::take(&mut self.burst.outs[index]);
-        let replies = SendQueue::of(replies, self.burst.lent.take(index as u32));
-        let (reply_bytes, lent_bytes) = (replies.unsent_bytes(), replies.lent_bytes());
+        let lent_bytes = match self.burst.lent.is_empty() {
+            true => 0,
+            false => self.burst.lent.bytes_of(index as u32),
+        };
+        let reply_bytes = replies.len() + lent_bytes;
         note_burst(connection, requests, (input_bytes, reply_bytes), core);
-        let reorder = member.reorder.take();
-        self.keep_replies(key, replies, reorder, core);
-        self.follow_stop(key, index, core);
+        match member.reorder.take() {
+            Some(reorder) => self.keep_local(key, replies, reorder, core),
+            None if lent_bytes == 0 => connection.tx.bytes = replies,
+            None => connection
+                .tx
+                .fill(replies, self.burst.lent.take(index as u32)),
+        }
+        if !matches!(stop, Stop::Hungry(_)) {
+            self.follow_stop(key, index, core);
+        }
         let connection = &mut self.connections[key];
         if lane == Lane::Small && connection.tx.unsent_bytes() > core.slice_bytes() {
             // It takes turns with those that are sent much.
@@ -350,40 +360,34 @@ impl Streams {
         }
     }
 
-    /// Keeps a connection's replies until they are sent, or until replies that other workers make
-    /// have come.
-    #[inline]
-    fn keep_replies(
+    /// Keeps the replies that were made here until those have come that other workers make.
+    #[cold]
+    fn keep_local(
         &mut self,
         key: ConnectionKey,
-        replies: SendQueue,
-        reorder: Option<Box<ReorderBuffer>>,
+        mut local: Vec<u8>,
+        mut reorder: Box<ReorderBuffer>,
         core: &mut Core,
     ) {
         let connection = &mut self.connections[key];
-        match reorder {
-            Some(mut reorder) if reorder.len() > 0 => {
-                let mut local = replies.bytes;
-                if local.is_empty() {
-                    // Where every request has crossed, no buffer is kept until the replies come.
-                    core.memory.pool.give(std::mem::take(&mut local));
-                }
-                reorder.close_with(local);
-                connection.phase.begin(Phase::Reordering(reorder));
-            }
-            unused => {
-                connection.tx = replies;
-                unused.into_iter().for_each(|it| self.burst.recycle(it));
-            }
+        if reorder.len() == 0 {
+            connection.tx.bytes = local;
+            self.burst.recycle(reorder);
+            return;
         }
+        if local.is_empty() {
+            // Where every request has crossed, no buffer is kept until the replies come.
+            core.memory.pool.give(std::mem::take(&mut local));
+        }
+        reorder.close_with(local);
+        connection.phase.begin(Phase::Reordering(reorder));
     }
 
-    /// Has a connection wait for what its member stopped at.
-    #[inline]
+    /// Has a connection wait for what its member stopped at, if that is not more input.
+    #[inline(never)]
     fn follow_stop(&mut self, key: ConnectionKey, index: usize, core: &mut Core) {
         let member = &mut self.burst.members[index];
         let connection = &mut self.connections[key];
-        connection.is_wanted_at_home = member.stop == Stop::AtHome;
         match member.stop {
             Stop::Close => connection.close_for(CloseReason::Normal),
             Stop::Broken => connection.close_for(CloseReason::Error),
@@ -392,6 +396,7 @@ impl Streams {
                 connection.burst_reply_bytes = bytes as usize;
                 connection.note_reply_bytes(LARGE_REPLY_BYTES);
             }
+            Stop::AtHome => connection.is_wanted_at_home = true,
             Stop::Begins => connection.phase.begin(member.begins.end()),
             Stop::Withheld => self.withhold(key, core),
             Stop::Watch(interests) => self.begin_to_watch(key, interests, core),
@@ -402,12 +407,7 @@ impl Streams {
                 connection.turn = Turn::Queued;
                 self.out_of_credit.push(key);
             }
-            Stop::Live
-            | Stop::Hungry(_)
-            | Stop::Full
-            | Stop::Visit(_)
-            | Stop::AtHome
-            | Stop::Reorder => {}
+            Stop::Live | Stop::Hungry(_) | Stop::Full | Stop::Visit(_) | Stop::Reorder => {}
         }
     }
 
