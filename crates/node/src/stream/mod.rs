@@ -9,7 +9,8 @@
 //! | `phase` | what a connection waits for before its next request is parsed |
 //! | `receive_buffer` | what has been received of a client and is not finished |
 //! | `ready` | which connection is served next |
-//! | `serve` | receive, run the burst, put back what became of it |
+//! | `serve` | which connections are served together: receive, and run the burst |
+//! | `leave` | what becomes of a connection after a burst |
 //! | `settle` | what a connection waits for next, and how it ends |
 //! | `burst` | from bytes to batches to replies, across connections |
 //! | `intake` | what the next request is, where it belongs, and whether it may enter now |
@@ -36,6 +37,7 @@ mod intake;
 mod join;
 pub(crate) mod journey;
 pub(crate) mod key;
+mod leave;
 pub(crate) mod member;
 mod moves;
 mod patience;

@@ -14,6 +14,7 @@ use glimmer_base::limits::{
 
 use super::Streams;
 use super::key::ConnectionKey;
+use super::receive_buffer::Room;
 use super::receiving::Receivers;
 use crate::core::Core;
 use crate::forward::batch::{Asker, CompletionTag};
@@ -76,6 +77,51 @@ impl Streams {
             }
         }
         core.memory.room() >= bytes
+    }
+
+    /// Makes room for a connection to receive into. If there is none it waits for it, or it has
+    /// waited enough: then the value that it sends is refused, or it is closed. Returns whether it
+    /// goes on.
+    pub(super) fn make_room(&mut self, key: ConnectionKey, core: &mut Core) -> bool {
+        let Room::Missing(bytes) = self.grow(key, core) else {
+            return true;
+        };
+        if self.claim(key, bytes, core) && self.grow(key, core) == Room::Made {
+            return true;
+        }
+        let connection = &mut self.connections[key];
+        if !connection.patience.has_waited_enough(core.now.ms) {
+            self.starve(key, bytes, core);
+            return false;
+        }
+        if connection.rx.awaits_value() {
+            connection.refuse_value();
+            core.tally.values_refused += 1;
+            return true;
+        }
+        core.tally.stalled_kicks += 1;
+        self.close(key, core);
+        false
+    }
+
+    /// Makes room for a connection to receive into, if there is memory for it. The memory in which
+    /// other values are to be completed does not count.
+    fn grow(&mut self, key: ConnectionKey, core: &mut Core) -> Room {
+        let is_scarce = core.memory.budget.is_scarce()
+            || self.connections[key].sends_large && self.lacks_room_for_others(core);
+        let room = match self.may_grow(key, core) {
+            true => core.memory.room(),
+            false => 0,
+        };
+        let connection = &mut self.connections[key];
+        let made = connection
+            .rx
+            .make_room(&mut core.memory.pool, room, is_scarce);
+        if made == Room::Made && connection.rx.capacity() > BUFFER_BYTES {
+            // Others of the burst may want to grow as well.
+            connection.recharge(&mut core.memory.budget);
+        }
+        made
     }
 
     /// Whether the first bytes of further large values would come to take the room in which one of
