@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::{
     client::load::Pass,
+    row::{self, Column, Figure, Row},
     servers::{CONNECTIONS_MAX, Kind, Launch, Server},
 };
 use glimmer_loadgen::workload::Workload;
@@ -31,17 +32,13 @@ pub struct Options {
     pub glimmer_arguments: Vec<String>,
 }
 
-/// The results of one server.
-#[derive(Clone, Debug, Serialize)]
-struct Row {
-    server: String,
-    first_lost: u64,
-    refused: u64,
-    resident: u64,
-    rss_start_bytes: u64,
-    rss_bytes: u64,
-    rss_peak_bytes: u64,
-}
+const FIRST_LOST: Figure = Figure::count("first_lost");
+const REFUSED: Figure = Figure::count("refused");
+const RESIDENT: Figure = Figure::count("resident");
+const RSS_START: Figure = Figure::count("rss_start_bytes");
+const RSS: Figure = Figure::count("rss_bytes");
+const RSS_PEAK: Figure = Figure::count("rss_peak_bytes");
+const FIGURES: [Figure; 6] = [FIRST_LOST, REFUSED, RESIDENT, RSS_START, RSS, RSS_PEAK];
 
 /// All results.
 #[derive(Clone, Debug, Serialize)]
@@ -103,8 +100,11 @@ impl Report {
     /// By how many bytes each server has grown for each item that it kept.
     pub fn bytes_per_item(&self) -> impl Iterator<Item = (&str, f64)> {
         self.rows.iter().map(|row| {
-            let grown = row.rss_bytes.saturating_sub(row.rss_start_bytes);
-            (&row.server[..], grown as f64 / row.resident.max(1) as f64)
+            let grown = row.counted(RSS).saturating_sub(row.counted(RSS_START));
+            (
+                &row.name[..],
+                grown as f64 / row.counted(RESIDENT).max(1) as f64,
+            )
         })
     }
 }
@@ -123,21 +123,19 @@ fn measure(options: &Options, server: &Server, progress: &dyn Fn(&str)) -> Resul
         })
     };
     let (first, items) = (options.first.min(options.items), options.items);
-    let mut refused = step("storing", Pass::Write, 0..first)?.refused;
-    let first_lost = step("reading back", Pass::Read, 0..first)?.misses;
-    refused += step("storing", Pass::Write, first..items)?.refused;
-    let resident = step("reading back", Pass::Read, 0..items)?.hits;
+    let mut row = Row::of_server(name, &FIGURES);
+    row.count(RSS_START, rss_start_bytes);
+    row.count(REFUSED, step("storing", Pass::Write, 0..first)?.refused);
+    row.count(
+        FIRST_LOST,
+        step("reading back", Pass::Read, 0..first)?.misses,
+    );
+    row.count(REFUSED, step("storing", Pass::Write, first..items)?.refused);
+    row.count(RESIDENT, step("reading back", Pass::Read, 0..items)?.hits);
     let (rss_bytes, rss_peak_bytes) = machine::resident_bytes(server.pid())?;
-    let server = name.to_owned();
-    Ok(Row {
-        server,
-        first_lost,
-        refused,
-        resident,
-        rss_start_bytes,
-        rss_bytes,
-        rss_peak_bytes,
-    })
+    row.count(RSS, rss_bytes);
+    row.count(RSS_PEAK, rss_peak_bytes);
+    Ok(row)
 }
 
 impl fmt::Display for Report {
@@ -148,34 +146,34 @@ impl fmt::Display for Report {
              found was verified.\n",
             self.items, self.like.key_bytes, self.like.sizes, self.memory_mib
         )?;
-        let mut table = Table::new([
-            "server".to_owned(),
-            "resident items".to_owned(),
-            format!("lost of the first {}", self.first),
-            "refused".to_owned(),
-            "RSS at start MiB".to_owned(),
-            "RSS MiB".to_owned(),
-            "peak MiB".to_owned(),
-            "RSS bytes per item".to_owned(),
-            "of them overhead".to_owned(),
-        ]);
-        let mib = |bytes: u64| format!("{:.0}", bytes as f64 / f64::from(1 << 20));
-        for row in &self.rows {
-            let per_item = row.rss_bytes as f64 / row.resident.max(1) as f64;
-            let lost = row.first_lost as f64 / f64::from(self.first.max(1)) * 100.0;
-            table.row([
-                row.server.clone(),
-                format!("{:.2} M", row.resident as f64 / 1e6),
-                format!("{} ({lost:.3}%)", row.first_lost),
-                row.refused.to_string(),
-                mib(row.rss_start_bytes),
-                mib(row.rss_bytes),
-                mib(row.rss_peak_bytes),
-                format!("{per_item:.1}"),
-                format!("{:.1}", per_item - self.payload_bytes),
-            ]);
-        }
-        write!(out, "{table}")
+        let mib = |head: &str, figure| {
+            Column::new(head, move |row: &Row| {
+                format!("{:.0}", row.counted(figure) as f64 / f64::from(1 << 20))
+            })
+        };
+        let per_item = |row: &Row| row.counted(RSS) as f64 / row.counted(RESIDENT).max(1) as f64;
+        let columns = [
+            row::name("server"),
+            Column::new("resident items", |row: &Row| {
+                format!("{:.2} M", row.counted(RESIDENT) as f64 / 1e6)
+            }),
+            Column::new(format!("lost of the first {}", self.first), |row: &Row| {
+                let lost = row.counted(FIRST_LOST);
+                let share = lost as f64 / f64::from(self.first.max(1)) * 100.0;
+                format!("{lost} ({share:.3}%)")
+            }),
+            Column::new("refused", |row: &Row| row.counted(REFUSED).to_string()),
+            mib("RSS at start MiB", RSS_START),
+            mib("RSS MiB", RSS),
+            mib("peak MiB", RSS_PEAK),
+            Column::new("RSS bytes per item", move |row: &Row| {
+                format!("{:.1}", per_item(row))
+            }),
+            Column::new("of them overhead", move |row: &Row| {
+                format!("{:.1}", per_item(row) - self.payload_bytes)
+            }),
+        ];
+        write!(out, "{}", Table::of(&self.rows, columns))
     }
 }
 
@@ -199,8 +197,10 @@ mod tests {
         };
         let report = run(&options, &|_| {}).unwrap();
         let row = &report.rows[0];
-        assert_eq!(row.first_lost, 0);
-        assert!((100_000..1_000_000).contains(&row.resident), "{row:?}");
-        assert!(row.rss_peak_bytes >= row.resident * 48 && row.rss_start_bytes < row.rss_bytes);
+        let [lost, resident] = [FIRST_LOST, RESIDENT].map(|figure| row.counted(figure));
+        let [start, rss, peak] = [RSS_START, RSS, RSS_PEAK].map(|figure| row.counted(figure));
+        assert_eq!(lost, 0);
+        assert!((100_000..1_000_000).contains(&resident), "{row:?}");
+        assert!(peak >= resident * 48 && start < rss);
     }
 }

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::{
     client::closed::{Burst, Plan},
+    row::{self, BUSY, Column, Figure, Row},
     trivial::Trivial,
 };
 use glimmer_loadgen::workload::{Law, Popularity};
@@ -50,12 +51,7 @@ pub struct Options {
     pub value_bytes: usize,
 }
 
-#[derive(Debug, Serialize)]
-struct Row {
-    what: String,
-    per_s: Vec<f64>,
-    client_busy: Vec<f64>,
-}
+const PER_S: Figure = Figure::repeated("per_s");
 
 /// All results.
 #[derive(Debug, Serialize)]
@@ -72,12 +68,11 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     for law in LAWS {
         progress(&format!("drawing keys, {law}"));
         let rate = |_| machine::on_core(core(CLIENT_CORE), || draws_per_s(law, options.measured));
-        let per_s = (0..options.repeat).map(rate).collect::<Result<_, _>>()?;
-        draws.push(Row {
-            what: format!("{law}, {KEYS} keys"),
-            per_s,
-            client_busy: Vec::new(),
-        });
+        let mut row = row(format!("{law}, {KEYS} keys"));
+        for per_s in (0..options.repeat).map(rate) {
+            row.add(PER_S, per_s?);
+        }
+        draws.push(row);
     }
     let server = Trivial::start(options.value_bytes, core(SERVER_CORE), None)?;
     let mut requests = Vec::new();
@@ -86,11 +81,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
             "{in_flight} requests in flight on each of {} connections",
             options.connections
         ));
-        let mut row = Row {
-            what: format!("pipeline {in_flight}"),
-            per_s: Vec::new(),
-            client_busy: Vec::new(),
-        };
+        let mut row = row(format!("pipeline {in_flight}"));
         for repetition in 0..options.repeat {
             let plan = Plan {
                 connections: options.connections,
@@ -105,12 +96,16 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
                 seed: repetition as u64,
             };
             let outcome = machine::on_core(core(CLIENT_CORE), || server.closed(&plan))??;
-            row.per_s.push(outcome.operations_per_s());
-            row.client_busy.push(outcome.client_busy());
+            row.add(PER_S, outcome.operations_per_s());
+            row.add(BUSY, outcome.client_busy());
         }
         requests.push(row);
     }
     Ok(Report { draws, requests })
+}
+
+fn row(what: String) -> Row {
+    Row::new("what", what, &[PER_S, BUSY])
 }
 
 fn draws_per_s(law: Law, measured: Duration) -> f64 {
@@ -128,30 +123,21 @@ fn draws_per_s(law: Law, measured: Duration) -> f64 {
 
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rate = |row: &Row| {
-            let Spread { median, min, max } = Spread::of(&row.per_s);
-            format!(
-                "{} ({}..{})",
-                per_second(median),
-                per_second(min),
-                per_second(max)
-            )
+        let rate = |head| {
+            Column::new(head, |row: &Row| {
+                let Spread { median, min, max } = row.spread(PER_S);
+                let [median, min, max] = [median, min, max].map(per_second);
+                format!("{median} ({min}..{max})")
+            })
         };
-        let mut draws = Table::new(["keys drawn by one core", "rate"]);
-        self.draws
-            .iter()
-            .for_each(|row| draws.row([row.what.clone(), rate(row)]));
-        writeln!(out, "{draws}")?;
-        let mut requests = Table::new([
-            "one client core, a server without a store",
-            "requests",
-            "client busy",
-        ]);
-        for row in &self.requests {
-            let busy = Spread::of(&row.client_busy).median * 100.0;
-            requests.row([row.what.clone(), rate(row), format!("{busy:.0}%")]);
-        }
-        write!(out, "{requests}")
+        let draws = [row::name("keys drawn by one core"), rate("rate")];
+        let requests = [
+            row::name("one client core, a server without a store"),
+            rate("requests"),
+            row::busy(),
+        ];
+        writeln!(out, "{}", Table::of(&self.draws, draws))?;
+        write!(out, "{}", Table::of(&self.requests, requests))
     }
 }
 
@@ -173,7 +159,7 @@ mod tests {
         };
         let has_all = |report: &Report| {
             let rows = report.draws.iter().chain(&report.requests);
-            rows.flat_map(|row| &row.per_s).all(|&rate| rate > 0.0)
+            rows.flat_map(|row| row.each(PER_S)).all(|&rate| rate > 0.0)
         };
         let report = enough(Duration::from_millis(30), measure, has_all);
         assert!(has_all(&report), "{report:?}");

@@ -17,6 +17,7 @@ pub mod itself;
 pub mod lab;
 pub mod native;
 pub mod replayed;
+mod row;
 pub mod servers;
 #[cfg(test)]
 #[path = "../../../tests/support/skipped.rs"]

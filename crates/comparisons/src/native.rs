@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::{
     echo::{self, EchoMode},
+    row::{self, Column, Figure, Row},
     servers::{CONNECTIONS_MAX, Kind, Launch, Server, free_ports},
 };
 use glimmer_loadgen::{
@@ -23,7 +24,7 @@ use glimmer_loadgen::{
 use glimmer_measure::{
     machine::{self, SERVER_CORE},
     report::Table,
-    stats::{Spread, number},
+    stats::number,
 };
 
 /// Length in bytes of a datagram with one read, without its key: headers of 32 and 16 bytes. The
@@ -71,20 +72,16 @@ pub struct Options {
     pub server_directs: bool,
 }
 
-/// One way to load the server.
-#[derive(Debug, Serialize)]
-struct Row {
-    name: String,
-    per_s: Vec<f64>,
-    /// The share of requests without an answer.
-    lost: f64,
-    /// The share of read keys that were found.
-    found: f64,
-    p50_us: f64,
-    p99_us: f64,
-    /// CPU time of the server per request in nanoseconds.
-    server_ns: f64,
-}
+const PER_S: Figure = Figure::repeated("per_s");
+/// The share of requests without an answer.
+const LOST: Figure = Figure::sum("lost");
+/// The share of read keys that were found.
+const FOUND: Figure = Figure::sum("found");
+const P50: Figure = Figure::sum("p50_us");
+const P99: Figure = Figure::sum("p99_us");
+/// CPU time of the server per request in nanoseconds.
+const SERVER_NS: Figure = Figure::sum("server_ns");
+const FIGURES: [Figure; 6] = [PER_S, LOST, FOUND, P50, P99, SERVER_NS];
 
 /// All results.
 #[derive(Debug, Serialize)]
@@ -224,7 +221,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         repeat: options.repeat,
         echo_plain_per_s: Vec::new(),
         echo_batches_per_s: [const { Vec::new() }; BATCHES.len()],
-        rows: cases.iter().map(|case| Row::new(&case.name)).collect(),
+        rows: cases.iter().map(|case| row(&case.name)).collect(),
     };
     for repetition in 0..options.repeat {
         let pair = (Some(server_core), Some(client_core));
@@ -259,7 +256,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
                 repetition + 1,
                 options.repeat
             ));
-            row.add(&outcome, options.repeat);
+            add(row, &outcome, options.repeat);
         }
     }
     Ok(report)
@@ -272,31 +269,22 @@ fn enough_mib(workload: &Workload) -> usize {
     MEMORY_MIB.max(items_mib + items_mib / 2)
 }
 
-impl Row {
-    fn new(name: &str) -> Row {
-        Row {
-            name: name.to_owned(),
-            per_s: Vec::new(),
-            lost: 0.0,
-            found: 0.0,
-            p50_us: 0.0,
-            p99_us: 0.0,
-            server_ns: 0.0,
-        }
-    }
+/// One way to load the server.
+fn row(name: &str) -> Row {
+    Row::new("name", name, &FIGURES)
+}
 
-    /// Adds one of `repeat` repetitions.
-    fn add(&mut self, outcome: &load::Outcome, repeat: usize) {
-        let latency = load::Latency::of(&outcome.latency_ns());
-        let share = 1.0 / repeat as f64;
-        self.per_s.push(outcome.operations_per_s());
-        let all = (outcome.tally.operations() + outcome.tally.lost).max(1) as f64;
-        self.found += outcome.tally.hit_ratio() * share;
-        self.lost += outcome.tally.lost as f64 / all * share;
-        self.p50_us += latency.p50_us * share;
-        self.p99_us += latency.p99_us * share;
-        self.server_ns += outcome.server_ns_per_operation() * share;
-    }
+/// Adds one of `repeat` repetitions.
+fn add(row: &mut Row, outcome: &load::Outcome, repeat: usize) {
+    let latency = load::Latency::of(&outcome.latency_ns());
+    let share = 1.0 / repeat as f64;
+    let all = (outcome.tally.operations() + outcome.tally.lost).max(1) as f64;
+    row.add(PER_S, outcome.operations_per_s());
+    row.add(FOUND, outcome.tally.hit_ratio() * share);
+    row.add(LOST, outcome.tally.lost as f64 / all * share);
+    row.add(P50, latency.p50_us * share);
+    row.add(P99, latency.p99_us * share);
+    row.add(SERVER_NS, outcome.server_ns_per_operation() * share);
 }
 
 impl fmt::Display for Report {
@@ -318,65 +306,34 @@ impl fmt::Display for Report {
             self.repeat, self.seconds
         )?;
         let echoes = [
-            &self.echo_batches_per_s[0],
-            &self.echo_batches_per_s[1],
-            &self.echo_plain_per_s,
+            ("UDP echo, batches of 32", &self.echo_batches_per_s[0]),
+            ("UDP echo, batches of 64", &self.echo_batches_per_s[1]),
+            ("UDP echo, plain", &self.echo_plain_per_s),
         ];
-        let mut table = Table::new([
-            "what",
-            "M/s",
-            "of echo, batches of 32",
-            "of echo, batches of 64",
-            "of plain echo",
-            "lost",
-            "found",
-            "p50 µs",
-            "p99 µs",
-            "server ns",
-        ]);
-        let millions = |per_s: &[f64]| {
-            let scaled: Vec<f64> = per_s.iter().map(|rate| rate / 1e6).collect();
-            Spread::of(&scaled).text(2)
+        let echoes = echoes.map(|(name, per_s)| {
+            let mut row = Row::new("name", name, &[PER_S]);
+            per_s.iter().for_each(|&rate| row.add(PER_S, rate));
+            row
+        });
+        let sum = |head: &str, figure, show: fn(f64) -> String| {
+            Column::new(head, move |row: &Row| {
+                let sum = row.has(figure).then(|| row.sum(figure));
+                sum.map_or(String::new(), show)
+            })
         };
-        let ratios = |per_s: &[f64]| echoes.map(|echo| Spread::of_ratios(per_s, echo).text(2));
-        for (name, per_s) in [
-            "UDP echo, batches of 32",
-            "UDP echo, batches of 64",
-            "UDP echo, plain",
-        ]
-        .into_iter()
-        .zip(echoes)
-        {
-            let [of_32, of_64, of_plain] = ratios(per_s);
-            let none = String::new;
-            table.row([
-                name.to_owned(),
-                millions(per_s),
-                of_32,
-                of_64,
-                of_plain,
-                none(),
-                none(),
-                none(),
-                none(),
-                none(),
-            ]);
-        }
-        for row in &self.rows {
-            let [of_32, of_64, of_plain] = ratios(&row.per_s);
-            table.row([
-                row.name.clone(),
-                millions(&row.per_s),
-                of_32,
-                of_64,
-                of_plain,
-                format!("{:.3}%", row.lost * 100.0),
-                format!("{:.1}%", row.found * 100.0),
-                format!("{:.0}", row.p50_us),
-                format!("{:.0}", row.p99_us),
-                number(row.server_ns, 0),
-            ]);
-        }
+        let columns = [
+            row::name("what"),
+            row::scaled("M/s", PER_S, 1e6, 2),
+            row::part("of echo, batches of 32", PER_S, &echoes[0]),
+            row::part("of echo, batches of 64", PER_S, &echoes[1]),
+            row::part("of plain echo", PER_S, &echoes[2]),
+            sum("lost", LOST, |lost| format!("{:.3}%", lost * 100.0)),
+            sum("found", FOUND, |found| format!("{:.1}%", found * 100.0)),
+            sum("p50 µs", P50, |us| format!("{us:.0}")),
+            sum("p99 µs", P99, |us| format!("{us:.0}")),
+            sum("server ns", SERVER_NS, |ns| number(ns, 0)),
+        ];
+        let table = Table::of(echoes.iter().chain(&self.rows), columns);
         write!(out, "{table}")
     }
 }

@@ -8,7 +8,36 @@ pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
+/// A column of a table of `R`s: its heading, and how it shows one of them.
+pub struct Column<'a, R: ?Sized> {
+    head: String,
+    cell: Box<dyn Fn(&R) -> String + 'a>,
+}
+
+impl<'a, R: ?Sized> Column<'a, R> {
+    /// A column with this heading, whose cells `cell` writes.
+    pub fn new(head: impl Into<String>, cell: impl Fn(&R) -> String + 'a) -> Self {
+        Column {
+            head: head.into(),
+            cell: Box::new(cell),
+        }
+    }
+}
+
 impl Table {
+    /// A table of these rows, described by its columns.
+    pub fn of<'r, R: ?Sized + 'r>(
+        rows: impl IntoIterator<Item = &'r R>,
+        columns: impl IntoIterator<Item = Column<'r, R>>,
+    ) -> Table {
+        let columns: Vec<Column<'_, R>> = columns.into_iter().collect();
+        let mut table = Table::new(columns.iter().map(|column| &*column.head));
+        for row in rows {
+            table.row(columns.iter().map(|column| (column.cell)(row)));
+        }
+        table
+    }
+
     /// A table with these column headings.
     pub fn new<S: Into<String>>(heads: impl IntoIterator<Item = S>) -> Self {
         Table {
@@ -68,5 +97,14 @@ mod tests {
         let expected =
             "| rule    |  hits |\n|---------|------:|\n| FIFO    |    9% |\n| S3-FIFO | 12.5% |\n";
         assert_eq!(table.to_string(), expected);
+        let rules = [("FIFO", 9.0), ("S3-FIFO", 12.5)];
+        let of_columns = Table::of(
+            &rules,
+            [
+                Column::new("rule", |(rule, _)| String::from(*rule)),
+                Column::new("hits", |(_, hits): &(&str, f64)| format!("{hits}%")),
+            ],
+        );
+        assert_eq!(of_columns.to_string(), expected);
     }
 }

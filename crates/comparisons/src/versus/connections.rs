@@ -7,62 +7,31 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::{
-    Bench, GET_SHARE, Scenario, WARM_UP, thousands,
+    Bench, GET_SHARE, Scenario, WARM_UP, quantile_us,
     ways::{self, Way},
 };
 use crate::{
     client::{
-        closed::{Burst, Outcome, Plan},
+        closed::{Burst, Plan},
         open::histogram,
     },
+    row::{self, BUSY, Figure, RATE, Row, SERVER_NS},
     servers::Kind,
 };
 use glimmer_measure::{
     machine::{self, CLIENT_CORE},
     report::Table,
-    stats::Spread,
 };
 use glimmer_notation::{microseconds, per_second};
 
 /// Descriptors of a process beside its connections, at most.
 pub const SPARE: usize = 64;
 
-/// The repetitions of one server.
-#[derive(Debug, Serialize)]
-struct Row {
-    server: String,
-    operations_per_s: Vec<f64>,
-    latency_p50_us: Vec<f64>,
-    latency_p999_us: Vec<f64>,
-    /// The 99.9th percentile over all repetitions together, in microseconds.
-    latency_p999_all_us: f64,
-    client_busy: Vec<f64>,
-    server_ns_per_operation: Vec<f64>,
-}
-
-impl Row {
-    fn new(server: String) -> Row {
-        Row {
-            server,
-            operations_per_s: vec![],
-            latency_p50_us: vec![],
-            latency_p999_us: vec![],
-            latency_p999_all_us: 0.0,
-            client_busy: vec![],
-            server_ns_per_operation: vec![],
-        }
-    }
-
-    fn add(&mut self, outcome: &Outcome, latency_ns: &Histogram<u64>) {
-        let latency_us = |quantile| latency_ns.value_at_quantile(quantile) as f64 / 1e3;
-        self.operations_per_s.push(outcome.operations_per_s());
-        self.latency_p50_us.push(latency_us(0.5));
-        self.latency_p999_us.push(latency_us(0.999));
-        self.client_busy.push(outcome.client_busy());
-        self.server_ns_per_operation
-            .push(outcome.server_ns_per_operation());
-    }
-}
+const P50: Figure = Figure::repeated("latency_p50_us");
+const P999: Figure = Figure::repeated("latency_p999_us");
+/// The 99.9th percentile over all repetitions together, in microseconds.
+const P999_ALL: Figure = Figure::sum("latency_p999_all_us");
+const FIGURES: [Figure; 6] = [RATE, P50, P999, P999_ALL, BUSY, SERVER_NS];
 
 /// All servers with one number of connections.
 #[derive(Debug, Serialize)]
@@ -102,7 +71,7 @@ fn measure(bench: &mut Bench<'_>, connections: usize) -> Result<Vec<Row>> {
         .enumerate()
         .flat_map(|(place, server)| {
             let ways = ways::usual(server.kind(), &options.servers).into_iter();
-            ways.map(move |(name, way)| (place, way, Row::new(name), histogram()))
+            ways.map(move |(name, way)| (place, way, Row::of_server(name, &FIGURES), histogram()))
         });
     let mut cases: Vec<(usize, Way, Row, Histogram<u64>)> = ways.collect();
     for repetition in 0..options.repeat {
@@ -125,63 +94,54 @@ fn measure(bench: &mut Bench<'_>, connections: usize) -> Result<Vec<Row>> {
             let drive = || server.closed_at(&target, &plan);
             let outcome = machine::on_core(Some(CLIENT_CORE), drive)??;
             let latency_ns = outcome.latency_ns();
-            row.add(&outcome, &latency_ns);
             all.add(&latency_ns).context("histograms of one shape")?;
-            let p999_us = latency_ns.value_at_quantile(0.999) as f64 / 1e3;
+            super::add(row, &outcome);
+            let p999_us = quantile_us(&latency_ns, 0.999);
+            row.add(P50, quantile_us(&latency_ns, 0.5));
+            row.add(P999, p999_us);
             let (rate, p999) = (
                 per_second(outcome.operations_per_s()),
                 microseconds(p999_us),
             );
-            let line = format_args!("{connections}, {}, {rate}, p99.9 {p999}", row.server);
+            let line = format_args!("{connections}, {}, {rate}, p99.9 {p999}", row.name);
             bench.step(Scenario::Connections, repetition, line);
         }
     }
-    let finish = |(_, _, row, all): (usize, Way, Row, Histogram<u64>)| Row {
-        latency_p999_all_us: all.value_at_quantile(0.999) as f64 / 1e3,
-        ..row
+    let finish = |(_, _, mut row, all): (usize, Way, Row, Histogram<u64>)| {
+        row.add(P999_ALL, quantile_us(&all, 0.999));
+        row
     };
     Ok(cases.into_iter().map(finish).collect())
 }
 
 impl fmt::Display for Comparison {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, one) in self.tables.iter().enumerate() {
-            if number > 0 {
-                writeln!(out)?;
-            }
-            write!(out, "{one}")?;
-        }
-        Ok(())
+        row::apart(&self.tables, out)
     }
 }
 
 impl fmt::Display for Measured {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let first = &self.rows[0];
-        let mut table = Table::new([
-            format!("{} connections, pipeline 1, 95% reads", self.connections),
-            "k ops/s".to_owned(),
-            format!("speedup of {} over this", first.server),
-            "p50 µs".to_owned(),
-            "p99.9 µs".to_owned(),
-            format!("p99.9 of {} / p99.9 of this", first.server),
-            "p99.9 of all, µs".to_owned(),
-            "client busy".to_owned(),
-            "server CPU ns/op".to_owned(),
-        ]);
-        for row in &self.rows {
-            table.row([
-                row.server.clone(),
-                thousands(&Spread::of(&row.operations_per_s)),
-                Spread::of_ratios(&first.operations_per_s, &row.operations_per_s).text(2),
-                Spread::of(&row.latency_p50_us).text(0),
-                Spread::of(&row.latency_p999_us).text(0),
-                Spread::of_ratios(&first.latency_p999_us, &row.latency_p999_us).text(2),
-                format!("{:.0}", row.latency_p999_all_us),
-                format!("{:.0}%", Spread::of(&row.client_busy).median * 100.0),
-                Spread::of(&row.server_ns_per_operation).text(0),
-            ]);
-        }
+        let columns = [
+            row::name(format!(
+                "{} connections, pipeline 1, 95% reads",
+                self.connections
+            )),
+            row::scaled("k ops/s", RATE, 1e3, 0),
+            row::speedup(RATE, first),
+            row::spread("p50 µs", P50, 0),
+            row::spread("p99.9 µs", P999, 0),
+            row::ratio(
+                format!("p99.9 of {} / p99.9 of this", first.name),
+                P999,
+                first,
+            ),
+            row::sum("p99.9 of all, µs", P999_ALL, 0),
+            row::busy(),
+            row::spread("server CPU ns/op", SERVER_NS, 0),
+        ];
+        let table = Table::of(&self.rows, columns);
         write!(out, "{table}")
     }
 }

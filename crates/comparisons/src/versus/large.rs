@@ -9,15 +9,15 @@ use super::{Bench, Scenario, WARM_UP};
 use crate::{
     client::{
         VALUE_BYTES_MAX,
-        closed::{Burst, Outcome, Plan},
+        closed::{Burst, Plan},
     },
+    row::{self, BUSY, Column, Figure, HITS, MISSES, Row},
     servers::{Kind, Launch, Server},
 };
 use glimmer_loadgen::{load::Pass, workload::Popularity};
 use glimmer_measure::{
     machine::{self, CLIENT_CORE, SERVER_CORE},
     report::Table,
-    stats::Spread,
 };
 
 /// Connections of the client, whatever `--connections` says. Each has [`REQUESTS`] in flight, which
@@ -53,30 +53,9 @@ impl Load {
     }
 }
 
-/// The repetitions of one server.
-#[derive(Debug, Serialize)]
-struct Row {
-    server: String,
-    value_bytes_per_s: Vec<f64>,
-    client_busy: Vec<f64>,
-    /// CPU time of the server for a MiB of values, in microseconds.
-    server_us_per_mib: Vec<f64>,
-    hits: u64,
-    misses: u64,
-}
-
-impl Row {
-    fn add(&mut self, outcome: &Outcome, value_bytes: usize) {
-        let mib = value_bytes as f64 / f64::from(1 << 20);
-        self.value_bytes_per_s
-            .push(outcome.operations_per_s() * value_bytes as f64);
-        self.client_busy.push(outcome.client_busy());
-        self.server_us_per_mib
-            .push(outcome.server_ns_per_operation() / 1e3 / mib);
-        self.hits += outcome.tally.hits;
-        self.misses += outcome.tally.misses;
-    }
-}
+const BYTES: Figure = Figure::repeated("value_bytes_per_s");
+/// CPU time of the server for a MiB of values, in microseconds.
+const SERVER_US: Figure = Figure::repeated("server_us_per_mib");
 
 /// All servers under one load.
 #[derive(Debug, Serialize)]
@@ -146,15 +125,10 @@ fn measure(
     keys: u32,
     load: Load,
 ) -> Result<Vec<Row>> {
-    let row = |server: &Server| Row {
-        server: server.kind().name().to_owned(),
-        value_bytes_per_s: vec![],
-        client_busy: vec![],
-        server_us_per_mib: vec![],
-        hits: 0,
-        misses: 0,
-    };
+    let figures = [BYTES, BUSY, SERVER_US, HITS, MISSES];
+    let row = |server: &Server| Row::of_server(server.kind().name(), &figures);
     let mut rows: Vec<Row> = servers.iter().map(row).collect();
+    let mib = value_bytes as f64 / f64::from(1 << 20);
     for repetition in 0..bench.options.repeat {
         bench.look_at_machine()?;
         let plan = Plan {
@@ -171,9 +145,13 @@ fn measure(
         };
         for (server, row) in servers.iter().zip(&mut rows) {
             let outcome = machine::on_core(Some(CLIENT_CORE), || server.closed(&plan))??;
-            row.add(&outcome, value_bytes);
             let bytes_per_s = outcome.operations_per_s() * value_bytes as f64;
-            let (name, load) = (&row.server, load.name().to_lowercase());
+            row.add(BYTES, bytes_per_s);
+            row.add(BUSY, outcome.client_busy());
+            row.add(SERVER_US, outcome.server_ns_per_operation() / 1e3 / mib);
+            row.count(HITS, outcome.tally.hits);
+            row.count(MISSES, outcome.tally.misses);
+            let (name, load) = (&row.name, load.name().to_lowercase());
             // Progress lines are lower-case but for units.
             let size = size.replace("KB", "k").replace("MB", "M");
             let line = format_args!("{load} {size}, {name}, {:.0} M bytes/s", bytes_per_s / 1e6);
@@ -185,43 +163,29 @@ fn measure(
 
 impl fmt::Display for Comparison {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, one) in self.tables.iter().enumerate() {
-            if number > 0 {
-                writeln!(out)?;
-            }
-            write!(out, "{one}")?;
-        }
-        Ok(())
+        row::apart(&self.tables, out)
     }
 }
 
 impl fmt::Display for Measured {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let first = &self.rows[0];
-        let mut table = Table::new([
-            format!(
-                "{} of {}, {CONNECTIONS} connections, pipeline {REQUESTS}",
-                self.load.name(),
-                self.size
-            ),
-            "GB/s".to_owned(),
-            format!("speedup of {} over this", first.server),
-            "client busy".to_owned(),
-            "server CPU µs/MiB".to_owned(),
-            "misses".to_owned(),
-        ]);
-        for row in &self.rows {
-            let Spread { median, min, max } = Spread::of(&row.value_bytes_per_s);
-            let reads = (row.hits + row.misses).max(1) as f64;
-            table.row([
-                row.server.clone(),
-                format!("{:.2} ({:.2}..{:.2})", median / 1e9, min / 1e9, max / 1e9),
-                Spread::of_ratios(&first.value_bytes_per_s, &row.value_bytes_per_s).text(2),
-                format!("{:.0}%", Spread::of(&row.client_busy).median * 100.0),
-                Spread::of(&row.server_us_per_mib).text(0),
-                format!("{:.3}%", row.misses as f64 / reads * 100.0),
-            ]);
-        }
+        let (load, size) = (self.load.name(), self.size);
+        let columns = [
+            row::name(format!(
+                "{load} of {size}, {CONNECTIONS} connections, pipeline {REQUESTS}"
+            )),
+            row::scaled("GB/s", BYTES, 1e9, 2),
+            row::speedup(BYTES, first),
+            row::busy(),
+            row::spread("server CPU µs/MiB", SERVER_US, 0),
+            Column::new("misses", |row: &Row| {
+                let misses = row.counted(MISSES);
+                let reads = (row.counted(HITS) + misses).max(1) as f64;
+                format!("{:.3}%", misses as f64 / reads * 100.0)
+            }),
+        ];
+        let table = Table::of(&self.rows, columns);
         write!(out, "{table}")
     }
 }

@@ -5,18 +5,18 @@ use std::fmt;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-use super::{Bench, GET_SHARE, Scenario, WARM_UP, throughput, ways};
+use super::{Bench, GET_SHARE, Scenario, WARM_UP, quantile_us, throughput, ways};
 use crate::{
     client::{
         closed::{self, Burst},
         open::{Idle, Plan, histogram},
     },
+    row::{self, Figure, RATE, Row, SERVER_NS},
     servers::Kind,
 };
 use glimmer_measure::{
     machine::{self, CLIENT_CORE},
     report::Table,
-    stats::Spread,
 };
 use glimmer_notation::{microseconds, per_second};
 
@@ -26,33 +26,16 @@ const BURST: Burst = Burst::Single {
     requests: 1,
     get_share: GET_SHARE,
 };
-/// The reported quantiles.
-const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
-
-/// The repetitions of one server.
-#[derive(Debug, Serialize)]
-struct Row {
-    server: String,
-    /// For every reported quantile, its repetitions in microseconds.
-    latency_us: [Vec<f64>; 3],
-    /// The 99th percentile over all repetitions together, in microseconds.
-    latency_p99_all_us: f64,
-    server_ns_per_operation: Vec<f64>,
-    /// How late the client sent: the 99th percentile over all repetitions, in microseconds.
-    client_late_p99_us: f64,
-}
-
-impl Row {
-    fn new(server: String) -> Row {
-        Row {
-            server,
-            latency_us: Default::default(),
-            latency_p99_all_us: 0.0,
-            server_ns_per_operation: vec![],
-            client_late_p99_us: 0.0,
-        }
-    }
-}
+/// The reported quantiles, each with its repetitions in microseconds.
+const QUANTILES: [(f64, Figure); 3] = [(0.5, P50), (0.99, P99), (0.999, P999)];
+const P50: Figure = Figure::part("latency_us", 0);
+const P99: Figure = Figure::part("latency_us", 1);
+const P999: Figure = Figure::part("latency_us", 2);
+/// The 99th percentile over all repetitions together, in microseconds.
+const P99_ALL: Figure = Figure::sum("latency_p99_all_us");
+/// How late the client sent: the 99th percentile over all repetitions, in microseconds.
+const LATE_P99: Figure = Figure::sum("client_late_p99_us");
+const FIGURES: [Figure; 6] = [P50, P99, P999, P99_ALL, SERVER_NS, LATE_P99];
 
 /// All servers at one rate.
 #[derive(Debug, Serialize)]
@@ -77,7 +60,10 @@ pub fn compare(bench: &mut Bench<'_>, before: &[throughput::Comparison]) -> Resu
         .enumerate()
         .flat_map(|(place, server)| {
             let ways = ways::usual(server.kind(), &options.servers).into_iter();
-            ways.map(move |(name, way)| (place, way, Row::new(name), [histogram(), histogram()]))
+            ways.map(move |(name, way)| {
+                let row = Row::of_server(name, &FIGURES);
+                (place, way, row, [histogram(), histogram()])
+            })
         });
     let mut cases: Vec<_> = ways.collect();
     for repetition in 0..options.repeat {
@@ -97,24 +83,23 @@ pub fn compare(bench: &mut Bench<'_>, before: &[throughput::Comparison]) -> Resu
             let target = way.target(server);
             let drive = || server.open_at(&target, &plan);
             let result = machine::on_core(Some(CLIENT_CORE), drive)??;
-            for (quantile, values) in QUANTILES.iter().zip(&mut row.latency_us) {
-                values.push(result.latency_ns.value_at_quantile(*quantile) as f64 / 1e3);
+            for (quantile, figure) in QUANTILES {
+                row.add(figure, quantile_us(&result.latency_ns, quantile));
             }
-            row.server_ns_per_operation
-                .push(result.outcome.server_ns_per_operation());
+            row.add(SERVER_NS, result.outcome.server_ns_per_operation());
             all.add(&result.latency_ns)
                 .context("histograms of one shape")?;
             late.add(&result.lateness_ns)
                 .context("histograms of one shape")?;
-            let p99 = result.latency_ns.value_at_quantile(0.99) as f64 / 1e3;
-            let line = format!("{}, p99 {}", row.server, microseconds(p99));
+            let p99 = quantile_us(&result.latency_ns, 0.99);
+            let line = format!("{}, p99 {}", row.name, microseconds(p99));
             bench.step(Scenario::OpenLoop, repetition, line);
         }
     }
-    let rows = cases.into_iter().map(|(_, _, row, [all, late])| Row {
-        latency_p99_all_us: all.value_at_quantile(0.99) as f64 / 1e3,
-        client_late_p99_us: late.value_at_quantile(0.99) as f64 / 1e3,
-        ..row
+    let rows = cases.into_iter().map(|(_, _, mut row, [all, late])| {
+        row.add(P99_ALL, quantile_us(&all, 0.99));
+        row.add(LATE_P99, quantile_us(&late, 0.99));
+        row
     });
     Ok(Comparison {
         requests_per_s,
@@ -135,8 +120,8 @@ fn maximum(bench: &Bench<'_>, before: &[throughput::Comparison]) -> Result<f64> 
     let known = before
         .iter()
         .find(|comparison| comparison.scenario == Scenario::Pipeline1);
-    if let Some(row) = known.and_then(|c| c.rows.iter().find(|row| row.server == kind.name())) {
-        return Ok(Spread::of(&row.operations_per_s).median);
+    if let Some(row) = known.and_then(|c| c.rows.iter().find(|row| row.name == kind.name())) {
+        return Ok(row.spread(RATE).median);
     }
     let server = bench.servers.iter().find(|server| server.kind() == *kind);
     let server = server.context("the servers are running")?;
@@ -157,32 +142,18 @@ fn maximum(bench: &Bench<'_>, before: &[throughput::Comparison]) -> Result<f64> 
 impl fmt::Display for Comparison {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let first = &self.rows[0];
-        let mut table = Table::new([
-            format!(
-                "open loop, {:.0} k requests/s, 95% reads",
-                self.requests_per_s / 1e3
-            ),
-            "p50 µs".to_owned(),
-            "p99 µs".to_owned(),
-            "p99.9 µs".to_owned(),
-            format!("p99 of {} / p99 of this", first.server),
-            "p99 of all, µs".to_owned(),
-            "server CPU ns/op".to_owned(),
-            "client late p99 µs".to_owned(),
-        ]);
-        for row in &self.rows {
-            let [p50, p99, p999] = row.latency_us.each_ref().map(|values| Spread::of(values));
-            table.row([
-                row.server.clone(),
-                p50.text(0),
-                p99.text(0),
-                p999.text(0),
-                Spread::of_ratios(&first.latency_us[1], &row.latency_us[1]).text(2),
-                format!("{:.0}", row.latency_p99_all_us),
-                Spread::of(&row.server_ns_per_operation).text(0),
-                format!("{:.0}", row.client_late_p99_us),
-            ]);
-        }
+        let rate = self.requests_per_s / 1e3;
+        let columns = [
+            row::name(format!("open loop, {rate:.0} k requests/s, 95% reads")),
+            row::spread("p50 µs", P50, 0),
+            row::spread("p99 µs", P99, 0),
+            row::spread("p99.9 µs", P999, 0),
+            row::ratio(format!("p99 of {} / p99 of this", first.name), P99, first),
+            row::sum("p99 of all, µs", P99_ALL, 0),
+            row::spread("server CPU ns/op", SERVER_NS, 0),
+            row::sum("client late p99 µs", LATE_P99, 0),
+        ];
+        let table = Table::of(&self.rows, columns);
         write!(out, "{table}")
     }
 }

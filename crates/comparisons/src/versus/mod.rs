@@ -12,10 +12,12 @@ mod ways;
 use std::{fmt, time::Duration};
 
 use anyhow::{Context, Result};
+use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::{
-    client::load::Pass,
+    client::{closed::Outcome, load::Pass},
+    row::{BUSY, RATE, Row, SERVER_NS},
     servers::{CONNECTIONS_MAX, Kind, Launch, Server},
 };
 use glimmer_loadgen::workload::Popularity;
@@ -304,10 +306,16 @@ impl Bench<'_> {
     }
 }
 
-/// A number in thousands without decimals.
-fn thousands(spread: &Spread) -> String {
-    let Spread { median, min, max } = spread;
-    format!("{:.0} ({:.0}..{:.0})", median / 1e3, min / 1e3, max / 1e3)
+/// Adds what every closed loop measures.
+fn add(row: &mut Row, outcome: &Outcome) {
+    row.add(RATE, outcome.operations_per_s());
+    row.add(BUSY, outcome.client_busy());
+    row.add(SERVER_NS, outcome.server_ns_per_operation());
+}
+
+/// A quantile of times in nanoseconds, in microseconds.
+fn quantile_us(times_ns: &Histogram<u64>, quantile: f64) -> f64 {
+    times_ns.value_at_quantile(quantile) as f64 / 1e3
 }
 
 impl fmt::Display for Report {

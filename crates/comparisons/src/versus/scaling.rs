@@ -12,6 +12,7 @@ use crate::{
         closed::{self, Burst},
         open::{self, Idle},
     },
+    row::{Figure, Row},
     servers::{Kind, Server},
 };
 use glimmer_measure::{report::Table, stats::Spread};
@@ -27,15 +28,16 @@ const BURST: Burst = Burst::Single {
 /// to the servers on two cores.
 const REQUESTS_PER_S: f64 = 300_000.0;
 
-/// One server in one configuration, with one thread and with two.
-#[derive(Debug, Default, Serialize)]
-struct Row {
-    server: String,
-    /// CPU time per operation in nanoseconds at a fixed rate, by number of threads.
-    fixed_rate_ns: [Vec<f64>; 2],
-    /// The same in a closed loop.
-    saturated_ns: [Vec<f64>; 2],
-}
+/// CPU time per operation in nanoseconds at a fixed rate, by number of threads.
+const FIXED: [Figure; 2] = [
+    Figure::part("fixed_rate_ns", 0),
+    Figure::part("fixed_rate_ns", 1),
+];
+/// The same in a closed loop.
+const SATURATED: [Figure; 2] = [
+    Figure::part("saturated_ns", 0),
+    Figure::part("saturated_ns", 1),
+];
 
 /// All configurations.
 #[derive(Debug, Serialize)]
@@ -88,10 +90,7 @@ pub fn compare(bench: &mut Bench<'_>) -> Result<Comparison> {
 
 fn measure(bench: &Bench<'_>, server: String, servers: &[Server; 2]) -> Result<Row> {
     let options = bench.options;
-    let mut row = Row {
-        server,
-        ..Row::default()
-    };
+    let mut row = Row::of_server(server, &[FIXED, SATURATED].concat());
     for repetition in 0..options.repeat {
         let seed = repetition as u64;
         let fixed = open::Plan {
@@ -116,9 +115,9 @@ fn measure(bench: &Bench<'_>, server: String, servers: &[Server; 2]) -> Result<R
         for (index, server) in servers.iter().enumerate() {
             let fixed_ns = server.open(&fixed)?.outcome.server_ns_per_operation();
             let saturated_ns = server.closed(&saturated)?.server_ns_per_operation();
-            row.fixed_rate_ns[index].push(fixed_ns);
-            row.saturated_ns[index].push(saturated_ns);
-            let (name, threads) = (&row.server, THREADS[index]);
+            row.add(FIXED[index], fixed_ns);
+            row.add(SATURATED[index], saturated_ns);
+            let (name, threads) = (&row.name, THREADS[index]);
             bench.step(
                 Scenario::CpuScaling,
                 repetition,
@@ -147,14 +146,13 @@ impl fmt::Display for Comparison {
             "-t 2 over -t 1",
         ]);
         for row in &self.rows {
-            for (load, [one, two]) in [(&rate, &row.fixed_rate_ns), (&saturated, &row.saturated_ns)]
-            {
+            for (load, [one, two]) in [(&rate, FIXED), (&saturated, SATURATED)] {
                 table.row([
-                    row.server.clone(),
+                    row.name.clone(),
                     load.clone(),
-                    Spread::of(one).text(0),
-                    Spread::of(two).text(0),
-                    Spread::of_ratios(two, one).text(2),
+                    row.spread(one).text(0),
+                    row.spread(two).text(0),
+                    Spread::of_ratios(row.each(two), row.each(one)).text(2),
                 ]);
             }
         }

@@ -6,11 +6,12 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::{
-    Bench, GET_SHARE, Scenario, WARM_UP, thousands,
+    Bench, GET_SHARE, Scenario, WARM_UP,
     ways::{self, RESP_NAME, Way},
 };
 use crate::{
     client::closed::{Burst, Outcome, Plan},
+    row::{self, BUSY, Column, Figure, HITS, MISSES, RATE, Row, SERVER_NS},
     servers::Kind,
     trivial::Trivial,
 };
@@ -18,7 +19,6 @@ use glimmer_loadgen::driver::Dialect;
 use glimmer_measure::{
     machine::{self, CLIENT_CORE, SERVER_CORE},
     report::Table,
-    stats::Spread,
 };
 use glimmer_notation::per_second;
 
@@ -111,41 +111,18 @@ impl Shape {
     }
 }
 
-/// The repetitions of one server.
-#[derive(Debug, Serialize)]
-pub struct Row {
-    pub(super) server: String,
-    pub(super) operations_per_s: Vec<f64>,
-    client_busy: Vec<f64>,
-    server_ns_per_operation: Vec<f64>,
-    hits: u64,
-    misses: u64,
-    lost: u64,
+/// Requests that were never answered.
+const LOST: Figure = Figure::count("lost");
+
+fn row(server: impl Into<String>) -> Row {
+    Row::of_server(server, &[RATE, BUSY, SERVER_NS, HITS, MISSES, LOST])
 }
 
-impl Row {
-    fn new(server: &str) -> Row {
-        let server = server.to_owned();
-        Row {
-            server,
-            operations_per_s: vec![],
-            client_busy: vec![],
-            server_ns_per_operation: vec![],
-            hits: 0,
-            misses: 0,
-            lost: 0,
-        }
-    }
-
-    fn add(&mut self, outcome: &Outcome) {
-        self.operations_per_s.push(outcome.operations_per_s());
-        self.client_busy.push(outcome.client_busy());
-        self.server_ns_per_operation
-            .push(outcome.server_ns_per_operation());
-        self.hits += outcome.tally.hits;
-        self.misses += outcome.tally.misses;
-        self.lost += outcome.tally.lost;
-    }
+fn add(row: &mut Row, outcome: &Outcome) {
+    super::add(row, outcome);
+    row.count(HITS, outcome.tally.hits);
+    row.count(MISSES, outcome.tally.misses);
+    row.count(LOST, outcome.tally.lost);
 }
 
 /// All servers in one scenario.
@@ -166,10 +143,10 @@ pub fn compare(bench: &mut Bench<'_>, shape: Shape) -> Result<Comparison> {
         .enumerate()
         .flat_map(|(place, server)| {
             let ways = shape.ways(server.kind(), &options.servers).into_iter();
-            ways.map(move |(name, way)| (place, way, Row::new(&name)))
+            ways.map(move |(name, way)| (place, way, row(name)))
         });
     let mut cases: Vec<(usize, Way, Row)> = ways.collect();
-    let mut ceiling = Row::new("no store at all");
+    let mut ceiling = row("no store at all");
     let (value_bytes, core) = (options.value_bytes, Some(SERVER_CORE));
     let trivial = match shape.udp {
         Some(udp) => Trivial::start_udp(value_bytes, core, udp == Udp::Segmented)?,
@@ -195,13 +172,16 @@ pub fn compare(bench: &mut Bench<'_>, shape: Shape) -> Result<Comparison> {
             let target = way.target(server);
             let drive = || server.closed_at(&target, &plan);
             let outcome = machine::on_core(Some(CLIENT_CORE), drive)??;
-            row.add(&outcome);
-            let (name, rate) = (&row.server, per_second(outcome.operations_per_s()));
+            add(row, &outcome);
+            let (name, rate) = (&row.name, per_second(outcome.operations_per_s()));
             bench.step(scenario, repetition, format_args!("{name}, {rate}"));
         }
         let nothing = || trivial.closed(&plan);
-        ceiling.add(&machine::on_core(Some(CLIENT_CORE), nothing)??);
-        bench.step(scenario, repetition, &ceiling.server);
+        add(
+            &mut ceiling,
+            &machine::on_core(Some(CLIENT_CORE), nothing)??,
+        );
+        bench.step(scenario, repetition, &ceiling.name);
     }
     Ok(Comparison {
         scenario: shape.scenario,
@@ -215,34 +195,28 @@ impl fmt::Display for Comparison {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rows = || self.rows.iter().chain([&self.ceiling]);
         let first = rows().next().expect("the ceiling at least");
-        let in_resp = self.rows.iter().find(|row| row.server == RESP_NAME);
-        let compared: Vec<&Row> = [first].into_iter().chain(in_resp).collect();
-        let speedup = |row: &&Row| format!("speedup of {} over this", row.server);
-        let mut heads = vec![self.title.to_owned(), "k ops/s".to_owned()];
-        heads.extend(compared.iter().map(speedup));
-        heads.extend(["client busy", "server CPU ns/op", "misses"].map(str::to_owned));
-        let is_udp = self.scenario == Scenario::Udp;
-        heads.extend(is_udp.then(|| "lost".to_owned()));
-        let mut table = Table::new(heads);
-        for row in rows() {
-            let speedup = |over: &&Row| {
-                Spread::of_ratios(&over.operations_per_s, &row.operations_per_s).text(2)
-            };
-            let reads = (row.hits + row.misses + row.lost).max(1) as f64;
-            let percent = |part: u64| format!("{:.3}%", part as f64 / reads * 100.0);
-            let mut cells = vec![
-                row.server.clone(),
-                thousands(&Spread::of(&row.operations_per_s)),
-            ];
-            cells.extend(compared.iter().map(speedup));
-            cells.extend([
-                format!("{:.0}%", Spread::of(&row.client_busy).median * 100.0),
-                Spread::of(&row.server_ns_per_operation).text(0),
-                percent(row.misses),
-            ]);
-            cells.extend(is_udp.then(|| percent(row.lost)));
-            table.row(cells);
-        }
+        let in_resp = self.rows.iter().find(|row| row.name == RESP_NAME);
+        let of_reads = |head: &str, figure| {
+            Column::new(head, move |row: &Row| {
+                let reads = [HITS, MISSES, LOST].map(|figure| row.counted(figure));
+                let reads = reads.iter().sum::<u64>().max(1) as f64;
+                format!("{:.3}%", row.counted(figure) as f64 / reads * 100.0)
+            })
+        };
+        let mut columns = vec![row::name(self.title), row::scaled("k ops/s", RATE, 1e3, 0)];
+        columns.extend(
+            [first]
+                .into_iter()
+                .chain(in_resp)
+                .map(|over| row::speedup(RATE, over)),
+        );
+        columns.extend([
+            row::busy(),
+            row::spread("server CPU ns/op", SERVER_NS, 0),
+            of_reads("misses", MISSES),
+        ]);
+        columns.extend((self.scenario == Scenario::Udp).then(|| of_reads("lost", LOST)));
+        let table = Table::of(rows(), columns);
         write!(out, "{table}")
     }
 }
@@ -253,11 +227,12 @@ mod tests {
 
     #[test]
     fn a_table_has_a_speedup_for_each_way_of_ours() {
-        let row = |name: &str| Row {
-            operations_per_s: vec![2.0],
-            client_busy: vec![0.5],
-            server_ns_per_operation: vec![1.0],
-            ..Row::new(name)
+        let row = |name: &str| {
+            let mut row = super::row(name);
+            for figure in [RATE, BUSY, SERVER_NS] {
+                row.add(figure, 1.0);
+            }
+            row
         };
         let comparison = Comparison {
             scenario: Scenario::Pipeline32,
