@@ -10,7 +10,10 @@ use glimmer_loadgen::{
     load::{Pace, Plan, Requests, Tally, WarmUp},
     workload::trace::{Footprint, Trace},
 };
-use glimmer_measure::{machine, report::Table};
+use glimmer_measure::{
+    machine,
+    report::{Column, Table},
+};
 
 /// Reads in flight on the one connection. No two of them are for the same key, so the requests for
 /// a key stay in order, and what was not found is written before it is read again.
@@ -211,19 +214,17 @@ impl fmt::Display for Report {
             self.threads,
         )?;
         let share = |mib: &usize| *mib as f64 * MIB / bytes.max(1) as f64 * 100.0;
-        let limits = self.memory_mib.iter();
-        let limits = limits.map(|mib| format!("-m {mib} ({:.3}% of the bytes)", share(mib)));
-        let mut table = Table::new(["server".to_owned()].into_iter().chain(limits));
-        for Row { server, cells } in &self.rows {
-            let cells = cells.iter().map(|cell| {
+        let limits = self.memory_mib.iter().enumerate().map(|(place, mib)| {
+            let head = format!("-m {mib} ({:.3}% of the bytes)", share(mib));
+            Column::new(head, move |row: &Row| {
+                let cell = &row.cells[place];
                 let [hits, bytes] = [cell.hit_ratio, cell.byte_hit_ratio].map(|part| part * 100.0);
-                format!(
-                    "{hits:.2}% ({bytes:.2}%, {} MiB)",
-                    cell.rss_peak_bytes >> 20
-                )
-            });
-            table.row([server.clone()].into_iter().chain(cells));
-        }
+                let rss_mib = cell.rss_peak_bytes >> 20;
+                format!("{hits:.2}% ({bytes:.2}%, {rss_mib} MiB)")
+            })
+        });
+        let server = Column::new("server", |row: &Row| row.server.clone());
+        let table = Table::of(&self.rows, [server].into_iter().chain(limits));
         write!(out, "{table}")
     }
 }

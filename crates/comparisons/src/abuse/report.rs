@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::scenario::{Case, Check, Measured};
-use glimmer_measure::report::Table;
+use glimmer_measure::report::{Column, Table};
 
 /// One case of a scenario on one server.
 #[derive(Clone, Debug, Serialize)]
@@ -63,48 +63,38 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut table = Table::new([
-            "scenario",
-            "server",
-            "p99 alone ms",
-            "beside gets",
-            "p99 ms",
-            "longest ms",
-            "failed",
-            "RSS before MiB",
-            "peak",
-            "after",
-            "verdict",
-        ]);
-        let mib = |bytes: Option<u64>| match bytes {
-            Some(bytes) => format!("{:.0}", bytes as f64 / f64::from(1 << 20)),
-            None => "?".to_owned(),
+        let mib = |head: &str, bytes: fn(&Measured) -> Option<u64>| {
+            Column::new(head, move |row: &Row| match bytes(&row.measured) {
+                Some(bytes) => format!("{:.0}", bytes as f64 / f64::from(1 << 20)),
+                None => "?".to_owned(),
+            })
         };
-        for row in &self.rows {
-            let Measured {
-                quiet,
-                control,
-                attacked,
-                ..
-            } = &row.measured;
-            let control = control
-                .as_ref()
-                .map(|control| format!("{:.1}", control.p99_ms));
-            table.row([
-                format!("{} ({})", row.scenario, row.case),
-                row.server.clone(),
-                format!("{:.1}", quiet.p99_ms),
-                control.unwrap_or_default(),
-                format!("{:.1}", attacked.p99_ms),
-                format!("{:.1}", attacked.longest_ms),
-                format!("{} of {}", attacked.failures, attacked.visits),
-                mib(row.measured.resident_before),
-                mib(row.measured.resident_peak),
-                mib(row.measured.resident_after),
-                if row.passed { "pass" } else { "FAIL" }.to_owned(),
-            ]);
-        }
-        write!(out, "{table}")?;
+        let ms = |head: &str, ms: fn(&Measured) -> Option<f64>| {
+            Column::new(head, move |row: &Row| {
+                ms(&row.measured).map_or(String::new(), |ms| format!("{ms:.1}"))
+            })
+        };
+        let columns = [
+            Column::new("scenario", |row: &Row| {
+                format!("{} ({})", row.scenario, row.case)
+            }),
+            Column::new("server", |row: &Row| row.server.clone()),
+            ms("p99 alone ms", |it| Some(it.quiet.p99_ms)),
+            ms("beside gets", |it| it.control.as_ref().map(|it| it.p99_ms)),
+            ms("p99 ms", |it| Some(it.attacked.p99_ms)),
+            ms("longest ms", |it| Some(it.attacked.longest_ms)),
+            Column::new("failed", |row: &Row| {
+                let attacked = &row.measured.attacked;
+                format!("{} of {}", attacked.failures, attacked.visits)
+            }),
+            mib("RSS before MiB", |it| it.resident_before),
+            mib("peak", |it| it.resident_peak),
+            mib("after", |it| it.resident_after),
+            Column::new("verdict", |row: &Row| {
+                String::from(if row.passed { "pass" } else { "FAIL" })
+            }),
+        ];
+        write!(out, "{}", Table::of(&self.rows, columns))?;
         for row in &self.rows {
             let at = format!("{} ({}), {}", row.scenario, row.case, row.server);
             write!(out, "\n{at}: {}", row.measured.notes)?;

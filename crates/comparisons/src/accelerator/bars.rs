@@ -1,6 +1,9 @@
 //! What the accelerator is held to, and whether it is met.
 
-use glimmer_measure::{report::Table, stats::Spread};
+use glimmer_measure::{
+    report::{Column, Table},
+    stats::Spread,
+};
 
 use super::{
     results::{MEMCACHED, P50, RATE, Report, Row},
@@ -120,21 +123,16 @@ pub fn table(report: &Report) -> Option<Table> {
     if bars.is_empty() {
         return None;
     }
-    let mut table = Table::new(["held to", "bound", "measured", "verdict"]);
-    for bar in bars {
-        let verdict = if bar.bound.holds(bar.measured.median) {
-            "holds"
-        } else {
-            "FAILS"
-        };
-        table.row([
-            bar.what,
-            bar.bound.told(),
-            bar.measured.text(2),
-            verdict.to_owned(),
-        ]);
-    }
-    Some(table)
+    let columns = [
+        Column::new("held to", |bar: &Bar| bar.what.clone()),
+        Column::new("bound", |bar: &Bar| bar.bound.told()),
+        Column::new("measured", |bar: &Bar| bar.measured.text(2)),
+        Column::new("verdict", |bar: &Bar| {
+            let holds = bar.bound.holds(bar.measured.median);
+            String::from(if holds { "holds" } else { "FAILS" })
+        }),
+    ];
+    Some(Table::of(&bars, columns))
 }
 
 #[cfg(test)]

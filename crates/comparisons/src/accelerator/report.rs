@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use glimmer_measure::{report::Table, stats::Spread};
+use glimmer_measure::{
+    report::{Column, Table},
+    stats::Spread,
+};
 
 use crate::lab::Receiver;
 
@@ -20,66 +23,53 @@ fn tables(report: &Report, case: &str) -> [Table; 2] {
     let keys = rows[0]
         .keys
         .map_or(String::new(), |keys| format!(", keys: {}", keys.name()));
-    let has_ratio = scenario == Scenario::HitRatio;
-    let mut heads = vec![format!("{}{keys}", scenario.title())];
-    heads.extend(
-        [
-            "k requests/s",
-            "p50 µs",
-            "p99 µs",
-            "CPU of the machine, µs/request",
-            "of client and server",
-            "accelerated",
-            "lost",
-        ]
-        .map(str::to_owned),
-    );
-    heads.extend(has_ratio.then(|| "found".to_owned()));
-    let mut figures = Table::new(heads);
+    let server = |head| Column::new(head, |row: &Row| row.server.clone());
+    let figure = |head: &str, figure: Figure, decimals| {
+        Column::new(head, move |row: &Row| {
+            Spread::of(&row.each(figure)).text(decimals)
+        })
+    };
+    let mut figures = vec![
+        server(format!("{}{keys}", scenario.title())),
+        figure("k requests/s", |sample| sample.operations_per_s / 1e3, 1),
+        figure("p50 µs", P50, 1),
+        figure("p99 µs", |sample| sample.latency.p99_us, 1),
+        figure("CPU of the machine, µs/request", MACHINE, 2),
+        figure("of client and server", OWN, 2),
+        Column::new("accelerated", |row: &Row| {
+            let shares = row.samples.iter().map(|sample| sample.hit_share);
+            let shares: Option<Vec<f64>> = shares.collect();
+            let percent = |share: f64| format!("{:.1}%", share * 100.0);
+            shares.map_or(String::new(), |shares| percent(Spread::of(&shares).median))
+        }),
+        Column::new("lost", |row: &Row| {
+            let lost: u64 = row.samples.iter().map(|sample| sample.lost).sum();
+            lost.to_string()
+        }),
+    ];
+    let found = || figure("found", |sample| sample.hit_ratio * 100.0, 2);
+    figures.extend((scenario == Scenario::HitRatio).then(found));
     let (cpu, cpu_name) = report.cpu(case);
-    let mut ratios = Table::new([
-        case.to_owned(),
-        "requests/s over memcached".to_owned(),
-        "p50 over it".to_owned(),
-        format!("{cpu_name} over it"),
-        format!("requests/s over {SOFTWARE}"),
-        "p50 over it".to_owned(),
-        format!("{cpu_name} over it"),
-    ]);
-    for row in rows {
-        let text = |figure: Figure, decimals| Spread::of(&row.each(figure)).text(decimals);
-        let shares = row.samples.iter().map(|sample| sample.hit_share);
-        let shares: Option<Vec<f64>> = shares.collect();
-        let percent = |share: f64| format!("{:.1}%", share * 100.0);
-        let lost: u64 = row.samples.iter().map(|sample| sample.lost).sum();
-        let mut cells = vec![
-            row.server.clone(),
-            text(|sample| sample.operations_per_s / 1e3, 1),
-            text(P50, 1),
-            text(|sample| sample.latency.p99_us, 1),
-            text(MACHINE, 2),
-            text(OWN, 2),
-            shares.map_or(String::new(), |shares| percent(Spread::of(&shares).median)),
-            lost.to_string(),
-        ];
-        let found = || text(|sample| sample.hit_ratio * 100.0, 2);
-        cells.extend(has_ratio.then(found));
-        figures.row(cells);
-        let ratio = |server: &str, figure: Figure| {
+    let cpu_head = format!("{cpu_name} over it");
+    let over = |head: &str, server: &'static str, figure: Figure| {
+        Column::new(head, move |row: &Row| {
             let ratio = report.over(row, server, figure);
             ratio.map_or(String::new(), |ratio| ratio.text(2))
-        };
-        ratios.row([
-            row.server.clone(),
-            ratio(MEMCACHED, RATE),
-            ratio(MEMCACHED, P50),
-            ratio(MEMCACHED, cpu),
-            ratio(SOFTWARE, RATE),
-            ratio(SOFTWARE, P50),
-            ratio(SOFTWARE, cpu),
-        ]);
-    }
-    [figures, ratios]
+        })
+    };
+    let ratios = [
+        server(case.to_owned()),
+        over("requests/s over memcached", MEMCACHED, RATE),
+        over("p50 over it", MEMCACHED, P50),
+        over(&cpu_head, MEMCACHED, cpu),
+        over(&format!("requests/s over {SOFTWARE}"), SOFTWARE, RATE),
+        over("p50 over it", SOFTWARE, P50),
+        over(&cpu_head, SOFTWARE, cpu),
+    ];
+    [
+        Table::of(rows.iter().copied(), figures),
+        Table::of(rows.iter().copied(), ratios),
+    ]
 }
 
 impl fmt::Display for Report {

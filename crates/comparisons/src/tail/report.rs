@@ -6,7 +6,11 @@ use glimmer_loadgen::{
     load::{LargeApart, Latency},
     workload::{Law, Workload},
 };
-use glimmer_measure::{noise::Noise, report::Table, stats::Spread};
+use glimmer_measure::{
+    noise::Noise,
+    report::{Column, Table},
+    stats::Spread,
+};
 use glimmer_notation::per_second;
 use serde::Serialize;
 
@@ -153,41 +157,41 @@ impl Report {
         };
         rows.sort_by_key(|row| (place(row), row.load));
         let first = rows.first()?;
-        let mut table = Table::new([
-            format!("small requests, -t {threads}, {}", per_second(rate)),
-            "p50 µs".to_owned(),
-            "p99 µs".to_owned(),
-            "p99.9 µs".to_owned(),
-            "p99 over alone".to_owned(),
-            "p99 of large, µs".to_owned(),
-            "large per s".to_owned(),
-            "server cores".to_owned(),
-            "server MiB".to_owned(),
-            "remarks".to_owned(),
-        ]);
-        for row in &rows {
-            let text = |figure: fn(&Sample) -> f64| Spread::of(&row.each(figure)).text(0);
-            let ratio = self.alone(row).filter(|_| row.load != Load::Alone);
-            let ratio = ratio.map(|alone| Spread::of_ratios(&row.p99_us(), &alone.p99_us()));
-            let large = row.samples.iter().map(|sample| Some(sample.large?.p99_us));
-            let large: Option<Vec<f64>> = large.collect();
-            let large_per_s = large.is_some().then(|| text(|sample| sample.large_per_s));
-            table.row([
-                format!("{}, {}", row.server, row.load.name()),
-                text(|sample| sample.small.p50_us),
-                text(|sample| sample.small.p99_us),
-                text(|sample| sample.small.p999_us),
-                ratio.map_or(String::new(), |ratio| ratio.text(1)),
-                large.map_or(String::new(), |large| Spread::of(&large).text(0)),
-                large_per_s.unwrap_or_default(),
-                format!(
-                    "{:.2}",
-                    Spread::of(&row.each(|sample| sample.server_cores)).median
-                ),
-                text(|sample| sample.server_mib),
-                row.remarks(),
-            ]);
-        }
+        let text = |head: &str, figure: fn(&Sample) -> f64| {
+            Column::new(head, move |row: &Row| Spread::of(&row.each(figure)).text(0))
+        };
+        // Empty where no large requests were sent.
+        let large = |head: &str, figure: fn(&Sample) -> Option<f64>| {
+            Column::new(head, move |row: &Row| {
+                let values: Option<Vec<f64>> = row.samples.iter().map(figure).collect();
+                values.map_or(String::new(), |values| Spread::of(&values).text(0))
+            })
+        };
+        let head = format!("small requests, -t {threads}, {}", per_second(rate));
+        let columns = [
+            Column::new(head, |row: &Row| {
+                format!("{}, {}", row.server, row.load.name())
+            }),
+            text("p50 µs", |sample| sample.small.p50_us),
+            text("p99 µs", |sample| sample.small.p99_us),
+            text("p99.9 µs", |sample| sample.small.p999_us),
+            Column::new("p99 over alone", |row: &Row| {
+                let ratio = self.alone(row).filter(|_| row.load != Load::Alone);
+                let ratio = ratio.map(|alone| Spread::of_ratios(&row.p99_us(), &alone.p99_us()));
+                ratio.map_or(String::new(), |ratio| ratio.text(1))
+            }),
+            large("p99 of large, µs", |sample| Some(sample.large?.p99_us)),
+            large("large per s", |sample| {
+                sample.large.map(|_| sample.large_per_s)
+            }),
+            Column::new("server cores", |row: &Row| {
+                let cores = row.each(|sample| sample.server_cores);
+                format!("{:.2}", Spread::of(&cores).median)
+            }),
+            text("server MiB", |sample| sample.server_mib),
+            Column::new("remarks", Row::remarks),
+        ];
+        let table = Table::of(rows.iter().copied(), columns);
         let shared = match first.client_has_its_core {
             true => "of its own".to_owned(),
             false => "that it shares with the server, so compare rows only".to_owned(),
