@@ -173,8 +173,7 @@ fn whole(buffer: &[u8], parts: &[LentPart]) -> Vec<u8> {
     whole
 }
 
-/// `lends` says whether the table lends values.
-fn check<T: Table>(name: &str, lends: bool, make: impl Fn() -> T) {
+fn check<T: Table>(name: &str, make: impl Fn() -> T) {
     let spread = Spread {
         partitions: 1,
         workers: 1,
@@ -191,12 +190,10 @@ fn check<T: Table>(name: &str, lends: bool, make: impl Fn() -> T) {
         assert_eq!(copied, 0, "{name}");
         let (replies, lent) = converse(engine().as_mut(), &talk.said, true);
         assert!(replies == expected, "{name}");
-        assert_eq!(lent, if lends { talk.values } else { 0 }, "{name}");
+        assert_eq!(lent, talk.values, "{name}");
     }
-    if lends {
-        waits(engine().as_mut());
-        is_not_copied(engine().as_mut());
-    }
+    waits(engine().as_mut());
+    is_not_copied(engine().as_mut());
 }
 
 fn store(engine: &mut dyn Engine) {
@@ -270,7 +267,7 @@ fn in_every_table<A: Access>() {
         ..PartitionConfig::default()
     };
     for rule in RULES {
-        check(rule.name, true, || {
+        check(rule.name, || {
             Owner::<A>::new(&mica, rule.with_threshold(0.3)).unwrap()
         });
     }
@@ -281,7 +278,7 @@ fn in_every_table<A: Access>() {
         hasher: SEED.into(),
         ..StoreConfig::default()
     };
-    check("store mode", false, || {
+    check("store mode", || {
         mica_store::Owner::<A>::new(&store).unwrap()
     });
     let memc3 = Memc3Config {
@@ -292,7 +289,7 @@ fn in_every_table<A: Access>() {
         hasher: SEED.into(),
         ..Memc3Config::default()
     };
-    check("memc3", false, || memc3::Owner::<A>::new(&memc3).unwrap());
+    check("memc3", || memc3::Owner::<A>::new(&memc3).unwrap());
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::heap::Item;
 use crate::index::cuckoo::{CuckooIndex, Slot};
 use crate::memory::{Pool, Words};
 use crate::table::Heap;
+use glimmer_base::sync::weakened;
 use std::ops::Range;
 
 /// The memory of items: a pool's pages from its beginning on. The index has those at the end.
@@ -18,6 +19,11 @@ impl Heap for Chunks {
 
     /// A segment may come to lie on the same page again, its lines with the versions that they had.
     const RECHECKS_FLUSHES: bool = true;
+
+    /// A place is called after its first word.
+    fn loan_name(&self, slot: Slot) -> u64 {
+        slot.offset() as u64
+    }
 
     #[inline(always)]
     fn item_words_max(&self) -> usize {
@@ -65,6 +71,15 @@ impl Shared {
     #[inline(always)]
     pub(super) fn pool(&self) -> &Pool {
         &self.heap.pool
+    }
+
+    /// Makes the chunk of an item that no slot names any more, or that is being changed, free to be
+    /// stored to: its value may be lent (see [`table::Loan`](crate::table::Loan)).
+    #[inline(always)]
+    pub(super) fn give_up_chunk(&self, at: usize, words: usize) {
+        if !weakened("memc3_loans") {
+            self.common.loans.give_up_item(at as u64, words);
+        }
     }
 
     /// The item at a word, if one lies there.

@@ -111,6 +111,7 @@ impl<A: Access> Design for Memc3<A> {
         // a reader that meets a byte of what comes next sees the number too. The memory of segments
         // is given away when it is over.
         writer.state.unused = Some(writer.seat.grace_period());
+        shared.common.loans.give_up(|_| true);
         writer.state.slabs.clear();
         shared.common.emptied();
     }
@@ -143,7 +144,7 @@ impl<A: Access> Design for Memc3<A> {
 
     #[inline(always)]
     fn free(writer: &mut Writer<'_, A>, found: &Found<'_>) {
-        (writer.state.slabs).free(writer.shared.pool(), found.entry.offset());
+        writer.free_chunk_of(found);
     }
 }
 

@@ -60,7 +60,11 @@ impl<A: Access> Writer<'_, A> {
         self.state.expired.soonest.note(put.item.expiry);
         self.learn_size(put.words);
         write_behind(found.item.place(), put, &found.item);
-        self.write_over_by(&found, put, |place| write_grown(place, put, &found.item));
+        self.write_over_by(&found, put, |place| {
+            let grow = || write_grown(place, put, &found.item);
+            let (name, loans) = (found.entry.offset() as u64, &shared.common.loans);
+            loans.while_growing(name, (put, &found.item), grow);
+        });
         true
     }
 
@@ -73,7 +77,11 @@ impl<A: Access> Writer<'_, A> {
     /// Writes an item over the one that is there; a use of it.
     #[inline(always)]
     fn overwrite(&mut self, found: &Found<'_>, put: &Put<'_>) {
-        self.write_over_by(found, put, |place| write_over(place, put, &found.item));
+        let (shared, at) = (self.shared, found.entry.offset());
+        self.write_over_by(found, put, |place| {
+            shared.give_up_chunk(at, found.item.words());
+            write_over(place, put, &found.item);
+        });
     }
 
     /// Has `write` change the item that is there into another one.
@@ -116,7 +124,7 @@ impl<A: Access> Writer<'_, A> {
         shared.common.counters.gone(&old.item);
         let slot = Slot::new(at).with_recent(true);
         self.set_slot(old.slot, home.tag(), slot, put.words);
-        self.state.slabs.free(shared.pool(), old.entry.offset());
+        self.free_chunk_of(&old);
         true
     }
 

@@ -6,7 +6,7 @@
 //! every slab knows when the hand of its class last passed it, so the class whose hand has been
 //! away from its next slab for longest holds the oldest items.
 
-use super::Writer;
+use super::{Found, Writer};
 use crate::access::Access;
 use crate::evict::Budget;
 use crate::heap::slab::ClassId;
@@ -38,10 +38,13 @@ impl<A: Access> Writer<'_, A> {
     #[inline]
     pub(super) fn allocate(&mut self, class: ClassId, now: Moment) -> usize {
         let pool = self.shared.pool();
-        if let Some(at) = self.state.slabs.take(pool, class) {
-            return at;
-        }
-        self.evict_for(class, now)
+        let at = match self.state.slabs.take(pool, class) {
+            Some(at) => at,
+            None => self.evict_for(class, now),
+        };
+        let names = at as u64..(at + self.state.slabs.chunk_words(class)) as u64;
+        debug_assert!(!self.shared.common.loans.lends_within(names), "it is lent");
+        at
     }
 
     fn evict_for(&mut self, class: ClassId, now: Moment) -> usize {
@@ -124,7 +127,7 @@ impl<A: Access> Writer<'_, A> {
         shared
             .common
             .removed(&item, slot.is_fetched(), Reason::Evicted, now);
-        self.unlink(slot_at);
+        self.unlink(slot_at, (at, item.words()));
         true
     }
 
@@ -231,7 +234,7 @@ impl<A: Access> Writer<'_, A> {
             return;
         };
         let shared = self.shared;
-        let bytes = self.state.slabs.slab_bytes(shared.pool(), slab);
+        let bytes = 8 * self.state.slabs.slab_words(shared.pool(), slab);
         let moved = (bytes <= MOVED_SLAB_BYTES_MAX)
             .then(|| self.state.slabs.relocate(shared.pool(), slab))
             .flatten();
@@ -259,6 +262,11 @@ impl<A: Access> Writer<'_, A> {
             shared.index.change(at.line, is_shared, set);
             work::moved(0);
         }
+        // The pages that the slab has left are given to others.
+        let left = old as u64..(old + self.state.slabs.slab_words(shared.pool(), to)) as u64;
+        if !weakened("slab_move_loans") {
+            shared.common.loans.give_up(|lent| left.contains(&lent));
+        }
         shared
             .common
             .counters
@@ -275,13 +283,23 @@ impl<A: Access> Writer<'_, A> {
             .slot(slot_at.bucket, slot_at.place);
         let item = shared.item(slot).expect("a slot names an item");
         shared.common.removed(&item, slot.is_fetched(), reason, now);
-        self.unlink(slot_at);
+        self.unlink(slot_at, (slot.offset(), item.words()));
         slot.offset()
     }
 
-    /// Clears a slot: from now on no one finds its item.
-    fn unlink(&self, at: SlotAt) {
+    /// Clears a slot: from now on no one finds its item, whose chunk may be stored to.
+    #[inline(always)]
+    fn unlink(&self, at: SlotAt, (chunk, words): (usize, usize)) {
         let index = &self.shared.index;
         index.change(at.line, A::SHARED_READS, || index.clear(at));
+        self.shared.give_up_chunk(chunk, words);
+    }
+
+    /// Frees the chunk of an item that no slot names any more.
+    #[inline(always)]
+    pub(super) fn free_chunk_of(&mut self, found: &Found<'_>) {
+        let (shared, at) = (self.shared, found.entry.offset());
+        shared.give_up_chunk(at, found.item.words());
+        self.state.slabs.free(shared.pool(), at);
     }
 }

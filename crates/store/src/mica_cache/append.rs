@@ -21,11 +21,9 @@
 use super::place::name_of;
 use super::{Found, Writer};
 use crate::access::Access;
-use crate::heap::{
-    Offset, Put, changes_length, only_grows, write_behind, write_filler, write_grown,
-};
+use crate::heap::{Offset, Put, only_grows, write_behind, write_filler, write_grown};
 use crate::index::LogId;
-use crate::table::{DRAFT_WORDS_MIN, Index};
+use crate::table::Index;
 use glimmer_base::limits::{GROWTH_BYTES_MIN, GROWTH_PART};
 use glimmer_base::sync::weakened;
 
@@ -67,11 +65,10 @@ impl<A: Access> Writer<'_, A> {
             self.leave_filler((id, offset), words, extent);
             shared.note_written_over::<A>(found.cell, found.entry);
         };
-        let is_lent = old.words() >= DRAFT_WORDS_MIN && changes_length(put, old);
         let is_shared = A::SHARED_READS && !weakened("append_version");
-        (shared.index).change(found.lock, is_shared, || match is_lent {
-            true => shared.common.loans.pause(name_of(id, offset), grow),
-            false => grow(),
+        (shared.index).change(found.lock, is_shared, || {
+            let loans = &shared.common.loans;
+            loans.while_growing(name_of(id, offset), (put, old), grow);
         });
         self.end_moved((id, offset), old_words, words);
         shared.common.counters.in_place_updates.add(1);

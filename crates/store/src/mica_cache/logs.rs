@@ -52,8 +52,8 @@ impl Heap for Logs {
         Some(&self.learner)
     }
 
-    fn loan_name(&self, entry: Entry) -> Option<u64> {
-        Some(name_of(entry.log(), entry.offset()))
+    fn loan_name(&self, entry: Entry) -> u64 {
+        name_of(entry.log(), entry.offset())
     }
 
     #[inline(always)]

@@ -252,23 +252,14 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
-    /// A large item is about to be written over: its value may be lent.
-    #[cold]
-    #[inline(never)]
-    fn end_loan_of(&self, entry: Entry) {
-        let name = name_of(entry.log(), entry.offset());
-        self.shared.common.loans.give_up(|lent| lent == name);
-    }
-
     #[inline(always)]
     fn update_in_place(&mut self, found: &Found<'_>, extent: u64, put: &Put<'_>) {
         let index = &self.shared.index;
         let (old_words, words) = (found.item.words() as u64, put.words as u64);
         let at = (found.entry.log(), found.entry.offset());
-        if old_words >= DRAFT_WORDS_MIN as u64 {
-            self.end_loan_of(found.entry);
-        }
         index.change(found.lock, A::SHARED_READS, || {
+            let loans = &self.shared.common.loans;
+            loans.give_up_item(name_of(at.0, at.1), found.item.words());
             write_over(found.item.place(), put, &found.item);
             self.leave_filler(at, words, extent);
             self.shared.note_written_over::<A>(found.cell, found.entry);

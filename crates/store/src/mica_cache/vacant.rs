@@ -139,12 +139,13 @@ impl<A: Access> Writer<'_, A> {
             fence(SeqCst);
         }
         // The items that lay there have left, one by one.
+        let lent = shared.common.loans.lent();
         let is_lent = |place: &Place| {
             let lies_there = |name| {
                 let (log, offset) = named(name);
                 place.id == log && (place.offset.raw()..place.end()).contains(&offset.raw())
             };
-            !weakened("vacant_lent") && shared.common.loans.is_lent(lies_there)
+            !weakened("vacant_lent") && lent.any(lies_there)
         };
         let is_free =
             |place: &Place| self.stays_when_stored_again(place.id, place.offset) && !is_lent(place);

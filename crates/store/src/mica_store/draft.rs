@@ -48,7 +48,7 @@ impl<A: Access> Writer<'_, A> {
         };
         let name = name_of(shared.heap.generation(), at);
         let Some(number) = shared.common.drafts.begin(name) else {
-            self.state.fits.free(space, at, words);
+            self.free_place(at, words);
             return Step::Never;
         };
         space.reserve(at, words);
@@ -127,8 +127,7 @@ impl<A: Access> Writer<'_, A> {
     pub(super) fn abandon(&mut self, draft: &Draft) {
         if self.is_reserved(draft) {
             let (_, at) = named(draft);
-            let words = draft.words as usize;
-            self.state.fits.free(self.shared.space(), at, words);
+            self.free_place(at, draft.words as usize);
         }
     }
 }

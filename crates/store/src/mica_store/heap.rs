@@ -30,6 +30,11 @@ impl Heap for Items {
 
     const OVERFLOWS: bool = true;
 
+    /// A place is called after its first word.
+    fn loan_name(&self, entry: Entry) -> u64 {
+        Name::of(entry).at as u64
+    }
+
     #[inline(always)]
     fn item_words_max(&self) -> usize {
         self.space.item_words_max()
@@ -74,6 +79,15 @@ impl Shared {
     #[inline(always)]
     pub(super) fn space(&self) -> &Space {
         &self.heap.space
+    }
+
+    /// Makes the place of an item that has left the index, or is being changed, free to be stored
+    /// to: its value may be lent (see [`table::Loan`](crate::table::Loan)).
+    #[inline(always)]
+    pub(super) fn give_up(&self, at: usize, words: usize) {
+        if !weakened("store_loans") {
+            self.common.loans.give_up_item(at as u64, words);
+        }
     }
 }
 

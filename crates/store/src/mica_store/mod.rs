@@ -114,6 +114,7 @@ impl<A: Access> Design for MicaStore<A> {
         if A::SHARED_READS && !weakened("generation_release_fence") {
             fence(Release);
         }
+        shared.common.loans.give_up(|_| true);
         writer.state.fits.reset();
         writer.state.pending = None;
         shared.common.emptied();
@@ -170,8 +171,7 @@ impl<A: Access> Design for MicaStore<A> {
 
     #[inline(always)]
     fn free(writer: &mut Writer<'_, A>, found: &Found<'_>) {
-        let shared = writer.shared;
-        (writer.state.fits).free(shared.space(), found.at(), found.item.words());
+        writer.free_place(found.at(), found.item.words());
     }
 
     #[inline(always)]

@@ -71,9 +71,7 @@ impl<A: Access> Writer<'_, A> {
         debug_assert!(!put.keeps_value(), "an item whose value stays is there");
         let (shared, words) = (self.shared, put.words);
         let at = self.allocate(words).ok_or(Wanting::Words)?;
-        let slot = self.free_slot(home).inspect_err(|_| {
-            self.state.fits.free(shared.space(), at, words);
-        })?;
+        let slot = (self.free_slot(home)).inspect_err(|_| self.free_place(at, words))?;
         write_item(shared.space().place(at), put);
         self.link(home, slot, at, put);
         Ok(())
@@ -122,7 +120,9 @@ impl<A: Access> Writer<'_, A> {
         write_behind(place, put, &old.item);
         let is_shared = A::SHARED_READS && !weakened("append_version");
         shared.index.change(old.lock, is_shared, || {
-            write_grown(place, put, &old.item);
+            let loans = &shared.common.loans;
+            let grow = || write_grown(place, put, &old.item);
+            loans.while_growing(at as u64, (put, &old.item), grow);
             let entry = Entry::in_cell(old.cell);
             (shared.index).set_changed(old.cell, entry, shared.entry(at, put));
         });
@@ -140,6 +140,7 @@ impl<A: Access> Writer<'_, A> {
         let (old_at, old_words) = (old.at(), old.item.words());
         if words <= old_words {
             shared.index.change(old.lock, A::SHARED_READS, || {
+                shared.give_up(old_at, old_words);
                 write_over(old.item.place(), put, &old.item);
                 // Whether the old item was fetched says nothing about the new one.
                 let entry = Entry::in_cell(old.cell);
@@ -178,8 +179,7 @@ impl<A: Access> Writer<'_, A> {
         let shared = self.shared;
         let name = || shared.index.set(old.slot, shared.entry(at, put));
         shared.index.change(old.lock, A::SHARED_READS, name);
-        let (old_at, old_words) = (old.at(), old.item.words());
-        self.state.fits.free(shared.space(), old_at, old_words);
+        self.free_place(old.at(), old.item.words());
         self.learn_size(put.words);
     }
 
@@ -197,6 +197,7 @@ impl<A: Access> Writer<'_, A> {
             return Err(Wanting::Words);
         }
         shared.index.change(old.lock, A::SHARED_READS, || {
+            shared.give_up(place.0, place.1);
             let joined = fits.absorb(space, place);
             let at = joined.start;
             write_over(space.place(at), put, &old.item);
@@ -209,7 +210,19 @@ impl<A: Access> Writer<'_, A> {
     #[inline(always)]
     pub(super) fn allocate(&mut self, words: usize) -> Option<usize> {
         let border = self.state.border.open();
-        (self.state.fits).allocate(self.shared.space(), words, border)
+        let at = (self.state.fits).allocate(self.shared.space(), words, border)?;
+        let names = at as u64..(at + words) as u64;
+        debug_assert!(!self.shared.common.loans.lends_within(names), "it is lent");
+        Some(at)
+    }
+
+    /// Frees a place that no entry names. All places of items are freed here, or stay in use until
+    /// the change by which they are given up is over.
+    #[inline(always)]
+    pub(super) fn free_place(&mut self, at: usize, words: usize) {
+        let shared = self.shared;
+        shared.give_up(at, words);
+        self.state.fits.free(shared.space(), at, words);
     }
 
     /// A slot of the chain for a new entry: one that names nothing, else one in a spare bucket,

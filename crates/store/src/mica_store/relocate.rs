@@ -182,6 +182,7 @@ impl<A: Access> Writer<'_, A> {
         };
         let is_shared = A::SHARED_READS && !weakened("slide_version");
         shared.index.change(home, is_shared, || {
+            shared.give_up(from, words);
             for (old, new) in old.range(0, words).iter().zip(new.range(0, words)) {
                 new.store(old.load(Relaxed), Relaxed);
             }

@@ -27,12 +27,21 @@
 //! time. The writer copies it with the lock held and says that the copy is the value from now on.
 //! So each use of the place happens before the copy, and the copy before the writer's first store.
 //!
-//! A writer waits for a bounded time, and only if its log's head has passed the place that is lent.
-//! A writer that may choose among places ([`vacant`](crate::mica_cache)) takes none that is lent.
+//! A writer waits for a bounded time, and only for a place that it is about to give up. A writer
+//! that may choose among places ([`vacant`](crate::mica_cache)) takes none that is lent.
+//!
+//! # Who gives up a place, and when
+//!
+//! In cache mode places are given up by a log's head, and by the index where a vacant place is
+//! chosen. In [store mode](crate::mica_store) and in [MemC3's table](crate::memc3) they are given up
+//! one by one ([`Loans::give_up_item`]): before a writer frees the place of an item that has left
+//! the index, and before it moves an item or writes over it, in the midst of that change. So what
+//! is free there is never lent, and what is allocated may be stored to
+//! ([`Loans::lends_within`] checks that). A flush gives up all places.
 //!
 //! # What is appended to a value that is lent
 //!
-//! An item that grows where it lies ([`append`](crate::mica_cache)) keeps every byte of its value.
+//! An item that grows where it lies ([`Loans::while_growing`]) keeps every byte of its value.
 //! A loan is of [whole words](crate::heap::Item::whole_bytes) only, so the word in which the value
 //! ended is not part of it, nor is anything after it: a writer stores there without asking. What is
 //! left are the words of the value's length, since the value begins in one of them. They change
@@ -41,10 +50,11 @@
 //! as above. What is lent for longer it does not copy: it stores under the lock that guards each
 //! use of the value. A loan that is made later finds the version even again, and so happens after.
 
-use crate::heap::Item;
+use super::DRAFT_WORDS_MIN;
+use crate::heap::{Item, Put, changes_length};
 use glimmer_base::limits::LOANS_MAX;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use glimmer_base::sync::{AtomicU64, Mutex, MutexGuard, fence, lock, weakened, yield_now};
+use glimmer_base::sync::{Arc, AtomicU64, Mutex, MutexGuard, fence, lock, weakened, yield_now};
 use std::ops::Range;
 
 /// Loans of a table at a time.
@@ -71,8 +81,9 @@ enum Location {
     Nowhere,
     /// In the item. Its lifetime is that of the [`Lent`](super::Lent) value.
     InTable(Item<'static>),
-    /// A writer needed the place, and has put the value here.
-    Aside(Vec<u8>),
+    /// A writer needed the place, and has put the value here. Who has borrowed it before others
+    /// did may see less of it.
+    Aside(Arc<Vec<u8>>),
 }
 
 impl Loans {
@@ -89,20 +100,43 @@ impl Loans {
         Some(note)
     }
 
-    /// Whether one of these places is lent. Only for a writer that has given them up and has then
-    /// run a `SeqCst` fence: no loan of them begins any more.
-    pub fn is_lent(&self, is_given_up: impl Fn(u64) -> bool) -> bool {
-        (self.notes.iter()).any(|note| place_in(note.load(Acquire)).is_some_and(&is_given_up))
+    /// The names of the places that are lent. Only for a writer that has given places up and has
+    /// then run a `SeqCst` fence: no loan of them begins any more.
+    pub fn lent(&self) -> LentNames {
+        let mut lent = LentNames {
+            names: [0; MAX],
+            count: 0,
+        };
+        for name in self
+            .notes
+            .iter()
+            .filter_map(|note| place_in(note.load(Acquire)))
+        {
+            lent.names[lent.count] = name;
+            lent.count += 1;
+        }
+        lent
+    }
+
+    /// Makes the place of an item of this many words free to be stored to, if its value may be
+    /// lent. The index does not name the item any more, or is in the midst of a change of it.
+    #[inline(always)]
+    pub fn give_up_item(&self, name: u64, words: usize) {
+        if words >= DRAFT_WORDS_MIN {
+            self.give_up(|lent| lent == name);
+        }
     }
 
     /// Makes the places that have been given up free to be stored to: waits until their loans are
-    /// over, and copies values that are lent for longer. Only for the writer that gave them up.
+    /// over, and copies values that are lent for longer. A value that is lent several times is
+    /// copied once. Only for the writer that gave the places up.
     #[cold]
     #[inline(never)]
     pub fn give_up(&self, is_given_up: impl Fn(u64) -> bool) {
         if !weakened("loan_wait_fence") {
             fence(SeqCst);
         }
+        let mut copied = None;
         for (note, value) in self.notes.iter().zip(&self.values) {
             loop {
                 let noted = note.load(Acquire);
@@ -111,19 +145,59 @@ impl Loans {
                 }
                 match noted & LENT == 0 {
                     true => yield_now(),
-                    false => set_aside(noted, note, value),
+                    false => set_aside(noted, note, value, &mut copied),
                 }
             }
         }
     }
+
+    /// Whether a place with a name of this range is lent for long. Never so for a place that a
+    /// writer has given up.
+    pub fn lends_within(&self, names: Range<u64>) -> bool {
+        // What the model checker explores is not to have these loads.
+        let is_lent = |note: &AtomicU64| {
+            let noted = note.load(Relaxed);
+            noted & LENT != 0 && place_in(noted).is_some_and(|name| names.contains(&name))
+        };
+        !cfg!(loom) && self.notes.iter().any(is_lent)
+    }
+}
+
+/// The names of places that are lent.
+pub(crate) struct LentNames {
+    names: [u64; MAX],
+    count: usize,
+}
+
+impl LentNames {
+    /// Whether one of them is such a name.
+    pub fn any(&self, is_it: impl Fn(u64) -> bool) -> bool {
+        self.names[..self.count].iter().any(|&name| is_it(name))
+    }
 }
 
 impl Loans {
+    /// Runs `grow`, by which an item [only grows](crate::heap::only_grows): while no one uses the
+    /// value, if that stores to words of the value. Only for the writer, in the midst of a change
+    /// of the item.
+    #[inline(always)]
+    pub fn while_growing<T>(
+        &self,
+        name: u64,
+        (put, old): (&Put<'_>, &Item<'_>),
+        grow: impl FnOnce() -> T,
+    ) -> T {
+        match old.words() >= DRAFT_WORDS_MIN && changes_length(put, old) {
+            true => self.pause(name, grow),
+            false => grow(),
+        }
+    }
+
     /// Runs `change`, which stores to words of a place without changing a byte of its value, while
     /// no one uses the value. Only for the writer, in the midst of a change of the item.
     #[cold]
     #[inline(never)]
-    pub fn pause<T>(&self, name: u64, change: impl FnOnce() -> T) -> T {
+    fn pause<T>(&self, name: u64, change: impl FnOnce() -> T) -> T {
         fence(SeqCst);
         let mut locked: [Option<MutexGuard<'_, Location>>; MAX] = Default::default();
         for ((note, value), locked) in self.notes.iter().zip(&self.values).zip(&mut locked) {
@@ -207,17 +281,26 @@ impl Loans {
     }
 }
 
-/// Copies a lent value, unless it was given back meanwhile.
-fn set_aside(noted: u64, note: &AtomicU64, value: &Mutex<Location>) {
+/// The value of a place, copied.
+type Copied = Option<(u64, Arc<Vec<u8>>)>;
+
+/// Copies a lent value, unless it was given back meanwhile, or was copied for another one that has
+/// borrowed it. What a place has had since it was last given up is one value, or longer ones that
+/// begin with it.
+fn set_aside(noted: u64, note: &AtomicU64, value: &Mutex<Location>, copied: &mut Copied) {
     let mut value = lock(value);
     if let Location::InTable(item) = &*value
         && note.load(Relaxed) == noted
     {
-        let mut copy = Vec::with_capacity(item.whole_bytes());
+        let bytes = item.whole_bytes();
+        let known = copied.take_if(|(place, copy)| *place == noted && copy.len() >= bytes);
+        let (_, copy) = known.unwrap_or_else(|| {
+            let mut copy = Vec::with_capacity(bytes);
+            item.value().part(0, bytes).append_to(&mut copy);
+            (noted, Arc::new(copy))
+        });
+        *copied = Some((noted, copy.clone()));
         if !weakened("lent_copy") {
-            item.value()
-                .part(0, item.whole_bytes())
-                .append_to(&mut copy);
             *value = Location::Aside(copy);
         }
         note.store(COPIED, Relaxed);

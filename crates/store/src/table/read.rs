@@ -240,10 +240,9 @@ impl<H: Heap> Shared<H> {
 
     /// Notes that a value is to be lent, if it is one that may be.
     pub(super) fn note_loan(&self, found: &Found<'_, H>) -> Option<Note<'_>> {
-        let name = self.heap.loan_name(found.entry)?;
         match found.item.words() < DRAFT_WORDS_MIN {
             true => None,
-            false => self.common.loans.note(name),
+            false => self.common.loans.note(self.heap.loan_name(found.entry)),
         }
     }
 

@@ -178,11 +178,8 @@ pub trait Heap: Send + Sync + Sized + 'static {
         None
     }
 
-    /// What a place that is lent is called, by the entry that names its item. None where the values
-    /// of items are not lent.
-    fn loan_name(&self, _entry: EntryIn<Self>) -> Option<u64> {
-        None
-    }
+    /// What a place that is lent is called, by the entry that names its item.
+    fn loan_name(&self, entry: EntryIn<Self>) -> u64;
 
     /// Words that the largest item takes.
     fn item_words_max(&self) -> usize;

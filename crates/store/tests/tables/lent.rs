@@ -3,17 +3,17 @@
 use crate::oracle::SEED;
 use glimmer_base::limits::{DRAFT_BYTES_MIN, LOANS_MAX};
 use glimmer_base::{Expiry, Moment};
-use glimmer_store::heap::{History, NewItem};
-use glimmer_store::table::{Large, LentValue, Table, TableWriter};
+use glimmer_store::heap::{History, Item, NewItem};
+use glimmer_store::table::{Counts, Large, LentValue, Table, TableWriter};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-const NOW: Moment = Moment {
-    ms: 2_000,
-    epoch_unix_ms: 0,
-};
-const KEYS: u8 = 30;
+/// Keys of large values.
+const KEYS: u16 = 30;
+/// Keys of small values, by which an index grows.
+const SMALL_KEYS: u16 = 400;
 const STEPS: u32 = 20_000;
+const EXPIRY_MS_MAX: u64 = 300;
 
 /// Values that were lent, with what they were.
 #[derive(Default)]
@@ -21,95 +21,212 @@ struct Held {
     values: Vec<(Box<dyn LentValue>, Vec<u8>)>,
     /// How many there have been.
     lent: u32,
+    /// The most at a time.
+    most: usize,
 }
 
 impl Held {
-    fn lend<T: Table>(&mut self, owner: &mut T, flushes: u64, key: &[u8]) {
-        let mut whole = Vec::new();
-        let take = |item: &glimmer_store::heap::Item<'_>| item.value().append_to(&mut whole);
-        let lent = owner.lend(SEED.keyhash(key), key, NOW, flushes, take);
-        if let Some(((), value)) = lent {
-            assert!(value.bytes() <= whole.len() && whole.len() < value.bytes() + 8);
-            self.values.push((value, whole));
-            self.lent += 1;
-        }
+    fn take<T>(&mut self, lent: Option<(T, Box<dyn LentValue>)>, whole: Vec<u8>) {
+        let Some((_, value)) = lent else {
+            return;
+        };
+        assert!(value.bytes() <= whole.len() && whole.len() < value.bytes() + 8);
+        self.values.push((value, whole));
+        self.lent += 1;
+        self.most = self.most.max(self.values.len());
+        assert!(self.most <= LOANS_MAX);
     }
 
+    /// Looks at a part of one value.
     fn check(&self, rng: &mut SmallRng) {
-        for (value, whole) in &self.values {
-            let from = rng.random_range(0..value.bytes());
-            let range = from..rng.random_range(from..=value.bytes());
-            value.with(range.clone(), &mut |part| {
-                assert!(part == &whole[range.clone()], "{range:?} has changed");
-            });
+        if self.values.is_empty() {
+            return;
+        }
+        let (value, whole) = &self.values[rng.random_range(0..self.values.len())];
+        let from = rng.random_range(0..value.bytes());
+        let to = rng.random_range(from..=value.bytes().min(from + 4_000));
+        check(&**value, whole, from..to);
+    }
+
+    /// Looks at all of a value and gives it back.
+    fn end(&mut self, rng: &mut SmallRng) {
+        if !self.values.is_empty() {
+            let nth = rng.random_range(0..self.values.len());
+            let (value, whole) = self.values.swap_remove(nth);
+            check(&*value, &whole, 0..value.bytes());
         }
     }
 }
 
-/// Stores, extends, touches, deletes and flushes items, most of them large, while values are lent.
-pub fn values_stay<T: Table>(mut owner: T) {
-    let mut rng = SmallRng::seed_from_u64(glimmer_seeds::seed());
-    let (mut held, mut flushes) = (Held::default(), 0);
-    for _ in 0..STEPS {
-        let key = [rng.random_range(0..KEYS)];
-        let keyhash = SEED.keyhash(&key);
-        match rng.random_range(0..100) {
+fn check(value: &dyn LentValue, whole: &[u8], range: std::ops::Range<usize>) {
+    value.with(range.clone(), &mut |part| {
+        assert!(part == &whole[range.clone()], "{range:?} has changed");
+    });
+}
+
+/// The writer, with its clock and the flushes that it knows of.
+struct Hand<T> {
+    owner: T,
+    now: Moment,
+    flushes: u64,
+    /// The next chain that is looked through for what has expired.
+    chain: usize,
+    rng: SmallRng,
+}
+
+impl<T: Table> Hand<T> {
+    /// Does something with an item, most often a large one.
+    fn change(&mut self) {
+        let key = self.rng.random_range(0..KEYS).to_le_bytes();
+        let (keyhash, now) = (SEED.keyhash(&key), self.now);
+        match self.rng.random_range(0..64) {
             0..40 => {
-                let bytes = match rng.random_bool(0.2) {
-                    true => rng.random_range(0..1_000),
+                let bytes = match self.rng.random_bool(0.2) {
+                    true => self.rng.random_range(0..1_000),
                     // Few sizes, so that many values fit where others lay.
-                    false => DRAFT_BYTES_MIN * rng.random_range(1..4) + rng.random_range(0..3),
+                    false => {
+                        DRAFT_BYTES_MIN * self.rng.random_range(1..4) + self.rng.random_range(0..3)
+                    }
                 };
-                let value = vec![rng.random(); bytes];
-                put(&mut owner, flushes, &key, &value);
+                let value = vec![self.rng.random(); bytes];
+                self.put(&key, &value);
             }
             40..50 => {
-                let more = vec![rng.random(); rng.random_range(0..300)];
+                let more = vec![self.rng.random(); self.rng.random_range(0..300)];
                 let item = NewItem {
-                    key: &key,
                     value: [&[], &more],
                     flags: 1,
-                    expiry: Expiry::NEVER,
-                    history: History::NEW,
+                    ..NewItem::new(&key, &[])
                 };
-                owner.enter(flushes).extend(keyhash, &item, NOW);
+                self.owner.enter(self.flushes).extend(keyhash, &item, now);
             }
-            50..60 => {
-                let expiry = Expiry::at_ms(NOW.ms + rng.random_range(1..1_000));
-                owner.enter(flushes).touch(keyhash, &key, expiry, NOW);
+            50..56 => {
+                let expiry = Expiry::at_ms(now.ms + self.rng.random_range(1..EXPIRY_MS_MAX));
+                self.owner
+                    .enter(self.flushes)
+                    .touch(keyhash, &key, expiry, now);
             }
-            60..65 => drop(owner.enter(flushes).remove(keyhash, &key, NOW)),
-            65..80 => held.lend(&mut owner, flushes, &key),
-            80..99 if !held.values.is_empty() => {
-                let nth = rng.random_range(0..held.values.len());
-                held.values.swap_remove(nth);
+            56..60 => drop(self.owner.enter(self.flushes).remove(keyhash, &key, now)),
+            60..62 => {
+                let (_, next) = self.owner.enter(self.flushes).expire(self.chain, now);
+                self.chain = next.unwrap_or(0);
             }
-            _ => flushes += u64::from(rng.random_bool(0.2)),
+            62 => self.put_small_ones(),
+            _ => self.flushes += u64::from(self.rng.random_bool(0.2)),
         }
-        assert!(held.values.len() <= LOANS_MAX);
-        held.check(&mut rng);
+        self.now.ms += self.rng.random_range(0..3);
     }
-    assert!(held.lent > 200, "{} values were lent", held.lent);
+
+    fn put(&mut self, key: &[u8], value: &[u8]) {
+        let keyhash = SEED.keyhash(key);
+        let large = Large {
+            key,
+            keyhash,
+            value,
+            now: self.now,
+        };
+        let draft = (self.owner).draft(T::Home::default(), self.flushes, &large, |_| true);
+        let item = NewItem {
+            flags: 1,
+            history: History::NEW,
+            ..NewItem::new(key, value)
+        };
+        let mut writer = self.owner.enter(self.flushes);
+        writer.bring(draft);
+        writer.put(keyhash, &item, self.now);
+        writer.bring(None);
+    }
+
+    /// Stores many small items, for which an index grows, or removes them.
+    fn put_small_ones(&mut self) {
+        let stays = self.rng.random_bool(0.7);
+        for n in KEYS..KEYS + self.rng.random_range(0..SMALL_KEYS) {
+            let key = n.to_le_bytes();
+            match stays {
+                true => self.put(&key, &[1; 30]),
+                false => {
+                    let mut writer = self.owner.enter(self.flushes);
+                    writer.remove(SEED.keyhash(&key), &key, self.now);
+                }
+            }
+        }
+    }
+
+    fn lend_one(&mut self, held: &mut Held) {
+        let n = self.rng.random_range(0..KEYS);
+        self.lend(n, held);
+    }
+
+    fn lend(&mut self, n: u16, held: &mut Held) {
+        let (key, mut whole) = (n.to_le_bytes(), Vec::new());
+        let take = |item: &Item<'_>| item.value().append_to(&mut whole);
+        let (keyhash, flushes) = (SEED.keyhash(&key), self.flushes);
+        let lent = self.owner.lend(keyhash, &key, self.now, flushes, take);
+        held.take(lent, whole);
+    }
 }
 
-fn put<T: Table>(owner: &mut T, flushes: u64, key: &[u8], value: &[u8]) {
-    let keyhash = SEED.keyhash(key);
-    let large = Large {
-        key,
-        keyhash,
-        value,
-        now: NOW,
+fn hand<T: Table>(owner: T) -> Hand<T> {
+    let now = Moment {
+        ms: 2_000,
+        epoch_unix_ms: 0,
     };
-    let draft = owner.draft(T::Home::default(), flushes, &large, |_| true);
-    let item = NewItem {
-        key,
-        value: [value, &[]],
-        flags: 1,
-        expiry: Expiry::NEVER,
-        history: History::NEW,
-    };
-    let mut writer = owner.enter(flushes);
-    writer.bring(draft);
-    writer.put(keyhash, &item, NOW);
-    writer.bring(None);
+    Hand {
+        owner,
+        now,
+        flushes: 0,
+        chain: 0,
+        rng: SmallRng::seed_from_u64(glimmer_seeds::seed()),
+    }
+}
+
+/// Stores, extends, touches, deletes and flushes items, most of them large, and lets them expire,
+/// while values are lent. Returns the table's figures at the end.
+pub fn values_stay<T: Table>(owner: T) -> Counts {
+    let mut hand = hand(owner);
+    let mut held = Held::default();
+    for step in 0..STEPS {
+        // Time and again as many values are lent as may be.
+        let hoards = step / 1_000 % 2 == 0;
+        match hand.rng.random_range(0..100) {
+            0..60 => hand.change(),
+            60..84 => hand.lend_one(&mut held),
+            _ if !hoards => held.end(&mut hand.rng),
+            _ => {}
+        }
+        held.check(&mut hand.rng);
+    }
+    while !held.values.is_empty() {
+        held.end(&mut hand.rng);
+    }
+    let counts = hand.owner.figures().counts(hand.flushes);
+    println!(
+        "{} values were lent, {} at a time: {counts:?}",
+        held.lent, held.most
+    );
+    assert!(held.most == LOANS_MAX, "{} at a time", held.most);
+    counts
+}
+
+/// Fills a table with `count` values and lends them. Every second one leaves, and small items are
+/// stored for which an index grows. Returns the table's figures.
+pub fn values_stay_where_an_index_grows<T: Table>(owner: T, count: u16) -> Counts {
+    let (mut hand, mut held) = (hand(owner), Held::default());
+    for n in 0..count {
+        hand.put(&n.to_le_bytes(), &[n as u8; DRAFT_BYTES_MIN]);
+        hand.lend(n, &mut held);
+    }
+    for n in (0..count).step_by(2) {
+        let key = n.to_le_bytes();
+        let mut writer = hand.owner.enter(0);
+        assert!(writer.remove(SEED.keyhash(&key), &key, hand.now));
+    }
+    for n in KEYS..KEYS + SMALL_KEYS / 2 {
+        hand.put(&n.to_le_bytes(), &[1; 30]);
+    }
+    assert_eq!(held.values.len(), usize::from(count));
+    for (value, whole) in &held.values {
+        check(&**value, whole, 0..value.bytes());
+    }
+    hand.owner.figures().counts(0)
 }

@@ -4,8 +4,9 @@
 use crate::carried::{self, Between};
 use crate::oracle::{self, Load};
 use crate::stress::{self, Race};
-use crate::{attacked, busy, crawl, dead, flush, growing, removals};
+use crate::{attacked, busy, crawl, dead, flush, growing, lent, removals};
 use glimmer_store::access::Access;
+use glimmer_store::heap::slab::Slabs;
 use glimmer_store::memc3::{Memc3Config, Owner};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::table::Counts;
@@ -62,6 +63,33 @@ fn an_index_at_its_limit<A: Access>() {
 fn racing<A: Access>() {
     let counts = stress::run(table::<A>(40 << 10, 128, 4_000), Race::new());
     assert!(counts.evictions > 0);
+}
+
+/// Large values in memory for a handful of them.
+fn racing_with_large_values<A: Access>() {
+    let race = Race {
+        copies_ahead: false,
+        ..Race::of_large_values()
+    };
+    let counts = stress::run(table::<A>(512 << 10, 1 << 10, 64_000), race);
+    assert!(counts.evictions > 0, "{counts:?}");
+}
+
+/// Memory for half of the values.
+fn lent_values<A: Access>() {
+    let counts = lent::values_stay(table::<A>(512 << 10, 128, 64_000));
+    assert!(counts.evictions > 100, "{counts:?}");
+    assert!(counts.in_place_updates > 100, "{counts:?}");
+}
+
+/// All pages but three are those of values, whose slabs move out of the index's way.
+fn lent_values_whose_slabs_move<A: Access>() {
+    const VALUES: usize = 20;
+    const SLAB_PAGES: usize = 130;
+    let memory_bytes = (VALUES * SLAB_PAGES + 3) * (128 + Slabs::BYTES_PER_PAGE);
+    let table = table::<A>(memory_bytes, 128, 128 * SLAB_PAGES);
+    let counts = lent::values_stay_where_an_index_grows(table, VALUES as u16);
+    assert!(counts.moved > 0 && counts.evictions == 0, "{counts:?}");
 }
 
 fn a_crawl<A: Access>() {
@@ -186,6 +214,9 @@ in_modes! {
     a_growing_index: Erew Crew Crcw;
     an_index_at_its_limit: Erew Crew Crcw;
     racing: Crew Crcw;
+    racing_with_large_values: Crew Crcw;
+    lent_values: Erew Crew Crcw;
+    lent_values_whose_slabs_move: Erew Crew Crcw;
     a_crawl: Erew Crcw;
     dead_memory: Erew Crew Crcw;
     sessions: Erew Crew Crcw;

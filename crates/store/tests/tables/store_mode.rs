@@ -3,7 +3,7 @@
 use crate::carried::{self, Between};
 use crate::oracle::{self, Load};
 use crate::stress::{self, Race};
-use crate::{attacked, busy, crawl, flush, growing, removals};
+use crate::{attacked, busy, crawl, flush, growing, lent, removals};
 use glimmer_store::access::Access;
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_store::{Owner, StoreConfig};
@@ -102,6 +102,17 @@ fn racing_with_flushes<A: Access>() {
 fn racing_with_large_values<A: Access>() {
     let counts = stress::run(table::<A>(512 << 10, 1, 64_000), Race::of_large_values());
     assert!(counts.refused > 0 && counts.moved > 0, "{counts:?}");
+}
+
+/// A heap for half of the values, which slides what stays.
+fn lent_values<A: Access>() {
+    let counts = lent::values_stay(table::<A>(512 << 10, 1, 64_000));
+    assert!(counts.refused > 100 && counts.moved > 100, "{counts:?}");
+    assert!(counts.in_place_updates > 100 && counts.expired_reclaimed > 0);
+    assert!(
+        counts.buckets_added > 10 && counts.buckets_merged > 10,
+        "{counts:?}"
+    );
 }
 
 fn a_crawl<A: Access>() {
@@ -241,6 +252,7 @@ in_modes! {
     racing: Crew Crcw;
     racing_with_large_values: Crew Crcw;
     racing_with_flushes: Crew Crcw;
+    lent_values: Erew Crew Crcw;
     a_crawl: Erew Crcw;
     a_flush: Erew Crew Crcw;
 }

@@ -146,12 +146,12 @@ impl Slabs {
         self.classes[id as usize].size.chunk_words
     }
 
-    /// Bytes of the slab that begins on a page.
-    pub fn slab_bytes(&self, pool: &Pool, slab: usize) -> usize {
+    /// Words of the slab that begins on a page.
+    pub fn slab_words(&self, pool: &Pool, slab: usize) -> usize {
         let Owner::Slab(id) = self.pages[slab].owner else {
             unreachable!("a slab begins there")
         };
-        8 * pool.page_words() * self.classes[id as usize].size.pages
+        pool.page_words() * self.classes[id as usize].size.pages
     }
 
     /// The class of the chunk at a word.

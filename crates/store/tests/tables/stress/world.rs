@@ -23,6 +23,8 @@ pub struct Race {
     pub operations: u32,
     /// The most bytes of a large value. One value in twenty is large.
     pub filling_max: usize,
+    /// Whether the table has writers copy large values ahead, where all may write.
+    pub copies_ahead: bool,
     /// A flush follows each time that the writers have done this many operations.
     pub flush_every: Option<u64>,
 }
@@ -40,6 +42,7 @@ impl Race {
             kept: 0,
             operations,
             filling_max: 3_000,
+            copies_ahead: true,
             flush_every: Some(4_000),
         }
     }
@@ -51,6 +54,7 @@ impl Race {
             kept: 0,
             operations: if cfg!(miri) { 15 } else { 20_000 },
             filling_max: 60,
+            copies_ahead: true,
             flush_every: Some(if cfg!(miri) { 30 } else { 1_000 }),
         }
     }
