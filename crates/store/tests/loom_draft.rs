@@ -7,28 +7,10 @@
 mod large;
 
 use glimmer_base::sync::explore;
-use glimmer_store::access::Crcw;
 use glimmer_store::heap::Item;
-use glimmer_store::memory::PagePolicy;
-use glimmer_store::mica_store::{self, StoreConfig};
 use glimmer_store::table::{Table, TableReader, TableWriter};
 use large::*;
 use loom::thread;
-
-type Store = mica_store::Owner<Crcw>;
-
-/// A partition in store mode with this much memory. Its index takes 16 words of it at least.
-fn store(words: usize) -> Store {
-    Store::new(&StoreConfig {
-        bytes: 8 * words,
-        roots: Some(1),
-        item_bytes_max: 8 * ITEM_WORDS_MAX,
-        pages: PagePolicy::Small,
-        hasher: SEED.into(),
-        ..StoreConfig::default()
-    })
-    .unwrap()
-}
 
 fn seen(item: &Item<'_>) -> Vec<u8> {
     let mut value = Vec::new();

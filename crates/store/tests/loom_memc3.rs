@@ -343,14 +343,13 @@ fn a_place_from_before_a_split_is_not_believed() {
 }
 
 /// The index grows into a page on which a slab lies. The slab moves to a free page, and the index
-/// writes over the old one: the reader finds the item on either page, and whole.
-#[test]
-fn items_of_a_slab_that_moves_are_not_torn() {
+/// writes over the old one, beside a reader of an item of the slab, whose value is this.
+fn beside_a_slab_that_moves<const BYTES: usize>(read: fn(&mut Looker, Key, [u8; BYTES])) {
     /// Two pages of fillers, two of other items, the slab that moves, and the index.
     const PAGES: usize = 6;
     /// An item of more than half a page, and one that has a slab of its own beside the others.
     const FILLER: [u8; 62] = [0xFF; 62];
-    const VALUE: [u8; 16] = [8; 16];
+    let value = [8; BYTES];
     let key_in_full_buckets = |moves: bool| {
         let keys = [0, 1].map(|first| keys_at(first, move |other| other == 1 - first));
         let keys = keys.into_iter().flatten();
@@ -370,7 +369,7 @@ fn items_of_a_slab_that_moves_are_not_torn() {
         for (n, &key) in others.iter().enumerate() {
             put(&mut owner, 0, key, n as u8);
         }
-        put_value(&mut owner, 0, looked_for, &VALUE);
+        put_value(&mut owner, 0, looked_for, &value);
         // A class keeps one page of its own, so one of two is free now.
         for filler in &fillers {
             assert!(owner.enter(0).remove(hash(*filler), filler, NOW));
@@ -378,16 +377,41 @@ fn items_of_a_slab_that_moves_are_not_torn() {
         // An item that was read is not marked again. Loom has no total order of a plain store and
         // an exchange that races with it, so the writer would meet marks that it has overwritten.
         assert!(get(&mut reader, looked_for).unwrap().is_some());
-        let reading = thread::spawn(move || {
-            if let Ok(found) = get(&mut reader, looked_for) {
-                let found = found.expect("an item that moves with its slab is never absent");
-                assert_eq!(found.1, VALUE, "torn, or another item's value");
-            }
-        });
+        let reading = thread::spawn(move || read(&mut reader, looked_for, value));
         put(&mut owner, 0, new, 9);
         let counts = Owner::figures(&owner).counts(0);
         assert_eq!((counts.moved, counts.items, counts.evictions), (1, 9, 0));
         reading.join().unwrap();
+    });
+}
+
+/// The reader finds the item on either page, and whole.
+#[test]
+fn items_of_a_slab_that_moves_are_not_torn() {
+    beside_a_slab_that_moves::<16>(|reader, key, value| {
+        if let Ok(found) = get(reader, key) {
+            let found = found.expect("an item that moves with its slab is never absent");
+            assert_eq!(found.1, value, "torn, or another item's value");
+        }
+    });
+}
+
+/// The reader borrows the value.
+#[test]
+fn a_value_that_is_lent_of_a_slab_that_moves_is_not_overwritten() {
+    beside_a_slab_that_moves::<48>(|reader, key, value| {
+        let Looker {
+            reader,
+            participant,
+        } = reader;
+        let batch = participant.begin();
+        let lent = reader.lend(&batch, hash(key), &key, NOW, 0, |_| ());
+        drop(batch);
+        if let Ok(Some(((), lent))) = lent {
+            lent.with(0..lent.bytes(), &mut |bytes| {
+                assert!(value.starts_with(bytes), "overwritten");
+            });
+        }
     });
 }
 

@@ -241,17 +241,19 @@ fn items_are_found_while_their_bucket_is_split() {
 }
 
 /// An item is slid over a gap that is smaller than the item, and another one takes what comes
-/// together after it. That one belongs to another bucket.
-#[test]
-fn an_item_that_is_slid_is_not_torn() {
-    const VALUE: [u8; 16] = [2; 16];
-    explore(2, || {
-        // The heap has 24 words.
-        let mut owner = partition_of::<Crew>(65 * 5, 8 * 9);
+/// together after it. That one belongs to another bucket. A reader looks for the item meanwhile,
+/// whose value is this.
+fn beside_an_item_that_is_slid<const BYTES: usize>(
+    read: fn(&mut Looker, ([u8; 1], Keyhash), [u8; BYTES]),
+) {
+    explore(2, move || {
+        let value = [2; BYTES];
+        // The heap has 20 words and those of the value.
+        let mut owner = partition_of::<Crew>(310 + BYTES, 8 * 10);
         let mut reader = looker(&mut owner);
         let (first, slid, third) = (key(1, 0), key(0, 0), key(1, 1));
         put(&mut owner, 0, first, 1);
-        put_value(&mut owner, 0, slid, &VALUE);
+        put_value(&mut owner, 0, slid, &value);
         put(&mut owner, 0, third, 3);
         put_value(&mut owner, 0, key(1, 2), &[4; 32]);
         put_value(&mut owner, 0, key(1, 3), &[5; 16]);
@@ -259,15 +261,36 @@ fn an_item_that_is_slid_is_not_torn() {
         for (key, keyhash) in [first, third] {
             assert!(owner.enter(0).remove(keyhash, &key, NOW));
         }
-        let reading = thread::spawn(move || {
-            if let Ok(found) = get(&mut reader, slid) {
-                let found = found.expect("the key is never absent");
-                assert_eq!(found.1, VALUE, "torn, or another item's value");
-            }
-        });
+        let reading = thread::spawn(move || read(&mut reader, slid, value));
         put_value(&mut owner, 0, key(1, 5), &[7; 32]);
         assert_eq!(owner.figures().counts(0).moved, 1);
         reading.join().unwrap();
+    });
+}
+
+/// The reader finds the item at either place, and whole.
+#[test]
+fn an_item_that_is_slid_is_not_torn() {
+    beside_an_item_that_is_slid::<16>(|reader, key, value| {
+        if let Ok(found) = get(reader, key) {
+            let found = found.expect("the key is never absent");
+            assert_eq!(found.1, value, "torn, or another item's value");
+        }
+    });
+}
+
+/// The reader borrows the value.
+#[test]
+fn a_value_that_is_lent_of_an_item_that_is_slid_is_not_overwritten() {
+    beside_an_item_that_is_slid::<48>(|reader, (key, keyhash), value| {
+        let batch = reader.participant.begin();
+        let lent = (reader.reader).lend(&batch, keyhash, &key, NOW, 0, |_| ());
+        drop(batch);
+        if let Ok(Some(((), lent))) = lent {
+            lent.with(0..lent.bytes(), &mut |bytes| {
+                assert!(value.starts_with(bytes), "overwritten");
+            });
+        }
     });
 }
 

@@ -1,11 +1,11 @@
 //! Where items' bytes live: the circular log, the layout of an item in it, and the offsets that
 //! name items.
 
-mod at_rest;
 mod bytes;
 mod cas_sequence;
 mod circular_log;
 mod history;
+mod in_place;
 mod item;
 mod layout;
 mod offset;
@@ -17,7 +17,6 @@ mod wide;
 mod word_sink;
 mod write;
 
-pub use at_rest::ItemAtRest;
 pub use cas_sequence::CasSequence;
 pub use circular_log::CircularLog;
 pub use history::{CAS_MAX, History, Marks};

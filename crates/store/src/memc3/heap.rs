@@ -74,7 +74,7 @@ impl Shared {
     }
 
     /// Makes the chunk of an item that no slot names any more, or that is being changed, free to be
-    /// stored to: its value may be lent (see [`table::Loan`](crate::table::Loan)).
+    /// stored to: its value may be lent (see [`Loans`](crate::table::Loans)).
     #[inline(always)]
     pub(super) fn give_up_chunk(&self, at: usize, words: usize) {
         if !weakened("memc3_loans") {

@@ -2,8 +2,10 @@
 //! stays and one writer at a time beside any number of readers.
 //!
 //! `heap` says where items lie, and `put` stores an item; the other verbs are those of every
-//! [`table`]. `room` makes room for an item (CLOCK, and slabs
-//! that move between classes), and `grow` for its entry in the index.
+//! [`table`]. `room` makes room for an item (CLOCK, and slabs that move between classes), and
+//! `grow` for its entry in the index. Before a chunk of a large item is given to another one or
+//! written over, the writer makes sure that its value is not lent any more: see
+//! [`Loans`](crate::table::Loans).
 //!
 //! It departs from the paper in these points:
 //!
@@ -111,7 +113,7 @@ impl<A: Access> Design for Memc3<A> {
         // a reader that meets a byte of what comes next sees the number too. The memory of segments
         // is given away when it is over.
         writer.state.unused = Some(writer.seat.grace_period());
-        shared.common.loans.give_up(|_| true);
+        shared.common.loans.give_up_all();
         writer.state.slabs.clear();
         shared.common.emptied();
     }

@@ -15,7 +15,7 @@
 //! header and the words in which the old value ended are written while the version of the chain is
 //! odd, so a reader that copies notices. These are few, so that readers of the whole bucket do not
 //! wait for long, as they would if the value was copied. A value that is lent stays as it is: see
-//! [`loans`](crate::table::Loan). No filler has a loan: it was made by a writer that had given up
+//! [`loans`](crate::table::Loans). No filler has a loan: it was made by a writer that had given up
 //! the place before and looked for loans, or from items too small to be lent.
 
 use super::place::name_of;

@@ -10,7 +10,7 @@ use crate::index::{Entry, LogId, Slot};
 use crate::table::{DRAFT_WORDS_MIN, Heap, Index};
 use crate::work;
 use glimmer_base::Moment;
-use glimmer_base::sync::{AtomicU64, weakened};
+use glimmer_base::sync::AtomicU64;
 
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -205,8 +205,8 @@ impl<A: Access> Writer<'_, A> {
         if own == words {
             return Some(own);
         }
-        // The value of a large one may be lent.
-        if A::SHARED_READS && own >= DRAFT_WORDS_MIN as u64 && !weakened("loan_update") {
+        // The value of a large one may be lent, and would be copied while readers wait.
+        if A::SHARED_READS && own >= DRAFT_WORDS_MIN as u64 {
             return None;
         }
         self.extent(found, words)

@@ -21,7 +21,7 @@
 //! - *A reader that borrows* notes the place, runs a `SeqCst` fence, and looks at the version
 //!   again. If its fence comes first, the writer sees the note, and does not take the place. If the
 //!   writer's fence comes first, the reader sees that the version has changed, and makes no loan
-//!   (see [`loans`](crate::table::Loan)).
+//!   (see [`loans`](crate::table::Loans)).
 //!
 //! A version never comes back, so a reader is not deceived by an entry that does: the same key may
 //! get a place again that it had before.

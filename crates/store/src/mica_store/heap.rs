@@ -82,7 +82,7 @@ impl Shared {
     }
 
     /// Makes the place of an item that has left the index, or is being changed, free to be stored
-    /// to: its value may be lent (see [`table::Loan`](crate::table::Loan)).
+    /// to: its value may be lent (see [`Loans`](crate::table::Loans)).
     #[inline(always)]
     pub(super) fn give_up(&self, at: usize, words: usize) {
         if !weakened("store_loans") {

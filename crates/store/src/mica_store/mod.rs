@@ -22,6 +22,8 @@
 //!   release fence of that change lies between it and whatever is written there later; a reader
 //!   that has seen any of it sees the version too. Under CRCW the later writer may be another
 //!   thread, which runs a fence of its own when it [enters](crate::table::Table::enter).
+//!   Before a place is freed, and before a large item is moved or written over, the writer makes
+//!   sure that its value is not lent any more: see [`Loans`](crate::table::Loans).
 //! - *A flush* touches no chain: it makes every entry stale by raising the generation that entries
 //!   are compared with, and then runs a release fence. A reader looks at it again at the end.
 //! - *The index changes its shape.* See [`index::chained`](crate::index::chained).
@@ -114,7 +116,7 @@ impl<A: Access> Design for MicaStore<A> {
         if A::SHARED_READS && !weakened("generation_release_fence") {
             fence(Release);
         }
-        shared.common.loans.give_up(|_| true);
+        shared.common.loans.give_up_all();
         writer.state.fits.reset();
         writer.state.pending = None;
         shared.common.emptied();

@@ -1,16 +1,18 @@
 //! The writing side of every table, and a writer at work. A [`Design`] says what kind of table it
 //! is.
 
+use super::loans::Loan;
 use super::shared::{CellIn, EntryIn, Heap, HomeIn, Index, Ledger, LockIn, Shared, SlotIn, State};
 use super::{
-    Draft, Found, Large, Lent, Loan, Reader, Reservation, Step, Stored, Table, TableFigures,
-    TableWriter, WithLent, expired,
+    DRAFT_WORDS_MIN, Draft, Found, Large, Lent, Reader, Reservation, Step, Stored, Table,
+    TableFigures, TableWriter, WithLent, expired,
 };
 use crate::access::{Access, Gate};
 use crate::batches::{Batches, Seat};
-use crate::heap::{Item, ItemAtRest, NewItem, Put, write_draft, write_value_over};
+use crate::heap::{Item, NewItem, Put, write_draft, write_value_over};
 use crate::memory::Words;
 use crate::removals::{RemovalObserver, Tap};
+use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::sync::Ordering::Release;
 use glimmer_base::sync::{Arc, fence, weakened};
 use glimmer_base::{Expiry, Keyhash, Moment};
@@ -194,6 +196,11 @@ pub(crate) fn note_read<'a, D: Design>(
     }
 }
 
+const _: () = assert!(
+    (KEY_BYTES_MAX + 2 * 256) / 8 < DRAFT_WORDS_MIN || cfg!(any(loom, miri)),
+    "an item with nothing beside a key and a short value is never lent"
+);
+
 /// Stores an item over the old one of its key if both take as much memory and neither has anything
 /// beside a key and a short value, as most stores are. Returns its CAS unique. Only the entry that
 /// the home carries is looked at. The gate has been passed.
@@ -317,7 +324,7 @@ impl<D: Design> Table for Owner<D> {
         key: &[u8],
         now: Moment,
         flushes: u64,
-        take: impl FnOnce(&ItemAtRest<'_>) -> T,
+        take: impl FnOnce(&Item<'_>) -> T,
     ) -> Option<T> {
         let shared = &*self.shared;
         let state = pass::<D>(shared, &mut self.gate, &self.seat, flushes);
@@ -329,9 +336,7 @@ impl<D: Design> Table for Owner<D> {
                 return None;
             }
         };
-        // SAFETY: the gate lets one in at a time, and `state` shows that this one has passed it.
-        // Nothing is written before `take` has returned.
-        let taken = take(&unsafe { ItemAtRest::new(found.item) });
+        let taken = take(&found.item);
         if shared.heap.moves_what_is_read() {
             let mut writer = Writer {
                 shared,

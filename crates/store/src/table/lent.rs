@@ -1,7 +1,6 @@
-//! Values that are lent for longer than a batch.
+//! Values that are lent, as their readers have them.
 
-use super::Loan;
-use super::loans::LongLoan;
+use super::loans::{Loan, LongLoan};
 use super::shared::{Heap, Shared};
 use glimmer_base::sync::Arc;
 use std::ops::Range;
@@ -30,7 +29,7 @@ impl<H: Heap> Lent<H> {
     /// Lends the value of a loan for longer. The loan is one of this table's.
     pub fn of(loan: Loan<'_>, shared: &Arc<Shared<H>>) -> Box<dyn LentValue> {
         Box::new(Lent {
-            bytes: loan.item().whole_bytes(),
+            bytes: loan.bytes(),
             // SAFETY: the memory is the table's, which this value keeps until it is dropped.
             loan: unsafe { shared.common.loans.prolong(loan) },
             shared: shared.clone(),

@@ -7,7 +7,7 @@
 use crate::access::Access;
 use crate::batches::{Batch, Batches};
 use crate::evict::Learned;
-use crate::heap::{CasSequence, History, Item, ItemAtRest, NewItem};
+use crate::heap::{CasSequence, History, Item, NewItem};
 use crate::removals::{RemovalObserver, Tap};
 use glimmer_base::sync::Arc;
 use glimmer_base::{Expiry, Keyhash, Moment};
@@ -36,7 +36,6 @@ pub(crate) use handles::note_read;
 pub use handles::{Design, Owner, Parts, Writer};
 pub(crate) use lent::Lent;
 pub use lent::{LentValue, WithLent};
-pub use loans::Loan;
 pub(crate) use loans::Loans;
 pub use read::{Found, Reader};
 pub(crate) use search::Search;
@@ -86,14 +85,14 @@ pub trait Table: Send + Sized + 'static {
         is_wanted: impl FnMut(&Self::Writer<'_>) -> bool,
     ) -> Option<Draft>;
 
-    /// [`enter_at`](Self::enter_at) for nothing but a [read](TableWriter::read_at_rest).
+    /// [`enter_at`](Self::enter_at) for nothing but a [read](TableWriter::read).
     fn read_at<T>(
         &mut self,
         at: (Keyhash, Self::Home),
         key: &[u8],
         now: Moment,
         flushes: u64,
-        take: impl FnOnce(&ItemAtRest<'_>) -> T,
+        take: impl FnOnce(&Item<'_>) -> T,
     ) -> Option<T>;
 
     /// [`enter_at`](Self::enter_at) for nothing but a [store](TableWriter::put).
@@ -201,7 +200,6 @@ pub trait TableWriter {
     fn find(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> Option<Item<'_>>;
 
     /// Reads an item: `take` sees it, and copies what it wants. None if there is no such item.
-    #[inline(always)]
     fn read<T>(
         &mut self,
         keyhash: Keyhash,
@@ -210,24 +208,10 @@ pub trait TableWriter {
         take: impl FnOnce(&Item<'_>) -> T,
     ) -> Option<T>
     where
-        Self: Sized,
-    {
-        self.read_at_rest(keyhash, key, now, |item| take(item))
-    }
+        Self: Sized;
 
     /// [`read`](Self::read) for trait objects, which have [`take`](TableWriter#method.take).
     fn show(&mut self, keyhash: Keyhash, key: &[u8], now: Moment, take: &mut dyn FnMut(&Item<'_>));
-
-    /// [`read`](Self::read), where `take` may rely on an item that does not change meanwhile.
-    fn read_at_rest<T>(
-        &mut self,
-        keyhash: Keyhash,
-        key: &[u8],
-        now: Moment,
-        take: impl FnOnce(&ItemAtRest<'_>) -> T,
-    ) -> Option<T>
-    where
-        Self: Sized;
 
     /// Stores an item under its key, in place of the one that is there, with the CAS unique of its
     /// history or, if that has none, a new one.
@@ -377,29 +361,13 @@ pub trait TableReader: Clone + Send {
         take: impl FnMut(&Item<'_>) -> T,
     ) -> Result<Option<T>, Busy>;
 
-    /// Borrows a large value, so that it can be used where it lies. `take` sees its item, as in
+    /// Lends a large value for as long as the result lives. `take` sees its item, as in
     /// [`read`](Self::read), and what it takes is returned. Does not count as a read.
     ///
     /// # Errors
     ///
-    /// [`Busy`] as in [`read`](Self::read), and also if the value is not to be lent: the table does
-    /// not lend, other readers have borrowed as many as there may be, or the item is smaller than
-    /// `DRAFT_BYTES_MIN`.
-    fn borrow<T>(
-        &self,
-        batch: &Batch<'_>,
-        keyhash: Keyhash,
-        key: &[u8],
-        now: Moment,
-        flushes: u64,
-        take: impl FnMut(&Item<'_>) -> T,
-    ) -> Result<Option<(T, Loan<'_>)>, Busy>;
-
-    /// [Borrows](Self::borrow) a large value for as long as the result lives.
-    ///
-    /// # Errors
-    ///
-    /// As [`borrow`](Self::borrow).
+    /// [`Busy`] as in [`read`](Self::read), and also if the value is not to be lent: the table
+    /// lends as many as it may, or the item is smaller than `DRAFT_BYTES_MIN`.
     fn lend<T>(
         &self,
         batch: &Batch<'_>,

@@ -1,8 +1,8 @@
 //! A read, from the keyhash to the item: by the writer, or optimistically beside it.
 
-use super::loans::Note;
+use super::loans::{Loan, Note};
 use super::shared::{CellIn, EntryIn, Heap, HomeIn, Index, LockIn, Named, Shared, SlotIn};
-use super::{Absence, Busy, DRAFT_WORDS_MIN, Lent, Loan, TableReader, WithLent, expired};
+use super::{Absence, Busy, DRAFT_WORDS_MIN, Lent, TableReader, WithLent, expired};
 use crate::batches::{Batch, Seat};
 use crate::heap::Item;
 use glimmer_base::limits::{OPTIMISTIC_BYTES_MAX, OPTIMISTIC_TRIES_MAX};
@@ -91,7 +91,7 @@ impl<H: Heap> TableReader for Reader<H> {
 
     #[cold]
     #[inline(never)]
-    fn borrow<T>(
+    fn lend<T>(
         &self,
         batch: &Batch<'_>,
         keyhash: Keyhash,
@@ -99,7 +99,7 @@ impl<H: Heap> TableReader for Reader<H> {
         now: Moment,
         flushes: u64,
         mut take: impl FnMut(&Item<'_>) -> T,
-    ) -> Result<Option<(T, Loan<'_>)>, Busy> {
+    ) -> Result<Option<WithLent<T>>, Busy> {
         let (shared, home) = (&*self.shared, HomeIn::<H>::default());
         debug_assert!(self.seat.knows(batch));
         let taken = optimistically(|_| {
@@ -115,21 +115,11 @@ impl<H: Heap> TableReader for Reader<H> {
         match taken {
             None => Ok(None),
             Some((None, ..)) => Err(Busy),
-            Some((Some((note, item, taken)), ..)) => Ok(Some((taken, Loan::new(item, note)))),
+            Some((Some((note, item, taken)), ..)) => {
+                let loan = Loan::new(item, note);
+                Ok(Some((taken, Lent::of(loan, &self.shared))))
+            }
         }
-    }
-
-    fn lend<T>(
-        &self,
-        batch: &Batch<'_>,
-        keyhash: Keyhash,
-        key: &[u8],
-        now: Moment,
-        flushes: u64,
-        take: impl FnMut(&Item<'_>) -> T,
-    ) -> Result<Option<WithLent<T>>, Busy> {
-        let borrowed = self.borrow(batch, keyhash, key, now, flushes, take)?;
-        Ok(borrowed.map(|(taken, loan)| (taken, Lent::of(loan, &self.shared))))
     }
 
     fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {

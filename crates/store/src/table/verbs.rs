@@ -4,9 +4,7 @@ use super::handles::{Design, note_read};
 use super::shared::{Chain, Fetched, Heap, Index};
 use super::{Absence, Common, Draft, Found, Ledger, Stored, TableWriter, Writer, expired};
 use crate::access::Access;
-use crate::heap::{
-    CasSequence, History, Item, ItemAtRest, Marks, NewItem, Put, can_amend, write_amended,
-};
+use crate::heap::{CasSequence, History, Item, Marks, NewItem, Put, can_amend, write_amended};
 use glimmer_base::{Expiry, Keyhash, Moment};
 
 impl<D: Design> TableWriter for Writer<'_, D> {
@@ -28,20 +26,18 @@ impl<D: Design> TableWriter for Writer<'_, D> {
     }
 
     #[inline(always)]
-    fn read_at_rest<T>(
+    fn read<T>(
         &mut self,
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
-        take: impl FnOnce(&ItemAtRest<'_>) -> T,
+        take: impl FnOnce(&Item<'_>) -> T,
     ) -> Option<T> {
         let Some(found) = self.lookup(keyhash, key, now) else {
             self.shared.was_missed(keyhash, key);
             return None;
         };
-        // SAFETY: the writer has passed the gate, which lets one in at a time. It is borrowed here,
-        // and nothing is written before `take` has returned.
-        let taken = take(&unsafe { ItemAtRest::new(found.item) });
+        let taken = take(&found.item);
         self.count_read(keyhash, found, now);
         self.shared.was_hit(keyhash);
         Some(taken)

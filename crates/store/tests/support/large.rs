@@ -8,6 +8,7 @@ use glimmer_store::evict::FIFO;
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{self, PartitionConfig};
+use glimmer_store::mica_store::{self, StoreConfig};
 use glimmer_store::table::{Large, Stored, Table, TableWriter};
 
 pub const NOW: Moment = Moment {
@@ -21,6 +22,7 @@ pub const LARGE: usize = 48;
 pub const ITEM_WORDS_MAX: usize = 10;
 
 pub type Cache = mica_cache::Owner<Crcw>;
+pub type Store = mica_store::Owner<Crcw>;
 pub type Key = ([u8; 1], Keyhash);
 
 /// A partition of two buckets whose log has this many words.
@@ -38,6 +40,19 @@ pub fn cache(log_words: usize, index_follows: bool) -> Cache {
         ..PartitionConfig::default()
     };
     Cache::new(&config, FIFO).unwrap()
+}
+
+/// A partition in store mode with this much memory. Its index takes 16 words of it at least.
+pub fn store(words: usize) -> Store {
+    Store::new(&StoreConfig {
+        bytes: 8 * words,
+        roots: Some(1),
+        item_bytes_max: 8 * ITEM_WORDS_MAX,
+        pages: PagePolicy::Small,
+        hasher: SEED.into(),
+        ..StoreConfig::default()
+    })
+    .unwrap()
 }
 
 /// The n-th one-byte key that belongs to a bucket.

@@ -129,9 +129,7 @@ impl<T: Table> Stage<T> {
         let found = writer.find(keyhash(number), &key, now);
         let found = found.as_ref().map(copy);
         drop(writer);
-        let read = self
-            .owner
-            .read_at(at, &key, now, self.flushes, |item| copy(item));
+        let read = self.owner.read_at(at, &key, now, self.flushes, copy);
         assert_eq!(read, found, "key {number}");
         found
     }

@@ -1,0 +1,152 @@
+//! What is lent: where the values are, how they are used, and how a writer moves them aside.
+
+use super::{COPIED, LENT, Loan, Loans, MAX, place_in};
+use crate::heap::{Item, Put, changes_length};
+use crate::table::DRAFT_WORDS_MIN;
+use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use glimmer_base::sync::{Arc, AtomicU64, Mutex, MutexGuard, fence, lock, weakened, yield_now};
+use std::ops::Range;
+
+/// Where a lent value is.
+#[derive(Default)]
+pub(super) enum Location {
+    /// Nothing is lent.
+    #[default]
+    Nowhere,
+    /// In the item. Its lifetime is that of the [`Lent`](crate::table::Lent) value.
+    InTable(Item<'static>),
+    /// A writer needed the place, and has put the value here. Who has borrowed it before others
+    /// did may see less of it.
+    Aside(Arc<Vec<u8>>),
+}
+
+/// A loan that has become a lent value, by the number of its note.
+#[derive(Clone, Copy)]
+pub struct LongLoan(usize);
+
+impl Loans {
+    /// Lends a value that a loan of this table is for until [`end`](Self::end).
+    ///
+    /// # Safety
+    ///
+    /// The item's memory has to be there until then.
+    pub unsafe fn prolong(&self, loan: Loan<'_>) -> LongLoan {
+        let Loan { item, note } = loan;
+        let nth = (self.notes.iter()).position(|one| std::ptr::eq(one, note.0));
+        let nth = nth.expect("the loan is one of this table's");
+        // SAFETY: only the methods of this type use the item, and none does after `end`. Until then
+        // the caller keeps the memory.
+        let item = unsafe { std::mem::transmute::<Item<'_>, Item<'static>>(item) };
+        let mut value = lock(&self.values[nth]);
+        *value = Location::InTable(item);
+        note.0.store(note.0.load(Relaxed) | LENT, Release);
+        std::mem::forget(note);
+        LongLoan(nth)
+    }
+
+    /// Passes some of the bytes of a lent value to `take`.
+    pub fn with(&self, loan: LongLoan, range: Range<usize>, take: &mut dyn FnMut(&[u8])) {
+        let value = lock(&self.values[loan.0]);
+        let item = match &*value {
+            Location::Aside(copy) => return take(&copy[range]),
+            Location::InTable(item) => item,
+            Location::Nowhere => unreachable!("the value is lent"),
+        };
+        // SAFETY: a writer that gives up the place takes the lock before it stores there. A writer
+        // that changes an item of this size where it lies stores to its header and to the words
+        // after these bytes, or takes the lock as well (`pause`).
+        match unsafe { item.bytes_in_place(item.whole_bytes()) } {
+            Some(bytes) => take(&bytes[range]),
+            None => {
+                let mut copy = Vec::with_capacity(range.len());
+                let part = item.value().part(range.start, range.len());
+                part.append_to(&mut copy);
+                take(&copy);
+            }
+        }
+    }
+
+    /// The value is lent no longer.
+    pub fn end(&self, loan: LongLoan) {
+        let mut value = lock(&self.values[loan.0]);
+        *value = Location::Nowhere;
+        self.notes[loan.0].store(0, Release);
+    }
+}
+
+impl Loans {
+    /// Runs `grow`, by which an item [only grows](crate::heap::only_grows): while no one uses the
+    /// value, if that stores to words of the value. Only for the writer, in the midst of a change
+    /// of the item.
+    #[inline(always)]
+    pub fn while_growing<T>(
+        &self,
+        name: u64,
+        (put, old): (&Put<'_>, &Item<'_>),
+        grow: impl FnOnce() -> T,
+    ) -> T {
+        match old.words() >= DRAFT_WORDS_MIN && changes_length(put, old) {
+            true => self.pause(name, grow),
+            false => grow(),
+        }
+    }
+
+    /// Runs `change`, which stores to words of a place without changing a byte of its value, while
+    /// no one uses the value. Only for the writer, in the midst of a change of the item.
+    #[cold]
+    #[inline(never)]
+    fn pause<T>(&self, name: u64, change: impl FnOnce() -> T) -> T {
+        fence(SeqCst);
+        let mut locked: [Option<MutexGuard<'_, Location>>; MAX] = Default::default();
+        for ((note, value), locked) in self.notes.iter().zip(&self.values).zip(&mut locked) {
+            loop {
+                let noted = note.load(Acquire);
+                if place_in(noted) != Some(name) {
+                    break;
+                }
+                if noted & LENT == 0 {
+                    yield_now();
+                    continue;
+                }
+                let value = lock(value);
+                // It is given back under the lock.
+                if note.load(Relaxed) == noted {
+                    *locked = Some(value);
+                    break;
+                }
+            }
+        }
+        change()
+    }
+}
+
+/// The value of a place, copied.
+pub(super) type Copied = Option<(u64, Arc<Vec<u8>>)>;
+
+/// Copies a lent value, unless it was given back meanwhile, or was copied for another one that has
+/// borrowed it. What a place has had since it was last given up is one value, or longer ones that
+/// begin with it.
+pub(super) fn set_aside(
+    noted: u64,
+    note: &AtomicU64,
+    value: &Mutex<Location>,
+    copied: &mut Copied,
+) {
+    let mut value = lock(value);
+    if let Location::InTable(item) = &*value
+        && note.load(Relaxed) == noted
+    {
+        let bytes = item.whole_bytes();
+        let known = copied.take_if(|(place, copy)| *place == noted && copy.len() >= bytes);
+        let (_, copy) = known.unwrap_or_else(|| {
+            let mut copy = Vec::with_capacity(bytes);
+            item.value().part(0, bytes).append_to(&mut copy);
+            (noted, Arc::new(copy))
+        });
+        *copied = Some((noted, copy.clone()));
+        if !weakened("lent_copy") {
+            *value = Location::Aside(copy);
+        }
+        note.store(COPIED, Relaxed);
+    }
+}
