@@ -3,10 +3,14 @@
 use crate::oracle::SEED;
 use glimmer_base::limits::{DRAFT_BYTES_MIN, LOANS_MAX};
 use glimmer_base::{Expiry, Moment};
+use glimmer_store::batches::Batches;
 use glimmer_store::heap::{History, Item, NewItem};
-use glimmer_store::table::{Counts, Large, LentValue, Table, TableWriter};
+use glimmer_store::table::{Counts, Large, LentValue, Stored, Table, TableReader, TableWriter};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
 
 /// Keys of large values.
 const KEYS: u16 = 30;
@@ -229,4 +233,67 @@ pub fn values_stay_where_an_index_grows<T: Table>(owner: T, count: u16) -> Count
         check(&**value, whole, 0..value.bytes());
     }
     hand.owner.figures().counts(0)
+}
+
+/// Length of a value before it is appended to. The first byte of the length changes when it grows.
+const GROWN_FROM: usize = if cfg!(miri) {
+    500
+} else {
+    2 * DRAFT_BYTES_MIN - 12
+};
+/// Bytes of the largest item where it grows.
+pub const GROWN_ITEM_BYTES_MAX: usize = GROWN_FROM + 300;
+
+/// Appends to a value while another thread borrows it and looks at it.
+pub fn grows<T: Table>(owner: T) {
+    const KEY: &[u8] = b"ab";
+    let mut hand = hand(owner);
+    let (batches, participants) = Batches::new(1);
+    hand.owner.join(&batches, 1);
+    let reader = hand.owner.reader().expect("others may read");
+    let (keyhash, now) = (SEED.keyhash(KEY), hand.now);
+    // What is appended last fits where the item lies then, in every table.
+    hand.put(KEY, &[7; GROWN_FROM - 40]);
+    let appended = |hand: &mut Hand<T>, bytes: usize| {
+        let more = [7; 40];
+        let item = NewItem {
+            value: [&[], &more[..bytes]],
+            flags: 1,
+            ..NewItem::new(KEY, &[])
+        };
+        let stored = hand.owner.enter(0).extend(keyhash, &item, now);
+        assert!(matches!(stored, Some(Stored::Yes(_))), "{stored:?}");
+    };
+    appended(&mut hand, 40);
+    let first = hand.owner.lend(keyhash, KEY, now, 0, |_| ());
+    let ((), first) = first.expect("the value is there");
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let is_over = &is_over;
+        scope.spawn(move || {
+            let look_at = |lent: &dyn LentValue| {
+                lent.with(0..lent.bytes(), &mut |bytes| {
+                    assert!(bytes.iter().all(|&byte| byte == 7));
+                });
+            };
+            let [mut participant] = participants.try_into().ok().expect("one of them reads");
+            look_at(&*first);
+            while !is_over.load(Relaxed) {
+                let batch = participant.begin();
+                let lent = reader.lend(&batch, keyhash, KEY, now, 0, |_| ());
+                drop(batch);
+                thread::yield_now();
+                if let Ok(Some(((), lent))) = lent {
+                    look_at(&*lent);
+                }
+                look_at(&*first);
+            }
+        });
+        for _ in 0..6 {
+            thread::yield_now();
+            appended(&mut hand, 3);
+        }
+        is_over.store(true, Relaxed);
+    });
+    assert!(hand.owner.figures().counts(0).in_place_updates > 0);
 }

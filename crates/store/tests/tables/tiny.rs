@@ -5,10 +5,11 @@
 //!
 //! Logs and heaps consist of whole pages unless Miri runs them, so outside Miri they are larger.
 
+use crate::lent;
 use crate::oracle::{self, Load, Outcome};
 use crate::stress::{self, Race};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
-use glimmer_store::evict::{RULES, Rule};
+use glimmer_store::evict::{FIFO, RULES, Rule};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::table::Table;
 use glimmer_store::{memc3, mica_cache, mica_store};
@@ -30,9 +31,15 @@ const fn load(loses_nothing: bool) -> Load {
     }
 }
 
+/// Memory of a table, under Miri or else. A few of the largest items fit in.
+fn bytes(under_miri: usize, usual: usize, item_bytes_max: usize) -> usize {
+    let bytes = if cfg!(miri) { under_miri } else { usual };
+    bytes.max(6 * item_bytes_max)
+}
+
 fn cache<A: Access>(rule: Rule, item_bytes_max: usize) -> mica_cache::Owner<A> {
     let config = mica_cache::PartitionConfig {
-        log_bytes: if cfg!(miri) { 1_200 } else { 32 << 10 },
+        log_bytes: bytes(1_200, 32 << 10, item_bytes_max),
         main_buckets: if cfg!(miri) { 1 } else { 20 },
         spare_buckets: 1,
         index_follows: true,
@@ -46,7 +53,7 @@ fn cache<A: Access>(rule: Rule, item_bytes_max: usize) -> mica_cache::Owner<A> {
 
 fn memc3<A: Access>(item_bytes_max: usize) -> memc3::Owner<A> {
     let config = memc3::Memc3Config {
-        memory_bytes: if cfg!(miri) { 3_200 } else { 20 << 10 },
+        memory_bytes: bytes(3_200, 20 << 10, item_bytes_max),
         page_bytes: 128,
         item_bytes_max,
         pages: PagePolicy::Small,
@@ -58,7 +65,7 @@ fn memc3<A: Access>(item_bytes_max: usize) -> memc3::Owner<A> {
 
 fn store<A: Access>(item_bytes_max: usize) -> mica_store::Owner<A> {
     let config = mica_store::StoreConfig {
-        bytes: if cfg!(miri) { 2_400 } else { 16 << 10 },
+        bytes: bytes(2_400, 16 << 10, item_bytes_max),
         roots: Some(1),
         item_bytes_max,
         pages: PagePolicy::Small,
@@ -125,7 +132,16 @@ fn racing_store_mode<A: Access>() {
     stress::run(store::<A>(RACING_ITEM_BYTES_MAX), Race::tiny());
 }
 
+/// A value that is appended to while others have borrowed it. Miri sees each use of a byte that is
+/// not ordered with a store to its word.
+fn growing<A: Access>() {
+    lent::grows(cache::<A>(FIFO, lent::GROWN_ITEM_BYTES_MAX));
+    lent::grows(memc3::<A>(lent::GROWN_ITEM_BYTES_MAX));
+    lent::grows(store::<A>(lent::GROWN_ITEM_BYTES_MAX));
+}
+
 in_modes! {
+    growing: Crew Crcw;
     every_rule: Erew Crew Crcw;
     memc3_table: Erew Crcw;
     store_mode_table: Erew Crcw;

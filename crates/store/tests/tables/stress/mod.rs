@@ -209,7 +209,7 @@ fn read<T: Table>(
             (item.flags(), item.expiry())
         };
         let batch = participant.begin();
-        let found = match world.race.has_large_values() && rng.random_bool(0.5) {
+        let found = match world.race.lends() && rng.random_bool(0.5) {
             true => {
                 let lent = reader.lend(&batch, *keyhash, bytes, before.now, before.flushes, take);
                 drop(batch);

@@ -77,6 +77,11 @@ impl Race {
         self.filling_max >= 2 * DRAFT_BYTES_MIN
     }
 
+    /// Whether there are values that are large enough to be lent. Few words are enough under Miri.
+    pub const fn lends(&self) -> bool {
+        self.has_large_values() || cfg!(miri)
+    }
+
     /// Whether the writers may be done before a reader has found anything.
     pub const fn is_short(&self) -> bool {
         self.operations < Race::new().operations
