@@ -5,7 +5,7 @@
 //! [`table`]. `room` makes room for an item (CLOCK, and slabs that move between classes), and
 //! `grow` for its entry in the index. Before a chunk of a large item is given to another one or
 //! written over, the writer makes sure that its value is not lent any more: see
-//! [`Loans`](crate::table::Loans).
+//! [`LentValue`](crate::table::LentValue).
 //!
 //! It departs from the paper in these points:
 //!

@@ -23,7 +23,7 @@
 //!   that has seen any of it sees the version too. Under CRCW the later writer may be another
 //!   thread, which runs a fence of its own when it [enters](crate::table::Table::enter).
 //!   Before a place is freed, and before a large item is moved or written over, the writer makes
-//!   sure that its value is not lent any more: see [`Loans`](crate::table::Loans).
+//!   sure that its value is not lent any more: see [`LentValue`](crate::table::LentValue).
 //! - *A flush* touches no chain: it makes every entry stale by raising the generation that entries
 //!   are compared with, and then runs a release fence. A reader looks at it again at the end.
 //! - *The index changes its shape.* See [`index::chained`](crate::index::chained).

@@ -7,6 +7,9 @@ use std::ops::Range;
 
 /// A value that stays as it is until this is dropped: the first
 /// [`whole_bytes`](crate::heap::Item::whole_bytes) of an item's value.
+///
+/// It is used where its item lies, whatever becomes of the item: before a writer stores to a place
+/// that is lent it copies the value aside. `table/loans` says why it notices.
 pub trait LentValue: Send {
     /// Bytes of the value.
     fn bytes(&self) -> usize;
