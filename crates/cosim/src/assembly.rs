@@ -18,7 +18,7 @@ pub struct Circuit {
 
 impl fmt::Display for Circuit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.name(), self.socket.display())
+        write!(f, "--circuit {}", self.socket.display())
     }
 }
 

@@ -137,6 +137,7 @@ fn what_a_circuit_lacks_is_said() {
         waited.expect_err("it does not start")
     };
     let line = refused("/nonexistent/circuit", &[]);
+    assert!(line.contains("--circuit /nonexistent/circuit: "), "{line}");
     assert!(
         line.contains("start the circuit's simulation first"),
         "{line}"

@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Why a server with a packet program did not start. One line that says what to do.
 #[derive(Debug, thiserror::Error)]
-#[error("--accelerate {setting}: {reason}")]
+#[error("{}: {reason}", setting.flag())]
 pub struct AccelerateError {
     setting: Accelerate,
     /// What was missing.

@@ -4,7 +4,7 @@ use glimmer_hotset::{Body, Policy};
 use glimmer_proto::Accepts;
 use std::fmt::{Debug, Display};
 
-/// Makes a body of the accelerator for a server. It is shown as `--accelerate` would have it.
+/// Makes a body of the accelerator for a server. It is shown as the argument that asks for it.
 pub trait MakeBody: Debug + Display + Send + Sync {
     /// The body's name in statistics.
     fn name(&self) -> &'static str;

@@ -68,6 +68,14 @@ impl Accelerate {
         }
     }
 
+    /// What the operator has written for it.
+    pub(super) fn flag(&self) -> String {
+        match self {
+            Accelerate::Made(maker) => maker.to_string(),
+            _ => format!("--accelerate {self}"),
+        }
+    }
+
     /// The interface at which the body is, if it is at one.
     pub fn interface(&self) -> Option<&str> {
         match self {
