@@ -1,5 +1,5 @@
-//! The table of MemC3 (NSDI'13): an optimistic cuckoo index over slab classes, with CLOCK for who
-//! stays and one writer at a time beside any number of readers.
+//! The table of MemC3 (NSDI'13): an optimistic cuckoo index over slab classes, with CLOCK eviction,
+//! and one writer at a time beside any number of readers.
 //!
 //! `heap` says where items lie, and `put` stores an item; the other verbs are those of every
 //! [`table`]. `room` makes room for an item (CLOCK, and slabs that move between classes), and

@@ -1,4 +1,4 @@
-//! Sliding items to other places of the heap, so that free space comes together.
+//! Compaction: items slide to other places of the heap, so that free space comes together.
 
 use super::Writer;
 use super::name::Name;
@@ -14,7 +14,7 @@ use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::sync::weakened;
 use glimmer_base::{Keyhash, Moment};
 
-/// Free space that a store has been refused for want of, and that is being gathered.
+/// Free space that is being gathered, because a store was refused for want of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pending {
     words: usize,

@@ -105,7 +105,7 @@ pub type LockOf<D> = LockIn<<D as Design>::Heap>;
 
 /// The gate to the state of a table's writer.
 type GateOf<D> = <<D as Design>::Access as Access>::Gate<<D as Design>::State>;
-/// That the gate has been passed.
+/// What one has inside the gate: exclusive access to the writer's state.
 type GuardOf<'a, D> = <GateOf<D> as Gate<<D as Design>::State>>::Guard<'a>;
 
 /// The writing side of a table. Under EREW and CREW there is one. Under CRCW each core has one, and
@@ -116,7 +116,7 @@ pub struct Owner<D: Design> {
     seat: Seat,
 }
 
-/// A writer at work: the owner with its gate passed. Requests are executed on this.
+/// A writer at work: the owner inside its gate. Requests are executed on this.
 pub struct Writer<'a, D: Design> {
     pub(crate) shared: &'a Shared<D::Heap>,
     pub(crate) state: GuardOf<'a, D>,

@@ -1,4 +1,5 @@
-//! When the next item expires, at the earliest: until then no search finds an expired one.
+//! A lower bound on the time at which the next item expires. No search finds an expired item before
+//! that.
 
 use glimmer_base::{Expiry, Moment};
 

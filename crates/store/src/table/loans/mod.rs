@@ -185,7 +185,8 @@ fn place_in(note: u64) -> Option<u64> {
     (note != 0 && note != COPIED).then(|| (note & !LENT) - 1)
 }
 
-/// A place that no writer overwrites, if it held the item after the note was made.
+/// A hazard pointer: a place that no writer overwrites, if it held the item after the note was
+/// made.
 pub(crate) struct Note<'a>(&'a AtomicU64);
 
 impl Drop for Note<'_> {
