@@ -3,6 +3,7 @@
 use crate::process::{cargo, program, run, target_dir};
 use crate::tools::{self, Tool};
 use anyhow::{Context, bail};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -24,6 +25,8 @@ const PROGRAMS: &[&str] = &[
     "--example=requests",
     "--package=glimmer",
     "--bin=glimmer",
+    "--package=glimmer-client",
+    "--example=reads",
     "--package=glimmer-microbench",
     "--example=operations",
     // Tables by others, and what drives them.
@@ -37,17 +40,23 @@ pub fn build(file: &str) -> anyhow::Result<PathBuf> {
     run(cargo(&["build", "--release"])
         .args(PROGRAMS)
         .env("RUSTFLAGS", "--cfg=rustix_use_libc")
-        // Counts need the names of functions alone.
-        .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
+        // Counts need the names of functions, and the walk those of files.
+        .env("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only")
         .env("CARGO_TARGET_DIR", &folder))?;
     Ok(folder.join("release").join(file))
 }
 
 /// A command that runs a program under callgrind.
 pub fn command(options: &[&str], counted: &Path) -> Command {
+    command_into(Path::new("/dev/null"), options, counted)
+}
+
+/// The same, which writes what each line of code has cost to a file.
+pub fn command_into(profile: &Path, options: &[&str], counted: &Path) -> Command {
     let mut command = program("valgrind", &["--tool=callgrind"]);
-    command.arg("--callgrind-out-file=/dev/null");
-    command.args(options).arg(counted);
+    let mut out = OsString::from("--callgrind-out-file=");
+    out.push(profile);
+    command.arg(out).args(options).arg(counted);
     command
 }
 

@@ -8,6 +8,7 @@
 //! | `server` | a server with one worker, over TCP |
 //! | `alone` | a table alone, as `bench store` drives it |
 //! | `budgets` | what each case may take |
+//! | `walk` | the files that a request passes |
 //! | `callgrind` | runs a program under callgrind |
 
 mod alone;
@@ -15,6 +16,7 @@ mod budgets;
 mod callgrind;
 mod engine;
 mod server;
+mod walk;
 
 use anyhow::bail;
 use budgets::Budgets;
@@ -43,6 +45,9 @@ pub struct Counting {
     /// on a processor of another make
     #[arg(long, conflicts_with_all = ["beside", "server", "alone", "renew"])]
     check: bool,
+    /// Write the list of files that requests pass into ARCHITECTURE.md
+    #[arg(long, conflicts_with_all = ["beside", "server", "alone", "renew", "check"])]
+    walk: bool,
     /// Write the budgets
     #[arg(long, conflicts_with_all = ["beside", "server", "alone"])]
     renew: bool,
@@ -97,6 +102,9 @@ impl Counting {
         }
         if self.check {
             return check();
+        }
+        if self.walk {
+            return walk::write(&server::build()?);
         }
         if self.renew {
             let counts = [ENGINE, SERVER, ALONE].map(|subject| subject.count(None));
@@ -161,7 +169,7 @@ pub fn check() -> anyhow::Result<()> {
         }
     }
     if above.is_empty() {
-        return Ok(());
+        return walk::check(&server::build()?);
     }
     bail!(
         "more instructions than the budget and {:.0}%:\n{}",

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 const CONNECTIONS: usize = 8;
 const KEYS: usize = 1_000;
 const VALUE_BYTES: usize = 64;
+/// Rounds of requests whose way through the files is followed.
+const WALKED_ROUNDS: usize = 100;
 /// For how long the server may take to start, and to reply.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -74,6 +76,12 @@ pub fn build() -> anyhow::Result<PathBuf> {
     callgrind::build("glimmer")
 }
 
+/// What the walk of a request follows: many of one kind.
+pub fn send_many(port: u16, is_set: bool) -> anyhow::Result<()> {
+    let nth = usize::from(is_set);
+    send_all(port, &SCENARIOS[nth], WALKED_ROUNDS)
+}
+
 /// Instructions per key. The difference between two runs with different numbers of requests
 /// excludes the cost of starting, storing the items and stopping.
 pub fn per_request(server: &Path, case: &Case) -> anyhow::Result<f64> {
@@ -86,9 +94,25 @@ pub fn per_request(server: &Path, case: &Case) -> anyhow::Result<f64> {
 }
 
 fn collected(server: &Path, scenario: &Scenario, rounds: usize) -> anyhow::Result<u64> {
+    let command = callgrind::command(&[], server);
+    run_server(command, &[], |at| send_all(at.tcp, scenario, rounds))
+}
+
+/// Where a server listens.
+pub struct Ports {
+    pub tcp: u16,
+    pub udp: Option<u16>,
+}
+
+/// Runs a server of one worker under callgrind, has `drive` send it requests, and stops it. Returns
+/// the instructions.
+pub fn run_server(
+    mut command: Command,
+    options: &[&str],
+    drive: impl FnOnce(&Ports) -> anyhow::Result<()>,
+) -> anyhow::Result<u64> {
     // The server chooses its port. A port that was chosen here could be taken when it starts.
-    let ports = port_file();
-    let mut command = callgrind::command(&[], server);
+    let file = port_file();
     command
         .args([
             "serve",
@@ -101,12 +125,13 @@ fn collected(server: &Path, scenario: &Scenario, rounds: usize) -> anyhow::Resul
             "-p",
             "-1",
         ])
-        .env("MEMCACHED_PORT_FILENAME", &ports)
+        .args(options)
+        .env("MEMCACHED_PORT_FILENAME", &file)
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
     let mut child = command.spawn().context("cannot start valgrind")?;
-    let sent = port(&ports).and_then(|port| send_all(port, scenario, rounds));
-    let _ = fs::remove_file(&ports);
+    let sent = ports(&file).and_then(|ports| drive(&ports));
+    let _ = fs::remove_file(&file);
     let stopped = stop(&child);
     if sent.is_err() || stopped.is_err() {
         // It may not have understood, and would be waited for.
@@ -125,16 +150,19 @@ fn port_file() -> PathBuf {
     target_dir().join("callgrind").join(name)
 }
 
-/// The TCP port of a server, when it has written the file.
-fn port(file: &Path) -> anyhow::Result<u16> {
+/// The ports of a server, when it has written the file.
+fn ports(file: &Path) -> anyhow::Result<Ports> {
     let begun = Instant::now();
     loop {
         match fs::read_to_string(file) {
             Ok(text) => {
-                let port = text
-                    .lines()
-                    .find_map(|line| line.strip_prefix("TCP INET: "));
-                return Ok(port.context("the server has no TCP port")?.parse()?);
+                let port = |of: &str| text.lines().find_map(|line| line.strip_prefix(of));
+                return Ok(Ports {
+                    tcp: port("TCP INET: ")
+                        .context("the server has no TCP port")?
+                        .parse()?,
+                    udp: port("UDP INET: ").map(str::parse).transpose()?,
+                });
             }
             Err(error) if begun.elapsed() > PATIENCE => return Err(error.into()),
             Err(_) => std::thread::sleep(Duration::from_millis(50)),
@@ -146,22 +174,34 @@ fn stop(child: &Child) -> anyhow::Result<()> {
     run(&mut program("kill", &["-INT", &child.id().to_string()]))
 }
 
-fn connect(port: u16) -> anyhow::Result<TcpStream> {
+pub fn connect(port: u16) -> anyhow::Result<TcpStream> {
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_nodelay(true)?;
     Ok(stream)
 }
 
+fn key(number: usize) -> String {
+    format!("key:{:012}", number % KEYS)
+}
+
+fn set(number: usize) -> String {
+    let value = "x".repeat(VALUE_BYTES);
+    format!("set {} 0 0 {VALUE_BYTES}\r\n{value}\r\n", key(number))
+}
+
+/// Stores the items. Returns the connection.
+pub fn store(port: u16) -> anyhow::Result<TcpStream> {
+    let mut stream = connect(port)?;
+    for number in 0..KEYS {
+        exchange(&mut [&mut stream], &set(number), "STORED\r\n", 1)?;
+    }
+    Ok(stream)
+}
+
 /// Stores the items, then has every connection send that often.
 fn send_all(port: u16, scenario: &Scenario, rounds: usize) -> anyhow::Result<()> {
-    let value = "x".repeat(VALUE_BYTES);
-    let key = |number: usize| format!("key:{:012}", number % KEYS);
-    let set = |number| format!("set {} 0 0 {VALUE_BYTES}\r\n{value}\r\n", key(number));
-    let mut first = connect(port)?;
-    for number in 0..KEYS {
-        exchange(&mut [&mut first], &set(number), "STORED\r\n", 1)?;
-    }
+    let first = store(port)?;
     let mut streams = vec![first];
     for _ in 1..CONNECTIONS {
         streams.push(connect(port)?);
