@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::{
     client::load::Pass,
     row::{self, Column, Figure, Row},
-    servers::{CONNECTIONS_MAX, Kind, Launch, Server},
+    servers::{Kind, Launch, Server},
 };
 use glimmer_loadgen::workload::Workload;
 use glimmer_measure::{machine, report::Table};
@@ -57,26 +57,11 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     Kind::all_are_there(options.servers.iter().copied())?;
     let mut rows = Vec::new();
     for &kind in &options.servers {
-        let limit = format!("{}mb", options.memory_mib);
         let arguments = match kind {
             Kind::Glimmer => options.glimmer_arguments.clone(),
-            Kind::Memcached => Vec::new(),
-            Kind::Redis | Kind::Valkey => {
-                ["--maxmemory", &limit, "--maxmemory-policy", "allkeys-lru"]
-                    .map(Into::into)
-                    .into()
-            }
+            Kind::Memcached | Kind::Redis | Kind::Valkey => Vec::new(),
         };
-        let launch = Launch {
-            kind,
-            threads: 1,
-            cores: (0..machine::cores()).collect(),
-            memory_mib: options.memory_mib,
-            value_bytes: 0,
-            udp: false,
-            connections_max: CONNECTIONS_MAX,
-            arguments,
-        };
+        let launch = Launch::evicting(kind, 1, options.memory_mib, arguments);
         rows.push(measure(options, &launch.start()?, progress)?);
     }
     Ok(Report {

@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use anyhow::{Result, bail, ensure};
 use serde::Serialize;
 
-use crate::servers::{CONNECTIONS_MAX, Kind, Launch};
+use crate::servers::{Kind, Launch};
 use glimmer_loadgen::{
     load::{Pace, Plan, Requests, Tally, WarmUp},
     workload::trace::{Footprint, Trace},
@@ -156,23 +156,8 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
 
 fn measure(options: &Options, served: &Served, memory_mib: usize) -> Result<Cell> {
     let kind = served.kind;
-    let limit = format!("{memory_mib}mb");
-    let mut arguments = served.arguments.clone();
-    if let Kind::Redis | Kind::Valkey = kind {
-        let limits = ["--maxmemory", &limit, "--maxmemory-policy", "allkeys-lru"];
-        arguments.extend(limits.map(String::from));
-    }
-    let server = Launch {
-        kind,
-        threads: options.threads,
-        cores: (0..machine::cores()).collect(),
-        memory_mib,
-        value_bytes: 0,
-        udp: false,
-        connections_max: CONNECTIONS_MAX,
-        arguments,
-    }
-    .start()?;
+    let arguments = served.arguments.clone();
+    let server = Launch::evicting(kind, options.threads, memory_mib, arguments).start()?;
     let requests = Requests::Recorded(options.trace.clone());
     let pace = Pace::Closed {
         in_flight: IN_FLIGHT,

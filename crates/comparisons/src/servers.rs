@@ -151,6 +151,30 @@ pub struct Server {
 }
 
 impl Launch {
+    /// A cache on all cores that evicts at its limit, as memcached and ours do unasked.
+    pub fn evicting(
+        kind: Kind,
+        threads: usize,
+        memory_mib: usize,
+        mut arguments: Vec<String>,
+    ) -> Launch {
+        if let Kind::Redis | Kind::Valkey = kind {
+            let limit = format!("{memory_mib}mb");
+            let limits = ["--maxmemory", &limit, "--maxmemory-policy", "allkeys-lru"];
+            arguments.extend(limits.map(String::from));
+        }
+        Launch {
+            kind,
+            threads,
+            cores: (0..machine::cores()).collect(),
+            memory_mib,
+            value_bytes: 0,
+            udp: false,
+            connections_max: CONNECTIONS_MAX,
+            arguments,
+        }
+    }
+
     /// Starts the server on loopback and waits until it accepts connections.
     pub fn start(&self) -> Result<Server> {
         self.start_at(&Place::loopback())

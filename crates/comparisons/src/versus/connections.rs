@@ -6,10 +6,7 @@ use anyhow::{Context, Result};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use super::{
-    Bench, GET_SHARE, Scenario, WARM_UP, quantile_us,
-    ways::{self, Way},
-};
+use super::{Bench, GET_SHARE, Scenario, WARM_UP, quantile_us, ways};
 use crate::{
     client::{
         closed::{Burst, Plan},
@@ -65,15 +62,8 @@ pub fn compare(bench: &mut Bench<'_>) -> Result<Comparison> {
 
 fn measure(bench: &mut Bench<'_>, connections: usize) -> Result<Vec<Row>> {
     let options = bench.options;
-    let ways = bench
-        .servers
-        .iter()
-        .enumerate()
-        .flat_map(|(place, server)| {
-            let ways = ways::usual(server.kind(), &options.servers).into_iter();
-            ways.map(move |(name, way)| (place, way, Row::of_server(name, &FIGURES), histogram()))
-        });
-    let mut cases: Vec<(usize, Way, Row, Histogram<u64>)> = ways.collect();
+    let case = |name| (Row::of_server(name, &FIGURES), histogram());
+    let mut cases = bench.cases(|kind| ways::usual(kind, &options.servers), case);
     for repetition in 0..options.repeat {
         bench.look_at_machine()?;
         let plan = Plan {
@@ -88,7 +78,7 @@ fn measure(bench: &mut Bench<'_>, connections: usize) -> Result<Vec<Row>> {
             measured: options.measured,
             seed: repetition as u64,
         };
-        for (place, way, row, all) in &mut cases {
+        for (place, way, (row, all)) in &mut cases {
             let server = &bench.servers[*place];
             let target = way.target(server);
             let drive = || server.closed_at(&target, &plan);
@@ -107,7 +97,7 @@ fn measure(bench: &mut Bench<'_>, connections: usize) -> Result<Vec<Row>> {
             bench.step(Scenario::Connections, repetition, line);
         }
     }
-    let finish = |(_, _, mut row, all): (usize, Way, Row, Histogram<u64>)| {
+    let finish = |(_, _, (mut row, all)): (_, _, (Row, Histogram<u64>))| {
         row.add(P999_ALL, quantile_us(&all, 0.999));
         row
     };

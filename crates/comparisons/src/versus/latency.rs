@@ -54,18 +54,8 @@ pub fn compare(bench: &mut Bench<'_>, before: &[throughput::Comparison]) -> Resu
         Scenario::OpenLoop.name(),
         per_second(requests_per_s)
     ));
-    let ways = bench
-        .servers
-        .iter()
-        .enumerate()
-        .flat_map(|(place, server)| {
-            let ways = ways::usual(server.kind(), &options.servers).into_iter();
-            ways.map(move |(name, way)| {
-                let row = Row::of_server(name, &FIGURES);
-                (place, way, row, [histogram(), histogram()])
-            })
-        });
-    let mut cases: Vec<_> = ways.collect();
+    let case = |name| (Row::of_server(name, &FIGURES), [histogram(), histogram()]);
+    let mut cases = bench.cases(|kind| ways::usual(kind, &options.servers), case);
     for repetition in 0..options.repeat {
         bench.look_at_machine()?;
         let plan = Plan {
@@ -78,7 +68,7 @@ pub fn compare(bench: &mut Bench<'_>, before: &[throughput::Comparison]) -> Resu
             measured: options.measured,
             seed: repetition as u64,
         };
-        for (place, way, row, [all, late]) in &mut cases {
+        for (place, way, (row, [all, late])) in &mut cases {
             let server = &bench.servers[*place];
             let target = way.target(server);
             let drive = || server.open_at(&target, &plan);
@@ -96,7 +86,7 @@ pub fn compare(bench: &mut Bench<'_>, before: &[throughput::Comparison]) -> Resu
             bench.step(Scenario::OpenLoop, repetition, line);
         }
     }
-    let rows = cases.into_iter().map(|(_, _, mut row, [all, late])| {
+    let rows = cases.into_iter().map(|(_, _, (mut row, [all, late]))| {
         row.add(P99_ALL, quantile_us(&all, 0.99));
         row.add(LATE_P99, quantile_us(&late, 0.99));
         row

@@ -30,6 +30,8 @@ use glimmer_measure::{
     stats::Spread,
 };
 
+use ways::Way;
+
 /// A way to load a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -273,6 +275,21 @@ impl Bench<'_> {
             connections_max: self.options.connections_max(),
             arguments,
         }
+    }
+
+    /// The ways in which each loaded server is driven: the server's place, the way, and what `case`
+    /// makes of the way's name.
+    fn cases<C>(
+        &self,
+        ways: impl Fn(Kind) -> Vec<(String, Way)>,
+        case: impl Fn(String) -> C,
+    ) -> Vec<(usize, Way, C)> {
+        let mut cases = Vec::new();
+        for (place, server) in self.servers.iter().enumerate() {
+            let ways = ways(server.kind()).into_iter();
+            cases.extend(ways.map(|(name, way)| (place, way, case(name))));
+        }
+        cases
     }
 
     /// Starts every server on its core and stores all keys in each.

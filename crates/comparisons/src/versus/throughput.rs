@@ -137,15 +137,7 @@ pub struct Comparison {
 /// Measures all servers in turn, and a server without a store.
 pub fn compare(bench: &mut Bench<'_>, shape: Shape) -> Result<Comparison> {
     let options = bench.options;
-    let ways = bench
-        .servers
-        .iter()
-        .enumerate()
-        .flat_map(|(place, server)| {
-            let ways = shape.ways(server.kind(), &options.servers).into_iter();
-            ways.map(move |(name, way)| (place, way, row(name)))
-        });
-    let mut cases: Vec<(usize, Way, Row)> = ways.collect();
+    let mut cases = bench.cases(|kind| shape.ways(kind, &options.servers), row);
     let mut ceiling = row("no store at all");
     let (value_bytes, core) = (options.value_bytes, Some(SERVER_CORE));
     let trivial = match shape.udp {
