@@ -248,8 +248,9 @@ fn beside_an_item_that_is_slid<const BYTES: usize>(
 ) {
     explore(2, move || {
         let value = [2; BYTES];
-        // The heap has 20 words and those of the value.
-        let mut owner = partition_of::<Crew>(310 + BYTES, 8 * 10);
+        // The heap has 24 words, or 8 more. They are all in use.
+        let bytes = 65 * (5 + BYTES / 64);
+        let mut owner = partition_of::<Crew>(bytes, (8 * 9).max(BYTES + 8 * 5));
         let mut reader = looker(&mut owner);
         let (first, slid, third) = (key(1, 0), key(0, 0), key(1, 1));
         put(&mut owner, 0, first, 1);
@@ -282,7 +283,7 @@ fn an_item_that_is_slid_is_not_torn() {
 /// The reader borrows the value.
 #[test]
 fn a_value_that_is_lent_of_an_item_that_is_slid_is_not_overwritten() {
-    beside_an_item_that_is_slid::<48>(|reader, (key, keyhash), value| {
+    beside_an_item_that_is_slid::<80>(|reader, (key, keyhash), value| {
         let batch = reader.participant.begin();
         let lent = (reader.reader).lend(&batch, keyhash, &key, NOW, 0, |_| ());
         drop(batch);
