@@ -210,7 +210,7 @@ impl Arguments {
             access: self.workers.access,
             dispatch,
             dispatch_settings,
-            packets: self.network.packet_transport,
+            packets: self.network.packet_transport.clone(),
             table: self.memory.table,
             evict: self.memory.evict.unwrap_or(evict::DEFAULT),
             evict_for: self.memory.evict_for,

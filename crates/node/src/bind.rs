@@ -52,7 +52,8 @@ impl Bound {
         let mut sources: Vec<Sources> = (0..workers).map(|_| Sources::default()).collect();
         let mut passed_over = Vec::new();
 
-        let transport = config.packets;
+        let packets = config.packets.clone();
+        let transport = &*packets;
         let bind =
             |index: usize| packets::listen_memcached(transport, config.udp[index], &mut sources);
         let bound = bind_names(config.udp.len(), &config.udp_names, bind);

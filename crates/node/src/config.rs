@@ -63,7 +63,7 @@ pub struct NodeConfig {
     /// The native protocol, if it is served.
     pub native: Option<NativeConfig>,
     /// What carries the datagrams of `udp` and `native`.
-    pub packets: &'static dyn PacketTransport,
+    pub packets: Arc<dyn PacketTransport>,
     /// How requests are spread over the workers.
     pub dispatch: Arc<dyn Policy>,
     /// The settings of a policy that the node is switched to.

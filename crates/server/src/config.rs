@@ -9,7 +9,7 @@ use glimmer_proto::Accepts;
 use glimmer_store::evict::{CLOCK, LRU, Objective, Rule};
 use glimmer_transport::packet::PacketTransport;
 use glimmer_transport::tcp::Liveness;
-use glimmer_transport::transports::TRANSPORTS;
+use glimmer_transport::transports;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -104,7 +104,7 @@ pub struct Config {
     /// Which workers may access a partition; see also [`Config::table_access`].
     pub access: AccessMode,
     /// What carries datagrams (`--packet-transport`).
-    pub packets: &'static dyn PacketTransport,
+    pub packets: Arc<dyn PacketTransport>,
     /// How requests are spread over the workers (`--dispatch`).
     pub dispatch: Arc<dyn Policy>,
     /// The settings of policies, also of one that the server is switched to later
@@ -268,7 +268,7 @@ impl Default for Config {
             access: AccessMode::Crcw,
             dispatch: Arc::new(POLICIES[0]),
             dispatch_settings: Settings::DEFAULT,
-            packets: TRANSPORTS[0],
+            packets: transports::default(),
             table: TableKind::Mica,
             evict: glimmer_store::evict::DEFAULT,
             evict_for: Objective::Hits,

@@ -298,7 +298,7 @@ pub(crate) fn node_config(
         dispatch_settings: config.dispatch_settings,
         dispatch_pause_ms: limits::DISPATCH_PAUSE_MS,
         access_modes: Some(assembly::access_modes(config, &store.observers)),
-        packets: config.packets,
+        packets: config.packets.clone(),
         clock,
     }
 }

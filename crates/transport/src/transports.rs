@@ -2,19 +2,46 @@
 
 use crate::packet::PacketTransport;
 use crate::udp::{PlainUdp, Udp};
+use std::sync::Arc;
 
-/// Every packet transport. The first is the default.
+/// Every packet transport. The first is the default, and needs no argument.
 pub const TRANSPORTS: &[&dyn PacketTransport] = &[&Udp, &PlainUdp];
 
-/// The packet transport of this name.
+/// The default packet transport.
+pub fn default() -> Arc<dyn PacketTransport> {
+    (TRANSPORTS[0].with(None)).expect("the first transport needs no argument")
+}
+
+/// The packet transport that this text names: `NAME`, or `NAME:ARGUMENT` for one that takes an
+/// argument.
 ///
 /// # Errors
 ///
-/// The names that there are.
-pub fn named(name: &str) -> Result<&'static dyn PacketTransport, String> {
-    let known = TRANSPORTS.iter().find(|known| known.name() == name);
-    known.copied().ok_or_else(|| {
+/// The names that there are, or what is wrong with the argument.
+pub fn named(text: &str) -> Result<Arc<dyn PacketTransport>, String> {
+    let (name, argument) = match text.split_once(':') {
+        Some((name, argument)) => (name, Some(argument)),
+        None => (text, None),
+    };
+    let Some(known) = TRANSPORTS.iter().find(|known| known.name() == name) else {
         let names: Vec<_> = TRANSPORTS.iter().map(|known| known.name()).collect();
-        format!("one of {}", names.join(", "))
-    })
+        return Err(format!("one of {}", names.join(", ")));
+    };
+    known.with(argument)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transport_is_named_and_may_be_given_an_argument() {
+        for known in TRANSPORTS {
+            assert_eq!(named(known.name()).unwrap().name(), known.name());
+        }
+        let error = named("udp:eth0").unwrap_err();
+        assert_eq!(error, "udp takes no argument, as \"eth0\" is");
+        assert_eq!(named("tcp").unwrap_err(), "one of udp, udp-plain");
+        assert_eq!(default().name(), "udp");
+    }
 }

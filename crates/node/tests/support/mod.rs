@@ -19,7 +19,7 @@ use glimmer_node::{
 use glimmer_proto::text::{Limits, Reply, Shutdown, emit, lines};
 use glimmer_proto::{Accepts, Form, Request, StoreMode, Verb};
 use glimmer_transport::tcp::Liveness;
-use glimmer_transport::transports::TRANSPORTS;
+use glimmer_transport::transports;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 
 type Table = HashMap<Vec<u8>, (u32, Vec<u8>)>;
@@ -252,7 +252,7 @@ pub fn config() -> NodeConfig {
         dispatch_settings: Settings::DEFAULT,
         dispatch_pause_ms: 0,
         access_modes: Some(Arc::new(MapModes)),
-        packets: TRANSPORTS[0],
+        packets: transports::default(),
         listen: vec![Address::Tcp("127.0.0.1:0".parse().unwrap())],
         listen_names: Vec::new(),
         udp: Vec::new(),

@@ -41,7 +41,7 @@ mod faults;
 mod rx;
 mod steering;
 mod switch;
-mod transport;
+pub(crate) mod transport;
 mod tx;
 
 pub use glimmer_base::limits::PACKET_BATCH_MAX;

@@ -6,13 +6,15 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 
 use rustix::net::{self, RecvFlags, SendFlags};
 
 use super::UdpDevice;
 use super::burst::send_all;
 use crate::packet::{
-    Instruction, Message, PacketDevice, PacketSender, PacketTransport, RxBatch, Transmitted, Wakeup,
+    Instruction, Message, PacketDevice, PacketSender, PacketTransport, RxBatch, Transmitted,
+    Wakeup, transport,
 };
 
 /// The longest datagram, and a byte more.
@@ -25,6 +27,10 @@ pub struct PlainUdp;
 impl PacketTransport for PlainUdp {
     fn name(&self) -> &'static str {
         "udp-plain"
+    }
+
+    fn with(&self, argument: Option<&str>) -> Result<Arc<dyn PacketTransport>, String> {
+        transport::takes_none(self.name(), argument).map(|()| Arc::new(*self) as _)
     }
 
     fn open(&self, address: SocketAddr) -> io::Result<Box<dyn PacketDevice>> {

@@ -2,9 +2,10 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use super::UdpDevice;
-use crate::packet::{Instruction, PacketDevice, PacketTransport};
+use crate::packet::{Instruction, PacketDevice, PacketTransport, transport};
 
 /// UDP sockets with segmentation offload.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +14,10 @@ pub struct Udp;
 impl PacketTransport for Udp {
     fn name(&self) -> &'static str {
         "udp"
+    }
+
+    fn with(&self, argument: Option<&str>) -> Result<Arc<dyn PacketTransport>, String> {
+        transport::takes_none(self.name(), argument).map(|()| Arc::new(*self) as _)
     }
 
     fn open(&self, address: SocketAddr) -> io::Result<Box<dyn PacketDevice>> {

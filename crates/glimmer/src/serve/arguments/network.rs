@@ -10,6 +10,7 @@ use glimmer_server::config::{
 use glimmer_transport::packet::PacketTransport;
 use glimmer_transport::transports::TRANSPORTS;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Where the server listens, and the limits of its connections.
 #[derive(Args, Debug)]
@@ -182,7 +183,7 @@ pub struct Network {
         value_parser = glimmer_transport::transports::named,
         hide_short_help = true,
     )]
-    pub(in crate::serve) packet_transport: &'static dyn PacketTransport,
+    pub(in crate::serve) packet_transport: Arc<dyn PacketTransport>,
 }
 
 /// A number of seconds that the kernel accepts as a TCP timeout.
