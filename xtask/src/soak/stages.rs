@@ -9,7 +9,8 @@ pub enum Stage {
     Circuit,
     /// The simulated circuit between real clients and a real server: crates/cosim
     Cosimulation,
-    /// The accelerator's models, controller and packet program: crates/hotset, crates/xdp
+    /// The accelerator's models, controller and packet program: crates/hotset, crates/accel-device,
+    /// crates/xdp
     Hotset,
     /// Plans: crates/dispatch
     Dispatch,
@@ -80,7 +81,9 @@ impl Stage {
         Kind::Crates(match self {
             Stage::Circuit => Which::Seeded(&["glimmer-accel-rtl"]),
             Stage::Cosimulation => Which::All(&["glimmer-cosim"]),
-            Stage::Hotset => Which::Seeded(&["glimmer-hotset", "glimmer-xdp"]),
+            Stage::Hotset => {
+                Which::Seeded(&["glimmer-hotset", "glimmer-accel-device", "glimmer-xdp"])
+            }
             Stage::Dispatch => Which::Seeded(&["glimmer-dispatch"]),
             Stage::Queueing => Which::Seeded(&["glimmer-queueing"]),
             Stage::Store => Which::Seeded(&["glimmer-store"]),
