@@ -50,19 +50,19 @@ impl<T: Table> Partitions<T> {
     }
 
     #[inline(always)]
-    pub(crate) fn handle(&mut self, place: Place<T::Home>) -> &mut Handle<T> {
+    pub(crate) fn handle(&mut self, place: Place<T::HomeBucket>) -> &mut Handle<T> {
         &mut self.handles[place.partition]
     }
 
     /// The writer of a key's partition, if this worker has it.
     #[inline(always)]
-    pub fn owner(&mut self, place: Place<T::Home>) -> Option<&mut T> {
+    pub fn owner(&mut self, place: Place<T::HomeBucket>) -> Option<&mut T> {
         self.handle(place).owner.as_mut()
     }
 
     /// The reader of a key's partition, if the access mode has readers.
     #[inline(always)]
-    pub fn reader(&self, place: Place<T::Home>) -> Option<&T::Reader> {
+    pub fn reader(&self, place: Place<T::HomeBucket>) -> Option<&T::Reader> {
         self.handles[place.partition].reader.as_ref()
     }
 
@@ -115,7 +115,7 @@ impl<T: Table> Partitions<T> {
     /// The first stage of the pipeline: where the key belongs. Fetches the bucket if `fetch` is set
     /// and this worker may read it.
     #[inline(always)]
-    pub fn prefetch_bucket(&self, keyhash: Keyhash, fetch: bool) -> Place<T::Home> {
+    pub fn prefetch_bucket(&self, keyhash: Keyhash, fetch: bool) -> Place<T::HomeBucket> {
         let partition = keyhash.partition(self.prefetchers.len());
         let home = match &self.prefetchers[partition] {
             Some(prefetcher) => {
@@ -125,7 +125,7 @@ impl<T: Table> Partitions<T> {
                 }
                 home
             }
-            None => T::Home::default(),
+            None => T::HomeBucket::default(),
         };
         Place { partition, home }
     }
@@ -133,7 +133,7 @@ impl<T: Table> Partitions<T> {
     /// The second stage of the pipeline: fetches the item. The home then carries the slot in which
     /// the key's tag was met. Says whether the third stage has something to do.
     #[inline(always)]
-    pub fn prefetch_item(&self, place: &mut Place<T::Home>) -> bool {
+    pub fn prefetch_item(&self, place: &mut Place<T::HomeBucket>) -> bool {
         match &self.prefetchers[place.partition] {
             Some(prefetcher) => prefetcher.prefetch_item(&mut place.home),
             None => false,
@@ -143,7 +143,7 @@ impl<T: Table> Partitions<T> {
     /// The third stage of the pipeline: fetches the item if its entry is not where the second has
     /// looked.
     #[inline(always)]
-    pub fn prefetch_item_behind(&self, place: &mut Place<T::Home>) {
+    pub fn prefetch_item_behind(&self, place: &mut Place<T::HomeBucket>) {
         if let Some(prefetcher) = &self.prefetchers[place.partition] {
             prefetcher.prefetch_item_behind(&mut place.home);
         }

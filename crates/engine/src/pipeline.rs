@@ -61,7 +61,7 @@ pub trait Prefetch {
 }
 
 impl<T: Table> Prefetch for Partitions<T> {
-    type Place = Place<T::Home>;
+    type Place = Place<T::HomeBucket>;
 
     #[inline(always)]
     fn bucket(&self, keyhash: Keyhash, fetch: bool) -> Self::Place {

@@ -32,7 +32,7 @@ const ITEM_WORDS: usize = 3;
 const BEHIND: usize = BUCKET_ENTRIES;
 
 type Key = ([u8; 1], Keyhash);
-type HomeOf<A> = <Owner<A> as Table>::Home;
+type HomeOf<A> = <Owner<A> as Table>::HomeBucket;
 
 /// A partition of two buckets and a spare one, whose log holds this many items.
 fn partition<A: Access>(items: usize) -> Owner<A> {
@@ -102,7 +102,7 @@ fn fill<A: Access>(owner: &mut Owner<A>) {
 }
 
 /// The stages in front of the execution. The home carries the slot behind the bucket.
-fn stages<P: Prefetcher>(prefetcher: &P, keyhash: Keyhash) -> P::Home {
+fn stages<P: Prefetcher>(prefetcher: &P, keyhash: Keyhash) -> P::HomeBucket {
     let mut home = prefetcher.home(keyhash);
     prefetcher.prefetch_bucket(home);
     if prefetcher.prefetch_item(&mut home) {

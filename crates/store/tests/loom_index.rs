@@ -7,7 +7,7 @@ use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::sync::{AtomicU64, explore};
 use glimmer_store::batches::{Batches, Participant, Seat};
 use glimmer_store::heap::Offset;
-use glimmer_store::index::chained::{BUCKET_WORDS, Border, ChainedIndex, FreeList, Home};
+use glimmer_store::index::chained::{BUCKET_WORDS, Border, ChainedIndex, FreeList, HomeBucket};
 use glimmer_store::index::{BUCKET_ENTRIES, Entry, LogId, Slot};
 use glimmer_store::memory::{PagePolicy, ZeroedSlice};
 use glimmer_store::table::Index;
@@ -44,7 +44,7 @@ fn reader(index: &Arc<ChainedIndex>, tag: u16) -> thread::JoinHandle<()> {
     let index = index.clone();
     thread::spawn(move || {
         let keyhash = Keyhash(tag.into());
-        let found = index.try_read(Home::default(), keyhash, |home| {
+        let found = index.try_read(HomeBucket::default(), keyhash, |home| {
             (index.candidates(home, keyhash))
                 .next()
                 .map(|(_, found)| found)
@@ -236,7 +236,7 @@ fn marking_reader(
     let index = index.clone();
     thread::spawn(move || {
         let _batch = participant.begin();
-        let found = index.try_read(Home::default(), keyhash, |home| {
+        let found = index.try_read(HomeBucket::default(), keyhash, |home| {
             index.candidates(home, keyhash).next()
         });
         if let Some(found) = found {

@@ -31,7 +31,7 @@ fn value_of<'a>(verb: &Verb<'a>) -> &'a [u8] {
 #[inline(never)]
 pub fn draft<T: Table>(
     partitions: &mut Partitions<T>,
-    place: Place<T::Home>,
+    place: Place<T::HomeBucket>,
     context: &Context<'_>,
     job: &Job<'_>,
 ) -> Result<Option<Draft>, Status> {

@@ -34,7 +34,7 @@ enum Look {
 #[inline(always)]
 pub fn get<T: Table, O: ChangeObserver>(
     handle: &mut Handle<T>,
-    home: T::Home,
+    home: T::HomeBucket,
     tap: &Tap<O>,
     context: &mut Context<'_>,
     job: &Job<'_>,
@@ -137,7 +137,7 @@ pub fn get<T: Table, O: ChangeObserver>(
 #[inline(never)]
 fn get_as_writer<T: Table, O: ChangeObserver>(
     handle: &mut Handle<T>,
-    home: T::Home,
+    home: T::HomeBucket,
     tap: &Tap<O>,
     context: &mut Context<'_>,
     job: &Job<'_>,

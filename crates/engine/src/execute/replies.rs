@@ -126,7 +126,7 @@ impl<T: Table, O: ChangeObserver> Execute<Partitions<T>, Job<'_>> for Replies<'_
         &mut self,
         partitions: &mut Partitions<T>,
         nth: usize,
-        place: Place<T::Home>,
+        place: Place<T::HomeBucket>,
         job: &Job<'_>,
     ) {
         let halt = self.halt(job);

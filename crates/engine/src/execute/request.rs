@@ -58,7 +58,7 @@ pub(super) fn execute_seen<T: Table, O: ChangeObserver>(
 #[inline(never)]
 pub(super) fn execute_apart<T: Table, O: ChangeObserver>(
     partitions: &mut Partitions<T>,
-    place: Place<T::Home>,
+    place: Place<T::HomeBucket>,
     tap: &Tap<O>,
     context: &mut Context<'_>,
     job: &Job<'_>,
@@ -77,7 +77,7 @@ pub(super) fn execute_apart<T: Table, O: ChangeObserver>(
 #[inline(always)]
 pub(super) fn execute<T: Table, O: ChangeObserver>(
     partitions: &mut Partitions<T>,
-    place: Place<T::Home>,
+    place: Place<T::HomeBucket>,
     tap: &Tap<O>,
     context: &mut Context<'_>,
     (job, draft): (&Job<'_>, Option<Option<Draft>>),
@@ -133,7 +133,7 @@ pub(super) fn execute<T: Table, O: ChangeObserver>(
 #[cold]
 #[inline(never)]
 fn set_ignored<T: Table, O: ChangeObserver>(
-    at: (&mut T, T::Home),
+    at: (&mut T, T::HomeBucket),
     tap: &Tap<O>,
     context: &Context<'_>,
     job: &Job<'_>,
@@ -148,7 +148,7 @@ fn set_ignored<T: Table, O: ChangeObserver>(
 /// been done.
 #[inline(never)]
 fn meta_set<T: Table, O: ChangeObserver>(
-    (owner, home): (&mut T, T::Home),
+    (owner, home): (&mut T, T::HomeBucket),
     tap: &Tap<O>,
     context: &Context<'_>,
     job: &Job<'_>,

@@ -72,7 +72,7 @@ pub fn store(
 #[inline(always)]
 pub fn set<T: Table>(
     owner: &mut T,
-    home: T::Home,
+    home: T::HomeBucket,
     context: &Context<'_>,
     job: &Job<'_>,
     set: Set<'_>,
@@ -96,7 +96,7 @@ pub fn set<T: Table>(
 /// done.
 #[inline(always)]
 pub fn set_ignored<T: Table, O: ChangeObserver>(
-    (owner, home): (&mut T, T::Home),
+    (owner, home): (&mut T, T::HomeBucket),
     tap: &Tap<O>,
     context: &Context<'_>,
     job: &Job<'_>,

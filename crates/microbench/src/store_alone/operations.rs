@@ -62,7 +62,7 @@ impl<T: Table, const K: usize, const V: usize> Execute<Partitions<T>, (Keyhash, 
         &mut self,
         partitions: &mut Partitions<T>,
         _: usize,
-        place: Place<T::Home>,
+        place: Place<T::HomeBucket>,
         &(keyhash, operation): &(Keyhash, Operation),
     ) {
         let number = operation.number();
@@ -129,7 +129,7 @@ fn refill<T: Table, const K: usize, const V: usize>(
 #[inline(always)]
 fn put<T: Table, const K: usize, const V: usize>(
     partitions: &mut Partitions<T>,
-    place: Place<T::Home>,
+    place: Place<T::HomeBucket>,
     keyhash: Keyhash,
     number: u32,
     version: u32,
@@ -154,7 +154,7 @@ fn put<T: Table, const K: usize, const V: usize>(
 fn get<T: Table, const K: usize, const V: usize>(
     partitions: &mut Partitions<T>,
     reading: &Option<Batch<'_>>,
-    place: Place<T::Home>,
+    place: Place<T::HomeBucket>,
     keyhash: Keyhash,
     number: u32,
 ) -> Option<[u8; V]> {

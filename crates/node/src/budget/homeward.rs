@@ -10,9 +10,9 @@ use glimmer_base::limits::HOMEWARD_BYTES_MAX;
 use glimmer_base::sync::AtomicUsize;
 use glimmer_base::sync::Ordering::Relaxed;
 
-/// Bytes on their way, by the worker that made the replies. They are no more than numbers: a
-/// mailbox or a ring hands the replies over, and a doorbell orders what a worker does after it is
-/// woken.
+/// Bytes of replies on their way, for each worker that made them. These are counts, and order
+/// nothing: a mailbox or a ring hands the replies over, and a doorbell orders what a worker does
+/// after it is woken.
 pub(crate) struct Homeward(Vec<CachePadded<AtomicUsize>>);
 
 /// Replies on their way, as they are counted.

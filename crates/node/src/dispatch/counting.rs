@@ -116,20 +116,20 @@ impl Counting {
 }
 
 /// Where the executed requests of native datagrams are counted.
-pub struct Tap<'t> {
+pub struct NativeCount<'t> {
     counting: &'t mut Counting,
     profile: &'t Profile,
     is_received_here: bool,
 }
 
-impl<'t> Tap<'t> {
+impl<'t> NativeCount<'t> {
     /// Counts requests that this worker has received, or that another one has.
     pub(crate) fn of(
         counting: &'t mut Counting,
         profile: &'t Profile,
         is_received_here: bool,
-    ) -> Tap<'t> {
-        Tap {
+    ) -> NativeCount<'t> {
+        NativeCount {
             counting,
             profile,
             is_received_here,

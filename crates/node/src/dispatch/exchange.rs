@@ -1,10 +1,10 @@
-//! Where workers hand in what is to be replaced in all of them at once.
+//! A rendezvous of all workers, for what is replaced in all of them at once.
 
 use glimmer_base::sync::Ordering::{Acquire, Release};
 use glimmer_base::sync::{AtomicUsize, Mutex, Thread, current, lock, weakened};
 
-/// A meeting of all workers: each hands in a part of its own, the last one makes other parts of
-/// them, and each takes its part back. Afterwards there can be another meeting.
+/// A rendezvous of all workers. Each hands in its part, the last one makes the new parts from the
+/// old ones, and each takes its new part. Afterwards there can be another rendezvous.
 ///
 /// 1. A worker [settles](Exchange::settle) when it no longer needs the others' old parts. It goes
 ///    on to work with its own, because others may still need it.

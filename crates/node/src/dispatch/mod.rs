@@ -1,10 +1,10 @@
-//! How the workers come by the plan that they go by. The plans themselves, and the policies that
-//! make them, are in `glimmer-dispatch`.
+//! Makes dispatch plans from what the workers measure, and gives each new plan to all workers.
+//! Plans, and the policies that make them, are defined in `glimmer-dispatch`.
 //!
 //! | file | idea |
 //! | --- | --- |
-//! | [`exchange`] | where all workers hand in what is to be replaced in all at once |
-//! | [`published`] | a value that one thread replaces and many threads go by |
+//! | [`exchange`] | a rendezvous of all workers, for what is replaced in all of them at once |
+//! | [`published`] | a value that one thread replaces and many read |
 //! | `ask` | what the plan is asked about a request |
 //! | `profile` | what one worker's requests were for, by size |
 //! | `sampler`, `service_times` | how long a sample of them takes, by size |

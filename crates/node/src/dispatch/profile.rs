@@ -1,4 +1,4 @@
-//! What one worker's requests were for, by size.
+//! A histogram of one worker's requests, by the size of their values.
 
 use glimmer_base::sync::{AtomicU64, Ordering::Relaxed};
 use glimmer_dispatch::{Ask, Histogram, SizeClass};

@@ -1,4 +1,4 @@
-//! A value that is replaced as a whole while other threads go by it.
+//! A value that is replaced as a whole while other threads read it.
 
 use std::sync::Arc;
 

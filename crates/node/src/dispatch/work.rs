@@ -1,4 +1,4 @@
-//! How much of the workers' time requests take, and large ones of it.
+//! The workers' CPU time, and the part of it that large requests take.
 
 use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::sync::{AtomicU32, AtomicU64};
@@ -6,7 +6,7 @@ use glimmer_dispatch::Busy;
 
 use crate::clock::Clock;
 
-/// What one worker tells about its time. Only the worker writes.
+/// The time of one worker, as it reports it. Only the worker writes.
 #[derive(Debug)]
 pub struct Work {
     /// The kernel's number of its thread; 0 if it has no thread of its own.

@@ -19,7 +19,7 @@ use super::accelerator::Accelerator;
 use crate::admin::stats::Tally;
 use crate::shared::Shared;
 
-/// See the module's text.
+/// One worker's part in the accelerator.
 pub(crate) struct Tender {
     pub accelerator: Arc<Accelerator>,
     me: usize,

@@ -1,4 +1,4 @@
-//! What a worker calls a connection by.
+//! The key of a connection in its worker's table.
 
 use slotmap::Key;
 

@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `accept` | listeners, and which worker gets a new connection |
 //! | `connection` | what a worker knows about one client |
-//! | `key` | what a worker calls a connection by |
+//! | `key` | the key of a connection in its worker's table |
 //! | `phase` | what a connection waits for before its next request is parsed |
 //! | `receive_buffer` | what has been received of a client and is not finished |
 //! | `ready` | which connection is served next |

@@ -2,7 +2,8 @@
 
 use glimmer_base::limits::{HELD_MS_MAX, MEMORY_WAIT_MS_MAX, PROGRESS_BYTES_PER_MS};
 
-/// How a client gets on. All times are in milliseconds since the epoch.
+/// The progress of a client, and since when its connection has held memory or waited for it. All
+/// times are in milliseconds since the epoch.
 pub(crate) struct Patience {
     /// When a byte was last received or sent.
     progress_ms: u64,

@@ -1,4 +1,4 @@
-//! One core's loop.
+//! A worker: the event loop of one core.
 //!
 //! A turn takes what the poller and the other workers bring, serves every connection that has
 //! something to be done, and tells the other workers. Nothing in it blocks. Between turns the

@@ -1,4 +1,4 @@
-//! Whether a worker sleeps as soon as it has nothing to do.
+//! Decides whether a worker that has nothing to do polls for some turns before it sleeps.
 //!
 //! A client that is sent a large reply reads it, and asks again. That takes less time than the
 //! worker needs to fall asleep and to wake up, and the client has to wake it. If the client sleeps
@@ -10,7 +10,7 @@ use glimmer_base::limits::{AWAKE_IDLE_TURNS_MAX, SHORT_SLEEP_NS};
 
 use crate::clock::Clock;
 
-/// What a worker knows about its sleeps after large requests.
+/// How long a worker has slept after large requests.
 #[derive(Debug, Default)]
 pub(super) struct Naps {
     /// It has served large requests since it slept.

@@ -3,7 +3,7 @@
 
 use super::{Shared, State, Writer};
 use crate::access::Access;
-use crate::index::cuckoo::{BUCKET_SLOTS, Home, Slot, SlotAt, line_at, places};
+use crate::index::cuckoo::{BUCKET_SLOTS, HomeBucket, Slot, SlotAt, line_at, places};
 use crate::memory::LINE_WORDS;
 use crate::removals::Reason;
 use crate::table::{Index, expired};
@@ -55,7 +55,7 @@ impl<A: Access> Writer<'_, A> {
     }
 
     /// The slots of a home.
-    fn slots_of(&self, home: &Home) -> impl Iterator<Item = SlotAt> {
+    fn slots_of(&self, home: &HomeBucket) -> impl Iterator<Item = SlotAt> {
         let segment = self.shared.index.segment(home);
         home.buckets
             .map(|bucket| segment.locate(bucket))
@@ -70,7 +70,7 @@ impl<A: Access> Writer<'_, A> {
     }
 
     /// Removes an expired item from a home whose buckets are full; says whether there was one.
-    fn drop_expired_from(&mut self, home: &Home, now: Moment) -> bool {
+    fn drop_expired_from(&mut self, home: &HomeBucket, now: Moment) -> bool {
         if !self.state.expired.soonest.may_be_due(now) {
             return false;
         }
@@ -88,7 +88,7 @@ impl<A: Access> Writer<'_, A> {
     }
 
     /// Gives up one of the items in a home, one that was not used if there is one.
-    fn evict_from(&mut self, home: &Home, now: Moment) {
+    fn evict_from(&mut self, home: &HomeBucket, now: Moment) {
         let shared = self.shared;
         let mut victim = None;
         for at in self.slots_of(home) {
@@ -112,7 +112,7 @@ impl<A: Access> Writer<'_, A> {
     /// Readers go on all the while: the new segment is filled, then the directory names it, and
     /// only then is the old one thinned out, under its lines' versions.
     #[cold]
-    fn split(&mut self, home: &Home, now: Moment) -> bool {
+    fn split(&mut self, home: &HomeBucket, now: Moment) -> bool {
         let shared = self.shared;
         let run = shared.index.directory.run(home.entry, home.page);
         if run.len() < 2 || self.state.segments >= self.state.segments_max {

@@ -7,7 +7,7 @@ use super::{Found, Writer};
 use crate::access::Access;
 use crate::evict::Setting;
 use crate::heap::{Item, Offset, Put};
-use crate::index::chained::Home;
+use crate::index::chained::HomeBucket;
 use crate::index::{Entry, LogId, Slot};
 use crate::table::{DRAFT_WORDS_MIN, Heap, Index};
 use glimmer_base::Keyhash;
@@ -98,7 +98,7 @@ impl<'a, A: Access> Writer<'a, A> {
     #[inline(always)]
     pub(super) fn find_or_remember(
         &self,
-        home: Home,
+        home: HomeBucket,
         keyhash: Keyhash,
         (key, words): (&[u8], u64),
     ) -> Result<Found<'a>, Option<(Slot, Entry)>> {
@@ -116,7 +116,7 @@ impl<'a, A: Access> Writer<'a, A> {
 
     /// Apart, as [`find`](super::Shared::find) has its search.
     #[inline(never)]
-    fn known(&self, home: Home, keyhash: Keyhash, (key, words): (&[u8], u64)) -> Known {
+    fn known(&self, home: HomeBucket, keyhash: Keyhash, (key, words): (&[u8], u64)) -> Known {
         let heap = &self.shared.heap;
         let mut known = Known::Nothing;
         for (slot, entry) in self.shared.index.candidates(home, keyhash) {

@@ -5,7 +5,7 @@ use super::place::name_of;
 use super::{Found, Shared, State, Writer};
 use crate::access::Access;
 use crate::heap::{Header, Offset, Put, write_item, write_over};
-use crate::index::chained::Home;
+use crate::index::chained::HomeBucket;
 use crate::index::{Entry, LogId, Slot};
 use crate::table::{DRAFT_WORDS_MIN, Heap, Index};
 use crate::work;
@@ -72,7 +72,7 @@ impl<A: Access> Writer<'_, A> {
 
     /// [`put_as`](Self::put_as) where the home does not carry the key's entry: there may be none.
     #[inline(never)]
-    fn put_searching(&mut self, home: Home, put: &Put<'_>) -> bool {
+    fn put_searching(&mut self, home: HomeBucket, put: &Put<'_>) -> bool {
         self.follow_setting();
         match self.find_or_remember(home, put.keyhash, (put.item.key, put.words as u64)) {
             Ok(found) => self.put_over(put, &found),

@@ -2,7 +2,9 @@
 //! is.
 
 use super::loans::Loan;
-use super::shared::{CellIn, EntryIn, Heap, HomeIn, Index, Ledger, LockIn, Shared, SlotIn, State};
+use super::shared::{
+    CellIn, EntryIn, Heap, HomeBucketIn, Index, Ledger, LockIn, Shared, SlotIn, State,
+};
 use super::{
     DRAFT_WORDS_MIN, Draft, Found, Large, Lent, Reader, Reservation, Step, Stored, Table,
     TableFigures, TableWriter, WithLent, expired,
@@ -122,7 +124,7 @@ pub struct Writer<'a, D: Design> {
     pub(crate) state: GuardOf<'a, D>,
     pub(crate) seat: &'a Seat,
     /// The key that the writer has entered for, and where its entry could be not long ago.
-    lead: (Keyhash, HomeIn<D::Heap>),
+    lead: (Keyhash, HomeBucketIn<D::Heap>),
 }
 
 /// A table without its access mode: what every core may see of it, its writer's state, and the
@@ -175,7 +177,7 @@ fn catch_up<'a, D: Design>(
         shared,
         state,
         seat,
-        lead: (Keyhash(0), HomeIn::<D::Heap>::default()),
+        lead: (Keyhash(0), HomeBucketIn::<D::Heap>::default()),
     };
     D::flush(&mut writer, flushes);
     writer.state
@@ -208,7 +210,7 @@ const _: () = assert!(
 fn write_over<D: Design>(
     shared: &Shared<D::Heap>,
     state: &mut D::State,
-    (keyhash, home): (Keyhash, HomeIn<D::Heap>),
+    (keyhash, home): (Keyhash, HomeBucketIn<D::Heap>),
     item: &NewItem<'_>,
 ) -> Option<u64> {
     let (index, heap) = (&shared.index, &shared.heap);
@@ -242,7 +244,7 @@ fn write_over<D: Design>(
 fn put<'a, D: Design>(
     (shared, seat): (&'a Shared<D::Heap>, &'a Seat),
     mut state: GuardOf<'a, D>,
-    (keyhash, home): (Keyhash, HomeIn<D::Heap>),
+    (keyhash, home): (Keyhash, HomeBucketIn<D::Heap>),
     item: &NewItem<'_>,
     now: Moment,
 ) -> Stored {
@@ -276,7 +278,7 @@ impl<D: Design> Writer<'_, D> {
 
     /// Where the key's entry can be now.
     #[inline(always)]
-    pub(crate) fn home(&self, keyhash: Keyhash) -> HomeIn<D::Heap> {
+    pub(crate) fn home(&self, keyhash: Keyhash) -> HomeBucketIn<D::Heap> {
         let (index, (lead, home)) = (&self.shared.index, self.lead);
         match lead == keyhash {
             true => index.home_again(home, keyhash),
@@ -288,7 +290,7 @@ impl<D: Design> Writer<'_, D> {
 impl<D: Design> Table for Owner<D> {
     type Access = D::Access;
     type Writer<'a> = Writer<'a, D>;
-    type Home = HomeIn<D::Heap>;
+    type HomeBucket = HomeBucketIn<D::Heap>;
     type Reader = Reader<D::Heap>;
     type Prefetcher = Shared<D::Heap>;
     type Parts = Parts<D::Heap, D::State>;
@@ -307,7 +309,12 @@ impl<D: Design> Table for Owner<D> {
     /// reader that sees it. So a writer that enters runs a release fence of its own, once for all
     /// that others have given up.
     #[inline(always)]
-    fn enter_at(&mut self, keyhash: Keyhash, home: Self::Home, flushes: u64) -> Writer<'_, D> {
+    fn enter_at(
+        &mut self,
+        keyhash: Keyhash,
+        home: Self::HomeBucket,
+        flushes: u64,
+    ) -> Writer<'_, D> {
         Writer {
             shared: &self.shared,
             state: pass::<D>(&self.shared, &mut self.gate, &self.seat, flushes),
@@ -320,7 +327,7 @@ impl<D: Design> Table for Owner<D> {
     #[inline(always)]
     fn read_at<T>(
         &mut self,
-        (keyhash, home): (Keyhash, Self::Home),
+        (keyhash, home): (Keyhash, Self::HomeBucket),
         key: &[u8],
         now: Moment,
         flushes: u64,
@@ -355,7 +362,7 @@ impl<D: Design> Table for Owner<D> {
     #[inline(always)]
     fn put_at(
         &mut self,
-        at: (Keyhash, Self::Home),
+        at: (Keyhash, Self::HomeBucket),
         item: &NewItem<'_>,
         now: Moment,
         flushes: u64,
@@ -368,7 +375,7 @@ impl<D: Design> Table for Owner<D> {
     #[inline(always)]
     fn put_at_unless(
         &mut self,
-        at: (Keyhash, Self::Home),
+        at: (Keyhash, Self::HomeBucket),
         item: &NewItem<'_>,
         now: Moment,
         flushes: u64,
@@ -383,7 +390,7 @@ impl<D: Design> Table for Owner<D> {
     #[inline(never)]
     fn draft(
         &mut self,
-        home: Self::Home,
+        home: Self::HomeBucket,
         flushes: u64,
         large: &Large<'_>,
         mut is_wanted: impl FnMut(&Writer<'_, D>) -> bool,

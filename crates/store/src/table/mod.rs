@@ -53,11 +53,11 @@ pub trait Table: Send + Sized + 'static {
     where
         Self: 'a;
     /// Where a key's bucket was at a moment.
-    type Home: Copy + Default;
+    type HomeBucket: Copy + Default;
     /// The reading side for other cores.
-    type Reader: TableReader<Home = Self::Home, Prefetcher = Self::Prefetcher>;
+    type Reader: TableReader<HomeBucket = Self::HomeBucket, Prefetcher = Self::Prefetcher>;
     /// What fetches buckets and items ahead of their requests.
-    type Prefetcher: Prefetcher<Home = Self::Home>;
+    type Prefetcher: Prefetcher<HomeBucket = Self::HomeBucket>;
     /// The table without its access mode. Tables that differ in nothing else have the same parts.
     type Parts: Send;
 
@@ -65,12 +65,17 @@ pub trait Table: Send + Sized + 'static {
     /// catches up with them first.
     #[inline(always)]
     fn enter(&mut self, flushes: u64) -> Self::Writer<'_> {
-        self.enter_at(Keyhash(0), Self::Home::default(), flushes)
+        self.enter_at(Keyhash(0), Self::HomeBucket::default(), flushes)
     }
 
     /// [`enter`](Self::enter) for a key whose home was this one not long ago, or the default for
     /// none. What is done with the key begins there, if it still is the key's home.
-    fn enter_at(&mut self, keyhash: Keyhash, home: Self::Home, flushes: u64) -> Self::Writer<'_>;
+    fn enter_at(
+        &mut self,
+        keyhash: Keyhash,
+        home: Self::HomeBucket,
+        flushes: u64,
+    ) -> Self::Writer<'_>;
 
     /// Copies a large value to where its item is to lie, while others may use the partition. None
     /// if the value is copied when it is stored, as small ones are, or if `is_wanted`, which is
@@ -79,7 +84,7 @@ pub trait Table: Send + Sized + 'static {
     /// is not to be stored: else its place is lost.
     fn draft(
         &mut self,
-        home: Self::Home,
+        home: Self::HomeBucket,
         flushes: u64,
         large: &Large<'_>,
         is_wanted: impl FnMut(&Self::Writer<'_>) -> bool,
@@ -88,7 +93,7 @@ pub trait Table: Send + Sized + 'static {
     /// [`enter_at`](Self::enter_at) for nothing but a [read](TableWriter::read).
     fn read_at<T>(
         &mut self,
-        at: (Keyhash, Self::Home),
+        at: (Keyhash, Self::HomeBucket),
         key: &[u8],
         now: Moment,
         flushes: u64,
@@ -98,7 +103,7 @@ pub trait Table: Send + Sized + 'static {
     /// [`enter_at`](Self::enter_at) for nothing but a [store](TableWriter::put).
     fn put_at(
         &mut self,
-        at: (Keyhash, Self::Home),
+        at: (Keyhash, Self::HomeBucket),
         item: &NewItem<'_>,
         now: Moment,
         flushes: u64,
@@ -108,7 +113,7 @@ pub trait Table: Send + Sized + 'static {
     /// nothing has changed.
     fn put_at_unless(
         &mut self,
-        at: (Keyhash, Self::Home),
+        at: (Keyhash, Self::HomeBucket),
         item: &NewItem<'_>,
         now: Moment,
         flushes: u64,
@@ -294,10 +299,10 @@ pub struct Busy;
 
 /// The reading side of a partition, for cores that do not own it.
 pub trait TableReader: Clone + Send {
-    /// See [`Table::Home`].
-    type Home: Copy + Default;
+    /// See [`Table::HomeBucket`].
+    type HomeBucket: Copy + Default;
     /// See [`Table::Prefetcher`].
-    type Prefetcher: Prefetcher<Home = Self::Home>;
+    type Prefetcher: Prefetcher<HomeBucket = Self::HomeBucket>;
 
     /// Reads an item beside the writer, in a batch of those that the table [waits
     /// for](Table::join). `take` may run several times, each time on what may turn out to be
@@ -320,7 +325,7 @@ pub trait TableReader: Clone + Send {
     ) -> Result<Option<T>, Busy> {
         self.read_at(
             batch,
-            Self::Home::default(),
+            Self::HomeBucket::default(),
             keyhash,
             key,
             now,
@@ -338,7 +343,7 @@ pub trait TableReader: Clone + Send {
     fn read_at<T>(
         &self,
         batch: &Batch<'_>,
-        home: Self::Home,
+        home: Self::HomeBucket,
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
@@ -388,24 +393,24 @@ pub trait TableReader: Clone + Send {
 /// Fetches what requests will need from memory, without reading it and without waiting for it. The
 /// same for all that may touch a partition.
 pub trait Prefetcher: Send + Sync {
-    /// See [`Table::Home`].
-    type Home: Copy + Default;
+    /// See [`Table::HomeBucket`].
+    type HomeBucket: Copy + Default;
 
     /// Where the key's entry can be now. It may be elsewhere in the next moment: the home is good
     /// for fetching, and for saying where to look first.
-    fn home(&self, keyhash: Keyhash) -> Self::Home;
+    fn home(&self, keyhash: Keyhash) -> Self::HomeBucket;
 
     /// Fetches a bucket without waiting for it (the pipeline's first stage).
-    fn prefetch_bucket(&self, home: Self::Home);
+    fn prefetch_bucket(&self, home: Self::HomeBucket);
 
     /// Fetches the first lines of the items that the key's tag names in its bucket, without waiting
     /// for them (the pipeline's second stage). The home then carries the slot of the first of them:
     /// see [`Index`]. If there are none, this fetches the bucket behind it, if there is one, and
     /// says so.
-    fn prefetch_item(&self, home: &mut Self::Home) -> bool;
+    fn prefetch_item(&self, home: &mut Self::HomeBucket) -> bool;
 
     /// The same for the bucket behind it (the pipeline's third stage).
-    fn prefetch_item_behind(&self, home: &mut Self::Home);
+    fn prefetch_item_behind(&self, home: &mut Self::HomeBucket);
 }
 
 /// Reads a partition's figures, from any thread.

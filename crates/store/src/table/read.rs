@@ -1,7 +1,7 @@
 //! A read, from the keyhash to the item: by the writer, or optimistically beside it.
 
 use super::loans::{Loan, Note};
-use super::shared::{CellIn, EntryIn, Heap, HomeIn, Index, LockIn, Named, Shared, SlotIn};
+use super::shared::{CellIn, EntryIn, Heap, HomeBucketIn, Index, LockIn, Named, Shared, SlotIn};
 use super::{Absence, Busy, DRAFT_WORDS_MIN, Lent, TableReader, WithLent, expired};
 use crate::batches::{Batch, Seat};
 use crate::heap::Item;
@@ -50,14 +50,14 @@ impl<H: Heap> Clone for Reader<H> {
 }
 
 impl<H: Heap> TableReader for Reader<H> {
-    type Home = HomeIn<H>;
+    type HomeBucket = HomeBucketIn<H>;
     type Prefetcher = Shared<H>;
 
     #[inline(always)]
     fn read_at<T>(
         &self,
         batch: &Batch<'_>,
-        home: HomeIn<H>,
+        home: HomeBucketIn<H>,
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
@@ -84,7 +84,7 @@ impl<H: Heap> TableReader for Reader<H> {
         flushes: u64,
         take: impl FnMut(&Item<'_>) -> T,
     ) -> Result<Option<T>, Busy> {
-        let home = HomeIn::<H>::default();
+        let home = HomeBucketIn::<H>::default();
         let found = self.beside_writers(batch, home, keyhash, key, (now, flushes), take)?;
         Ok(found.map(|(taken, ..)| taken))
     }
@@ -100,7 +100,7 @@ impl<H: Heap> TableReader for Reader<H> {
         flushes: u64,
         mut take: impl FnMut(&Item<'_>) -> T,
     ) -> Result<Option<WithLent<T>>, Busy> {
-        let (shared, home) = (&*self.shared, HomeIn::<H>::default());
+        let (shared, home) = (&*self.shared, HomeBucketIn::<H>::default());
         debug_assert!(self.seat.knows(batch));
         let taken = optimistically(|_| {
             if !shared.common.flushes.is_current(flushes) {
@@ -137,7 +137,7 @@ impl<H: Heap> Reader<H> {
     fn beside_writers<T>(
         &self,
         batch: &Batch<'_>,
-        home: HomeIn<H>,
+        home: HomeBucketIn<H>,
         keyhash: Keyhash,
         key: &[u8],
         (now, flushes): (Moment, u64),
@@ -165,7 +165,7 @@ impl<H: Heap> Shared<H> {
     #[inline(always)]
     fn try_read<'a, T>(
         &'a self,
-        home: HomeIn<H>,
+        home: HomeBucketIn<H>,
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
@@ -179,7 +179,10 @@ impl<H: Heap> Shared<H> {
         if weakened("overflow_look") {
             return Some(None);
         }
-        let (home, second) = (HomeIn::<H>::default(), self.common.second(keyhash, key));
+        let (home, second) = (
+            HomeBucketIn::<H>::default(),
+            self.common.second(keyhash, key),
+        );
         self.try_read_in(home, second, key, now, flushes, take)
     }
 
@@ -197,7 +200,7 @@ impl<H: Heap> Shared<H> {
     #[inline(always)]
     fn try_read_in<'a, T>(
         &'a self,
-        home: HomeIn<H>,
+        home: HomeBucketIn<H>,
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
@@ -218,7 +221,7 @@ impl<H: Heap> Shared<H> {
     #[inline(always)]
     fn take<'a, T>(
         &'a self,
-        home: HomeIn<H>,
+        home: HomeBucketIn<H>,
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
@@ -241,7 +244,7 @@ impl<H: Heap> Shared<H> {
     #[inline(always)]
     pub(crate) fn find(
         &self,
-        home: HomeIn<H>,
+        home: HomeBucketIn<H>,
         keyhash: Keyhash,
         key: &[u8],
     ) -> Option<Found<'_, H>> {
@@ -261,7 +264,7 @@ impl<H: Heap> Shared<H> {
     #[inline(always)]
     pub(crate) fn find_in_either(
         &self,
-        home: HomeIn<H>,
+        home: HomeBucketIn<H>,
         keyhash: Keyhash,
         key: &[u8],
     ) -> Option<Found<'_, H>> {
@@ -280,10 +283,10 @@ impl<H: Heap> Shared<H> {
     #[inline(never)]
     fn search_either(
         &self,
-        home: HomeIn<H>,
+        home: HomeBucketIn<H>,
         keyhash: Keyhash,
         key: &[u8],
-    ) -> Option<(HomeIn<H>, Named<H::Index>)> {
+    ) -> Option<(HomeBucketIn<H>, Named<H::Index>)> {
         if let Some(named) = self.search(home, keyhash, key) {
             return Some((home, named));
         }
@@ -307,7 +310,7 @@ impl<H: Heap> Shared<H> {
     #[inline(always)]
     pub(crate) fn carried_item(
         &self,
-        home: HomeIn<H>,
+        home: HomeBucketIn<H>,
         keyhash: Keyhash,
         key: &[u8],
     ) -> Option<Found<'_, H>> {
@@ -322,7 +325,7 @@ impl<H: Heap> Shared<H> {
     #[inline(always)]
     pub(crate) fn named_item<'a>(
         &'a self,
-        home: HomeIn<H>,
+        home: HomeBucketIn<H>,
         (slot, entry): Named<H::Index>,
         cell: CellIn<'a, H>,
         key: &[u8],
@@ -341,7 +344,12 @@ impl<H: Heap> Shared<H> {
     /// item by the slot that their home carries. It says no more than which entry it is, so that
     /// what is known of the item is in registers, however it was found.
     #[inline(never)]
-    fn search(&self, home: HomeIn<H>, keyhash: Keyhash, key: &[u8]) -> Option<Named<H::Index>> {
+    fn search(
+        &self,
+        home: HomeBucketIn<H>,
+        keyhash: Keyhash,
+        key: &[u8],
+    ) -> Option<Named<H::Index>> {
         let mut candidates = self.index.candidates(home, keyhash);
         candidates.find(|&(_, entry)| {
             self.heap.is_live(entry) && Item::of_key(self.heap.words(entry), key).is_some()

@@ -68,8 +68,8 @@ pub type Named<I> = (<I as Index>::Slot, <I as Index>::Entry);
 /// So an item that was replaced, moved, evicted or flushed between the stages, or that has expired,
 /// is seen as if nothing had been carried.
 pub trait Index: Send + Sync + 'static {
-    /// See [`Table::Home`](super::Table::Home).
-    type Home: Copy + Default;
+    /// See [`Table::HomeBucket`](super::Table::HomeBucket).
+    type HomeBucket: Copy + Default;
     /// What a writer locks to change an entry or its item.
     type Lock: Copy;
     /// Where an entry stands.
@@ -83,27 +83,31 @@ pub trait Index: Send + Sync + 'static {
     type Entry: Fetched;
 
     /// Where the key's entry can be now.
-    fn home(&self, keyhash: Keyhash) -> Self::Home;
+    fn home(&self, keyhash: Keyhash) -> Self::HomeBucket;
 
     /// Where the key's entry can be now, given where it could be not long ago, or the default,
     /// which is no key's. If that is the same, the slot stays that it carries.
-    fn home_again(&self, home: Self::Home, keyhash: Keyhash) -> Self::Home;
+    fn home_again(&self, home: Self::HomeBucket, keyhash: Keyhash) -> Self::HomeBucket;
 
     /// Fetches the buckets of a home without waiting for them.
-    fn prefetch(&self, home: Self::Home);
+    fn prefetch(&self, home: Self::HomeBucket);
 
     /// Shows `meet` the entries whose items are to be fetched for the key of a home. The home then
     /// carries the slot of the first of them. If there are none, the entry may be in another part
     /// of the home, which is now fetched: says whether [`seek_behind`](Self::seek_behind) is to be
     /// called when that has come.
-    fn seek(&self, home: &mut Self::Home, meet: impl FnMut(Self::Entry)) -> bool;
+    fn seek(&self, home: &mut Self::HomeBucket, meet: impl FnMut(Self::Entry)) -> bool;
 
     /// Shows `meet` the entries with the key's tag in the part of a home that [`seek`](Self::seek)
     /// has fetched. The home then carries the slot of the first of them.
-    fn seek_behind(&self, _home: &mut Self::Home, _meet: impl FnMut(Self::Entry)) {}
+    fn seek_behind(&self, _home: &mut Self::HomeBucket, _meet: impl FnMut(Self::Entry)) {}
 
     /// The entry in the slot that a home carries, with its memory, if it bears the key's tag.
-    fn carried(&self, home: Self::Home, keyhash: Keyhash) -> Option<(Named<Self>, Self::Cell<'_>)>;
+    fn carried(
+        &self,
+        home: Self::HomeBucket,
+        keyhash: Keyhash,
+    ) -> Option<(Named<Self>, Self::Cell<'_>)>;
 
     /// The memory of a slot's entry.
     fn cell(&self, slot: Self::Slot) -> Self::Cell<'_>;
@@ -113,16 +117,20 @@ pub trait Index: Send + Sync + 'static {
     /// met nonsense.
     fn try_read<T>(
         &self,
-        home: Self::Home,
+        home: Self::HomeBucket,
         keyhash: Keyhash,
-        read: impl FnOnce(Self::Home) -> T,
+        read: impl FnOnce(Self::HomeBucket) -> T,
     ) -> Option<T>;
 
     /// The entries that bear the key's tag. Beside a writer they may be nonsense.
-    fn candidates(&self, home: Self::Home, keyhash: Keyhash) -> impl Iterator<Item = Named<Self>>;
+    fn candidates(
+        &self,
+        home: Self::HomeBucket,
+        keyhash: Keyhash,
+    ) -> impl Iterator<Item = Named<Self>>;
 
     /// What covers an entry of a key.
-    fn lock(&self, home: Self::Home, slot: Self::Slot) -> Self::Lock;
+    fn lock(&self, home: Self::HomeBucket, slot: Self::Slot) -> Self::Lock;
 
     /// Begins a change of entries or items that readers are to notice, if there are any (`shared`).
     fn begin_change(&self, lock: Self::Lock, shared: bool);
@@ -229,7 +237,7 @@ pub trait Heap: Send + Sync + Sized + 'static {
 }
 
 /// Where the key's entry can be in the index over a heap.
-pub type HomeIn<H> = <<H as Heap>::Index as Index>::Home;
+pub type HomeBucketIn<H> = <<H as Heap>::Index as Index>::HomeBucket;
 /// What covers an entry of the index over a heap.
 pub type LockIn<H> = <<H as Heap>::Index as Index>::Lock;
 /// Where an entry of the index over a heap stands.
@@ -323,25 +331,25 @@ impl<H: Heap> Shared<H> {
 }
 
 impl<H: Heap> Prefetcher for Shared<H> {
-    type Home = HomeIn<H>;
+    type HomeBucket = HomeBucketIn<H>;
 
     #[inline(always)]
-    fn home(&self, keyhash: Keyhash) -> HomeIn<H> {
+    fn home(&self, keyhash: Keyhash) -> HomeBucketIn<H> {
         self.index.home(keyhash)
     }
 
     #[inline(always)]
-    fn prefetch_bucket(&self, home: HomeIn<H>) {
+    fn prefetch_bucket(&self, home: HomeBucketIn<H>) {
         self.index.prefetch(home);
     }
 
     #[inline(always)]
-    fn prefetch_item(&self, home: &mut HomeIn<H>) -> bool {
+    fn prefetch_item(&self, home: &mut HomeBucketIn<H>) -> bool {
         self.index.seek(home, |entry| self.prefetch_of(entry))
     }
 
     #[inline(always)]
-    fn prefetch_item_behind(&self, home: &mut HomeIn<H>) {
+    fn prefetch_item_behind(&self, home: &mut HomeBucketIn<H>) {
         self.index
             .seek_behind(home, |entry| self.prefetch_of(entry));
     }

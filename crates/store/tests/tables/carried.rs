@@ -28,8 +28,8 @@ pub struct Stage<T: Table> {
 }
 
 /// The home of a key for which no stage has run.
-fn nowhere<T: Table>() -> T::Home {
-    T::Home::default()
+fn nowhere<T: Table>() -> T::HomeBucket {
+    T::HomeBucket::default()
 }
 
 fn key(number: u32) -> [u8; 4] {
@@ -70,7 +70,7 @@ impl<T: Table> Stage<T> {
     }
 
     /// The stages before execution: where the key's entry is now.
-    fn home(&self, number: u32) -> T::Home {
+    fn home(&self, number: u32) -> T::HomeBucket {
         let prefetcher = self.owner.prefetcher();
         let mut home = prefetcher.home(keyhash(number));
         prefetcher.prefetch_bucket(home);
@@ -80,12 +80,12 @@ impl<T: Table> Stage<T> {
         home
     }
 
-    fn enter(&mut self, home: T::Home, number: u32) -> T::Writer<'_> {
+    fn enter(&mut self, home: T::HomeBucket, number: u32) -> T::Writer<'_> {
         self.owner.enter_at(keyhash(number), home, self.flushes)
     }
 
     /// Stores a value; says whether there was room.
-    fn put_for(&mut self, home: T::Home, number: u32, value: Value, expiry: Expiry) -> bool {
+    fn put_for(&mut self, home: T::HomeBucket, number: u32, value: Value, expiry: Expiry) -> bool {
         let (key, now) = (key(number), self.now);
         let item = NewItem {
             expiry,
@@ -101,7 +101,7 @@ impl<T: Table> Stage<T> {
         true
     }
 
-    fn put(&mut self, home: T::Home, number: u32, value: Value) -> bool {
+    fn put(&mut self, home: T::HomeBucket, number: u32, value: Value) -> bool {
         self.put_for(home, number, value, Expiry::NEVER)
     }
 
@@ -112,7 +112,7 @@ impl<T: Table> Stage<T> {
         }
     }
 
-    fn remove_at(&mut self, home: T::Home, number: u32) -> bool {
+    fn remove_at(&mut self, home: T::HomeBucket, number: u32) -> bool {
         let (key, now) = (key(number), self.now);
         self.model.remove(&number);
         self.enter(home, number).remove(keyhash(number), &key, now)
@@ -123,7 +123,7 @@ impl<T: Table> Stage<T> {
         self.remove_at(nowhere::<T>(), number);
     }
 
-    fn read(&mut self, home: T::Home, number: u32) -> Option<Value> {
+    fn read(&mut self, home: T::HomeBucket, number: u32) -> Option<Value> {
         let (key, now, at) = (key(number), self.now, (keyhash(number), home));
         let writer = self.enter(home, number);
         let found = writer.find(keyhash(number), &key, now);
@@ -135,14 +135,18 @@ impl<T: Table> Stage<T> {
     }
 
     /// A read beside the writer, where there are such reads.
-    fn read_beside(&mut self, home: T::Home, number: u32) -> Option<Result<Option<Value>, Busy>> {
+    fn read_beside(
+        &mut self,
+        home: T::HomeBucket,
+        number: u32,
+    ) -> Option<Result<Option<Value>, Busy>> {
         let (key, now, flushes) = (key(number), self.now, self.flushes);
         let (reader, batch) = (self.reader.as_ref()?, self.participant.begin());
         Some(reader.read_at(&batch, home, keyhash(number), &key, now, flushes, copy))
     }
 
     /// Reads with a home from earlier, in both ways.
-    fn check(&mut self, home: T::Home, number: u32, expected: Option<&Value>) {
+    fn check(&mut self, home: T::HomeBucket, number: u32, expected: Option<&Value>) {
         assert_eq!(self.read(home, number).as_ref(), expected, "key {number}");
         if let Some(read) = self.read_beside(home, number) {
             assert_eq!(read.unwrap().as_ref(), expected, "key {number}, beside");
@@ -248,12 +252,12 @@ pub struct Between<T: Table> {
 
 /// Requests see a table in which something has happened between the stages as those do for which no
 /// stage has run.
-pub fn see<T: Table<Home: PartialEq>>(table: T, between: &Between<T>) {
+pub fn see<T: Table<HomeBucket: PartialEq>>(table: T, between: &Between<T>) {
     let mut stage = Stage::new(table);
     stage.fill(0..between.keys, between.bytes);
     let homes: Vec<_> = (0..between.keys).map(|number| stage.home(number)).collect();
     (between.happens)(&mut stage);
-    let changed = |(number, home): (u32, &T::Home)| stage.home(number) != *home;
+    let changed = |(number, home): (u32, &T::HomeBucket)| stage.home(number) != *home;
     let moved = (0..).zip(&homes).filter(|&it| changed(it)).count();
     println!("{moved} homes differ, {:?}", stage.counts());
     (between.shows)(&stage.counts(), moved);

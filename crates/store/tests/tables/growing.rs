@@ -37,7 +37,7 @@ fn put<T: Table>(table: &mut T, key: &[u8], value: &[u8]) {
         value,
         now: NOW,
     };
-    let draft = table.draft(T::Home::default(), 0, &large, |_| true);
+    let draft = table.draft(T::HomeBucket::default(), 0, &large, |_| true);
     let mut writer = table.enter(0);
     writer.bring(draft);
     let stored = writer.put(keyhash, &NewItem::new(key, value), NOW);

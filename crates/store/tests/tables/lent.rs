@@ -129,7 +129,7 @@ impl<T: Table> Hand<T> {
             value,
             now: self.now,
         };
-        let draft = (self.owner).draft(T::Home::default(), self.flushes, &large, |_| true);
+        let draft = (self.owner).draft(T::HomeBucket::default(), self.flushes, &large, |_| true);
         let item = NewItem {
             flags: 1,
             history: History::NEW,

@@ -116,7 +116,7 @@ struct Run<T: Table> {
     keys: Rc<[Key]>,
     /// By key: its home at some earlier time, with the slot that it had then. So everything that
     /// can happen to an item happens between the stages of some request.
-    carried: HashMap<u32, T::Home>,
+    carried: HashMap<u32, T::HomeBucket>,
     oracle: HashMap<u32, Item>,
     /// How many values were copied before they were stored.
     drafts: u64,
@@ -165,7 +165,7 @@ impl<T: Table> Run<T> {
         self.carried.insert(n, home);
     }
 
-    fn home(&self, n: u32) -> T::Home {
+    fn home(&self, n: u32) -> T::HomeBucket {
         self.carried.get(&n).copied().unwrap_or_default()
     }
 

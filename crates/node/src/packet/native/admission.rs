@@ -8,7 +8,7 @@ use super::context::Sender;
 use super::figures::NativeFigures;
 use super::rules::Rules;
 use crate::dispatch::ask::ask;
-use crate::dispatch::counting::Tap;
+use crate::dispatch::counting::NativeCount;
 use glimmer_base::Moment;
 use glimmer_base::sync::weakened;
 use glimmer_dispatch::{Ask, Decision, Plan};
@@ -36,7 +36,7 @@ pub struct Dispatch<'d> {
     /// The worker at which the fragments of requests meet, if that is another one.
     pub fragments_to: Option<usize>,
     /// Where executed requests are counted. None: they are not.
-    pub tap: Option<Tap<'d>>,
+    pub tap: Option<NativeCount<'d>>,
 }
 
 /// Hands a datagram (its sender, its bytes, the length of those around it) over to a worker. False:

@@ -14,7 +14,7 @@ use super::rules::Rules;
 use crate::admin::stats::Tally;
 use crate::budget::pool::{Budget, Charge};
 use crate::core::Core;
-use crate::dispatch::counting::Tap;
+use crate::dispatch::counting::NativeCount;
 use crate::forward::batch::ForwardedBatch;
 use crate::forward::port::Port;
 use crate::packet::source::{PacketSource, Service, count_sent};
@@ -114,7 +114,7 @@ impl NativeServer {
             plan: &core.plan,
             hand_to,
             fragments_to: home,
-            tap: Some(Tap::of(&mut core.counting, profile, true)),
+            tap: Some(NativeCount::of(&mut core.counting, profile, true)),
         };
         let engine = &mut *core.engine;
         let sent = (self.endpoint).answer(received, engine, core.now, &mut dispatch, ports, device);
@@ -147,7 +147,7 @@ impl NativeServer {
             plan: &self.by_keyhash,
             hand_to: None,
             fragments_to: None,
-            tap: Some(Tap::of(&mut core.counting, profile, false)),
+            tap: Some(NativeCount::of(&mut core.counting, profile, false)),
         };
         let (received, engine) = (&mut self.received, &mut *core.engine);
         let sent = (self.endpoint).answer(received, engine, core.now, &mut dispatch, ports, device);

@@ -28,7 +28,7 @@ impl Fetched for Entry {
 /// memory on which the main bucket begins. The place is that of the entry that is looked at first:
 /// one of the main bucket's, or, counted from `BEHIND` on, one of the bucket's behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Home {
+pub struct HomeBucket {
     /// The shape in which this is the key's chain. The default is no index's.
     shape: Shape,
     at: u64,
@@ -41,11 +41,11 @@ const BEHIND: u64 = NOWHERE + 1;
 /// The part of a home's second word that is the place.
 const PLACE: u64 = u16::MAX as u64;
 
-impl Home {
+impl HomeBucket {
     #[inline(always)]
-    fn new(shape: Shape, line: usize, tag: u16) -> Home {
+    fn new(shape: Shape, line: usize, tag: u16) -> HomeBucket {
         let at = (line as u64) << 32 | u64::from(tag) << 16 | NOWHERE;
-        Home { shape, at }
+        HomeBucket { shape, at }
     }
 
     #[inline(always)]
@@ -81,16 +81,16 @@ impl Home {
     }
 }
 
-impl Default for Home {
+impl Default for HomeBucket {
     fn default() -> Self {
-        Home::new(Shape::default(), 0, 0)
+        HomeBucket::new(Shape::default(), 0, 0)
     }
 }
 
 impl ChainedIndex {
     /// The number of a home's main bucket.
     #[inline(always)]
-    pub fn chain_of(&self, home: Home) -> usize {
+    pub fn chain_of(&self, home: HomeBucket) -> usize {
         self.number_on(home.line())
     }
 
@@ -98,13 +98,13 @@ impl ChainedIndex {
     /// reckoned before it is known to be wanted.
     #[cold]
     #[inline(never)]
-    fn home_elsewhere(&self, keyhash: Keyhash) -> Home {
+    fn home_elsewhere(&self, keyhash: Keyhash) -> HomeBucket {
         self.home(keyhash)
     }
 }
 
 impl Index for ChainedIndex {
-    type Home = Home;
+    type HomeBucket = HomeBucket;
     /// The number of a main bucket: its version covers its chain.
     type Lock = usize;
     type Slot = Slot;
@@ -112,15 +112,15 @@ impl Index for ChainedIndex {
     type Entry = Entry;
 
     #[inline(always)]
-    fn home(&self, keyhash: Keyhash) -> Home {
+    fn home(&self, keyhash: Keyhash) -> HomeBucket {
         let shape = self.shape();
         let line = self.line_of(self.home_in(shape, keyhash));
-        Home::new(shape, line, keyhash.tag())
+        HomeBucket::new(shape, line, keyhash.tag())
     }
 
     /// The main bucket follows from the shape and the keyhash, the tag from the keyhash alone.
     #[inline(always)]
-    fn home_again(&self, home: Home, keyhash: Keyhash) -> Home {
+    fn home_again(&self, home: HomeBucket, keyhash: Keyhash) -> HomeBucket {
         let is_known = home.shape != Shape::default();
         match home.shape == self.shape() || (is_known && weakened("home_recheck")) {
             true => home,
@@ -129,14 +129,14 @@ impl Index for ChainedIndex {
     }
 
     #[inline(always)]
-    fn prefetch(&self, home: Home) {
+    fn prefetch(&self, home: HomeBucket) {
         self.prefetch_bucket_on(home.line());
     }
 
     /// Without an entry in the main bucket the item may be in a spare one, which is fetched
     /// instead.
     #[inline(always)]
-    fn seek(&self, home: &mut Home, mut meet: impl FnMut(Entry)) -> bool {
+    fn seek(&self, home: &mut HomeBucket, mut meet: impl FnMut(Entry)) -> bool {
         let bucket = self.bucket_on(home.line());
         let mut places = bucket.tagged_as(home.tag_and_place());
         let Some(first) = places.next() else {
@@ -154,7 +154,7 @@ impl Index for ChainedIndex {
 
     /// Few chains have more than one spare bucket.
     #[inline(always)]
-    fn seek_behind(&self, home: &mut Home, mut meet: impl FnMut(Entry)) {
+    fn seek_behind(&self, home: &mut HomeBucket, mut meet: impl FnMut(Entry)) {
         let Some(spare) = self.behind(self.chain_of(*home)) else {
             return;
         };
@@ -169,7 +169,7 @@ impl Index for ChainedIndex {
 
     /// Which bucket is behind the main one may have changed since the home was made.
     #[inline(always)]
-    fn carried(&self, home: Home, _keyhash: Keyhash) -> Option<((Slot, Entry), &AtomicU64)> {
+    fn carried(&self, home: HomeBucket, _keyhash: Keyhash) -> Option<((Slot, Entry), &AtomicU64)> {
         let place = home.place();
         let (line, place, cell) = if place < NOWHERE {
             let (line, place) = (home.line(), place as usize);
@@ -193,7 +193,12 @@ impl Index for ChainedIndex {
     }
 
     #[inline(always)]
-    fn try_read<T>(&self, home: Home, keyhash: Keyhash, read: impl FnOnce(Home) -> T) -> Option<T> {
+    fn try_read<T>(
+        &self,
+        home: HomeBucket,
+        keyhash: Keyhash,
+        read: impl FnOnce(HomeBucket) -> T,
+    ) -> Option<T> {
         let home = self.home_again(home, keyhash);
         let bucket = self.bucket_on(home.line());
         let version = bucket.read_begin()?;
@@ -202,7 +207,11 @@ impl Index for ChainedIndex {
     }
 
     #[inline(always)]
-    fn candidates(&self, home: Home, _keyhash: Keyhash) -> impl Iterator<Item = (Slot, Entry)> {
+    fn candidates(
+        &self,
+        home: HomeBucket,
+        _keyhash: Keyhash,
+    ) -> impl Iterator<Item = (Slot, Entry)> {
         let (bucket, tag) = (self.bucket_on(home.line()), home.tag());
         Candidates {
             index: self,
@@ -215,7 +224,7 @@ impl Index for ChainedIndex {
     }
 
     #[inline(always)]
-    fn lock(&self, home: Home, _slot: Slot) -> usize {
+    fn lock(&self, home: HomeBucket, _slot: Slot) -> usize {
         self.chain_of(home)
     }
 

@@ -37,7 +37,7 @@ mod spares;
 
 pub use super::bucket::BUCKET_WORDS;
 pub use border::Border;
-pub use lookup::Home;
+pub use lookup::HomeBucket;
 pub use spares::FreeList;
 
 use super::{

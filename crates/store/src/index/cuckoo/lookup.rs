@@ -5,7 +5,7 @@
 //! is under way gives items to prefixes that come later, and no item is left out.
 
 use super::{
-    BUCKET_SLOTS, Cell, Directory, Home, LINE_BUCKETS, Line, Segment, Slot, SlotAt, line_at,
+    BUCKET_SLOTS, Cell, Directory, HomeBucket, LINE_BUCKETS, Line, Segment, Slot, SlotAt, line_at,
 };
 use crate::memory::Pool;
 use crate::table::{Chain, Fetched, Index};
@@ -28,7 +28,7 @@ pub struct CuckooIndex {
 impl CuckooIndex {
     /// The segment that a home lies in.
     #[inline(always)]
-    pub fn segment(&self, home: &Home) -> Segment<'_> {
+    pub fn segment(&self, home: &HomeBucket) -> Segment<'_> {
         self.segment_on(home.page as usize)
     }
 
@@ -75,7 +75,7 @@ impl Fetched for Slot {
 }
 
 impl Index for CuckooIndex {
-    type Home = Home;
+    type HomeBucket = HomeBucket;
     /// The first word of a line.
     type Lock = usize;
     type Slot = SlotAt;
@@ -83,13 +83,13 @@ impl Index for CuckooIndex {
     type Entry = Slot;
 
     #[inline(always)]
-    fn home(&self, keyhash: Keyhash) -> Home {
+    fn home(&self, keyhash: Keyhash) -> HomeBucket {
         self.directory.home(keyhash)
     }
 
     /// The default home, which is no key's, has tag zero.
     #[inline(always)]
-    fn home_again(&self, home: Home, keyhash: Keyhash) -> Home {
+    fn home_again(&self, home: HomeBucket, keyhash: Keyhash) -> HomeBucket {
         // All else follows from the keyhash alone; only the segment may have been split since, or
         // been flushed.
         if home.tag != 0 && (weakened("home_recheck") || self.directory.is_home(&home)) {
@@ -99,7 +99,7 @@ impl Index for CuckooIndex {
     }
 
     #[inline(always)]
-    fn prefetch(&self, home: Home) {
+    fn prefetch(&self, home: HomeBucket) {
         let segment = self.segment(&home);
         for bucket in home.buckets {
             self.pool.prefetch(segment.locate(bucket).0);
@@ -107,7 +107,7 @@ impl Index for CuckooIndex {
     }
 
     #[inline(always)]
-    fn seek(&self, home: &mut Home, mut meet: impl FnMut(Slot)) -> bool {
+    fn seek(&self, home: &mut HomeBucket, mut meet: impl FnMut(Slot)) -> bool {
         let mut candidates = self.segment(home).candidates(home.buckets, home.tag());
         home.place = candidates.place().into();
         candidates.by_ref().for_each(|(_, slot)| meet(slot));
@@ -115,7 +115,7 @@ impl Index for CuckooIndex {
     }
 
     #[inline(always)]
-    fn carried(&self, home: Home, _keyhash: Keyhash) -> Option<((SlotAt, Slot), Cell<'_>)> {
+    fn carried(&self, home: HomeBucket, _keyhash: Keyhash) -> Option<((SlotAt, Slot), Cell<'_>)> {
         let nth = usize::from(home.place.checked_sub(1)?);
         let at = self.segment(&home).nth_slot(home.buckets, nth);
         let line = self.line(at);
@@ -130,7 +130,12 @@ impl Index for CuckooIndex {
     }
 
     #[inline(always)]
-    fn try_read<T>(&self, home: Home, keyhash: Keyhash, read: impl FnOnce(Home) -> T) -> Option<T> {
+    fn try_read<T>(
+        &self,
+        home: HomeBucket,
+        keyhash: Keyhash,
+        read: impl FnOnce(HomeBucket) -> T,
+    ) -> Option<T> {
         let home = self.home_again(home, keyhash);
         let segment = self.segment(&home);
         let [first, second] = home
@@ -147,12 +152,16 @@ impl Index for CuckooIndex {
     }
 
     #[inline(always)]
-    fn candidates(&self, home: Home, _keyhash: Keyhash) -> impl Iterator<Item = (SlotAt, Slot)> {
+    fn candidates(
+        &self,
+        home: HomeBucket,
+        _keyhash: Keyhash,
+    ) -> impl Iterator<Item = (SlotAt, Slot)> {
         self.segment(&home).candidates(home.buckets, home.tag())
     }
 
     #[inline(always)]
-    fn lock(&self, _home: Home, at: SlotAt) -> usize {
+    fn lock(&self, _home: HomeBucket, at: SlotAt) -> usize {
         at.line
     }
 

@@ -49,7 +49,7 @@ pub struct Directory {
 
 /// Where a key's item can be. Its fields leave no gap, which would be copied in parts that overlap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Home {
+pub struct HomeBucket {
     /// The prefix: which entry of the directory.
     pub entry: usize,
     /// The segment's page.
@@ -62,7 +62,7 @@ pub struct Home {
     place: u16,
 }
 
-impl Home {
+impl HomeBucket {
     /// The tag.
     #[inline(always)]
     pub fn tag(self) -> u8 {
@@ -103,11 +103,11 @@ impl Directory {
 
     /// Where the key's item can be.
     #[inline(always)]
-    pub fn home(&self, keyhash: Keyhash) -> Home {
+    pub fn home(&self, keyhash: Keyhash) -> HomeBucket {
         let entry = self.entry(keyhash);
         let page = self.page(entry);
         let (buckets, tag) = spread(keyhash, self.buckets);
-        Home {
+        HomeBucket {
             entry,
             page,
             buckets,
@@ -118,7 +118,7 @@ impl Directory {
 
     /// Whether a key's home is the one that it was. To be asked before anything is read there.
     #[inline(always)]
-    pub fn is_home(&self, home: &Home) -> bool {
+    pub fn is_home(&self, home: &HomeBucket) -> bool {
         self.page(home.entry) == home.page
     }
 
@@ -133,7 +133,7 @@ impl Directory {
     /// that met the old half of a segment after it was split learns it here: the version of the
     /// line that it loaded first was made even after the directory was changed.
     #[inline(always)]
-    pub fn unchanged(&self, home: &Home) -> bool {
+    pub fn unchanged(&self, home: &HomeBucket) -> bool {
         weakened("cuckoo_directory_recheck") || self.segments[home.entry].load(Relaxed) == home.page
     }
 

@@ -100,7 +100,7 @@ impl<T: Table> Hand<'_, T> {
                 value: buffer,
                 now,
             };
-            (self.owner).draft(T::Home::default(), flushes, &large, |_| true)
+            (self.owner).draft(T::HomeBucket::default(), flushes, &large, |_| true)
         } else {
             None
         };

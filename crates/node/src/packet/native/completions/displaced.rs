@@ -1,4 +1,4 @@
-//! Notes on clients that had to give way: how far each had come.
+//! Remembers the last mutation of each client that had to leave the completion table for another.
 //!
 //! A note is kept for [`NATIVE_CLIENT_IDLE_MS`] at least, as long as the completion table remembers
 //! a client that is silent, or until its client comes back. So what a displaced client has sent

@@ -1,4 +1,4 @@
-//! What each network has of what all clients may have.
+//! How much of the completion table each network uses, so that none takes the places of others.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ struct Links {
     previous: u32,
 }
 
-/// What one network has.
+/// What one network uses.
 struct Holding {
     bytes: usize,
     /// When a client of it last came or left, by the count of such changes.
@@ -24,7 +24,7 @@ struct Holding {
     first: u32,
 }
 
-/// By network.
+/// What all networks use.
 pub struct Holdings {
     of: Map<u64, Holding>,
     /// Bytes, change and network. The heaviest network comes last, and of several that are equally
