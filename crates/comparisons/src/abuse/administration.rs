@@ -5,7 +5,7 @@ use std::{
     io::{ErrorKind, Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket},
     sync::atomic::{AtomicBool, Ordering::Relaxed},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Result, ensure};
@@ -48,8 +48,11 @@ const REPEATED: usize = 256;
 const DATAGRAM_BYTES: usize = 1_380;
 /// Request id, number of this datagram, number of datagrams, reserved: 16 bits each, big-endian.
 const FRAME: [u8; 8] = [0, 1, 0, 0, 0, 1, 0, 0];
-/// Pause of a client that can neither send nor receive, and between two datagrams.
+/// Pause of a client that can neither send nor receive.
 const PAUSE: Duration = Duration::from_millis(1);
+/// Datagrams that each hostile client sends in a second, at most. Without a limit, one that is
+/// answered briefly on its connection would send several times as many as the control.
+const DATAGRAMS_PER_S: u64 = 5_000;
 /// Bytes of the values that fill the server: with `-m 1024`, three million items.
 const VALUE_BYTES: usize = 250;
 /// Bytes of such an item, with its share of the index.
@@ -130,7 +133,7 @@ impl Scenario for Administration {
         let socket = UdpSocket::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)))?;
         socket.connect(subject.address())?;
         let datagrams: Vec<_> = commands.iter().copied().map(datagram).collect();
-        let mut sent = 0_u64;
+        let (mut sent, mut rounds, begun) = (0_u64, 0, Instant::now());
         while !stop.load(Relaxed) {
             let mut has_moved = false;
             for each in &mut loops {
@@ -138,6 +141,10 @@ impl Scenario for Administration {
             }
             if !has_moved {
                 std::thread::sleep(PAUSE);
+            }
+            let due = begun.elapsed().as_micros() as u64 * DATAGRAMS_PER_S / 1_000_000;
+            if std::mem::replace(&mut rounds, due) == due {
+                continue;
             }
             for datagram in &datagrams {
                 // A server without UDP refuses datagrams, which then do not count as sent.
