@@ -1,0 +1,141 @@
+//! `glimmer bench hit-ratio`: patterns, and recorded traces.
+
+mod program;
+
+use program::{bench, program};
+
+/// Four times as many blocks as fit, so that each server has some hits and some misses.
+#[test]
+fn hit_ratio_replays_a_trace_of_block_storage_against_servers() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("blocks.csv");
+    let file = file.to_str().unwrap();
+    let table = bench(&[
+        "hit-ratio",
+        "--trace-file",
+        file,
+        "--block-storage",
+        "--requests",
+        "5k",
+        "-m",
+        "16",
+        "--peers",
+        "none",
+    ]);
+    let row = table
+        .lines()
+        .find(|line| line.contains("glimmer 0"))
+        .unwrap();
+    let share = row
+        .split('|')
+        .nth(2)
+        .and_then(|cell| cell.split('%').next());
+    let share: f64 = share.unwrap().trim().parse().unwrap();
+    assert!(share > 2.0 && share < 50.0, "{table}");
+    assert!(table.contains("5000 requests"), "{table}");
+    // The same trace again, as a recorded one.
+    let again = bench(&[
+        "hit-ratio",
+        "--trace-file",
+        file,
+        "-m",
+        "64",
+        "--peers",
+        "none",
+    ]);
+    assert!(
+        again.contains("-m 64") && again.contains("5000 requests"),
+        "{again}"
+    );
+}
+
+/// The error message of a replay of a trace with these lines.
+fn refused(lines: &str, arguments: &[&str]) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("keys.txt");
+    std::fs::write(&file, lines).unwrap();
+    let output = program()
+        .args(["hit-ratio", "--peers", "none", "--trace-file"])
+        .arg(file)
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(!output.status.success(), "{lines:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_trace_that_cannot_be_replayed_says_why() {
+    let complaint = refused("1\n2\n3 4\n", &["-m", "16"]);
+    assert!(complaint.contains("keys.txt, line 3"), "{complaint}");
+    assert!(complaint.contains("\"3 4\" is not one key"), "{complaint}");
+    let complaint = refused("1\n2\n3\n", &["--capacity", "0.5"]);
+    assert!(complaint.contains("--copies"), "{complaint}");
+}
+
+/// All items fit, so that each read but the first of a key finds it, whatever the rule, even if it
+/// follows at once.
+#[test]
+fn hit_ratio_replays_requests_in_their_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("keys.txt");
+    let keys: Vec<String> = (0..500u32)
+        .map(|turn| (turn % 200 / 2).to_string())
+        .collect();
+    std::fs::write(&file, keys.join("\n")).unwrap();
+    let json = directory.path().join("report.json");
+    let [file, json] = [&file, &json].map(|path| path.to_str().unwrap());
+    let table = bench(&[
+        "hit-ratio",
+        "--trace-file",
+        file,
+        "--value-bytes",
+        "10000",
+        "--copies",
+        "20",
+        "-m",
+        "64",
+        "--evict",
+        "s3fifo,fifo",
+        "--peers",
+        "none",
+        "--json",
+        json,
+    ]);
+    assert!(table.contains("10000 requests of"), "{table}");
+    assert!(table.contains("2000 keys, 19.1 MiB"), "{table}");
+    for rule in ["s3fifo", "fifo"] {
+        let row = table
+            .lines()
+            .find(|line| line.contains(&format!("--evict {rule} ")));
+        let row = row.unwrap_or_else(|| panic!("no {rule} in {table}"));
+        assert!(row.contains(" 80.00% (80.00%, "), "{table}");
+    }
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    assert_eq!(report["footprint"]["keys"], 2000);
+    assert_eq!(report["rows"][0]["cells"][0]["reads"], 10_000);
+}
+
+#[test]
+fn hit_ratio_prints_a_row_for_each_pattern_and_a_column_for_each_rule() {
+    let small = [
+        "--keys",
+        "10000",
+        "--requests",
+        "20000",
+        "--capacity",
+        "0.1",
+    ];
+    let table = bench(&[&["hit-ratio", "--pattern", "zipf-0.99,lag-40"][..], &small].concat());
+    for rule in [
+        "**fifo**",
+        "**s3fifo**",
+        "SIEVE",
+        "strict LRU",
+        "zipf-0.99, 10%",
+        "lag-40, 10%",
+        "mean",
+    ] {
+        assert!(table.contains(rule), "{table}");
+    }
+}
