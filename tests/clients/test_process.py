@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from harness import PATIENCE_S, Server, command, free_port, is_memcached, server_binary
+from harness import PATIENCE_S, Server, Wire, command, free_port, is_memcached, server_binary
 from test_limits import resident_mib
 from clauses_text import END, STORED, store, value
 
@@ -116,6 +116,47 @@ def test_what_is_wrong_is_said_in_one_line(ours, flags, code, named):
     assert returned == code, lines
     assert len(lines) == 1, lines
     assert lines[0].startswith("glimmer: ") and named in lines[0]
+
+
+def started_with_open_files(limit, *flags):
+    """Starts a server as a user who cannot raise this hard limit of open files."""
+
+    def lower():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+        if os.geteuid() == 0:
+            os.setuid(pwd.getpwnam("nobody").pw_uid)
+
+    port = free_port()
+    line = command(server_binary(), *flags, port=port)
+    return port, subprocess.Popen(line, stderr=subprocess.PIPE, text=True, preexec_fn=lower)
+
+
+def test_a_low_limit_of_open_files_leaves_fewer_connections(ours):
+    port, process = started_with_open_files(200, "-c", 200, "-t", 2)
+    try:
+        lines = [process.stderr.readline() for _ in range(2)]
+        assert " ready on " in lines[0] and "-c 200 is lowered to 120" in lines[1], lines
+        wires = [Wire(port) for _ in range(120)]
+        for wire in wires:
+            wire.exchange(b"get a\r\n", END)
+        with Wire(port) as wire:
+            wire.expect(b"ERROR Too many open connections\r\n")
+            wire.expect_closed()
+        wires[0].send(b"stats\r\n")
+        lines = iter(wires[0].line, b"END\r\n")
+        assert b"STAT max_connections 120\r\n" in list(lines)
+        for wire in wires:
+            wire.close()
+    finally:
+        process.terminate()
+        process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0
+
+
+def test_a_limit_of_open_files_below_the_connections_prevents_the_start(ours):
+    _, process = started_with_open_files(199, "-c", 200, "-t", 2)
+    _, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 71 and "-c 200 needs 280 file descriptors" in errors
 
 
 def test_reserved_huge_pages_that_are_not_there(ours):

@@ -82,7 +82,7 @@ impl ServeError {
 
 /// Serves until SIGTERM, SIGINT or SIGUSR1, then completes the requests that clients have sent, and
 /// returns. Must be called while the process has one thread.
-pub fn serve(config: Config) -> Result<(), ServeError> {
+pub fn serve(mut config: Config) -> Result<(), ServeError> {
     config.check()?;
     let plan = MemoryPlan::make(Needs::of(&config))?;
     let auth = config
@@ -99,7 +99,15 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     // A fork does not copy other threads, so the log starts after `-d` has taken effect.
     let log = log::start(config.verbosity.into())?;
     let _flushed = log.flushed_at_end();
-    process::raise_descriptor_limit(config.connections_max, config.workers)?;
+    let connections_max = config.connections_max;
+    config.connections_max = process::raise_descriptor_limit(connections_max, config.workers)?;
+    if config.connections_max < connections_max {
+        config.notices.push(format!(
+            "-c {connections_max} is lowered to {}: the limit of open files (ulimit -n) has to \
+             be enough for the server's own as well",
+            config.connections_max
+        ));
+    }
     if config.core_files {
         process::allow_core_files()?;
     }

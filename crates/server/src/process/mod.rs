@@ -63,21 +63,39 @@ pub fn descriptors_reserved(workers: usize) -> u64 {
     OWN_DESCRIPTORS + WORKER_DESCRIPTORS * workers as u64
 }
 
-/// Raises the limit of open descriptors so that `-c` connections fit.
-pub fn raise_descriptor_limit(connections_max: usize, workers: usize) -> Result<(), ProcessError> {
+/// Raises the limit of open descriptors for `-c` connections and the server's own. Returns the
+/// number of connections that fit: fewer than `-c` if the hard limit is too low for both.
+///
+/// # Errors
+///
+/// The limit is too low for the connections alone, which memcached refuses too, or leaves none.
+pub fn raise_descriptor_limit(
+    connections_max: usize,
+    workers: usize,
+) -> Result<usize, ProcessError> {
     let wanted = connections_max as u64 + descriptors_reserved(workers);
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((0, 0));
-    if soft >= wanted {
-        return Ok(());
-    }
     // Root may raise the hard limit as well.
-    setrlimit(Resource::RLIMIT_NOFILE, wanted, hard.max(wanted)).map_err(|_| {
-        ProcessError::Descriptors {
+    if soft >= wanted || setrlimit(Resource::RLIMIT_NOFILE, wanted, hard.max(wanted)).is_ok() {
+        return Ok(connections_max);
+    }
+    let fitting = connections_within(hard, connections_max, workers);
+    let raised = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    fitting
+        .filter(|_| raised.is_ok())
+        .ok_or(ProcessError::Descriptors {
             wanted,
             allowed: hard,
             connections_max,
-        }
-    })
+        })
+}
+
+/// The connections beside the server's own descriptors, if `allowed` is enough for `-c` without
+/// these.
+fn connections_within(allowed: u64, connections_max: usize, workers: usize) -> Option<usize> {
+    let left = allowed.checked_sub(descriptors_reserved(workers))?;
+    let has_room = left > 0 && allowed >= connections_max as u64;
+    has_room.then(|| connections_max.min(left as usize))
 }
 
 /// Allows core files as large as the hard limit permits (`-r`).
@@ -155,5 +173,29 @@ impl Drop for PidFile {
     fn drop(&mut self) {
         // If the process no longer has the right to remove the file, it stays.
         let _ = self.0.remove();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_give_way_to_the_servers_own_descriptors() {
+        for (allowed, connections_max, fitting) in [
+            (1104, 1024, Some(1024)),
+            (1103, 1024, Some(1023)),
+            (1024, 1024, Some(944)),
+            (1023, 1024, None),
+            (81, 81, Some(1)),
+            (80, 80, None),
+            (10, 10, None),
+        ] {
+            let found = connections_within(allowed, connections_max, 2);
+            assert_eq!(
+                found, fitting,
+                "{allowed} descriptors for -c {connections_max}"
+            );
+        }
     }
 }
