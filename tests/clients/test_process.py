@@ -108,7 +108,6 @@ def test_a_port_in_use(ours):
         (["-s", "/nonexistent/socket"], 71, "/nonexistent/socket"),
         (["--no-such-flag"], 1, "--no-such-flag"),
         (["stray"], 1, "stray"),
-        (["-P", "/nonexistent/folder/pid", "-l", "127.0.0.1", "-p", str(free_port())], 1, "-P /nonexistent"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(ours, flags, code, named):
@@ -324,6 +323,34 @@ def test_pid_file(ours, tmp_path):
             time.sleep(0.01)
         assert path.read_text() == f"{server.pid}\n"
     assert not path.exists()
+
+
+def warnings(server):
+    """The warnings of a server that has ended, but for the one that root gets."""
+    return [line for line in server.errors.splitlines() if "WARN" in line and "running as root" not in line]
+
+
+def test_a_pid_file_that_cannot_be_written_is_no_refusal(ours, tmp_path):
+    path = tmp_path / "none" / "pid"
+    with Server("-P", path) as server, server.wire() as wire:
+        wire.exchange(store(b"1"), STORED)
+    (warning,) = warnings(server)
+    assert f"-P {path}: cannot be written: " in warning
+
+
+def test_a_pid_file_of_a_process_that_runs_is_warned_of(ours, tmp_path):
+    path = tmp_path / "pid"
+    with Server("-P", path) as first:
+        first.stats()
+        with Server("-P", path) as second:
+            second.stats()
+            assert path.read_text() == f"{second.pid}\n"
+        (warning,) = warnings(second)
+        assert f"-P {path}: process {first.pid}, which it names, runs" in warning
+    path.write_text(f"{second.pid}\n")
+    with Server("-P", path) as third:
+        third.stats()
+    assert warnings(third) == [], "an ended process left the file"
 
 
 @pytest.mark.parametrize("mode", ["erew", "crew", "crcw"])

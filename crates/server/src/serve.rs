@@ -73,7 +73,6 @@ impl ServeError {
                 glimmer_node::Error::Listen { .. } | glimmer_node::Error::Udp { .. },
             ) => OS,
             ServeError::Process(ProcessError::NoSuchUser(_)) => NO_USER,
-            ServeError::Process(ProcessError::PidFile { .. }) => 1,
             ServeError::Process(_) => OS,
             _ => 1,
         }
@@ -151,7 +150,9 @@ pub fn serve(mut config: Config) -> Result<(), ServeError> {
             |error| io::Error::new(error.kind(), format!("MEMCACHED_PORT_FILENAME: {error}")),
         )?;
     }
-    let pid_file = config.pid_file.as_deref().map(PidFile::write).transpose()?;
+    let notices = &mut config.notices;
+    let pid_file = config.pid_file.as_deref();
+    let pid_file = pid_file.and_then(|path| PidFile::write(path, notices));
     if let Some(user) = &config.user {
         let socket = config.unix.as_ref().map(|unix| &*unix.path);
         process::become_user(user, socket)?;

@@ -13,7 +13,7 @@ use nix::sys::stat::{Mode, SFlag, fstat};
 use nix::unistd::{Gid, Uid, UnlinkatFlags, fchownat, unlinkat};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -56,6 +56,15 @@ impl Place {
             let _ = self.unlink(&name);
         }
         written
+    }
+
+    /// The first bytes of the file. A link is not followed, and a pipe is not waited for.
+    pub fn read_start(&self, bytes_max: u64) -> io::Result<Vec<u8>> {
+        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let file = openat(&self.folder, &*self.name, flags, Mode::empty())?;
+        let mut bytes = Vec::new();
+        File::from(file).take(bytes_max).read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     /// Removes the file. If a link has taken its name, the link is removed.
@@ -170,6 +179,18 @@ mod tests {
         place.replace(".tmp", b"17\n").unwrap_err();
         assert!(Place::of(&folder.path().join("none/made")).is_err());
         assert!(Place::of(Path::new("/")).is_err());
+    }
+
+    #[test]
+    fn reading_follows_no_link_and_waits_for_nothing() {
+        let (folder, precious) = folder();
+        let start = |name: &str| Place::of(&folder.path().join(name)).unwrap().read_start(4);
+        assert_eq!(start("precious").unwrap(), b"prec");
+        plant("link", &folder.path().join("link"), &precious);
+        start("link").unwrap_err();
+        plant("pipe", &folder.path().join("pipe"), &precious);
+        assert_eq!(start("pipe").unwrap(), b"", "nobody writes to it");
+        start("none").unwrap_err();
     }
 
     #[test]

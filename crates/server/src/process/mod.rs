@@ -11,7 +11,7 @@ use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
 use nix::unistd::{User, geteuid, initgroups, setgid, setuid};
 use std::ffi::CString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Why the system refused a request.
 #[derive(Debug, thiserror::Error)]
@@ -43,20 +43,14 @@ pub enum ProcessError {
         /// The system's error.
         source: io::Error,
     },
-    /// The process id file cannot be written.
-    #[error("-P {path}: cannot write the process id: {source}")]
-    PidFile {
-        /// `-P`.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
 }
 
 /// Descriptors other than client connections: listeners, pollers, doorbells, logs.
 const OWN_DESCRIPTORS: u64 = 64;
 /// Descriptors of one worker.
 const WORKER_DESCRIPTORS: u64 = 8;
+/// Bytes of a file with a process id, at most.
+const PID_FILE_BYTES_MAX: u64 = 32;
 
 /// Descriptors other than client connections.
 pub fn descriptors_reserved(workers: usize) -> u64 {
@@ -154,19 +148,30 @@ pub fn become_user(name: &str, socket: Option<&Path>) -> Result<(), ProcessError
 pub struct PidFile(Place);
 
 impl PidFile {
-    /// Writes the file.
-    pub fn write(path: &Path) -> Result<PidFile, ProcessError> {
+    /// Writes the file. Pushes a notice if another process that runs has written it before, and if
+    /// it cannot be written: as in memcached, neither prevents the start.
+    pub fn write(path: &Path, notices: &mut Vec<String>) -> Option<PidFile> {
+        let shown = path.display();
         let written = Place::of(path).and_then(|place| {
+            if let Some(other) = running(&place) {
+                notices.push(format!("-P {shown}: process {other}, which it names, runs"));
+            }
             place.replace(".tmp", format!("{}\n", std::process::id()).as_bytes())?;
             Ok(place)
         });
         written
             .map(PidFile)
-            .map_err(|source| ProcessError::PidFile {
-                path: path.into(),
-                source,
-            })
+            .map_err(|error| notices.push(format!("-P {shown}: cannot be written: {error}")))
+            .ok()
     }
+}
+
+/// The other process that a file names, if it runs.
+fn running(pid_file: &Place) -> Option<u32> {
+    let pid = pid_file.read_start(PID_FILE_BYTES_MAX).ok()?;
+    let pid = std::str::from_utf8(&pid).ok()?.trim().parse().ok()?;
+    let runs = Path::new("/proc").join(format!("{pid}")).exists();
+    (runs && pid != std::process::id()).then_some(pid)
 }
 
 impl Drop for PidFile {
