@@ -144,13 +144,20 @@ fn slabs(words: &Words<'_>) -> &'static str {
     }
 }
 
-/// There is one list of items. memcached takes the sizes of its lists also where it does not use
-/// them.
+/// There is one list of items. memcached takes these settings at any time, and uses those that its
+/// way of keeping lists has a use for. It does not look at further words.
 fn lru(words: &Words<'_>) -> &'static str {
+    match (words.count(), words.at(1)) {
+        (3.., b"mode") if matches!(words.at(2), b"flat" | b"segmented") => lines::OK,
+        (3.., b"temp_ttl") if number::signed_digits_32(words.at(2)).is_some() => lines::OK,
+        (6.., b"tune") => lru_tune(words),
+        _ => lines::ERROR,
+    }
+}
+
+/// The sizes of memcached's lists.
+fn lru_tune(words: &Words<'_>) -> &'static str {
     const PERCENT_MAX: u32 = 80;
-    let (6, b"tune") = (words.count(), words.at(1)) else {
-        return lines::ERROR;
-    };
     let (hot, warm) = (
         number::digits_32(words.at(2)),
         number::digits_32(words.at(3)),
