@@ -44,9 +44,14 @@ pub const RESP_BULK_BYTES_MAX: usize = 512 << 20;
 /// closed.
 pub const RESP_INLINE_BYTES_MAX: usize = 64 << 10;
 
-/// Longest command line other than `get`, `gets`, `gat` and `gats`, in bytes. A connection that
-/// sends a longer one is closed, as in memcached.
-pub const COMMAND_LINE_BYTES_MAX: usize = 2 << 10;
+/// Longest command line other than `get`, `gets`, `gat` and `gats`, in bytes without its line feed.
+/// A connection that sends a longer one is closed. An ordinary buffer holds such a line. This is
+/// the longest that memcached answers, if the line arrives at once.
+pub const COMMAND_LINE_BYTES_MAX: usize = BUFFER_BYTES - 1;
+
+/// Longest line of a login in bytes without its line feed. A connection that sends a longer one is
+/// closed.
+pub const LOGIN_LINE_BYTES_MAX: usize = 2 << 10;
 
 /// Longest user name and password together in bytes, including the space between them, as in
 /// memcached. Longer ones are refused.

@@ -1,7 +1,7 @@
 //! Clients that have yet to authenticate: they hold little, and nothing is stored for them.
 
 use glimmer_base::limits::{
-    COMMAND_LINE_BYTES_MAX, LOCKED_ARGUMENTS_MAX, LOCKED_BYTES_MAX, LOGIN_BYTES_MAX,
+    LOCKED_ARGUMENTS_MAX, LOCKED_BYTES_MAX, LOGIN_BYTES_MAX, LOGIN_LINE_BYTES_MAX,
 };
 use glimmer_proto::text::login::{self, Login};
 use glimmer_proto::{Accepts, Admin, After, Control, Limits, Parser, Step};
@@ -211,7 +211,7 @@ proptest! {
     #[test]
     fn text_logins_are_short(stream in commands()) {
         if let Login::Need { need } = login::read(&stream) {
-            prop_assert!(need <= COMMAND_LINE_BYTES_MAX + LOGIN_BYTES_MAX + 4);
+            prop_assert!(need <= LOGIN_LINE_BYTES_MAX + LOGIN_BYTES_MAX + 4);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{lines, number, tokens};
 use crate::foreign;
-use glimmer_base::limits::{COMMAND_LINE_BYTES_MAX, LOGIN_BYTES_MAX};
+use glimmer_base::limits::{LOGIN_BYTES_MAX, LOGIN_LINE_BYTES_MAX};
 
 /// A shorter line cannot be a `set` and is not answered.
 const LINE_BYTES_MIN: usize = 6;
@@ -41,13 +41,13 @@ pub enum Login<'a> {
 pub fn read(input: &[u8]) -> Login<'_> {
     let Some(end) = memchr::memchr(b'\n', input) else {
         return match input.len() {
-            0..=COMMAND_LINE_BYTES_MAX => Login::Need {
+            0..=LOGIN_LINE_BYTES_MAX => Login::Need {
                 need: input.len() + 1,
             },
             _ => Login::Close,
         };
     };
-    if !(LINE_BYTES_MIN..=COMMAND_LINE_BYTES_MAX).contains(&end) {
+    if !(LINE_BYTES_MIN..=LOGIN_LINE_BYTES_MAX).contains(&end) {
         return Login::Close;
     }
     let (line, used) = (&input[..end], end + 1);
@@ -122,7 +122,7 @@ mod tests {
         let line = refused(b"set foo 0 0 3\r\nfoob\n");
         assert_eq!(line, lines::LOGIN_UNTERMINATED);
         assert_eq!(read(b"mn\r\n"), Login::Close);
-        let endless = [b'x'; COMMAND_LINE_BYTES_MAX + 1];
+        let endless = [b'x'; LOGIN_LINE_BYTES_MAX + 1];
         assert_eq!(read(&endless), Login::Close);
         let ended = [&endless[..], b"\r\n"].concat();
         assert_eq!(read(&ended), Login::Close, "whether it has ended or not");

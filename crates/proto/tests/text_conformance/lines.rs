@@ -85,6 +85,25 @@ fn http_is_shown_the_door() {
     ]);
 }
 
+/// memcached answers these if they arrive together.
+#[test]
+fn long_lines_are_answered_like_short_ones() {
+    for (line, answer) in [
+        ("nosuch", ERROR),
+        ("nosuch k ", ERROR),
+        ("set ", BAD_LINE),
+        ("mg ", BAD_LINE),
+        ("delete ", BAD_LINE),
+    ] {
+        for length in [2047, 2048, 2049, 2100, 16_383] {
+            let mut bytes = line.as_bytes().to_vec();
+            bytes.resize(length, b'k');
+            bytes.push(b'\n');
+            check(&[(&bytes, &[answer])]);
+        }
+    }
+}
+
 /// The first step of a parser that receives all of this at once.
 fn first_step(input: &[u8]) -> Step<'_> {
     Parser::new(Limits::default()).next(input)
