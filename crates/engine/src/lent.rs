@@ -47,6 +47,11 @@ impl LentParts {
         parts.map(|part| part.value.bytes()).sum()
     }
 
+    /// The reply buffers of the parts, each as often as it has parts.
+    pub fn buffers_of_parts(&self) -> impl Iterator<Item = u32> {
+        self.parts.iter().map(|part| part.out)
+    }
+
     /// Takes the parts of one reply buffer.
     pub fn take(&mut self, out: u32) -> impl Iterator<Item = LentPart> {
         self.parts.extract_if(.., move |part| part.out == out)

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use glimmer_base::limits::{BUFFER_BYTES, LOANS_MAX, SLICE_BYTES, SMALL_REQUEST_MS};
+use glimmer_base::limits::{BATCH_MAX, BUFFER_BYTES, LOANS_MAX, SLICE_BYTES, SMALL_REQUEST_MS};
 use glimmer_base::{KeyHasher, Moment};
 use glimmer_engine::{Engine, Spread, Uniques, build};
 use glimmer_node::{Clock, Devices, DrivenNode};
@@ -504,4 +504,52 @@ fn a_large_read_does_not_wait_for_a_request_behind_it() {
         assert!(reply == expected, "{} bytes", reply.len());
         assert!(crossed(&bench) > before, "some belong to the other worker");
     }
+}
+
+/// A batch lends a value to a reply, and a later batch of the same burst has a request for another
+/// worker. The reply to that one comes after the whole value.
+#[test]
+fn a_value_that_is_lent_leaves_before_a_request_crosses() {
+    let mut bench = Bench::with_partitions::<Cache<Erew>>(2, 2, Uniques::Kept);
+    let mut clients = [bench.connect(), bench.connect()];
+    let large = set(&format!("set large 0 0 {LARGE}"), &value(1));
+    assert_eq!(bench.ask(&mut clients[0], &large), b"STORED\r\n");
+    let names: Vec<String> = (0..16).map(|number| format!("k{number}")).collect();
+    for name in &names {
+        let request = format!("set {name} 0 0 1\r\nx\r\n");
+        assert_eq!(
+            bench.ask(&mut clients[0], request.as_bytes()),
+            b"STORED\r\n"
+        );
+    }
+    let mut tried = 0;
+    for client in &mut clients {
+        // Which keys are here is seen by which requests cross.
+        let mut crosses = |name: &str| {
+            let crossed = |bench: &Bench| -> u64 {
+                let tallies = bench.node.figures().tallies();
+                tallies.iter().map(|tally| tally.requests_crossed).sum()
+            };
+            let before = crossed(&bench);
+            bench.ask(client, format!("get {name}\r\n").as_bytes());
+            crossed(&bench) > before
+        };
+        if crosses("large") {
+            continue;
+        }
+        let here = names.iter().find(|name| !crosses(name)).unwrap();
+        let there = names.iter().find(|name| crosses(name)).unwrap();
+        let shown_small = |name: &str| format!("VALUE {name} 0 1\r\nx\r\nEND\r\n");
+        let (mut asked, mut expected) = ("get large\r\n".to_owned(), shown(&value(1)));
+        for _ in 0..BATCH_MAX {
+            asked += &format!("get {here}\r\n");
+            expected.extend(shown_small(here).bytes());
+        }
+        asked += &format!("get {there}\r\n");
+        expected.extend(shown_small(there).bytes());
+        let reply = bench.ask(client, asked.as_bytes());
+        assert!(reply == expected, "{} bytes", reply.len());
+        tried += 1;
+    }
+    assert_eq!(tried, 1, "the large value is one worker's");
 }

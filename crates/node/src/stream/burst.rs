@@ -117,6 +117,9 @@ impl Burst {
             let (core, done) = (&mut *tools.core, &mut self.done[..jobs.len()]);
             self.lent.lend_to(members_to_lend_to(&self.members));
             (core.engine).run_with(core.now, jobs, &mut self.outs, &mut self.lent, done);
+            for out in self.lent.buffers_of_parts() {
+                self.members[out as usize].has_lent = true;
+            }
             if core.counting.is_on() {
                 let profile = core.shared.plans.profile(core.me);
                 let is_visitor = |member: usize| self.members[member].is_visitor;

@@ -74,6 +74,8 @@ pub(crate) struct Member {
     pub copy_max: u32,
     /// The client's number for observers: its descriptor, or 0 if it has none.
     pub client: i32,
+    /// Its replies of this burst have parts that the table lends.
+    pub has_lent: bool,
     /// Steps taken in this burst.
     pub requests: u32,
     /// Parser and position when the batch began, and steps taken since.
@@ -150,6 +152,7 @@ impl Member {
             reorder: None,
             begins: Phase::Open,
             is_visitor: false,
+            has_lent: false,
             requests: 0,
             batch_parser: session.parser,
             batch_at: 0,

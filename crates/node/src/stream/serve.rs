@@ -136,6 +136,7 @@ impl Streams {
         }
         self.burst.members.clear();
         self.burst.outs.clear();
+        debug_assert!(self.burst.lent.is_empty(), "each part is in a reply");
         core.end_burst();
         self.bound_held(core);
         Served {
