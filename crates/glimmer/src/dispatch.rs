@@ -60,7 +60,7 @@ impl Arguments {
                 refusal => {
                     let reason = refusal.trim_end();
                     let reason = reason.strip_prefix("CLIENT_ERROR ").unwrap_or(reason);
-                    bail!("{reason}");
+                    bail!("{}", self.in_words_of_flags(reason));
                 }
             }
         }
@@ -82,6 +82,29 @@ impl Arguments {
             println!("{line}");
         }
         Ok(())
+    }
+}
+
+/// What the server says between the reason of a refusal and the protocol's commands that it would
+/// take.
+const COMMANDS_FOLLOW: &str = ": change the access mode too";
+
+impl Arguments {
+    /// A refusal with the flags that would be taken in place of the protocol's commands.
+    fn in_words_of_flags(&self, refusal: &str) -> String {
+        let Some((reason, _)) = refusal.split_once(COMMANDS_FOLLOW) else {
+            return refusal.to_owned();
+        };
+        let policy = self.policy.as_deref();
+        match (policy, self.access) {
+            (None, Some(access)) => format!(
+                "{reason}: change the policy too, with glimmer dispatch keyhash --access {access}"
+            ),
+            _ => format!(
+                "{reason}: change the access mode too, with glimmer dispatch {} --access crcw",
+                policy.unwrap_or_default()
+            ),
+        }
     }
 }
 

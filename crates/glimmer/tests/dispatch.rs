@@ -94,7 +94,30 @@ fn a_policy_that_the_access_mode_excludes_is_refused_with_the_reason() {
     let _server = Server::start(&socket, "erew");
     let complaint = complaint(&socket, &["size-aware"]);
     assert!(
-        complaint.contains("change the access mode too"),
+        complaint.ends_with(
+            "change the access mode too, with glimmer dispatch size-aware --access crcw\n"
+        ),
         "{complaint}"
     );
+}
+
+#[test]
+fn an_access_mode_that_the_policy_excludes_is_refused_in_words_of_flags() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    let _server = Server::start(&socket, "crcw");
+    shown(&socket, &["size-aware"]);
+    for (arguments, advice) in [
+        (
+            &["--access", "crew"][..],
+            "change the policy too, with glimmer dispatch keyhash --access crew\n",
+        ),
+        (
+            &["stealing", "--access", "erew"],
+            "change the access mode too, with glimmer dispatch stealing --access crcw\n",
+        ),
+    ] {
+        let complaint = complaint(&socket, arguments);
+        assert!(complaint.ends_with(advice), "{complaint}");
+    }
 }
