@@ -36,7 +36,13 @@ pub fn addresses(listen: &[String], port: Port) -> anyhow::Result<Listeners> {
         return Ok(listeners);
     }
     let names = listen.iter().flat_map(|names| names.split([',', ';']));
-    for (number, name) in names.enumerate() {
+    let mut names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+    // As in memcached, a list may end in a comma. An empty one may be a variable that was not set,
+    // and does not stand for all interfaces.
+    if names.is_empty() {
+        names.push("");
+    }
+    for (number, name) in names.into_iter().enumerate() {
         let found = listeners_of(name.trim(), port).map_err(|reason| Refused {
             exit_code: OS_ERROR,
             message: format!("-l {name}: not an address to listen on: {reason}"),
@@ -121,8 +127,7 @@ fn resolve(text: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
         return Ok(every_interface(port));
     }
     // An IPv6 address contains colons, so a bare address is tried before "host:port".
-    let bare = text.trim_start_matches('[').trim_end_matches(']');
-    if let Ok(ip) = bare.parse::<IpAddr>() {
+    if let Ok(ip) = without_brackets(text)?.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(ip, port)]);
     }
     let (host, port) = match text.rsplit_once(':') {
@@ -136,12 +141,23 @@ fn resolve(text: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
     if host == "*" {
         return Ok(every_interface(port));
     }
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let found = (host, port).to_socket_addrs();
+    let found = (without_brackets(host)?, port).to_socket_addrs();
     let found: Vec<SocketAddr> = found.map_err(|error| error.to_string())?.collect();
     match found.as_slice() {
         [] => Err("the name has no address".into()),
         _ => Ok(found),
+    }
+}
+
+/// An address without the brackets around it, if it has any: those of `[::1]:11211` are around a
+/// part of it.
+fn without_brackets(text: &str) -> Result<&str, String> {
+    let inside = text.strip_prefix('[');
+    match (inside, inside.and_then(|it| it.strip_suffix(']'))) {
+        (None, _) if text.ends_with(']') => Err("the bracket is not opened".into()),
+        (Some(inside), None) if !inside.contains(']') => Err("the bracket is not closed".into()),
+        (_, Some(address)) => Ok(address),
+        _ => Ok(text),
     }
 }
 
@@ -188,6 +204,18 @@ mod tests {
         assert_eq!(found(&listen, Port::Number(2)), expected);
         assert_eq!(found(&["127.0.0.1:0;127.0.0.1:0"], Port::Any).len(), 2);
         assert_eq!(found(&["127.0.0.1:5"], Port::None).len(), 0);
+    }
+
+    #[test]
+    fn empty_names_are_passed_over() {
+        for listen in ["127.0.0.1,", ",127.0.0.1", "127.0.0.1,,;127.0.0.1"] {
+            assert_eq!(
+                found(&[listen], Port::Number(2)),
+                ["127.0.0.1:2"],
+                "{listen}"
+            );
+        }
+        assert_eq!(found(&["", "127.0.0.1"], Port::Number(2)), ["127.0.0.1:2"]);
     }
 
     #[test]
@@ -254,9 +282,16 @@ mod tests {
 
     #[test]
     fn wrong_addresses_are_named() {
+        assert!(addresses(&[",".into()], Port::Number(2)).is_err());
         for wrong in [
             "",
             ":",
+            "[::1",
+            "::1]",
+            "[::1:4",
+            "::1]:4",
+            "[[::1]]",
+            "[]",
             "1.2.3.4:port",
             "proto[ascii:127.0.0.1",
             "proto[proxy]:127.0.0.1",
