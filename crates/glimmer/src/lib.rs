@@ -63,7 +63,10 @@ pub fn main() -> ExitCode {
         Some(call) => call.run(),
         None => match parse(arguments.clone()) {
             Ok(command) => command.run(),
-            Err(error) => return explain(&error, &arguments, &command()),
+            Err(error) => {
+                let code = explain(&error, &arguments, &command());
+                return serve::exit_code_of_value(&error).map_or(code, ExitCode::from);
+            }
         },
     };
     match result {

@@ -6,6 +6,7 @@ mod listen;
 mod values;
 
 pub use arguments::Arguments;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use glimmer_base::limits;
 use glimmer_dispatch::Settings;
 use glimmer_server::config::{PORT_DEFAULT, PREFIX_DELIMITER_DEFAULT};
@@ -99,6 +100,14 @@ impl Arguments {
                 notices.push(format!("{flag} has no effect: {reason}"));
             }
         }
+        let turn_requests = self.network.max_reqs_per_event;
+        if turn_requests > limits::TURN_REQUESTS_MAX {
+            notices.push(format!(
+                "-R {turn_requests} is lowered to {}, the most requests of a connection that one \
+                 turn has room for",
+                limits::TURN_REQUESTS_MAX
+            ));
+        }
         if self.network.unix_socket.is_some() {
             if self.network.native_port != Port::None {
                 return Err(Refused::usage(
@@ -185,10 +194,7 @@ impl Arguments {
             interfaces: (!self.network.listen.is_empty()).then(|| self.network.listen.join(",")),
             backlog: self.network.listen_backlog,
             protocol,
-            turn_requests: self
-                .network
-                .max_reqs_per_event
-                .min(limits::TURN_REQUESTS_MAX),
+            turn_requests: turn_requests.min(limits::TURN_REQUESTS_MAX),
             permits: self.clients.permits(),
             cas: !self.clients.disable_cas,
             auth_file: self.clients.auth_file,
@@ -263,6 +269,23 @@ pub fn exit_code(error: &anyhow::Error) -> Option<u8> {
         .or(failed.map(glimmer_server::ServeError::exit_code))
 }
 
+/// The exit code for a value that the command line does not take. It is 64 where memcached checks
+/// the value after it has read all flags, and otherwise 1.
+pub fn exit_code_of_value(error: &clap::Error) -> Option<u8> {
+    const CHECKED_LATER: [&str; 4] = [
+        "--port ",
+        "--udp-port ",
+        "--max-item-size ",
+        "--memory-limit ",
+    ];
+    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let is_later = |name: &&str| argument.starts_with(name);
+    let is_value = error.kind() == ErrorKind::ValueValidation;
+    (is_value && CHECKED_LATER.iter().any(is_later)).then_some(USAGE)
+}
+
 /// A command line that cannot be served, with memcached's exit code for it.
 #[derive(Debug)]
 pub struct Refused {
@@ -271,11 +294,14 @@ pub struct Refused {
     message: String,
 }
 
+/// memcached's `EX_USAGE`.
+const USAGE: u8 = 64;
+
 impl Refused {
-    /// memcached's `EX_USAGE`.
+    /// Settings that memcached refuses after it has read all flags.
     fn usage(message: impl Into<String>) -> anyhow::Error {
         Refused {
-            exit_code: 64,
+            exit_code: USAGE,
             message: message.into(),
         }
         .into()

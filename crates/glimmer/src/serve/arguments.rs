@@ -23,6 +23,8 @@ use clap::Args;
 #[command(
     version,
     args_override_self = true,
+    // A negative number is a wrong value, and not an unknown flag.
+    allow_negative_numbers = true,
     after_help = "`glimmer serve --help` explains each option and shows examples.",
     after_long_help = EXAMPLES
 )]

@@ -19,12 +19,14 @@ pub enum Port {
 
 /// `-p` and `-U`: a port, 0 or -1.
 pub fn port(text: &str) -> Result<Port, String> {
-    match number(text)? {
-        0 => Ok(Port::None),
-        -1 => Ok(Port::Any),
-        port => u16::try_from(port)
+    match text.trim_start().parse() {
+        Ok(0) => Ok(Port::None),
+        Ok(-1) => Ok(Port::Any),
+        number => number
+            .ok()
+            .and_then(|port| u16::try_from(port).ok())
             .map(Port::Number)
-            .map_err(|_| "a port is at most 65535".into()),
+            .ok_or_else(|| "a port is a number up to 65535, or -1 for any free port".into()),
     }
 }
 
@@ -120,9 +122,10 @@ pub fn delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
-fn number(text: &str) -> Result<i64, String> {
-    let digits = text.trim_start();
-    digits.parse().map_err(|_| "not a whole number".into())
+/// `--lru-threshold`: any number; the configuration says which are in range.
+pub fn decimal(text: &str) -> Result<f64, String> {
+    text.parse()
+        .map_err(|_| "not a number such as 0.5".to_owned())
 }
 
 fn positive(text: &str, otherwise: &str) -> Result<usize, String> {

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use glimmer_base::limits;
+use glimmer_notation as notation;
 use glimmer_server::{Accelerate, HotPolicy, Sources};
 
 /// The hot-key accelerator.
@@ -58,6 +59,7 @@ pub struct Accelerator {
         value_name = "N",
         default_value_t = limits::HOT_SLOTS_DEFAULT,
         hide_short_help = true,
+        value_parser = notation::within::<usize>(notation::count, 0..=u32::MAX as u64),
     )]
     pub(in crate::serve) accelerate_slots: usize,
 }

@@ -121,6 +121,7 @@ pub struct Memory {
         long,
         value_name = "SHARE",
         default_value_t = LRU_THRESHOLD_DEFAULT,
+        value_parser = values::decimal,
     )]
     pub(in crate::serve) lru_threshold: f64,
 

@@ -3,6 +3,7 @@
 use super::super::values::{self, Port};
 use clap::Args;
 use glimmer_base::limits;
+use glimmer_notation as notation;
 use glimmer_server::Direction;
 use glimmer_server::config::{
     BACKLOG_DEFAULT, CONNECTIONS_DEFAULT, TCP_KEEPALIVE_S_DEFAULT, TCP_USER_TIMEOUT_S_DEFAULT,
@@ -23,7 +24,6 @@ pub struct Network {
         short,
         long,
         value_name = "NUM",
-        allow_negative_numbers = true,
         value_parser = values::port,
     )]
     pub(in crate::serve) port: Option<Port>,
@@ -37,7 +37,6 @@ pub struct Network {
         long,
         value_name = "NUM",
         default_value = "0",
-        allow_negative_numbers = true,
         value_parser = values::port,
     )]
     pub(in crate::serve) udp_port: Port,
@@ -51,7 +50,6 @@ pub struct Network {
         long,
         value_name = "NUM",
         default_value = "0",
-        allow_negative_numbers = true,
         value_parser = values::port,
     )]
     pub(in crate::serve) native_port: Port,
@@ -115,7 +113,6 @@ pub struct Network {
         long,
         value_name = "NUM",
         default_value_t = CONNECTIONS_DEFAULT,
-        allow_negative_numbers = true,
         value_parser = values::connections,
     )]
     pub(in crate::serve) conn_limit: usize,
@@ -129,7 +126,7 @@ pub struct Network {
         long,
         value_name = "SECONDS",
         default_value_t = TCP_KEEPALIVE_S_DEFAULT,
-        value_parser = seconds(),
+        value_parser = notation::within::<u64>(notation::count, 0..=limits::TCP_TIMEOUT_S_MAX),
         hide_short_help = true,
     )]
     pub(in crate::serve) tcp_keepalive: u64,
@@ -143,7 +140,7 @@ pub struct Network {
         long,
         value_name = "SECONDS",
         default_value_t = TCP_USER_TIMEOUT_S_DEFAULT,
-        value_parser = seconds(),
+        value_parser = notation::within::<u64>(notation::count, 0..=limits::TCP_TIMEOUT_S_MAX),
         hide_short_help = true,
     )]
     pub(in crate::serve) tcp_user_timeout: u64,
@@ -184,9 +181,4 @@ pub struct Network {
         hide_short_help = true,
     )]
     pub(in crate::serve) packet_transport: Arc<dyn PacketTransport>,
-}
-
-/// A number of seconds that the kernel accepts as a TCP timeout.
-fn seconds() -> clap::builder::RangedU64ValueParser {
-    clap::value_parser!(u64).range(0..=limits::TCP_TIMEOUT_S_MAX)
 }

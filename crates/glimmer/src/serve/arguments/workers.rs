@@ -4,6 +4,7 @@ use super::super::values;
 use clap::Args;
 use glimmer_base::limits;
 use glimmer_dispatch::{Cost, LargeCores, POLICIES, Settings};
+use glimmer_notation as notation;
 use glimmer_server::AccessMode;
 
 /// Threads, and which of them executes a request.
@@ -19,7 +20,6 @@ pub struct Workers {
         short,
         long,
         value_name = "NUM",
-        allow_negative_numbers = true,
         value_parser = values::threads,
     )]
     pub(in crate::serve) threads: Option<usize>,
@@ -62,7 +62,7 @@ pub struct Workers {
         long,
         value_name = "MS",
         default_value_t = Settings::DEFAULT.epoch_ms,
-        value_parser = clap::value_parser!(u64).range(1..=limits::DISPATCH_EPOCH_MS_MAX),
+        value_parser = notation::within::<u64>(notation::count, 1..=limits::DISPATCH_EPOCH_MS_MAX),
     )]
     pub(in crate::serve) dispatch_epoch_ms: u64,
 
@@ -80,7 +80,7 @@ pub struct Workers {
         long,
         value_name = "REQUESTS",
         default_value_t = Settings::DEFAULT.batch as u16,
-        value_parser = clap::value_parser!(u16).range(1..=limits::BATCH_MAX as i64),
+        value_parser = notation::within::<u16>(notation::count, 1..=limits::BATCH_MAX as u64),
     )]
     pub(in crate::serve) dispatch_batch: u16,
 
@@ -118,7 +118,7 @@ pub struct Workers {
         long,
         value_name = "BYTES",
         default_value_t = Settings::DEFAULT.large_min,
-        value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)),
+        value_parser = notation::within::<u32>(notation::bytes, 1..=i32::MAX as u64),
     )]
     pub(in crate::serve) large_min: u32,
 
