@@ -75,6 +75,7 @@ def test_a_port_in_use(ours):
         assert code == 71
         assert len([line for line in lines if "WARN" not in line]) == 1
         assert f"cannot listen on 127.0.0.1:{server.port}" in lines[-1]
+        assert "another process has it" in lines[-1]
         with server.wire() as wire:
             wire.exchange(store(b"1"), STORED)
 
@@ -82,8 +83,16 @@ def test_a_port_in_use(ours):
 @pytest.mark.parametrize(
     "flags,code,named",
     [
-        (["-p", "70000"], 1, "70000"),
-        (["-m", "0"], 1, "-m"),
+        (["-p", "65536"], 64, "65536"),
+        (["-U", "65536"], 64, "65536"),
+        (["-p", "-2"], 64, "or -1 for any free port"),
+        (["-m", "0"], 64, "-m"),
+        (["-m", "-1"], 64, '"-1" is not in MiB'),
+        (["-I", "5x"], 64, '"5x" is not a length in bytes'),
+        (["--large-min", "x"], 1, '"x" is not a length in bytes'),
+        (["--large-min", "-1"], 1, '"-1" is not a length in bytes'),
+        (["--tcp-keepalive", "x"], 1, '"x" is not a whole number'),
+        (["--lru-threshold", "x"], 1, "not a number such as 0.5"),
         (["-t", "0"], 1, "Number of threads must be greater than 0"),
         (["-t", "1000"], 1, "-t 1000"),
         (["-c", "0"], 1, "Maximum connections must be greater than 0"),
@@ -104,6 +113,7 @@ def test_a_port_in_use(ours):
         (["--evict", "random"], 1, "fifo, lru, s3fifo"),
         (["--lru-threshold", "7"], 1, "--lru-threshold 7"),
         (["-l", "999.1.1.1"], 71, "-l 999.1.1.1"),
+        (["-l", "[::1"], 71, "-l [::1: not an address to listen on: the bracket is not closed"),
         (["-l", "203.0.113.1"], 71, "203.0.113.1"),
         (["-s", "/nonexistent/socket"], 71, "/nonexistent/socket"),
         (["--no-such-flag"], 1, "--no-such-flag"),
@@ -402,6 +412,21 @@ def test_it_says_that_it_is_ready(ours):
     server = Server("-t", 1, "-M")
     assert server.stop() == 0
     assert "1 worker, crcw, store mode" in server.errors
+
+
+def test_it_says_where_it_receives_datagrams(ours):
+    udp = free_port()
+    server = Server("-t", 1, "-U", udp)
+    assert server.stop() == 0
+    assert f"ready on 127.0.0.1:{server.port} and UDP 127.0.0.1:{udp}: " in server.errors
+
+
+def test_more_requests_in_a_turn_than_there_is_room_for(ours):
+    for asked_for, is_told in ((256, False), (257, True)):
+        with Server("-R", asked_for) as server:
+            assert server.stats("settings")["reqs_per_event"] == "256"
+        told = [line for line in warnings(server) if f"-R {asked_for} is lowered to 256" in line]
+        assert len(told) == is_told, server.errors
 
 
 def test_several_addresses(ours):

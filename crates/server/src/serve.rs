@@ -21,7 +21,7 @@ use glimmer_proto::native::directory;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -44,9 +44,15 @@ pub enum ServeError {
          cgroup's limit (hugetlb.2MB.max), or use --hugepages auto"
     )]
     Hugetlb(glimmer_store::table::ConfigError),
+    /// Another process has an address.
+    #[error(
+        "{0}: another process has it; end that one, or choose another port or address (-p, -U, -l, \
+         -s)"
+    )]
+    InUse(glimmer_node::Error),
     /// An address cannot be bound, or a worker cannot be started.
     #[error(transparent)]
-    Node(#[from] glimmer_node::Error),
+    Node(glimmer_node::Error),
     /// The accelerator cannot be attached to its interface.
     #[error(transparent)]
     Accelerate(#[from] AccelerateError),
@@ -72,9 +78,22 @@ impl ServeError {
             ServeError::Node(
                 glimmer_node::Error::Listen { .. } | glimmer_node::Error::Udp { .. },
             ) => OS,
+            ServeError::InUse(_) => OS,
             ServeError::Process(ProcessError::NoSuchUser(_)) => NO_USER,
             ServeError::Process(_) => OS,
             _ => 1,
+        }
+    }
+}
+
+impl From<glimmer_node::Error> for ServeError {
+    fn from(error: glimmer_node::Error) -> ServeError {
+        use glimmer_node::Error::{Listen, Udp};
+        match &error {
+            Listen { source, .. } | Udp { source, .. } if source.kind() == ErrorKind::AddrInUse => {
+                ServeError::InUse(error)
+            }
+            _ => ServeError::Node(error),
         }
     }
 }
@@ -377,11 +396,12 @@ impl Needs {
 /// Logs one line about the running server and, with `-v`, its memory layout.
 fn announce(config: &Config, plan: &MemoryPlan, node: &Node, log: &Log) {
     let addresses = node.addresses().iter().map(Address::to_string);
+    let udp = node.udp_addresses().iter().map(|udp| format!("UDP {udp}"));
     let native = node.native_ports().iter().map(|(ip, ports)| {
         let first = SocketAddr::new(*ip, ports[0]);
         format!("native {first}")
     });
-    let addresses: Vec<String> = addresses.chain(native).collect();
+    let addresses: Vec<String> = addresses.chain(udp).chain(native).collect();
     let workers = if config.workers == 1 {
         "worker"
     } else {
