@@ -116,6 +116,7 @@ def test_flush_where_it_is_disabled(ours):
     with Server("-F") as server, server.wire() as wire:
         wire.exchange(store(b"1"), STORED)
         wire.exchange(b"flush_all\r\n", b"CLIENT_ERROR flush_all not allowed\r\n")
+        wire.exchange(b"flush_all x\r\n", b"CLIENT_ERROR flush_all not allowed\r\n")
         wire.exchange(b"get a\r\n", value(b"a", b"1") + END)
 
 

@@ -133,6 +133,11 @@ def test_listing_can_be_switched_off(ours):
         wire.exchange(b"lru_crawler metadump all\r\n", b"ERROR metadump not allowed\r\n")
         wire.exchange(b"lru_crawler mgdump all\r\n", b"ERROR key dump not allowed\r\n")
         wire.exchange(b"stats cachedump 1 1\r\n", b"CLIENT_ERROR stats cachedump not allowed\r\n")
+        # Wrong words are no reason to say more.
+        wire.exchange(b"lru_crawler metadump x\r\n", b"ERROR metadump not allowed\r\n")
+        wire.exchange(b"lru_crawler mgdump 99\r\n", b"ERROR key dump not allowed\r\n")
+        for words in (b"", b" x y", b" 99 1"):
+            wire.exchange(b"stats cachedump" + words + b"\r\n", b"CLIENT_ERROR stats cachedump not allowed\r\n")
 
 
 @pytest.mark.parametrize("flags", [("-t", 1), ("-t", 2)])

@@ -201,6 +201,7 @@ def test_watchers_are_counted_and_limited(ours):
 def test_watching_can_be_forbidden_and_stands_alone(ours):
     with Server("-W") as server, server.wire() as wire:
         wire.exchange(b"watch\r\n", b"CLIENT_ERROR watch commands not allowed\r\n")
+        wire.exchange(b"watch nothing\r\n", b"CLIENT_ERROR watch commands not allowed\r\n")
     with Server() as server, server.wire() as wire:
         wire.send(b"mn\r\nwatch\r\n")
         wire.expect(b"MN\r\nERROR cannot pipeline other commands before watch\r\n")

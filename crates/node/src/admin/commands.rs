@@ -121,7 +121,7 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, core: &mut Core) 
             say(lines::OK);
         }
         Admin::Dump(_) | Admin::Watch(_) => unreachable!("they take the burst's own hand"),
-        Admin::Unused { quiet, .. } => say(lines::unless(quiet, lines::OK)),
+        Admin::Answer { line, quiet, .. } => say(lines::unless(quiet, line)),
         Admin::Dispatch(words) => match switch_to(words, core) {
             Ok(switch) => {
                 core.shared.switches.note_plan_change(core.now.ms);

@@ -17,7 +17,9 @@ pub(super) fn read<'a>(
         b"version" => Ok(Admin::Version),
         b"quit" => Ok(Admin::Quit),
         b"mn" => Ok(Admin::MetaNoop),
-        b"stats" if words.at(1) == b"cachedump" => cachedump(words),
+        b"stats" if words.at(1) == b"cachedump" => {
+            cachedump(words).or_else(faulty(AdminCommand::Cachedump, false))
+        }
         b"stats" if words.at(1) == b"detail" => Ok(Admin::Detail(match words.at(2) {
             b"on" => Detail::On,
             b"off" => Detail::Off,
@@ -25,7 +27,9 @@ pub(super) fn read<'a>(
             _ => Detail::Unknown,
         })),
         b"stats" => Ok(Admin::Stats(trimmed(rest))),
-        b"watch" => watch::interests(rest).map(Admin::Watch),
+        b"watch" => {
+            (watch::interests(rest).map(Admin::Watch)).or_else(faulty(AdminCommand::Watch, false))
+        }
         _ => return rare(line, words),
     };
     answer(line, admin)
@@ -37,7 +41,7 @@ fn rare<'a>(line: &Line<'a>, words: &Words<'a>) -> Step<'a> {
     let admin = match words.at(0) {
         b"shutdown" => Ok(Admin::Shutdown(shutdown(words))),
         b"verbosity" => verbosity(words),
-        b"flush_all" => flush_all(words),
+        b"flush_all" => flush_all(words).or_else(faulty(AdminCommand::FlushAll, words.are_quiet())),
         b"cache_memlimit" => memlimit(words),
         b"lru_crawler" => lru_crawler(words),
         b"debugtime" => match number::digits_32(words.at(1)) {
@@ -75,6 +79,21 @@ fn answer<'a>(line: &Line<'a>, admin: Result<Admin<'a>, &'static str>) -> Step<'
     }
 }
 
+/// A command with wrong words, which this line says. As in memcached, a client that may not use the
+/// command learns that first.
+fn faulty<'a>(
+    command: AdminCommand,
+    quiet: bool,
+) -> impl FnOnce(&'static str) -> Result<Admin<'a>, &'static str> {
+    move |line| {
+        Ok(Admin::Answer {
+            command,
+            line,
+            quiet,
+        })
+    }
+}
+
 /// A setting that has no meaning here, if the line that answers it is `OK`.
 fn unused<'a>(
     command: AdminCommand,
@@ -83,7 +102,11 @@ fn unused<'a>(
 ) -> Result<Admin<'a>, &'static str> {
     let quiet = words.are_quiet();
     match line {
-        lines::OK => Ok(Admin::Unused { command, quiet }),
+        lines::OK => Ok(Admin::Answer {
+            command,
+            line,
+            quiet,
+        }),
         refusal => Err(refusal),
     }
 }
@@ -188,7 +211,12 @@ fn lru_crawler<'a>(words: &Words<'_>) -> Result<Admin<'a>, &'static str> {
         (2, b"enable") => Ok(Admin::Crawler(true)),
         (2, b"disable") => Ok(Admin::Crawler(false)),
         (3, b"metadump" | b"mgdump" | b"crawl") if !is_class_list(words.at(2)) => {
-            Err(lines::BAD_CLASS)
+            let command = match words.at(1) {
+                b"metadump" => AdminCommand::Metadump,
+                b"mgdump" => AdminCommand::Mgdump,
+                _ => AdminCommand::LruCrawler,
+            };
+            faulty(command, words.are_quiet())(lines::BAD_CLASS)
         }
         (3, b"metadump") => Ok(Admin::Dump(Dump::Meta)),
         (3, b"mgdump") => Ok(Admin::Dump(Dump::Mg)),

@@ -21,7 +21,7 @@ impl Admin<'_> {
             Admin::Detail(_) => AdminCommand::Detail,
             Admin::AdvanceClock { .. } => AdminCommand::Debugtime,
             Admin::MemoryLimit { .. } => AdminCommand::CacheMemlimit,
-            Admin::Unused { command, .. } => command,
+            Admin::Answer { command, .. } => command,
             Admin::Dispatch(_) => AdminCommand::Dispatch,
             Admin::Shutdown(_) => AdminCommand::Shutdown,
             Admin::Control(control, _) => match control {
@@ -72,7 +72,7 @@ impl Admin<'_> {
             Admin::Verbosity { quiet, .. }
             | Admin::FlushAll { quiet, .. }
             | Admin::MemoryLimit { quiet, .. }
-            | Admin::Unused { quiet, .. } => quiet,
+            | Admin::Answer { quiet, .. } => quiet,
             _ => false,
         }
     }

@@ -116,11 +116,14 @@ pub enum Admin<'a> {
         /// The client wants no reply.
         quiet: bool,
     },
-    /// Answer `OK` to a setting of memcached's that has no meaning here (`slabs automove`, `lru
-    /// tune`, `lru_crawler sleep`).
-    Unused {
-        /// The command that it is a setting of.
+    /// Answer with this line and change nothing: a setting of memcached's that has no meaning here
+    /// (`slabs automove`, `lru tune`, `lru_crawler sleep`), or a command with wrong words that may
+    /// not be permitted at all.
+    Answer {
+        /// The command that it is.
         command: AdminCommand,
+        /// The answer where the command is permitted.
+        line: &'static str,
         /// The client wants no reply.
         quiet: bool,
     },

@@ -76,6 +76,7 @@ fn flush_all() {
             quiet,
         })
     };
+    let bad_delay = |quiet| answer(AdminCommand::FlushAll, reply::BAD_EXPTIME, quiet);
     check(&[
         (b"flush_all\r\n", &[flush(0, false)]),
         (b"flush_all  \r\n", &[flush(0, false)]),
@@ -86,20 +87,29 @@ fn flush_all() {
         (b"flush_all 0 foo\r\n", &[flush(0, false)]),
         (b"flush_all 0 0 0\r\n", &[flush(0, false)]),
         (b"flush_all 0 0 noreply\r\n", &[flush(0, true)]),
-        (b"flush_all abc\r\n", &[BAD_EXPTIME]),
-        (b"flush_all abc noreply\r\n", &[SILENCE]),
-        (b"flush_all noreplyx\r\n", &[BAD_EXPTIME]),
-        (b"flush_all foo bar\r\n", &[BAD_EXPTIME]),
-        (b"flush_all 99999999999999999999\r\n", &[BAD_EXPTIME]),
-        (b"flush_all 2147483648\r\n", &[BAD_EXPTIME]),
+        (b"flush_all abc\r\n", &[bad_delay(false)]),
+        (b"flush_all abc noreply\r\n", &[bad_delay(true)]),
+        (b"flush_all noreplyx\r\n", &[bad_delay(false)]),
+        (b"flush_all foo bar\r\n", &[bad_delay(false)]),
+        (b"flush_all 99999999999999999999\r\n", &[bad_delay(false)]),
+        (b"flush_all 2147483648\r\n", &[bad_delay(false)]),
     ]);
+}
+
+/// A command that changes nothing. Where it is not permitted, its answer is another one.
+fn answer(command: AdminCommand, line: &'static str, quiet: bool) -> Out<'static> {
+    Out::Admin(Admin::Answer {
+        command,
+        line,
+        quiet,
+    })
 }
 
 /// Commands that tune memcached's internals are answered as by a memcached in which these features
 /// are disabled.
 #[test]
 fn commands_for_other_insides() {
-    let unused = |command, quiet| Out::Admin(Admin::Unused { command, quiet });
+    let unused = |command, quiet| answer(command, reply::OK, quiet);
     let memory_limit = |quiet| {
         Out::Admin(Admin::MemoryLimit {
             mebibytes: 64,
@@ -183,7 +193,10 @@ fn commands_for_other_insides() {
         ),
         (b"debugtime x\r\n", &[ERROR]),
         (b"slabs automove x\r\n", &[Out::Say(reply::BAD_LINE)]),
-        (b"lru_crawler crawl x\r\n", &[Out::Say(reply::BAD_CLASS)]),
+        (
+            b"lru_crawler crawl x\r\n",
+            &[answer(AdminCommand::LruCrawler, reply::BAD_CLASS, false)],
+        ),
         (
             b"lru_crawler tocrawl 9\r\n",
             &[unused(AdminCommand::LruCrawler, false)],
@@ -212,8 +225,14 @@ fn listings() {
         (b"lru_crawler metadump 1,2,63\r\n", &[admin(meta)]),
         (b"lru_crawler mgdump all\r\n", &[admin(mg)]),
         (b"lru_crawler metadump\r\n", &[ERROR]),
-        (b"lru_crawler metadump 0\r\n", &[Out::Say(reply::BAD_CLASS)]),
-        (b"lru_crawler mgdump 1,\r\n", &[Out::Say(reply::BAD_CLASS)]),
+        (
+            b"lru_crawler metadump 0\r\n",
+            &[answer(AdminCommand::Metadump, reply::BAD_CLASS, false)],
+        ),
+        (
+            b"lru_crawler mgdump 1,\r\n",
+            &[answer(AdminCommand::Mgdump, reply::BAD_CLASS, false)],
+        ),
         (b"lru_crawler enable\r\n", &[admin(Admin::Crawler(true))]),
         (b"lru_crawler disable\r\n", &[admin(Admin::Crawler(false))]),
         (
@@ -232,12 +251,19 @@ fn listings() {
         ),
         (
             b"stats cachedump 1\r\n",
-            &[Out::Say(reply::BAD_COMMAND_LINE)],
+            &[answer(
+                AdminCommand::Cachedump,
+                reply::BAD_COMMAND_LINE,
+                false,
+            )],
         ),
-        (b"stats cachedump 1 x\r\n", &[Out::Say(reply::BAD_LINE)]),
+        (
+            b"stats cachedump 1 x\r\n",
+            &[answer(AdminCommand::Cachedump, reply::BAD_LINE, false)],
+        ),
         (
             b"stats cachedump 64 1\r\n",
-            &[Out::Say(reply::ILLEGAL_CLASS)],
+            &[answer(AdminCommand::Cachedump, reply::ILLEGAL_CLASS, false)],
         ),
     ]);
 }
@@ -254,7 +280,10 @@ fn watchers() {
         (b"watch connevents\r\n", &[watch(watch::CONNEVENTS)]),
         (b"watch deletions\r\n", &[watch(watch::DELETIONS)]),
         (b"watch sysevents\r\n", &[watch(0)]),
-        (b"watch everything\r\n", &[ERROR]),
+        (
+            b"watch everything\r\n",
+            &[answer(AdminCommand::Watch, reply::ERROR, false)],
+        ),
     ]);
 }
 
