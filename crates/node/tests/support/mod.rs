@@ -83,7 +83,7 @@ impl MapEngine {
         }
         let mut table = self.tables[owner].lock().unwrap();
         if let (true, Some((_, value))) = (is_read, table.get(job.request.key))
-            && value.len() > job.size_max as usize
+            && value.len() > job.size_max.min(job.copy_max) as usize
         {
             let bytes = value.len() as u32;
             return Status::Elsewhere { bytes };
