@@ -25,7 +25,8 @@
 //!   Before a place is freed, and before a large item is moved or written over, the writer makes
 //!   sure that its value is not lent any more: see [`LentValue`](crate::table::LentValue).
 //! - *A flush* touches no chain: it makes every entry stale by raising the generation that entries
-//!   are compared with, and then runs a release fence. A reader looks at it again at the end.
+//!   are compared with, and then runs the fence with which it looks for lent values. A reader looks
+//!   at the generation again at the end.
 //! - *The index changes its shape.* See [`index::chained`](crate::index::chained).
 
 mod audit;
@@ -48,8 +49,8 @@ use crate::index::chained::{Border, FreeList};
 use crate::memory::Words;
 use crate::table::{self, ConfigError, Design, Draft, Ledger, Reservation, Step, Stored};
 use glimmer_base::Expiry;
-use glimmer_base::sync::Ordering::{Relaxed, Release};
-use glimmer_base::sync::{AtomicU64, fence, weakened};
+use glimmer_base::sync::Ordering::Relaxed;
+use glimmer_base::sync::AtomicU64;
 use heap::Items;
 use std::marker::PhantomData;
 
@@ -113,9 +114,8 @@ impl<A: Access> Design for MicaStore<A> {
         shared.common.drafts.wait_for_all();
         let generation = shared.heap.generation().next();
         (shared.heap.generation).store(generation.raw(), Relaxed);
-        if A::SHARED_READS && !weakened("generation_release_fence") {
-            fence(Release);
-        }
+        // This begins with a fence: a reader that meets a byte of what is stored next sees the
+        // generation as well.
         shared.common.loans.give_up_all();
         writer.state.fits.reset();
         writer.state.pending = None;

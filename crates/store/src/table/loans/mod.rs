@@ -130,7 +130,8 @@ impl Loans {
     #[cold]
     #[inline(never)]
     pub fn give_up(&self, is_given_up: impl Fn(u64) -> bool) {
-        if !weakened("loan_wait_fence") {
+        // The fence of a grace period would do for a flush, and does not without this one.
+        if !weakened("loan_wait_fence") && !weakened("grace_fence") {
             fence(SeqCst);
         }
         let mut copied = None;
