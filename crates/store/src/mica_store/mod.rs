@@ -49,8 +49,8 @@ use crate::index::chained::{Border, FreeList};
 use crate::memory::Words;
 use crate::table::{self, ConfigError, Design, Draft, Ledger, Reservation, Step, Stored};
 use glimmer_base::Expiry;
-use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::sync::AtomicU64;
+use glimmer_base::sync::Ordering::Relaxed;
 use heap::Items;
 use std::marker::PhantomData;
 
