@@ -136,7 +136,8 @@ impl Streams {
         }
         self.burst.members.clear();
         self.burst.outs.clear();
-        debug_assert!(self.burst.lent.is_empty(), "each part is in a reply");
+        // Otherwise it would be sent to another client.
+        assert!(self.burst.lent.is_empty(), "each part is in a reply");
         core.end_burst();
         self.bound_held(core);
         Served {

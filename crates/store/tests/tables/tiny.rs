@@ -141,7 +141,7 @@ fn growing<A: Access>() {
 }
 
 in_modes! {
-    growing: Crew Crcw;
+    growing: Crcw;
     every_rule: Erew Crew Crcw;
     memc3_table: Erew Crcw;
     store_mode_table: Erew Crcw;

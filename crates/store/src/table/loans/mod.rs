@@ -64,8 +64,12 @@ use glimmer_base::sync::{AtomicU64, Mutex, fence, weakened, yield_now};
 use std::ops::Range;
 use values::{Location, set_aside};
 
-/// Loans of a table at a time.
-const MAX: usize = if cfg!(loom) { 1 } else { LOANS_MAX };
+/// Loans of a table at a time: few where each look at a note takes long.
+const MAX: usize = match (cfg!(loom), cfg!(miri)) {
+    (true, _) => 1,
+    (_, true) => 2,
+    _ => LOANS_MAX,
+};
 /// In a note: the value is lent, and a writer copies it instead of waiting.
 const LENT: u64 = 1 << 63;
 /// A note whose value has been copied: it names no place any more.
