@@ -79,8 +79,8 @@ impl Streams {
         core.memory.room() >= bytes
     }
 
-    /// Makes room for a connection to receive into. If there is none it waits for it, or it has
-    /// waited enough: then the value that it sends is refused, or it is closed. Returns whether it
+    /// Makes room for a connection to receive into. A connection without room waits. After
+    /// `MEMORY_WAIT_MS_MAX` the value that it sends is refused, or it is closed. Returns whether it
     /// goes on.
     pub(super) fn make_room(&mut self, key: ConnectionKey, core: &mut Core) -> bool {
         let Room::Missing(bytes) = self.grow(key, core) else {

@@ -271,7 +271,7 @@ impl Served {
 enum Joined {
     /// It has joined, and this many bytes are to be parsed.
     Input(usize),
-    /// It has not, and this many bytes were copied, sent or received for it.
+    /// It has not, and this many bytes were sent or received for it.
     Slice(usize),
 }
 
