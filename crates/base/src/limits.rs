@@ -250,8 +250,8 @@ pub const AWAKE_IDLE_TURNS_MAX: u32 = 32;
 /// Nanoseconds, the wake-up included, after which a worker has been woken soon.
 pub const SHORT_SLEEP_NS: u64 = 100_000;
 
-/// Bytes of large values that a worker copies, sends or receives at a time while it serves small
-/// requests as well. It looks for small requests after each such slice.
+/// Bytes of large values that a worker sends or receives at a time while it serves small requests
+/// as well. It looks for small requests after each such slice.
 pub const SLICE_BYTES: usize = 64 << 10;
 
 /// Milliseconds after its last small request for which a worker expects another one. A worker that

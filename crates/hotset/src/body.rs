@@ -29,8 +29,8 @@ pub trait Body: Debug + Send + Sync {
     /// The gate of the key's partition is held until [`refill`](Body::refill).
     fn retract(&self, keyhash: Keyhash) -> Option<Retracted>;
 
-    /// The item of a key that was retracted has changed; `None` if there is none any more. The
-    /// epoch is from before the retract.
+    /// Takes the changed item of a key that was retracted, or `None` if the item was removed. The
+    /// epoch is the one before the retract.
     fn refill(
         &self,
         retracted: Retracted,

@@ -77,8 +77,7 @@ impl Core {
         self.memory.may_depart(self.shared.workers())
     }
 
-    /// Bytes of large values that are copied, sent or received before the next look for small
-    /// requests.
+    /// Bytes of large values that are sent or received before the next look for small requests.
     #[inline(always)]
     pub fn slice_bytes(&self) -> usize {
         self.slice_bytes

@@ -24,6 +24,6 @@ pub trait MakeBody: Debug + Display + Send + Sync {
     ///
     /// # Errors
     ///
-    /// Why there is none, in one line that says what to do.
+    /// Why the body cannot be made, in one line that says what to do.
     fn make(&self, slots: usize, policy: Box<dyn Policy>) -> Result<Box<dyn Body>, String>;
 }
