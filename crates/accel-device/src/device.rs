@@ -105,7 +105,9 @@ pub trait Device: Debug {
     /// # Errors
     ///
     /// [`DeviceError::ReadMode`] and [`DeviceError::Slot`].
-    fn associate_length(&mut self, slot: usize, bytes: usize) -> Result<(), DeviceError>;
+    fn associate_length(&mut self, slot: usize, bytes: usize) -> Result<(), DeviceError> {
+        self.associate_length_and_flags(slot, bytes, 0)
+    }
 
     /// 4, with the item's flags, which share the operation's second register.
     ///

@@ -162,10 +162,6 @@ impl Device for Link {
             .map(|_| ())
     }
 
-    fn associate_length(&mut self, slot: usize, bytes: usize) -> Result<(), DeviceError> {
-        self.associate_length_and_flags(slot, bytes, 0)
-    }
-
     fn associate_length_and_flags(
         &mut self,
         slot: usize,

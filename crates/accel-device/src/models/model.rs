@@ -127,10 +127,6 @@ impl Device for Model {
         self.owned(slot).map(|_| ())
     }
 
-    fn associate_length(&mut self, slot: usize, bytes: usize) -> Result<(), DeviceError> {
-        self.associate_length_and_flags(slot, bytes, 0)
-    }
-
     fn associate_length_and_flags(
         &mut self,
         slot: usize,
