@@ -1,12 +1,16 @@
 //! Bodies of the fuzz targets, shared by `fuzz/` (coverage-guided, nightly compiler) and the
 //! bounded runs of the test suite.
 
+mod taken;
+
 use crate::text::login::{self, Login};
 use crate::text::{self, After, Limits, Step};
 use crate::{
     Accepts, Form, Parser, Request, StoreMode, Verb, binary, credentials, meta, native, udp,
 };
 use glimmer_base::limits::{ITEM_BYTES_MIN, KEY_BYTES_MAX};
+
+pub use taken::taken_from;
 
 /// A parser's way through a stream: each step with its `used` set to zero, and where in the stream
 /// it ended. Neighbouring [`Step::Swallowed`] are one, since how a refused value is cut up depends
@@ -54,7 +58,7 @@ pub fn trace_from<'a>(
                 "a step put back is taken again"
             );
             let Some((used, step)) = without_used(step) else {
-                let Step::Need { need } = step else {
+                let Step::Need { need, .. } = step else {
                     unreachable!("only Need uses nothing")
                 };
                 assert!(
@@ -279,9 +283,13 @@ fn parser(data: &[u8], accepts: Accepts) {
     let piece = usize::from(control & 0x3F) + 1;
     let patient = control & 0x40 != 0;
     let start = Parser::accepting(accepts, limits);
+    let stream = &taken::filled(start, stream)[..];
+    // A stream that contains large values takes no more steps than another.
+    let piece = piece * (1 + stream.len() / data.len());
     let whole = trace_from(start, limits, stream, &[stream.len()], false);
     let pieces = trace_from(start, limits, stream, &[piece], patient);
     assert_eq!(whole, pieces, "the steps depend on how the bytes arrive");
+    taken_from(start, stream, &[piece], &whole, |_| true);
 }
 
 /// How many bytes the step used, and the step without the number; none if it asks for more.

@@ -6,6 +6,7 @@
 mod protocols;
 
 mod administration;
+mod announced;
 pub mod binary;
 pub mod control;
 pub mod credentials;
@@ -28,6 +29,7 @@ pub mod udp;
 mod words;
 
 pub use administration::AdminCommand;
+pub use announced::Announced;
 pub use control::{Control, Credentials};
 pub use form::Form;
 pub use outcome::Outcome;

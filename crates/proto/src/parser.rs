@@ -76,7 +76,7 @@ macro_rules! make_parser {
                     $(Parser::$name(parser) => Speak::next(parser, input),)*
                     Parser::Undecided(limits) => {
                         let Some(&first) = input.first() else {
-                            return Step::Need { need: 1 };
+                            return Step::need(1);
                         };
                         *self = Parser::accepting(Accepts::of_first_byte(first), *limits);
                         self.next(input)
@@ -101,6 +101,36 @@ macro_rules! make_parser {
                     Parser::Undecided(_) => {}
                     Parser::$rest(parser) => Speak::refuse_value(parser),
                     $(Parser::$name(parser) => Speak::refuse_value(parser),)*
+                }
+            }
+
+            /// The caller has taken the value that the last step announced
+            /// ([`Announced`](crate::Announced)) out of the input, whether or not all of it had
+            /// arrived. Call it before any other step.
+            ///
+            /// The next call, which makes sense once the whole value is there, must pass the bytes
+            /// before the value, followed by those after it. [`Step::Need`] counts the bytes of
+            /// this input. Any other step ends it: the request with an empty value, to which
+            /// [`Request::with_value`] gives the value, or what became of the command otherwise.
+            pub fn take_value(&mut self) {
+                match self {
+                    Parser::Undecided(_) => {}
+                    Parser::$rest(parser) => Speak::take_value(parser),
+                    $(Parser::$name(parser) => Speak::take_value(parser),)*
+                }
+            }
+
+            /// There is no memory after all for the value that was taken by
+            /// [`take_value`](Parser::take_value), of which `left` bytes have not been received.
+            ///
+            /// The next call must pass the bytes before the value, followed by those that come
+            /// after the bytes that were taken. The next step refuses the value and uses the
+            /// former, and the following steps swallow the rest of the value.
+            pub fn refuse_taken_value(&mut self, left: usize) {
+                match self {
+                    Parser::Undecided(_) => {}
+                    Parser::$rest(parser) => Speak::refuse_taken_value(parser, left),
+                    $(Parser::$name(parser) => Speak::refuse_taken_value(parser, left),)*
                 }
             }
 
@@ -129,7 +159,7 @@ macro_rules! make_parser {
                     $(Parser::$name(parser) => Speak::next_locked(parser, input),)*
                     Parser::Undecided(limits) => {
                         let Some(&first) = input.first() else {
-                            return Step::Need { need: 1 };
+                            return Step::need(1);
                         };
                         *self = Parser::accepting(Accepts::of_first_byte(first), *limits);
                         self.next_locked(input)

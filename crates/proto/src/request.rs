@@ -48,11 +48,19 @@ impl<'a> Request<'a> {
     /// Passes the decoded key to `take`.
     #[inline(always)]
     pub fn with_key<T>(&self, take: impl FnOnce(&[u8]) -> T) -> T {
-        if self.has_base64_key() {
-            let mut buffer = [0; base64::DECODED_BYTES_MAX];
-            return take(base64::decode(self.key, &mut buffer).unwrap_or_default());
+        base64::with_key(self.key, self.has_base64_key(), take)
+    }
+
+    /// The same store with this value.
+    #[inline]
+    pub fn with_value<'b>(self, value: &'b [u8]) -> Request<'b>
+    where
+        'a: 'b,
+    {
+        Request {
+            verb: self.verb.attach(value),
+            ..self
         }
-        take(self.key)
     }
 }
 

@@ -35,6 +35,14 @@ pub trait Speak: Copy {
     /// [`crate::text::Parser::refuse_value`].
     fn refuse_value(&mut self);
 
+    /// The caller has taken the value that the last step announced out of the input; see
+    /// [`crate::Parser::take_value`].
+    fn take_value(&mut self);
+
+    /// There is no memory for the value that was taken; see
+    /// [`crate::Parser::refuse_taken_value`].
+    fn refuse_taken_value(&mut self, left: usize);
+
     /// The server has refused the command of the last step: what the command would have changed for
     /// later steps is as it was `before`.
     fn take_back(&mut self, before: &Self) {

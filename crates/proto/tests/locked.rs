@@ -31,7 +31,7 @@ fn stores_are_refused_at_their_names() {
     ];
     for head in heads {
         let mut parser = Parser::accepting(Accepts::Resp, Limits::default());
-        let Step::Need { need } = parser.next_locked(&head.as_bytes()[..5]) else {
+        let Step::Need { need, .. } = parser.next_locked(&head.as_bytes()[..5]) else {
             panic!("{head:?} has begun");
         };
         assert!(need <= head.len());
@@ -119,7 +119,7 @@ fn binary_stores_close_the_connection_at_their_headers() {
                 then: After::Continue,
                 ..
             }
-            | Step::Need { need: 33 } => {
+            | Step::Need { need: 33, .. } => {
                 assert!(matches!(opcode, 0x0b | 0x20..=0x22), "{opcode:#x}");
             }
             other => panic!("{opcode:#x}: {other:?}"),
@@ -182,7 +182,8 @@ proptest! {
             arrived = stream.len().min(arrived + piece);
             while front < arrived {
                 match parser.next_locked(&stream[front..arrived]) {
-                    Step::Need { need } => {
+                    Step::Need { need, announced } => {
+                        prop_assert!(announced.is_none());
                         prop_assert!(need <= LOCKED_BYTES_MAX, "waits for {need} bytes");
                         break;
                     }

@@ -10,7 +10,7 @@ fn steps(mut input: &[u8]) -> Vec<String> {
     let mut lines = Vec::new();
     while !input.is_empty() {
         let (used, line) = match parser.next(input) {
-            Step::Need { need } => {
+            Step::Need { need, .. } => {
                 lines.push(format!("needs {need} of {}", input.len()));
                 return lines;
             }

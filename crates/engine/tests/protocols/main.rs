@@ -66,7 +66,7 @@ impl Server {
         let mut out = Vec::new();
         while !input.is_empty() {
             let used = match self.parser.next(input) {
-                Step::Need { need } => panic!("wants {need} bytes, has {}", shown(input)),
+                Step::Need { need, .. } => panic!("wants {need} bytes, has {}", shown(input)),
                 Step::Swallowed { used } => used,
                 Step::Request { used, request } => {
                     self.run(request, &mut out);

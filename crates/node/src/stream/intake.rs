@@ -115,7 +115,7 @@ impl<'a> Intake<'_, 'a> {
                 }
                 return self.enter(used, request, input, tools);
             }
-            Step::Need { need } => return Break(Stop::Hungry(need)),
+            Step::Need { need, .. } => return Break(Stop::Hungry(need)),
             Step::Swallowed { used } => (used, Stop::Live),
             Step::Admin { .. } if self.member.is_visitor => {
                 self.member.rewind(input, self.member.steps);

@@ -5,7 +5,7 @@ use super::control::Words;
 use super::header::{BYTES, RequestHeader};
 use super::{Header, MAGIC_REQUEST, Status, opcode};
 use crate::text::{Admin, After, Limits, Step};
-use crate::{Form, Refusal, Request, Speak, Verb};
+use crate::{Announced, Form, Refusal, Request, Speak, Verb};
 use glimmer_base::limits::{ITEM_BYTES_MAX, KEY_BYTES_MAX, LOCKED_BYTES_MAX, SASL_BYTES_MAX};
 
 /// Parses the bytes of one connection as memcached's binary protocol. Small and `Copy`, for the
@@ -13,10 +13,30 @@ use glimmer_base::limits::{ITEM_BYTES_MAX, KEY_BYTES_MAX, LOCKED_BYTES_MAX, SASL
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parser {
     limits: Limits,
-    /// Bytes of a refused body that are yet to be swallowed.
-    swallow: u32,
+    state: State,
     /// There is no memory for the value that the last step needed.
     no_memory: bool,
+}
+
+/// The position in the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// At the start of a packet.
+    Packet,
+    /// In a refused body: this many bytes are yet to be swallowed, at least one.
+    Swallow { left: u32 },
+    /// At the start of a packet whose value the caller has taken out of the input. If the caller
+    /// refuses the value, `lost` is what has not been received of it.
+    Taken { lost: Option<u32> },
+}
+
+impl State {
+    fn swallowing(left: usize) -> State {
+        match left as u32 {
+            0 => State::Packet,
+            left => State::Swallow { left },
+        }
+    }
 }
 
 impl Parser {
@@ -24,7 +44,7 @@ impl Parser {
     pub fn new(limits: Limits) -> Parser {
         Parser {
             limits,
-            swallow: 0,
+            state: State::Packet,
             no_memory: false,
         }
     }
@@ -32,12 +52,14 @@ impl Parser {
     /// Parses the next request at the front of `input`; see [`crate::text::Parser::next`].
     #[inline]
     pub fn next<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
-        if self.swallow > 0 {
-            return self.swallow(input);
+        match self.state {
+            State::Packet => {}
+            State::Swallow { left } => return self.swallow(input, left),
+            State::Taken { lost } => return self.next_taken(input, lost),
         }
         let Some(bytes) = input.first_chunk::<BYTES>() else {
             return match input {
-                [] | [MAGIC_REQUEST, ..] => Step::Need { need: BYTES },
+                [] | [MAGIC_REQUEST, ..] => Step::need(BYTES),
                 _ => close_at_once(input),
             };
         };
@@ -65,7 +87,9 @@ impl Parser {
         match command::check(&header) {
             Ok(()) => {}
             Err(Status::UnknownCommand) => {
-                return self.turn_away(&header, BYTES, Status::UnknownCommand);
+                self.state = State::swallowing(header.body_bytes);
+                let status = Status::UnknownCommand;
+                return fail(BYTES, header.header, status, After::Continue);
             }
             Err(status) => return fail(input.len(), header.header, status, After::Close),
         }
@@ -79,19 +103,43 @@ impl Parser {
             return step;
         }
         let used = BYTES + header.body_bytes;
-        match command::read(&Packet {
-            header,
-            extras,
-            key,
-            value,
-        }) {
-            Asked::Request(request) => Step::Request { used, request },
-            Asked::Answer => fail(used, header.header, Status::Success, After::Continue),
-            Asked::Control(control) => Step::Admin {
-                used,
-                admin: Admin::Control(control, Words::of(header.header).into()),
+        read(
+            used,
+            &Packet {
+                header,
+                extras,
+                key,
+                value,
             },
+        )
+    }
+
+    /// The packet again, whose value has been taken.
+    #[cold]
+    fn next_taken<'a>(&mut self, input: &'a [u8], lost: Option<u32>) -> Step<'a> {
+        let Some(bytes) = input.first_chunk::<BYTES>() else {
+            return Step::need(BYTES);
+        };
+        let header = RequestHeader::read(bytes);
+        let used = BYTES + header.extras_bytes + header.key_bytes;
+        let Some(front) = input.get(BYTES..used) else {
+            return Step::need(used);
+        };
+        self.state = State::Packet;
+        self.no_memory = false;
+        let (extras, key) = front.split_at(header.extras_bytes);
+        if let Some(left) = lost {
+            return self.refuse(&header, key, Refusal::NoMemory, left as usize);
         }
+        read(
+            used,
+            &Packet {
+                header,
+                extras,
+                key,
+                value: &[],
+            },
+        )
     }
 
     /// Refuses the value that the last [`Step::Need`] asked for; see
@@ -100,23 +148,41 @@ impl Parser {
         self.no_memory = true;
     }
 
+    /// See [`crate::Parser::take_value`].
+    pub fn take_value(&mut self) {
+        self.state = State::Taken { lost: None };
+    }
+
+    /// See [`crate::Parser::refuse_taken_value`].
+    pub fn refuse_taken_value(&mut self, left: usize) {
+        let lost = Some(left as u32);
+        self.state = State::Taken { lost };
+    }
+
     /// Waits for the rest of a body, unless extras and key already show that it will be refused.
     fn await_body<'a>(&mut self, input: &'a [u8], header: &RequestHeader) -> Step<'a> {
         let front_bytes = header.extras_bytes + header.key_bytes;
         let Some(front) = input[BYTES..].get(..front_bytes) else {
-            return Step::Need {
-                need: BYTES + front_bytes,
-            };
+            return Step::need(BYTES + front_bytes);
         };
         let (extras, key) = front.split_at(header.extras_bytes);
         if let Some(step) = self.refuse_large(header, extras, key) {
             return step;
         }
         if std::mem::take(&mut self.no_memory) {
-            return self.refuse(header, key, Refusal::NoMemory);
+            return self.refuse(header, key, Refusal::NoMemory, header.value_bytes());
         }
+        let announced = Announced {
+            key,
+            has_base64_key: false,
+            value_at: BYTES + front_bytes,
+            value_bytes: header.value_bytes(),
+            is_whole: !command::extends(header.header),
+        };
+        let is_stored = command::stored_flags(header, extras).is_some();
         Step::Need {
             need: BYTES + header.body_bytes,
+            announced: announced.large().filter(|_| is_stored),
         }
     }
 
@@ -137,13 +203,20 @@ impl Parser {
             // Bodies that no command uses, and SASL messages.
             None => SASL_BYTES_MAX,
         };
-        (value_bytes > most).then(|| self.refuse(header, key, Refusal::TooLarge))
+        (value_bytes > most).then(|| self.refuse(header, key, Refusal::TooLarge, value_bytes))
     }
 
-    fn refuse<'a>(&mut self, header: &RequestHeader, key: &'a [u8], reason: Refusal) -> Step<'a> {
+    /// Refuses a value, of which `left` bytes are in the input.
+    fn refuse<'a>(
+        &mut self,
+        header: &RequestHeader,
+        key: &'a [u8],
+        reason: Refusal,
+        left: usize,
+    ) -> Step<'a> {
         let used = BYTES + header.body_bytes - header.value_bytes();
         if command::drops_old(header.header) {
-            self.swallow = header.value_bytes() as u32;
+            self.state = State::swallowing(left);
             return Step::Request {
                 used,
                 request: Request {
@@ -157,22 +230,31 @@ impl Parser {
             Refusal::TooLarge => Status::TooLarge,
             Refusal::NoMemory => Status::OutOfMemory,
         };
-        self.turn_away(header, used, status)
-    }
-
-    /// Answers with an error and skips the rest of the packet after its first `used` bytes.
-    fn turn_away(&mut self, header: &RequestHeader, used: usize, status: Status) -> Step<'static> {
-        self.swallow = (BYTES + header.body_bytes - used) as u32;
+        self.state = State::swallowing(left);
         fail(used, header.header, status, After::Continue)
     }
 
-    fn swallow(&mut self, input: &[u8]) -> Step<'static> {
+    fn swallow(&mut self, input: &[u8], left: u32) -> Step<'static> {
         if input.is_empty() {
-            return Step::Need { need: 1 };
+            return Step::need(1);
         }
-        let used = input.len().min(self.swallow as usize);
-        self.swallow -= used as u32;
+        let used = input.len().min(left as usize);
+        self.state = State::swallowing(left as usize - used);
         Step::Swallowed { used }
+    }
+}
+
+/// The step of a complete packet.
+#[inline(always)]
+fn read<'a>(used: usize, packet: &Packet<'a>) -> Step<'a> {
+    let header = packet.header.header;
+    match command::read(packet) {
+        Asked::Request(request) => Step::Request { used, request },
+        Asked::Answer => fail(used, header, Status::Success, After::Continue),
+        Asked::Control(control) => Step::Admin {
+            used,
+            admin: Admin::Control(control, Words::of(header).into()),
+        },
     }
 }
 
@@ -207,10 +289,18 @@ impl Speak for Parser {
         Parser::refuse_value(self);
     }
 
+    fn take_value(&mut self) {
+        Parser::take_value(self);
+    }
+
+    fn refuse_taken_value(&mut self, left: usize) {
+        Parser::refuse_taken_value(self, left);
+    }
+
     /// Only SASL commands and `VERSION` are answered. Any other command ends the connection at its
     /// header, as in memcached.
     fn next_locked<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
-        if self.swallow == 0
+        if self.state == State::Packet
             && let Some(bytes @ &[MAGIC_REQUEST, ..]) = input.first_chunk::<BYTES>()
         {
             let header = RequestHeader::read(bytes);

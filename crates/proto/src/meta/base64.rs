@@ -29,6 +29,16 @@ pub fn decode<'b>(text: &[u8], buffer: &'b mut [u8; DECODED_BYTES_MAX]) -> Optio
     Some(&buffer[..len])
 }
 
+/// Passes a key to `take`, decoded if it is base64.
+#[inline(always)]
+pub fn with_key<T>(key: &[u8], is_base64: bool, take: impl FnOnce(&[u8]) -> T) -> T {
+    if is_base64 {
+        let mut buffer = [0; DECODED_BYTES_MAX];
+        return take(decode(key, &mut buffer).unwrap_or_default());
+    }
+    take(key)
+}
+
 /// Whether [`decode`] would succeed.
 pub fn is_valid(text: &[u8]) -> bool {
     decoded_len(text, |_, _| {}).is_some()

@@ -5,9 +5,10 @@ use super::flags::{self, Flags, Options, Set};
 use crate::text::line::Line;
 use crate::text::parser::{Parser, State};
 use crate::text::step::{After, Step};
-use crate::text::tokens::{self, LINE_END};
+use crate::text::tokens;
+use crate::text::value::{Body, Source};
 use crate::text::{lines, number};
-use crate::{Form, Refusal, Request, Verb};
+use crate::{Announced, Form, Refusal, Request, Verb};
 use glimmer_base::limits::KEY_BYTES_MAX;
 
 /// Flags of `mg` that report what any reader can see, or nothing.
@@ -19,7 +20,7 @@ pub(crate) fn read<'a>(
     line: &Line<'a>,
     command: Command,
     rest: &'a [u8],
-    no_memory: bool,
+    source: Source,
 ) -> Step<'a> {
     let Some((key, rest)) = tokens::first(rest) else {
         return line.refuse(lines::BAD_LINE);
@@ -35,7 +36,7 @@ pub(crate) fn read<'a>(
         return line.refuse(lines::BAD_LINE);
     }
     match command {
-        Command::Store => store(parser, line, key, rest, no_memory),
+        Command::Store => store(parser, line, key, rest, source),
         Command::Debug => debug(line, key, rest),
         _ => match check(key, rest, 2) {
             Ok((flags, options)) => other(line, command, key, flags, &options),
@@ -107,7 +108,7 @@ fn store<'a>(
     line: &Line<'a>,
     key: &'a [u8],
     rest: &'a [u8],
-    no_memory: bool,
+    source: Source,
 ) -> Step<'a> {
     /// Memcached adds the two bytes of the line end to the length in 32 bits.
     const LENGTH_MAX: i32 = i32::MAX - 2;
@@ -119,9 +120,6 @@ fn store<'a>(
         return line.refuse(lines::BAD_LINE);
     };
     let value_bytes = length as usize;
-    let swallow = State::Swallow {
-        left: (value_bytes + LINE_END.len()) as u32,
-    };
     let checked = check(key, rest, 3).and_then(|(flags, options)| match options.mode {
         None | Some(b'E' | b'A' | b'P' | b'R' | b'S') => Ok((flags, options)),
         Some(_) => Err(lines::BAD_STORE_MODE),
@@ -129,12 +127,12 @@ fn store<'a>(
     let (flags, options) = match checked {
         Ok(good) => good,
         Err(reason) => {
-            parser.state = swallow;
+            parser.state = State::swallowing(value_bytes);
             return line.refuse(reason);
         }
     };
     if has_long_opaque(flags) {
-        parser.state = swallow;
+        parser.state = State::swallowing(value_bytes);
         return line.refuse(lines::LONG_OPAQUE);
     }
     let refuse = |reason| request(line.used, key, Verb::Refused { reason }, flags);
@@ -142,25 +140,33 @@ fn store<'a>(
         .limits
         .value_bytes_max(key.len(), options.client_flags);
     if value_bytes > value_bytes_max {
-        parser.state = swallow;
+        parser.state = State::swallowing(value_bytes);
         return refuse(Refusal::TooLarge);
     }
-    let used = line.used + value_bytes + LINE_END.len();
-    let Some(body) = line.input.get(line.used..used) else {
-        if no_memory {
-            parser.state = swallow;
+    let (used, value) = match source.body(line, value_bytes) {
+        Body::Whole { used, value } => (used, value),
+        Body::Unterminated { used } => {
+            return Step::Refuse {
+                used,
+                line: lines::BAD_CHUNK,
+                then: After::Continue,
+            };
+        }
+        Body::Refused { left } => {
+            parser.state = State::swallowing(left);
             return refuse(Refusal::NoMemory);
         }
-        return Step::Need { need: used };
+        Body::Short { need } => {
+            let announced = source.announce(Announced {
+                key,
+                has_base64_key: flags.base64_key,
+                value_at: line.used,
+                value_bytes,
+                is_whole: !matches!(options.mode, Some(b'A' | b'P')),
+            });
+            return Step::Need { need, announced };
+        }
     };
-    let (value, end) = body.split_at(value_bytes);
-    if end != LINE_END {
-        return Step::Refuse {
-            used,
-            line: lines::BAD_CHUNK,
-            then: After::Continue,
-        };
-    }
     let verb = Verb::Meta {
         command: Command::Store,
         value,

@@ -209,7 +209,7 @@ impl Parser {
     pub(super) fn next_key<'a>(&mut self, input: &'a [u8], keys: Keys) -> Step<'a> {
         let rest = keys.rest as usize;
         let Some(command) = input.get(..rest) else {
-            return Step::Need { need: rest };
+            return Step::need(rest);
         };
         if keys.left == 0 {
             self.state = State::Start;

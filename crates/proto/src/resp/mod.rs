@@ -4,9 +4,11 @@
 //! | --- | --- |
 //! | `frame` | where the arguments of a command are: arrays of bulk strings, and inline commands |
 //! | `state` | where the parser stands |
-//! | `parser` | from one command to the next: what is complete, what is refused, what is skipped |
+//! | `parser` | from one command to the next, and over those that were refused |
+//! | `array` | a command that is an array: what is complete, and what is refused |
 //! | `locked` | clients that have yet to authenticate |
 //! | `call` | a complete command, and the steps that it may come to |
+//! | `announce` | commands that store one large value |
 //! | `command` | what each command makes of its arguments |
 //! | `set` | `SET`, its options and its relatives |
 //! | `scale` | numbers that say how long an item stays |
@@ -17,6 +19,8 @@
 //!
 //! Replies are those of Redis 7. docs/resp.md lists the commands, and what differs from Redis.
 
+mod announce;
+mod array;
 mod call;
 mod command;
 mod form;

@@ -23,10 +23,21 @@ pub(super) enum State {
     /// In an array of `count` arguments, of which `seen` have been found good. The next begins `at`
     /// bytes after the beginning of the array.
     Array { count: u32, seen: u32, at: u32 },
+    /// In an array one of whose arguments the caller has taken out of the input.
+    Taken(Taken),
     /// At a key of a command with several keys, all of which have been found good.
     Keys(Keys),
     /// In a command that was refused: these bytes of an argument, and this many arguments more.
     Skip { bytes: u32, arguments: u32 },
+}
+
+/// The argument of a command that the caller has taken out of the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// How many arguments come before it.
+    pub nth: u8,
+    /// The caller refuses it, and this is what has not been received of it.
+    pub lost: Option<u32>,
 }
 
 /// What is left of a command with several keys.

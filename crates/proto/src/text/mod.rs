@@ -8,6 +8,7 @@
 //! | `plain` | the most frequent requests, inlined into the caller |
 //! | `retrieval` | `get`, `gets`, `gat`, `gats`: one key per step |
 //! | `storage` | `set`, `add`, `replace`, `append`, `prepend`, `cas`: a line and a value |
+//! | `value` | the value after a line, in the input or taken out of it |
 //! | `change` | `delete`, `incr`, `decr`, `touch`: a line with a key |
 //! | `admin` | commands without a key |
 //! | `reach` | which of them administer the server, and what they reach |
@@ -49,6 +50,7 @@ mod speak;
 pub(crate) mod step;
 mod storage;
 pub(crate) mod tokens;
+pub(crate) mod value;
 pub mod watch;
 
 pub use line::Limits;

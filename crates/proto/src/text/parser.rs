@@ -2,7 +2,8 @@
 
 use super::line::{Limits, Line};
 use super::retrieval::Keys;
-use super::tokens::{self, Words};
+use super::tokens::{self, LINE_END, Words};
+use super::value::Source;
 use super::{After, Step, admin, change, lines, plain, retrieval, storage};
 use crate::{Request, StoreMode, meta};
 use glimmer_base::limits::{COMMAND_LINE_BYTES_MAX, LINE_BYTES_MAX};
@@ -30,12 +31,22 @@ pub(crate) enum State {
     Line { searched: u32 },
     /// At a key of a retrieval whose line is valid.
     Keys(Keys),
+    /// At the line of a store whose value the caller has taken out of the input. If the caller
+    /// refuses the value, `lost` is what has not been received of it.
+    Taken { lost: Option<u32> },
     /// In a refused value: this many bytes, including its line end, are yet to be swallowed.
     Swallow { left: u32 },
 }
 
 impl State {
     pub const START: State = State::Line { searched: 0 };
+
+    /// At the rest of a refused value.
+    pub fn swallowing(value_bytes: usize) -> State {
+        State::Swallow {
+            left: (value_bytes + LINE_END.len()) as u32,
+        }
+    }
 }
 
 impl Default for State {
@@ -66,10 +77,9 @@ impl Parser {
                     self.state = state;
                     Step::Request { used, request }
                 }
-                None => Step::Need {
-                    need: keys.line_bytes(),
-                },
+                None => Step::need(keys.line_bytes()),
             },
+            State::Taken { lost } => self.next_taken(input, lost),
             State::Swallow { left } => self.swallow(input, left),
         }
     }
@@ -90,7 +100,7 @@ impl Parser {
                 self.state = state;
                 Some((used, request))
             }
-            State::Swallow { .. } => None,
+            State::Taken { .. } | State::Swallow { .. } => None,
         }
     }
 
@@ -100,9 +110,20 @@ impl Parser {
         self.no_memory = true;
     }
 
+    /// See [`crate::Parser::take_value`].
+    pub fn take_value(&mut self) {
+        self.state = State::Taken { lost: None };
+    }
+
+    /// See [`crate::Parser::refuse_taken_value`].
+    pub fn refuse_taken_value(&mut self, left: usize) {
+        let lost = Some(left as u32);
+        self.state = State::Taken { lost };
+    }
+
     fn swallow(&mut self, input: &[u8], left: u32) -> Step<'static> {
         if input.is_empty() {
-            return Step::Need { need: 1 };
+            return Step::need(1);
         }
         let used = input.len().min(left as usize);
         self.state = match left - used as u32 {
@@ -127,27 +148,39 @@ impl Parser {
             self.state = State::Line {
                 searched: input.len() as u32,
             };
-            return Step::Need {
-                need: input.len() + 1,
-            };
+            return Step::need(input.len() + 1);
         };
         let no_memory = std::mem::take(&mut self.no_memory);
         self.state = State::START;
-        let line = Line {
-            text: content(&input[..newline]),
-            used: newline + 1,
-            input,
-        };
-        self.command(line, no_memory)
+        self.command(line_up_to(input, newline), Source::Input { no_memory })
     }
 
-    fn command<'a>(&mut self, line: Line<'a>, no_memory: bool) -> Step<'a> {
+    /// The line again, which was complete when its value was taken.
+    #[cold]
+    fn next_taken<'a>(&mut self, input: &'a [u8], lost: Option<u32>) -> Step<'a> {
+        let Some(newline) = memchr::memchr(b'\n', input) else {
+            return Step::need(input.len() + 1);
+        };
+        let no_memory = std::mem::take(&mut self.no_memory);
+        let taken = std::mem::replace(&mut self.state, State::START);
+        let source = match lost {
+            Some(left) => Source::Lost { left },
+            None => Source::Taken { no_memory },
+        };
+        let step = self.command(line_up_to(input, newline), source);
+        if let Step::Need { .. } = step {
+            self.state = taken;
+        }
+        step
+    }
+
+    fn command<'a>(&mut self, line: Line<'a>, source: Source) -> Step<'a> {
         if line.used < COMMAND_LINE_BYTES_MIN {
             return line.refuse(lines::BAD_LINE);
         }
         // memcached does not accept these commands after a space.
         let (name, rest) = line.text.split_at(tokens::word_len(line.text));
-        let mut meta = |command| meta::read(self, &line, command, rest, no_memory);
+        let mut meta = |command| meta::read(self, &line, command, rest, source);
         let mode = match name {
             b"mg" => return meta(meta::Command::Get),
             b"ms" => return meta(meta::Command::Store),
@@ -171,13 +204,19 @@ impl Parser {
                     .unwrap_or_else(|| admin::read(&line, name, &words, rest));
             }
         };
-        storage::read(self, &line, mode, no_memory)
+        storage::read(self, &line, mode, source)
     }
 }
 
-/// The line's text, up to its carriage return.
-fn content(line: &[u8]) -> &[u8] {
-    line.strip_suffix(b"\r").unwrap_or(line)
+/// The line that ends at this line feed.
+#[inline(always)]
+fn line_up_to(input: &[u8], newline: usize) -> Line<'_> {
+    let line = &input[..newline];
+    Line {
+        text: line.strip_suffix(b"\r").unwrap_or(line),
+        used: newline + 1,
+        input,
+    }
 }
 
 /// How long this line may be. Only retrievals have an unlimited number of keys. Like memcached,

@@ -38,4 +38,12 @@ impl Speak for Parser {
     fn refuse_value(&mut self) {
         Parser::refuse_value(self);
     }
+
+    fn take_value(&mut self) {
+        Parser::take_value(self);
+    }
+
+    fn refuse_taken_value(&mut self, left: usize) {
+        Parser::refuse_taken_value(self, left);
+    }
 }

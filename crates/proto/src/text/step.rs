@@ -1,6 +1,6 @@
 //! The parser's output.
 
-use crate::{AdminCommand, Control, Request, Words};
+use crate::{AdminCommand, Announced, Control, Request, Words};
 
 /// One step through a connection's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +10,9 @@ pub enum Step<'a> {
         /// Bytes of input, counted from the same front, that are needed before another call makes
         /// sense; more than the input had.
         need: usize,
+        /// They contain a large value. The caller may take it out of the input; see
+        /// [`crate::Parser::take_value`].
+        announced: Option<Announced<'a>>,
     },
     /// One request for one key. A multi-get yields one per key.
     Request {
@@ -50,6 +53,17 @@ pub enum Step<'a> {
         /// Bytes at the front of the input that are consumed.
         used: usize,
     },
+}
+
+impl Step<'_> {
+    /// More input is needed, none of it a large value.
+    #[inline]
+    pub const fn need(need: usize) -> Step<'static> {
+        Step::Need {
+            need,
+            announced: None,
+        }
+    }
 }
 
 /// What happens after a reply.

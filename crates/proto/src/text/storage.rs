@@ -4,9 +4,10 @@ use super::Reply;
 use super::line::Line;
 use super::parser::{Parser, State};
 use super::step::{After, Step};
-use super::tokens::{LINE_END, Words};
+use super::tokens::Words;
+use super::value::{Body, Source};
 use super::{lines, number};
-use crate::{Form, Refusal, Request, StoreMode, Verb};
+use crate::{Announced, Form, Refusal, Request, StoreMode, Verb};
 use glimmer_base::limits::KEY_BYTES_MAX;
 
 /// The contents of the line.
@@ -19,19 +20,12 @@ struct Header<'a> {
     quiet: bool,
 }
 
-/// The state in which a value and its line end are swallowed.
-fn swallowing(value_bytes: usize) -> State {
-    State::Swallow {
-        left: (value_bytes + LINE_END.len()) as u32,
-    }
-}
-
 /// Parses the line of a storage command and, if it has arrived, the value after it.
 pub(super) fn read<'a>(
     parser: &mut Parser,
     line: &Line<'a>,
     mode: StoreMode,
-    no_memory: bool,
+    source: Source,
 ) -> Step<'a> {
     /// Memcached adds the two bytes of the line end to the length in 32 bits.
     const LENGTH_MAX: i32 = i32::MAX - 2;
@@ -42,18 +36,19 @@ pub(super) fn read<'a>(
         // as commands.
         return line.refuse(lines::BAD_LINE);
     };
-    let Some(header) = Header::of(&words, mode, length as usize) else {
-        parser.state = swallowing(length as usize);
+    let value_bytes = length as usize;
+    let Some(header) = Header::of(&words, mode, value_bytes) else {
+        parser.state = State::swallowing(value_bytes);
         return line.refuse(lines::unless(words.are_quiet(), lines::BAD_LINE));
     };
-    if header.value_bytes
+    if value_bytes
         > parser
             .limits
             .value_bytes_max(header.key.len(), header.flags)
     {
-        return header.turn_away(parser, line, Refusal::TooLarge);
+        return header.turn_away(parser, line, Refusal::TooLarge, value_bytes);
     }
-    header.take_value(parser, line, no_memory)
+    header.read_value(parser, line, source)
 }
 
 impl<'a> Header<'a> {
@@ -77,23 +72,31 @@ impl<'a> Header<'a> {
         })
     }
 
-    fn take_value(self, parser: &mut Parser, line: &Line<'a>, no_memory: bool) -> Step<'a> {
-        let used = line.used + self.value_bytes + LINE_END.len();
-        let Some(body) = line.input.get(line.used..used) else {
-            if no_memory {
-                return self.turn_away(parser, line, Refusal::NoMemory);
+    fn read_value(self, parser: &mut Parser, line: &Line<'a>, source: Source) -> Step<'a> {
+        let (used, value) = match source.body(line, self.value_bytes) {
+            Body::Whole { used, value } => (used, value),
+            Body::Unterminated { used } => {
+                let line = lines::unless(self.quiet, lines::BAD_CHUNK);
+                return Step::Refuse {
+                    used,
+                    line,
+                    then: After::Continue,
+                };
             }
-            return Step::Need { need: used };
+            Body::Refused { left } => {
+                return self.turn_away(parser, line, Refusal::NoMemory, left);
+            }
+            Body::Short { need } => {
+                let announced = source.announce(Announced {
+                    key: self.key,
+                    has_base64_key: false,
+                    value_at: line.used,
+                    value_bytes: self.value_bytes,
+                    is_whole: !matches!(self.mode, StoreMode::Append | StoreMode::Prepend),
+                });
+                return Step::Need { need, announced };
+            }
         };
-        let (value, end) = body.split_at(self.value_bytes);
-        if end != LINE_END {
-            let line = lines::unless(self.quiet, lines::BAD_CHUNK);
-            return Step::Refuse {
-                used,
-                line,
-                then: After::Continue,
-            };
-        }
         let Header {
             mode,
             flags,
@@ -111,10 +114,16 @@ impl<'a> Header<'a> {
         )
     }
 
-    /// Refuses the value and swallows it. Only `set` guarantees that the old value is gone, so only
-    /// `set` deletes the item.
-    fn turn_away(self, parser: &mut Parser, line: &Line<'a>, reason: Refusal) -> Step<'a> {
-        parser.state = swallowing(self.value_bytes);
+    /// Refuses the value and swallows the `left` bytes of it that follow the line. Only `set`
+    /// guarantees that the old value is gone, so only `set` deletes the item.
+    fn turn_away(
+        self,
+        parser: &mut Parser,
+        line: &Line<'a>,
+        reason: Refusal,
+        left: usize,
+    ) -> Step<'a> {
+        parser.state = State::swallowing(left);
         match self.mode {
             StoreMode::Set => self.request(line.used, Verb::Refused { reason }),
             _ => line.refuse(lines::unless(self.quiet, reason.line())),

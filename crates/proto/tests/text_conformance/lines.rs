@@ -122,7 +122,7 @@ fn lines_that_are_too_long_close_the_connection() {
             }
         )
     };
-    assert_eq!(first_step(&vec![b'k'; max]), Step::Need { need: max + 1 });
+    assert_eq!(first_step(&vec![b'k'; max]), Step::need(max + 1));
     assert!(is_close(&vec![b'k'; max + 1]));
     let line = |text: &str, length: usize, tail: &str| {
         let mut bytes = text.as_bytes().to_vec();
@@ -141,15 +141,10 @@ fn lines_that_are_too_long_close_the_connection() {
     assert!(is_close(&line("version", max + 1, "\n")));
     assert!(is_close(&line("version", max + 1, "")));
     for name in ["get k", "gets k", "gat 0 k", "gats 0 k"] {
-        assert_eq!(
-            first_step(&line(name, max + 1, "")),
-            Step::Need { need: max + 2 }
-        );
+        assert_eq!(first_step(&line(name, max + 1, "")), Step::need(max + 2));
         assert_eq!(
             first_step(&line(name, LINE_BYTES_MAX, "")),
-            Step::Need {
-                need: LINE_BYTES_MAX + 1
-            }
+            Step::need(LINE_BYTES_MAX + 1)
         );
         assert!(matches!(
             first_step(&line(name, LINE_BYTES_MAX, "\n")),
@@ -175,6 +170,6 @@ fn what_is_needed_is_known_as_soon_as_it_can_be() {
         (b"set k 0 0 10\r\n0123456789\r", 26),
         (b"cas k 0 0 10 5 noreply\r\n", 36),
     ] {
-        assert_eq!(first_step(input), Step::Need { need }, "{:?}", text(input));
+        assert_eq!(first_step(input), Step::need(need), "{:?}", text(input));
     }
 }

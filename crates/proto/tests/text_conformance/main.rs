@@ -29,7 +29,7 @@ fn steps(mut input: &[u8]) -> Vec<Out<'_>> {
     let mut out = Vec::new();
     while !input.is_empty() {
         let used = match parser.next(input) {
-            Step::Need { need } => panic!("wants {need} bytes, has {:?}", text(input)),
+            Step::Need { need, .. } => panic!("wants {need} bytes, has {:?}", text(input)),
             Step::Swallowed { used } => used,
             Step::Answer { .. } => panic!("the text protocol has lines"),
             Step::Admin { used, admin } => {

@@ -66,7 +66,7 @@ fn two_gigabytes_are_swallowed_piece_by_piece() {
     let piece = vec![0; 1 << 20];
     let mut left: usize = 2_147_483_647;
     while left > 0 {
-        assert_eq!(parser.next(b""), Step::Need { need: 1 });
+        assert_eq!(parser.next(b""), Step::need(1));
         let step = parser.next(&piece);
         assert_eq!(
             step,
@@ -100,12 +100,7 @@ fn a_worker_without_memory_can_refuse_a_value() {
         ("add k 0 0 5\r\n", Out::Say(reply::NO_MEMORY_STORING)),
     ] {
         let mut parser = Parser::new(Limits::default());
-        assert_eq!(
-            parser.next(line.as_bytes()),
-            Step::Need {
-                need: line.len() + 7
-            }
-        );
+        assert_eq!(parser.next(line.as_bytes()), Step::need(line.len() + 7));
         parser.refuse_value();
         let out = match parser.next(line.as_bytes()) {
             Step::Request { request, .. } => out_of(request),
@@ -119,18 +114,18 @@ fn a_worker_without_memory_can_refuse_a_value() {
             Step::Swallowed { used: 4 }
         );
         // Only one value was refused.
-        assert_eq!(parser.next(b"set k 0 0 1\r\n"), Step::Need { need: 16 });
+        assert_eq!(parser.next(b"set k 0 0 1\r\n"), Step::need(16));
     }
 }
 
 #[test]
 fn a_value_that_came_after_all_is_not_refused() {
     let mut parser = Parser::new(Limits::default());
-    assert_eq!(parser.next(b"set k 0 0 1\r\n"), Step::Need { need: 16 });
+    assert_eq!(parser.next(b"set k 0 0 1\r\n"), Step::need(16));
     parser.refuse_value();
     let step = parser.next(b"set k 0 0 1\r\n1\r\n");
     assert!(
         matches!(step, Step::Request { used: 16, request } if out_of(request) == set(0, 0, b"1"))
     );
-    assert_eq!(parser.next(b"set k 0 0 1\r\n"), Step::Need { need: 16 });
+    assert_eq!(parser.next(b"set k 0 0 1\r\n"), Step::need(16));
 }

@@ -1,0 +1,50 @@
+//! Commands that store one large value.
+
+use super::call::{is_key, upper};
+use super::frame::Arguments;
+use super::scale::Scale;
+use crate::Announced;
+use crate::text::Limits;
+use glimmer_base::limits::RESP_ARGUMENTS_KEPT_MAX;
+
+/// Arguments of a command at most whose value is announced: all of them are at hand together.
+const ARGUMENTS_MAX: u32 = RESP_ARGUMENTS_KEPT_MAX as u32;
+
+/// The next argument of a command of `count` arguments, if it is a large value that is stored under
+/// one key. The arguments before it are there.
+#[cold]
+pub(super) fn next_value<'a>(
+    limits: Limits,
+    before: &Arguments<'a>,
+    count: u32,
+    value_at: usize,
+    value_bytes: usize,
+) -> Option<Announced<'a>> {
+    let [name, key, between @ ..] = before.as_slice() else {
+        return None;
+    };
+    let fits = |unit_ms, number| {
+        let scale = Scale {
+            unit_ms,
+            is_absolute: false,
+        };
+        scale.positive(number).is_ok()
+    };
+    let is_stored = match (upper(name, &mut [0; 6]), between, count) {
+        (b"SET", [], 3..=ARGUMENTS_MAX) | (b"SETNX" | b"GETSET", [], 3) => true,
+        (b"SETEX", [seconds], 4) => fits(1000, seconds),
+        (b"PSETEX", [milliseconds], 4) => fits(1, milliseconds),
+        _ => false,
+    };
+    if !is_stored || !is_key(key) || value_bytes > limits.value_bytes_max(key.len(), 0) {
+        return None;
+    }
+    let announced = Announced {
+        key,
+        has_base64_key: false,
+        value_at,
+        value_bytes,
+        is_whole: true,
+    };
+    announced.large()
+}

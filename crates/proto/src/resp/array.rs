@@ -1,0 +1,171 @@
+//! A command that is an array of bulk strings: what is complete, and what is refused.
+
+use super::announce;
+use super::command;
+use super::frame::{self, Arguments, Fault, Style};
+use super::lines;
+use super::parser::{close, fault_step};
+use super::state::{Parser, State, Taken};
+use crate::text::{After, Step};
+use glimmer_base::limits::{
+    DRAFT_BYTES_MIN, LINE_BYTES_MAX, RESP_ARGUMENTS_MAX, RESP_BULK_BYTES_MAX,
+};
+
+impl Parser {
+    pub(super) fn begin_array<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
+        let (count, head) = match frame::length(input, lines::LONG_ARRAY, lines::BAD_ARRAY) {
+            Ok(found) => found,
+            Err(fault) => return fault_step(input, 0, fault),
+        };
+        match u32::try_from(count) {
+            Ok(count) if count as usize > RESP_ARGUMENTS_MAX => close(input, lines::BAD_ARRAY),
+            Ok(count) if count > 0 => self.array(input, count, 0, head),
+            // Redis passes over arrays of no arguments, and of fewer.
+            _ if count > i64::from(u32::MAX) => close(input, lines::BAD_ARRAY),
+            _ => Step::Swallowed { used: head },
+        }
+    }
+
+    pub(super) fn array<'a>(
+        &mut self,
+        input: &'a [u8],
+        count: u32,
+        seen: u32,
+        at: usize,
+    ) -> Step<'a> {
+        let mut arguments = Arguments::new();
+        if seen > 0 {
+            let Ok((_, head)) = frame::length(input, "", "") else {
+                return close(input, lines::BAD_ARRAY);
+            };
+            collect(&input[head..], seen, &mut arguments);
+        }
+        self.rest_of_array(input, count, (seen, at), &mut arguments, None)
+    }
+
+    /// The array from its beginning, without the argument that was taken. It has few arguments.
+    #[cold]
+    pub(super) fn array_around<'a>(&mut self, input: &'a [u8], taken: Taken) -> Step<'a> {
+        match frame::length(input, lines::LONG_ARRAY, lines::BAD_ARRAY) {
+            Ok((count, head)) => {
+                let arguments = &mut Arguments::new();
+                self.rest_of_array(input, count as u32, (0, head), arguments, Some(taken))
+            }
+            Err(fault) => fault_step(input, 0, fault),
+        }
+    }
+
+    /// The array from the argument on that is `next`: its number, and where it begins.
+    #[inline(always)]
+    fn rest_of_array<'a>(
+        &mut self,
+        input: &'a [u8],
+        count: u32,
+        next: (u32, usize),
+        arguments: &mut Arguments<'a>,
+        taken: Option<Taken>,
+    ) -> Step<'a> {
+        let (mut seen, mut at) = next;
+        let mut taken_bytes = 0;
+        while seen < count {
+            let fault = match frame::bulk_head(&input[at..], RESP_BULK_BYTES_MAX) {
+                Ok((bytes, head)) => {
+                    let begin = at + head;
+                    if begin + taken_bytes + bytes > self.command_bytes_max() {
+                        return self.refuse(begin, bytes, count - seen - 1, lines::TOO_LARGE);
+                    }
+                    let mut end = begin + bytes;
+                    if let Some(taken) = taken
+                        && seen == u32::from(taken.nth)
+                    {
+                        if let Some(left) = taken.lost {
+                            let (left, arguments) = (left as usize, count - seen - 1);
+                            return self.refuse(begin, left, arguments, lines::OUT_OF_MEMORY);
+                        }
+                        (taken_bytes, end) = (bytes, begin);
+                    }
+                    match input.get(begin..end + 2) {
+                        Some([argument @ .., b'\r', b'\n']) => {
+                            // What does not fit is found again, key by key.
+                            let _ = arguments.try_push(argument);
+                            (seen, at) = (seen + 1, end + 2);
+                            continue;
+                        }
+                        Some(_) => Fault::Broken(lines::BAD_BULK),
+                        None if std::mem::take(&mut self.no_memory) => {
+                            let (left, arguments) = (end - begin, count - seen - 1);
+                            return self.refuse(begin, left, arguments, lines::OUT_OF_MEMORY);
+                        }
+                        None => {
+                            let announced = match taken {
+                                None if bytes >= DRAFT_BYTES_MIN => announce::next_value(
+                                    self.limits,
+                                    arguments,
+                                    count,
+                                    begin,
+                                    bytes,
+                                ),
+                                _ => None,
+                            };
+                            self.wait(count, seen, at, taken);
+                            let need = end + 2;
+                            return Step::Need { need, announced };
+                        }
+                    }
+                }
+                Err(fault) => fault,
+            };
+            self.wait(count, seen, at, taken);
+            return fault_step(input, at, fault);
+        }
+        self.no_memory = false;
+        self.state = State::Start;
+        command::read(self, &input[..at], arguments, count, Style::Array)
+    }
+
+    /// Has the next call go on at this argument.
+    #[inline(always)]
+    fn wait(&mut self, count: u32, seen: u32, at: usize, taken: Option<Taken>) {
+        if taken.is_none() {
+            let at = at as u32;
+            self.state = State::Array { count, seen, at };
+        }
+    }
+
+    /// Bytes of a command at most: a largest item and its key, or a great many keys.
+    fn command_bytes_max(&self) -> usize {
+        self.limits.item_bytes_max + LINE_BYTES_MAX
+    }
+
+    /// Refuses a command and has the rest of it skipped: the string of this many bytes that begins
+    /// at `begin`, and this many arguments more.
+    fn refuse(
+        &mut self,
+        begin: usize,
+        bytes: usize,
+        arguments: u32,
+        line: &'static str,
+    ) -> Step<'static> {
+        self.no_memory = false;
+        self.state = State::Skip {
+            bytes: bytes as u32 + 2,
+            arguments,
+        };
+        Step::Refuse {
+            used: begin,
+            line,
+            then: After::Continue,
+        }
+    }
+}
+
+/// The first arguments again, all of which are there.
+fn collect<'a>(mut input: &'a [u8], count: u32, arguments: &mut Arguments<'a>) {
+    for _ in 0..count.min(arguments.capacity() as u32) {
+        let Some((argument, used)) = frame::next_argument(input, Style::Array) else {
+            return;
+        };
+        arguments.push(argument);
+        input = &input[used..];
+    }
+}
