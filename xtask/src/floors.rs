@@ -16,6 +16,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("glimmer-cli", 1),
     ("glimmer-dispatch", 1),
     ("glimmer-hotset", 1),
+    ("glimmer-http", 1),
     ("glimmer-proto", 1),
     ("glimmer-store", 1),
     ("glimmer-transport", 1),

@@ -1,9 +1,11 @@
 //! Every limit of the system, and what happens when it is reached.
 
 mod accelerator;
+mod http;
 mod native;
 
 pub use accelerator::*;
+pub use http::*;
 pub use native::*;
 
 /// Longest key in bytes. A longer key is refused; the memcached text protocol answers

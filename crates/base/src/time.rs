@@ -5,7 +5,7 @@ use crate::sync::weakened;
 
 /// The time at which a batch of requests is executed. The owner of the clock reads it once per
 /// burst.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
     /// Milliseconds since the server's epoch, which lies [`Moment::EPOCH_LEAD_MS`] before its
     /// start. Never goes backwards.

@@ -187,6 +187,10 @@ impl Arguments {
             accelerate_from: self.accelerator.accelerate_from.unwrap_or_default(),
             accelerate_policy: self.accelerator.accelerate_policy,
             busy_poll: self.workers.busy_poll,
+            http: match &self.network.http {
+                Some(text) => listen::http(text)?,
+                None => Vec::new(),
+            },
             unix: self.network.unix_socket.map(|path| UnixSocket {
                 path,
                 mode: self.network.unix_mask,

@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 
 use glimmer_base::Moment;
 use glimmer_base::sync::Ordering;
+use glimmer_dispatch::Histogram;
 use glimmer_hotset::HotKey;
 
 use crate::admin::stats::Tally;
@@ -98,6 +99,30 @@ impl NodeFigures {
         if let Some(shared) = self.0.upgrade() {
             shared.announce();
         }
+    }
+
+    /// The time of the workers.
+    pub fn now(&self) -> Moment {
+        let shared = self.0.upgrade();
+        shared.map_or_else(Moment::default, |shared| {
+            let mut now = shared.config.clock.now();
+            now.ms += shared.switches.ahead_ms();
+            now
+        })
+    }
+
+    /// Wakes all workers, so that each takes a turn.
+    pub fn wake(&self) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.wake_all();
+        }
+    }
+
+    /// The requests of all workers by the size of their values, while they were counted by size.
+    /// Takes no lock.
+    pub fn requests_by_size(&self) -> Histogram {
+        let shared = self.0.upgrade();
+        shared.map_or_else(Histogram::default, |shared| shared.plans.requests())
     }
 
     /// A worker's counters as of its last turn, and the CPU time that it has used in nanoseconds if

@@ -45,6 +45,8 @@ pub struct Config {
     pub native_direction: Direction,
     /// Whether workers never sleep (`--busy-poll`).
     pub busy_poll: bool,
+    /// Where the pages for operators are served (`--http`), like `tcp`. Empty: nowhere.
+    pub http: Vec<SocketAddr>,
     /// A Unix socket (`-s`). It replaces all other addresses.
     pub unix: Option<UnixSocket>,
     /// The value of `-l`, for `stats settings`.
@@ -162,6 +164,8 @@ pub const PREFIX_DELIMITER_DEFAULT: u8 = b':';
 
 /// The port that memcached clients expect.
 pub const PORT_DEFAULT: u16 = 11211;
+/// The port of `--http` where none is given: that of memcached's exporter for Prometheus.
+pub const HTTP_PORT_DEFAULT: u16 = 9150;
 /// Default of `-m` in MiB, as in memcached.
 pub const MEMORY_MIB_DEFAULT: usize = 64;
 /// Default of `-c`, as in memcached.
@@ -238,6 +242,7 @@ impl Default for Config {
             native_checks_reads: false,
             native_direction: Direction::Client,
             busy_poll: false,
+            http: Vec::new(),
             unix: None,
             interfaces: None,
             backlog: BACKLOG_DEFAULT,

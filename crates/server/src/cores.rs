@@ -61,10 +61,15 @@ mod tests {
             std::fs::create_dir_all(cpus.path().join(format!("cpu{core}/node{node}"))).unwrap();
         }
         assert_eq!(numa_nodes_under(cpus.path(), &[0, 1, 2]), [0, 0, 1]);
-        assert_eq!(numa_nodes_under(cpus.path(), &[0, 1]), [], "one node only");
+        let none: [u32; 0] = [];
+        assert_eq!(
+            numa_nodes_under(cpus.path(), &[0, 1]),
+            none,
+            "one node only"
+        );
         assert_eq!(
             numa_nodes_under(cpus.path(), &[0, 3]),
-            [],
+            none,
             "a core without a node"
         );
     }

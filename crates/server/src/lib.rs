@@ -10,6 +10,7 @@
 //! | `driven` | a server for a simulator, without threads, sockets and a clock of its own |
 //! | `accelerate` | what answers reads of hot keys, and how it comes to be |
 //! | `stats` | answers `stats` |
+//! | `web`, `metrics` | the pages of `--http`, and the metrics on one of them |
 //! | `auth` | users and passwords |
 //! | `cores`, `process`, `log` | cores, privileges and limits of the process, and its log |
 
@@ -21,9 +22,11 @@ mod cores;
 mod driven;
 mod log;
 pub mod memory_plan;
+mod metrics;
 mod process;
 mod serve;
 mod stats;
+mod web;
 
 pub use accelerate::{Accelerate, AccelerateError, Hook, HotPolicy, MakeBody, Refusal, Sources};
 pub use auth::AuthError;

@@ -7,6 +7,7 @@ use crate::log::Log;
 use crate::memory_plan::{MemoryPlan, Needs, PlanError};
 use crate::process::{self, PidFile, ProcessError};
 use crate::stats::ServerAdmin;
+use crate::web::Web;
 use crate::{assembly, cores, log};
 use glimmer_base::{KeyHasher, Seed, limits};
 use glimmer_dispatch::{Layout, PartitionMap};
@@ -53,6 +54,16 @@ pub enum ServeError {
     /// An address cannot be bound, or a worker cannot be started.
     #[error(transparent)]
     Node(glimmer_node::Error),
+    /// The address of `--http` cannot be bound.
+    #[error(
+        "--http {at}: {source}; choose another address or port, or end the process that has it"
+    )]
+    Http {
+        /// The address.
+        at: SocketAddr,
+        /// The kernel's reason.
+        source: io::Error,
+    },
     /// The accelerator cannot be attached to its interface.
     #[error(transparent)]
     Accelerate(#[from] AccelerateError),
@@ -78,7 +89,7 @@ impl ServeError {
             ServeError::Node(
                 glimmer_node::Error::Listen { .. } | glimmer_node::Error::Udp { .. },
             ) => OS,
-            ServeError::InUse(_) => OS,
+            ServeError::InUse(_) | ServeError::Http { .. } => OS,
             ServeError::Process(ProcessError::NoSuchUser(_)) => NO_USER,
             ServeError::Process(_) => OS,
             _ => 1,
@@ -142,6 +153,10 @@ pub fn serve(mut config: Config) -> Result<(), ServeError> {
         clock: Arc::new(SystemClock::start()),
         random: &mut random,
     };
+    let http = (!config.http.is_empty()).then(|| glimmer_http::Server::bind(&config.http));
+    let http = http
+        .transpose()
+        .map_err(|(at, source)| ServeError::Http { at, source })?;
     // It needs rights that are given up below. Until workers give it keys, it answers nothing.
     let attachment = accelerate::attach(&config, random())?;
     let clock = &*surroundings.clock;
@@ -187,7 +202,13 @@ pub fn serve(mut config: Config) -> Result<(), ServeError> {
         log.clone(),
     )?);
     let node = bound.serve(store.engines, admin.clone())?;
-    announce(&config, &plan, &node, &log);
+    let pages = http
+        .as_ref()
+        .map_or_else(Vec::new, glimmer_http::Server::addresses);
+    let web = http
+        .map(|server| Web::start(server, admin.clone()))
+        .transpose()?;
+    announce(&config, &plan, &node, &pages, &log);
     for line in passed_over {
         tracing::warn!("{line}");
     }
@@ -202,8 +223,12 @@ pub fn serve(mut config: Config) -> Result<(), ServeError> {
         birth.announce(config.verbosity > 0)?;
     }
     wait_for_the_end(&mut signals, &admin);
+    if let Some(web) = &web {
+        web.drain();
+    }
     node.stop();
     node.join();
+    drop(web);
     drop(attachment);
     drop(pid_file);
     tracing::info!("stopped");
@@ -394,14 +419,15 @@ impl Needs {
 }
 
 /// Logs one line about the running server and, with `-v`, its memory layout.
-fn announce(config: &Config, plan: &MemoryPlan, node: &Node, log: &Log) {
+fn announce(config: &Config, plan: &MemoryPlan, node: &Node, pages: &[SocketAddr], log: &Log) {
     let addresses = node.addresses().iter().map(Address::to_string);
     let udp = node.udp_addresses().iter().map(|udp| format!("UDP {udp}"));
     let native = node.native_ports().iter().map(|(ip, ports)| {
         let first = SocketAddr::new(*ip, ports[0]);
         format!("native {first}")
     });
-    let addresses: Vec<String> = addresses.chain(udp).chain(native).collect();
+    let http = pages.iter().map(|address| format!("http://{address}"));
+    let addresses: Vec<String> = addresses.chain(udp).chain(native).chain(http).collect();
     let workers = if config.workers == 1 {
         "worker"
     } else {
@@ -429,6 +455,12 @@ fn announce(config: &Config, plan: &MemoryPlan, node: &Node, log: &Log) {
             "-U: anyone who can reach {address} can make this server flood a third party with \
              replies to requests from a forged address; protect UDP with a firewall, or \
              restrict it to this machine with -l 127.0.0.1"
+        );
+    }
+    if let Some(address) = pages.iter().find(|it| !it.ip().is_loopback()) {
+        tracing::warn!(
+            "--http: anyone who can reach {address} can read statistics, settings and the names of \
+             hot keys; protect it with a firewall"
         );
     }
     if config.accelerate_from == Sources::Any {

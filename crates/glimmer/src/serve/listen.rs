@@ -1,7 +1,9 @@
 //! `-l`: addresses in memcached's syntax.
 
-use super::{Port, Refused};
+use super::Refused;
+use super::values::{self, Port};
 use glimmer_server::Accepts;
+use glimmer_server::config::HTTP_PORT_DEFAULT;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
 /// memcached's exit code if it cannot listen (`EX_OSERR`).
@@ -111,6 +113,24 @@ pub fn at_port(mut addresses: Vec<SocketAddr>, port: Port) -> Vec<SocketAddr> {
     addresses.sort_unstable();
     addresses.dedup();
     addresses
+}
+
+/// `--http`: every address of a name. A port alone is one of this machine.
+pub fn http(text: &str) -> anyhow::Result<Vec<SocketAddr>> {
+    let local = |port| vec![SocketAddr::from((Ipv4Addr::LOCALHOST, port))];
+    let found = match values::port(text) {
+        Ok(Port::None) => Ok(Vec::new()),
+        Ok(Port::Any) => Ok(local(0)),
+        Ok(Port::Number(port)) => Ok(local(port)),
+        // The system takes a number for an address.
+        Err(reason) if text.parse::<i64>().is_ok() => Err(reason),
+        Err(_) => resolve(text, HTTP_PORT_DEFAULT),
+    };
+    let found = found.map_err(|reason| Refused {
+        exit_code: OS_ERROR,
+        message: format!("--http {text}: not an address to listen on: {reason}"),
+    })?;
+    Ok(found)
 }
 
 fn every_interface(port: u16) -> Vec<SocketAddr> {
@@ -225,6 +245,24 @@ mod tests {
         let found = at_port(found.addresses, Port::Number(7));
         let found: Vec<String> = found.iter().map(SocketAddr::to_string).collect();
         assert_eq!(found, ["127.0.0.1:7", "127.0.0.2:7"]);
+    }
+
+    #[test]
+    fn pages_are_for_this_machine_unless_an_address_is_given() {
+        let found = |text: &str| {
+            let found = http(text).unwrap();
+            found.iter().map(SocketAddr::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(found("9150"), ["127.0.0.1:9150"]);
+        assert_eq!(found("-1"), ["127.0.0.1:0"]);
+        assert!(found("0").is_empty());
+        assert_eq!(found("10.0.0.1"), [format!("10.0.0.1:{HTTP_PORT_DEFAULT}")]);
+        assert_eq!(found("[::1]:9"), ["[::1]:9"]);
+        assert_eq!(found("*:9")[0], "0.0.0.0:9");
+        for wrong in ["", "70000", "1.2.3.4:x", ":9", "[::1"] {
+            let error = http(wrong).expect_err(wrong).to_string();
+            assert!(error.starts_with(&format!("--http {wrong}: ")), "{error}");
+        }
     }
 
     #[test]

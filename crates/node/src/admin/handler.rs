@@ -56,6 +56,13 @@ pub trait AdminHandler: Send + Sync {
         false
     }
 
+    /// About once a second, if its worker is awake. Whoever is not a worker, and is to wait for no
+    /// lock of one, leaves work for this. Must not block, and may take about as long as one
+    /// administrative command.
+    fn tick(&self, worker: usize, now: Moment) {
+        let _ = (worker, now);
+    }
+
     /// Sets the log level.
     fn verbosity(&self, level: u32);
 

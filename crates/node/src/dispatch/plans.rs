@@ -270,7 +270,7 @@ impl Plans {
     }
 
     /// What all workers have counted so far.
-    fn requests(&self) -> Histogram {
+    pub fn requests(&self) -> Histogram {
         let mut all = Histogram::default();
         for profile in &self.profiles {
             all.merge(&profile.histogram());

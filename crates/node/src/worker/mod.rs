@@ -328,6 +328,7 @@ impl Worker {
             self.acceptor.listen_again(core, &self.poller);
             self.streams.close_idle(core);
             self.streams.close_full_watchers(core);
+            core.admin.tick(core.me, core.now);
         }
         self.crawler.go_on(core);
         if let Some(tender) = &mut core.tender {

@@ -15,6 +15,8 @@ mod native;
 mod own;
 mod pages;
 mod settings;
+mod snapshot;
+mod told;
 mod workers;
 
 use crate::accelerate;
@@ -33,11 +35,14 @@ use glimmer_proto::text::{Shutdown, lines as replies};
 use lines::Lines;
 use pages::Pages;
 use signal_hook::consts::{SIGINT, SIGUSR1};
+pub(crate) use snapshot::Figures as ServerFigures;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+pub(crate) use told::Kind;
+use told::Told;
 
 /// Answers the commands that concern the whole server and not one worker.
 pub struct ServerAdmin {
@@ -54,6 +59,8 @@ pub struct ServerAdmin {
     /// How the accelerator's packet program is attached.
     mode: Option<accelerate::Mode>,
     log: Log,
+    /// What a worker tells the thread of `--http`, if there is one.
+    told: Option<Told>,
 }
 
 /// What is known once the node runs.
@@ -71,10 +78,10 @@ struct NativeOpened {
 }
 
 /// The counters of all workers, summed.
-#[derive(Clone, Copy, Default)]
-struct Counts {
-    table: TableStats,
-    node: Tally,
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub table: TableStats,
+    pub node: Tally,
 }
 
 /// All current statistics, and the counters at the last reset.
@@ -107,6 +114,7 @@ impl ServerAdmin {
         mode: Option<accelerate::Mode>,
         log: Log,
     ) -> io::Result<ServerAdmin> {
+        let told = (!config.http.is_empty()).then(Told::default);
         Ok(ServerAdmin {
             pages: Pages::of(tables.clone())?,
             verbosity: AtomicU32::new(config.verbosity.into()),
@@ -119,6 +127,7 @@ impl ServerAdmin {
             at_reset: Mutex::default(),
             mode,
             log,
+            told,
         })
     }
 
@@ -263,6 +272,16 @@ impl AdminHandler for ServerAdmin {
             udp: udp.to_vec(),
             figures,
         });
+        if let Some((told, node)) = self.told.as_ref().zip(self.node()) {
+            told.tell_all(|kind, text| self.tell(kind, node.now(), text));
+        }
+    }
+
+    fn tick(&self, worker: usize, now: Moment) {
+        // One worker is enough.
+        if let Some(told) = self.told.as_ref().filter(|_| worker == 0) {
+            told.tell_next(|kind, text| self.tell(kind, now, text));
+        }
     }
 
     fn open_native(&self, ports: &[(IpAddr, Arc<[u16]>)], rules: &Rules) {

@@ -82,6 +82,14 @@ pub struct Network {
     )]
     pub(in crate::serve) native_direction: Direction,
 
+    /// Serve metrics and health at this address over HTTP: a port, host, host:port
+    ///
+    /// The paths are /metrics (for Prometheus), /healthz, /readyz and /api/stats (JSON). A port
+    /// alone is served on 127.0.0.1 only; -1 is any free port, and 0 is none. The pages show
+    /// statistics, settings and names of hot keys to everybody who can connect, and change nothing.
+    #[arg(long, value_name = "ADDR")]
+    pub(in crate::serve) http: Option<String>,
+
     /// Unix socket to listen on, instead of TCP and UDP
     #[arg(short = 's', long, value_name = "FILE")]
     pub(in crate::serve) unix_socket: Option<PathBuf>,

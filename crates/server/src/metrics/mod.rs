@@ -1,0 +1,71 @@
+//! `/metrics`: the server's figures as Prometheus and OpenMetrics have them.
+//!
+//! A metric is one row of a table: its name without the suffixes of its unit and kind, its unit,
+//! its kind, a help text, and what gives its samples. docs/metrics.md has a row for each metric; a
+//! test prints the rows that it lacks. Labels are bounded: they name workers, commands, outcomes,
+//! reasons and size classes, and never keys or clients.
+//!
+//! | file | idea |
+//! | --- | --- |
+//! | `family` | a metric, and how it is encoded |
+//! | `requests`, `store`, `network`, `workers`, `process` | the metrics |
+
+mod family;
+mod network;
+mod process;
+mod requests;
+mod store;
+#[cfg(test)]
+mod tests;
+mod workers;
+
+use std::sync::Arc;
+
+use crate::stats::ServerFigures;
+use crate::web::Watched;
+pub(crate) use family::Family;
+
+/// What the samples are taken from.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub figures: ServerFigures,
+    /// What the thread that serves the pages has seen itself.
+    pub watched: Watched,
+}
+
+/// Every metric, in the order in which they are shown.
+pub(crate) fn families() -> impl Iterator<Item = &'static Family> {
+    let tables = [
+        process::ALL,
+        requests::ALL,
+        store::ALL,
+        network::ALL,
+        workers::ALL,
+    ];
+    tables.into_iter().flatten()
+}
+
+/// The text that a scraper gets.
+pub(crate) struct Exposition {
+    pub content_type: &'static str,
+    pub text: String,
+}
+
+/// The metrics in the format that a scraper accepts: OpenMetrics if it asks for that, and otherwise
+/// the text of Prometheus.
+pub(crate) fn expose(source: Arc<Source>, accept: &str) -> Exposition {
+    let registry = family::registry(source);
+    let mut text = String::new();
+    let (content_type, encoded) = match accept.contains("application/openmetrics-text") {
+        true => (
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            prometheus_client::encoding::text::encode(&mut text, &registry),
+        ),
+        false => (
+            "text/plain; version=0.0.4; charset=utf-8",
+            prometheus_client::encoding::prometheus_text::encode(&mut text, &registry),
+        ),
+    };
+    encoded.expect("memory takes every byte");
+    Exposition { content_type, text }
+}

@@ -1,0 +1,40 @@
+//! `/api/stats`: the same figures as `/metrics`, and what `stats` shows, as JSON.
+
+use serde_json::{Map, Value, json};
+
+use crate::metrics::{Source, families};
+use crate::stats::Kind;
+
+/// `{"ready": ..., "metrics": {NAME: [{"labels": {...}, "value": ...}]}, "stats": {KIND: {NAME:
+/// TEXT}}}`. `hotkeys` is a list, the hottest first.
+pub(super) fn stats(source: &Source) -> Vec<u8> {
+    let metrics = families().map(|family| {
+        let samples = family.samples(source).into_iter().map(|sample| {
+            let labels = sample.labels.into_iter();
+            let labels = labels.map(|(name, value)| (name.to_owned(), value.into()));
+            json!({"labels": labels.collect::<Map<_, _>>(), "value": sample.value})
+        });
+        (family.name(), samples.collect())
+    });
+    let texts = &source.figures.texts;
+    let kinds = Kind::ALL.into_iter().map(|kind| {
+        let each = texts.of(kind);
+        let shown = match kind {
+            Kind::HotKeys => each
+                .map(|(key, about)| json!({"key": key, "about": about}))
+                .collect(),
+            _ => Value::Object(
+                each.map(|(name, it)| (name.to_owned(), it.into()))
+                    .collect(),
+            ),
+        };
+        (kind.name().to_owned(), shown)
+    });
+    let all = json!({
+        "time": (source.figures.now.epoch_unix_ms + source.figures.now.ms) as f64 / 1e3,
+        "ready": source.watched.is_ready(),
+        "metrics": metrics.collect::<Map<_, _>>(),
+        "stats": kinds.collect::<Map<_, _>>(),
+    });
+    all.to_string().into_bytes()
+}
