@@ -1,7 +1,7 @@
 //! The project's own chores: `cargo xtask test`, `cargo xtask loom`, `cargo xtask miri`,
 //! `cargo xtask cross`, `cargo xtask instructions`, `cargo xtask fuzz`, `cargo xtask floors`,
 //! `cargo xtask packet-program`, `cargo xtask rtl`, `cargo xtask cosim`, `cargo xtask synth`,
-//! `cargo xtask memcached-tests`, `cargo xtask ci`.
+//! `cargo xtask memcached-tests`, `cargo xtask metrics`, `cargo xtask ci`.
 
 mod circles;
 mod clients;
@@ -14,6 +14,7 @@ mod instructions;
 mod lanes;
 mod loom;
 mod memcached_tests;
+mod metrics;
 mod miri;
 mod packet_program;
 mod process;
@@ -126,6 +127,11 @@ enum Chore {
         /// Only these, such as `cas` or `issue_22` (default: all but proxy, TLS and extstore)
         names: Vec<String>,
     },
+    /// Have a Prometheus scrape a loaded server, and compare what it stores with what was sent
+    ///
+    /// Needs Debian's package prometheus, and python3. Takes a quarter of a minute, and is not part
+    /// of the test suite.
+    Metrics,
     /// Run each random test with many seeds, and the others many times
     ///
     /// Prints a table with the seeds of each stage, and how to repeat each that failed. The output
@@ -171,6 +177,7 @@ fn run() -> anyhow::Result<()> {
             server,
             names,
         } => memcached_tests::check(&source, server, &names),
+        Chore::Metrics => metrics::check(),
         Chore::Fuzz { seconds, targets } => fuzz::check(seconds, &targets),
         Chore::Suites { names } => suites::check(&names),
         Chore::Miri { seeds } => miri::check(&seeds),
