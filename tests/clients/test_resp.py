@@ -4,6 +4,7 @@ import http.client
 import os
 import random
 import subprocess
+import time
 
 import pytest
 import redis as redis_py
@@ -57,6 +58,33 @@ CONVERSATIONS = {
         ("DEL", "a", "none", "b"), ("DEL", "a"), ("DEL", "c"), ("DEL", "x", "y"), ("MGET", "a", "b", "c"), ("MSET", "a"), ("MSET", "a", "1", "b"),
         ("MSET", "a", "1", "a", "2"), ("GET", "a"), ("UNLINK", "a", "b"), ("UNLINK", "a"), ("MSET", *[f"k{i // 2}" for i in range(400)]),
         ("MGET", *[f"k{i}" for i in range(200)]), ("EXISTS", *[f"k{i}" for i in range(300)]), ("DEL", *[f"k{i}" for i in range(300)]),
+    ],
+    "parts of values": [
+        ("APPEND", "a", "one"), ("APPEND", "a", ""), ("APPEND", "a", "two"), ("GET", "a"), ("GETRANGE", "a", "0", "-1"), ("GETRANGE", "a", "-2", "99"),
+        ("GETRANGE", "a", "3", "1"), ("GETRANGE", "a", "-99", "-99"), ("GETRANGE", "a", "9", "10"), ("GETRANGE", "none", "0", "1"), ("SUBSTR", "a", "1", "2"),
+        ("GETRANGE", "a", "x", "1"), ("GETRANGE", "a", "-9223372036854775808", "9223372036854775807"), ("SETRANGE", "a", "1", "XX"), ("GET", "a"),
+        ("SETRANGE", "a", "9", "end"), ("GET", "a"), ("SETRANGE", "a", "-1", "x"), ("SETRANGE", "none", "5", ""), ("EXISTS", "none"),
+        ("SETRANGE", "new", "2", "ab"), ("GET", "new"), ("SETRANGE", "new", "x", "ab"), ("GETDEL", "a"), ("GETDEL", "a"), ("GET", "a"), ("EXPIRE", "new", "100"),
+        ("APPEND", "new", "more"), ("TTL", "new"), ("SETRANGE", "new", "0", "more"), ("TTL", "new"), ("TOUCH", "new", "none"), ("APPEND", "a"),
+    ],
+    "conditional lifetimes": [
+        ("EXPIRE", "a", "10", "NX"), ("SET", "a", "1"), ("EXPIRE", "a", "10", "XX"), ("EXPIRE", "a", "10", "GT"), ("EXPIRE", "a", "10", "XX", "LT"), ("TTL", "a"),
+        ("EXPIRE", "a", "10", "LT"), ("TTL", "a"), ("EXPIRE", "a", "20", "NX"), ("EXPIRE", "a", "20", "LT"), ("EXPIRE", "a", "20", "GT"), ("EXPIRE", "a", "15", "XX", "GT"),
+        ("TTL", "a"), ("EXPIRE", "a", "1", "NX", "GT"), ("EXPIRE", "a", "1", "NX", "XX"), ("EXPIRE", "a", "1", "GT", "LT"), ("EXPIRE", "a", "1", "NOPE"),
+        ("PEXPIREAT", "a", "2500000000000", "GT"), ("EXPIRETIME", "none"), ("PERSIST", "a"), ("EXPIRETIME", "a"), ("PEXPIRETIME", "a"),
+        ("EXPIREAT", "a", "2500000000"), ("EXPIRETIME", "a"), ("PEXPIRETIME", "a"), ("GETEX", "a", "PXAT", "2000000000499"), ("PEXPIRETIME", "a"), ("EXPIRETIME", "a"),
+        ("GETEX", "a"), ("GETEX", "a", "PERSIST"), ("TTL", "a"), ("GETEX", "a", "EX", "100"), ("TTL", "a"), ("GETEX", "a", "EX", "0"), ("GETEX", "a", "NOPE"),
+        ("GETEX", "a", "EX"), ("GETEX", "none", "EX", "5"), ("EXPIRE", "a", "-1", "LT"), ("GET", "a"),
+    ],
+    "fractions": [
+        ("INCRBYFLOAT", "n", "10.50"), ("INCRBYFLOAT", "n", "0.1"), ("INCRBYFLOAT", "n", "-5"), ("INCRBYFLOAT", "n", "1.0e1"), ("GET", "n"), ("INCRBYFLOAT", "n", "-2.5e-2"),
+        ("INCRBYFLOAT", "n", "x"), ("INCRBYFLOAT", "n", ""), ("SET", "n", "x"), ("INCRBYFLOAT", "n", "1"), ("SET", "n", "3"), ("EXPIRE", "n", "100"),
+        ("INCRBYFLOAT", "n", "0.2"), ("TTL", "n"), ("INCRBYFLOAT", "n", "-3.2"),
+    ],
+    "about keys": [
+        ("SET", "a", "12"), ("OBJECT", "ENCODING", "a"), ("SET", "a", "text"), ("OBJECT", "ENCODING", "a"), ("SET", "a", "x" * 44), ("OBJECT", "ENCODING", "a"),
+        ("SET", "a", "x" * 45), ("OBJECT", "ENCODING", "a"), ("OBJECT", "REFCOUNT", "a"), ("OBJECT", "ENCODING", "none"), ("MEMORY", "USAGE", "none"), ("DBSIZE",),
+        ("OBJECT", "NOPE", "a"), ("OBJECT", "ENCODING"), ("MEMORY", "USAGE"), ("SLOWLOG", "LEN"), ("SLOWLOG", "GET"), ("LATENCY", "LATEST"), ("CONFIG", "GET", "save"), ("CONFIG", "GET", "appendonly"),
     ],
     "connection": [
         ("PING",), ("PING", "hello"), ("PING", "a", "b"), ("ECHO", "text"), ("ECHO",), ("SELECT", "0"), ("SELECT", "x"),
@@ -123,7 +151,9 @@ def random_command(rng):
             ("MSET", *[word for key in several for word in (key, value)]), ("INCR", key), ("DECR", key), ("INCRBY", key, number),
             ("DECRBY", key, number), ("TTL", key), ("EXPIRE", key, rng.choice(["1000", "0", "-1", number])), ("PERSIST", key), ("STRLEN", key),
             ("SETNX", key, value), ("GETSET", key, value), ("SETEX", key, rng.choice(["1000", "0", number]), value), ("TYPE", key), ("PING",), ("NOPE", key),
-            ("GET",), ("UNLINK", key),
+            ("GET",), ("UNLINK", key), ("APPEND", key, number), ("GETDEL", key), ("GETRANGE", key, number, "5"), ("SETRANGE", key, rng.choice(["0", "3", "-1", "x"]), value),
+            ("GETEX", key), ("GETEX", key, "EX", "1000"), ("EXPIRE", key, "2000", rng.choice(["NX", "XX"])),
+            ("INCRBYFLOAT", f"fraction{rng.randrange(3)}", rng.choice(["1.5", "-0.25", "3e1", "x"])), ("TOUCH", *several), ("DBSIZE",),
         ]
     )
 
@@ -175,6 +205,85 @@ def test_inline_commands_and_faults_are_answered_as_by_redis(server, redis, line
     assert replies[0] == replies[1]
 
 
+@pytest.mark.parametrize("line", [b"PING\r\n", b"ping\n", b"ECHO hello\r\n", b"EXISTS a b\r\n", b"QUIT\r\n", b"GET nothing\r\n"])
+def test_a_connection_may_begin_with_an_inline_command(server, redis, line):
+    replies = []
+    for connection in (server, redis):
+        for cut in (1, len(line) - 1, len(line)):
+            with connection.wire() as wire:
+                wire.send(line[:cut])
+                wire.send(line[cut:])
+                replies.append(resp.reply(wire))
+    assert len(set(replies)) == 1, replies
+
+
+def test_memcached_keeps_its_names(server):
+    with server.wire() as wire:
+        wire.exchange(b"get nothing\r\n", b"END\r\n")
+    with server.wire() as wire:
+        wire.exchange(b"NOPE\r\n", b"ERROR\r\n")
+    with server.wire() as wire:
+        wire.send(b"quit\r\n")
+        wire.expect_closed()
+
+
+def fields(info):
+    lines = [line for line in info.split("\r\n") if line and not line.startswith("#")]
+    return dict(line.split(":", 1) for line in lines[1:] if ":" in line)
+
+
+def test_info_has_the_fields_that_exporters_read(server):
+    with server.wire() as wire:
+        say(wire, "FLUSHALL")
+        for arguments in (("SET", "a", "1"), ("SET", "b", "1"), ("GET", "a"), ("GET", "none")):
+            say(wire, *arguments)
+        assert say(wire, "DBSIZE") == b":2\r\n"
+        info = fields(say(wire, "INFO").decode())
+        for name in (
+            "redis_version uptime_in_seconds connected_clients maxclients used_memory maxmemory maxmemory_policy total_connections_received "
+            "total_commands_processed keyspace_hits keyspace_misses evicted_keys expired_keys total_net_input_bytes used_cpu_user loading role db0"
+        ).split():
+            assert name in info, name
+        assert info["db0"] == "keys=2,expires=0,avg_ttl=0" and int(info["connected_clients"]) >= 1
+        assert int(info["maxmemory"]) >= int(info["used_memory"]) > 0
+        memory = say(wire, "INFO", "memory", "nope").decode()
+        assert memory.split("\r\n")[1] == "# Memory" and "keyspace_hits" not in memory
+        assert say(wire, "INFO", "nope") == b"$0\r\n\r\n"
+        assert "curr_items" in fields(say(wire, "INFO", "everything").decode())
+
+
+def test_a_client_is_told_to_keep_nothing(server):
+    """What a client with a cache of its own keeps (rueidis), it is told to forget."""
+    forget = b">2\r\n$10\r\ninvalidate\r\n_\r\n"
+    with server.wire() as wire:
+        assert say(wire, "CLIENT", "TRACKING", "ON", "OPTIN").startswith(b"-ERR client-side caching needs HELLO 3")
+        assert say(wire, "CLIENT", "CACHING", "YES").startswith(b"-ERR CLIENT CACHING can be called only")
+        say(wire, "HELLO", "3")
+        assert say(wire, "CLIENT", "TRACKING", "ON").startswith(b"-ERR")
+        assert say(wire, "CLIENT", "TRACKING", "ON", "OPTIN") == b"+OK\r\n"
+        say(wire, "SET", "a", "1")
+        assert say(wire, "GET", "a") == b"$1\r\n1\r\n"
+        for command, reply in (
+            (("GET", "a"), b"$1\r\n1\r\n"), (("MGET", "a", "none"), b"*2\r\n$1\r\n1\r\n_\r\n"), (("EXISTS", "a", "b"), b":1\r\n"), (("PING",), b"+PONG\r\n"),
+        ):  # fmt: skip
+            wire.send(resp.command("CLIENT", "CACHING", "YES") + resp.command(*command))
+            wire.expect(b"+OK\r\n" + reply + forget)
+            assert say(wire, "GET", "a") == b"$1\r\n1\r\n"
+        assert say(wire, "CLIENT", "TRACKING", "OFF") == b"+OK\r\n"
+
+
+def test_values_are_exchanged_and_deleted_if_they_are_equal(server):
+    """As in Valkey 8.1 and 9."""
+    with server.wire() as wire:
+        for arguments, reply in (
+            (("SET", "a", "1"), b"+OK\r\n"), (("SET", "a", "2", "IFEQ", "x"), b"$-1\r\n"), (("SET", "a", "2", "IFEQ", "1"), b"+OK\r\n"),
+            (("SET", "a", "3", "IFEQ", "2", "GET", "EX", "100"), b"$1\r\n2\r\n"), (("DELIFEQ", "a", "2"), b":0\r\n"), (("DELIFEQ", "a", "3"), b":1\r\n"),
+            (("DELIFEQ", "a", "3"), b":0\r\n"), (("SET", "a", "v" * 16000), b"+OK\r\n"), (("SET", "a", "w" * 16000, "IFEQ", "v" * 16000), b"+OK\r\n"),
+            (("STRLEN", "a"), b":16000\r\n"), (("DELIFEQ", "a", "w" * 16000), b":1\r\n"),
+        ):  # fmt: skip
+            assert say(wire, *arguments) == reply, arguments
+
+
 def test_memcached_clients_share_the_port_and_the_items(server):
     with server.wire() as text, server.wire() as wire:
         text.exchange(b"set shared 7 0 5\r\nhello\r\n", b"STORED\r\n")
@@ -212,8 +321,10 @@ def test_redis_py(server, version):
             for i in range(500):
                 pipeline.set(f"p{i}", i).get(f"p{i}")
             assert pipeline.execute() == [it for i in range(500) for it in (True, str(i).encode())]
-        assert client.info()["redis_version"] and int(client.info()["curr_items"]) >= 500
-        assert client.client_id() > 0 and client.echo("x") == b"x"
+        assert client.info()["redis_version"] and client.info()["db0"]["keys"] >= 500 and client.dbsize() >= 500
+        assert client.client_id() > 0 and client.echo("x") == b"x" and client.command_count() > 40
+        assert any(int(it["idle"]) == 0 for it in client.client_list()) and abs(client.time()[0] - time.time()) < 5
+        assert client.getex("n", ex=100) == b"-4" and client.getdel("n") == b"-4" and client.memory_usage("a") > 0
         with pytest.raises(redis_py.ResponseError, match="unknown command"):
             client.lpush("list", "x")
         assert client.flushall() and client.get("a") is None

@@ -184,6 +184,10 @@ pub const REPORT_BYTES_HIGH: usize = 4 << 10;
 /// counted. The reply is produced in one piece, so this bounds its size.
 pub const PREFIXES_BYTES_MAX: usize = 128 << 10;
 
+/// Bytes of connections that RESP's `CLIENT LIST` shows: the piece that crosses the limit is the
+/// last.
+pub const CLIENT_LIST_BYTES_MAX: usize = 1 << 20;
+
 /// Bytes that `stats cachedump` shows (about memcached's limit), and index chains that it examines
 /// for them.
 pub const CACHEDUMP_BYTES_MAX: usize = 2 << 20;

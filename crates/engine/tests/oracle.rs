@@ -174,14 +174,7 @@ impl Model {
                 self.items.remove(&key);
                 reason.line()
             }
-            Verb::DeleteIf { .. }
-            | Verb::Count { .. }
-            | Verb::Meta { .. }
-            | Verb::Write(_)
-            | Verb::Expire { .. }
-            | Verb::Add { .. } => {
-                unreachable!("the classic commands have none of these")
-            }
+            _ => unreachable!("the classic commands have none of these"),
         };
         assert_eq!(text(reply), if quiet { "" } else { line }, "{request:?}");
     }

@@ -2,6 +2,7 @@
 //! protocol that they came by says what became of them.
 
 use crate::Sum;
+use crate::sections::Sections;
 
 /// A command without a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,14 @@ pub enum Control<'a> {
     },
     /// Show figures: the general ones, or those of this name.
     Stats(&'a [u8]),
+    /// Show these figures in the words of the protocol that asks.
+    Info(Sections),
+    /// Say how many items there are.
+    Size,
+    /// Say what time it is.
+    Time,
+    /// Show the connections.
+    Clients,
     /// Send what is waiting, then close.
     Quit,
     /// Say what the parts of the command come to that were executed as requests.
@@ -55,6 +64,12 @@ pub enum Answer<'a> {
     Sum(Sum),
     /// The connection's number.
     ConnectionId(u64),
+    /// A number.
+    Number(u64),
+    /// The time in milliseconds since 1970.
+    Time(u64),
+    /// Text.
+    Text(&'a [u8]),
     /// Figures of this name, of which there is one.
     Figure(&'static str, &'a [u8]),
 }

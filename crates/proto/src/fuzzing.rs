@@ -368,8 +368,16 @@ fn check_request(limits: &Limits, used: &[u8], request: Request<'_>) {
             }
         }
         Verb::Write(write) => {
-            assert!(write.value.len() <= limits.value_bytes_max(key.len(), 0));
-            assert!(lies_in(write.value, used));
+            assert!(write.value().len() <= limits.value_bytes_max(key.len(), 0));
+            assert!(lies_in(write.bytes, used));
+            assert!(write.expected().is_none_or(|value| lies_in(value, used)));
+        }
+        Verb::Append { value } | Verb::Overlay { value, .. } => {
+            assert!(value.len() <= limits.value_bytes_max(key.len(), 0));
+            assert!(lies_in(value, used));
+        }
+        Verb::DeleteEqual { value } | Verb::ExpireEqual { value, .. } => {
+            assert!(lies_in(value, used));
         }
         Verb::Meta { command, value } => {
             assert!(value.len() <= limits.value_bytes_max(key.len(), 0));

@@ -13,7 +13,7 @@ macro_rules! make_parser {
         /// Which protocols a connection may speak.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub enum Accepts {
-            /// Whichever the first byte says.
+            /// Whichever the first bytes say.
             #[default]
             Any,
             $(#[$rest_doc])* $rest,
@@ -34,13 +34,13 @@ macro_rules! make_parser {
                 }
             }
 
-            /// The protocol of a connection that begins with this byte.
+            /// The protocol of a connection that begins with these bytes. None: more will tell.
             #[inline]
-            fn of_first_byte(first: u8) -> Accepts {
-                $(if <$parser as Speak>::begins_with(first) {
-                    return Accepts::$name;
+            fn of_beginning(input: &[u8]) -> Option<Accepts> {
+                $(if <$parser as Speak>::begins_with(input)? {
+                    return Some(Accepts::$name);
                 })*
-                Accepts::$rest
+                Some(Accepts::$rest)
             }
         }
 
@@ -69,16 +69,30 @@ macro_rules! make_parser {
                 }
             }
 
+            /// A parser of a datagram that begins with this byte. That of a datagram always tells,
+            /// because no command there is an inline command of another protocol.
+            pub fn of_datagram(accepts: Accepts, limits: Limits, first: u8) -> Parser {
+                let accepts = match accepts {
+                    Accepts::Any => Accepts::of_beginning(&[first]).unwrap_or(Accepts::$rest),
+                    accepts => accepts,
+                };
+                Parser::accepting(accepts, limits)
+            }
+
             /// Takes the next request from the front of `input`; see [`crate::text::Parser::next`].
             pub fn next<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
                 match self {
                     Parser::$rest(parser) => Speak::next(parser, input),
                     $(Parser::$name(parser) => Speak::next(parser, input),)*
                     Parser::Undecided(limits) => {
-                        let Some(&first) = input.first() else {
-                            return Step::need(1);
+                        let accepts = match input {
+                            [] => None,
+                            input => Accepts::of_beginning(input),
                         };
-                        *self = Parser::accepting(Accepts::of_first_byte(first), *limits);
+                        let Some(accepts) = accepts else {
+                            return Step::need(input.len() + 1);
+                        };
+                        *self = Parser::accepting(accepts, *limits);
                         self.next(input)
                     }
                 }
@@ -158,10 +172,14 @@ macro_rules! make_parser {
                     Parser::$rest(parser) => Speak::next_locked(parser, input),
                     $(Parser::$name(parser) => Speak::next_locked(parser, input),)*
                     Parser::Undecided(limits) => {
-                        let Some(&first) = input.first() else {
-                            return Step::need(1);
+                        let accepts = match input {
+                            [] => None,
+                            input => Accepts::of_beginning(input),
                         };
-                        *self = Parser::accepting(Accepts::of_first_byte(first), *limits);
+                        let Some(accepts) = accepts else {
+                            return Step::need(input.len() + 1);
+                        };
+                        *self = Parser::accepting(accepts, *limits);
                         self.next_locked(input)
                     }
                 }

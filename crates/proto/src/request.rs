@@ -121,15 +121,59 @@ pub enum Verb<'a> {
     },
     /// Write the value on a condition. What is refused leaves the item as it was.
     Write(Write<'a>),
-    /// Give the item another lifetime.
+    /// Give the item another lifetime, on a condition.
     Expire {
         /// The lifetime.
         lifetime: Lifetime,
+        /// The condition.
+        when: ExpireWhen,
+    },
+    /// Read the value and give the item another lifetime.
+    GetAndExpire {
+        /// The lifetime.
+        lifetime: Lifetime,
+    },
+    /// Read the value and delete the item.
+    Take,
+    /// Append to the value; an item that is not there has none, and stays for ever.
+    Append {
+        /// The bytes to append.
+        value: &'a [u8],
+    },
+    /// Write over the value from a position on. A shorter value is filled up with zeros, and an
+    /// item that is not there has none; nothing written leaves it as it was.
+    Overlay {
+        /// The position in bytes.
+        from: u32,
+        /// The bytes to write.
+        value: &'a [u8],
+    },
+    /// Add to a decimal fraction, where a missing item holds zero; see [`crate::decimal`].
+    AddDecimal {
+        /// What to add, as text.
+        number: &'a [u8],
+    },
+    /// Delete the item if it has this value.
+    DeleteEqual {
+        /// The value.
+        value: &'a [u8],
+    },
+    /// Give the item another lifetime if it has this value.
+    ExpireEqual {
+        /// The value.
+        value: &'a [u8],
+        /// Milliseconds from now; none of them left means that the item goes at once.
+        ms: i64,
+        /// The milliseconds are added to those that it has left. An item that stays for ever is
+        /// left as it is.
+        adds: bool,
     },
     /// Add to a signed decimal value, where a missing item holds zero. An overflow is an error.
     Add {
         /// What to add.
         delta: i64,
+        /// The rule for the item's lifetime, and for a missing item.
+        rule: AddRule,
     },
     /// A store whose value the parser refused. As in memcached, the item under the key is deleted,
     /// so that no stale value survives, and the reply states the reason.
@@ -149,8 +193,8 @@ pub enum Verb<'a> {
 /// A value to be written. The item's client flags are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Write<'a> {
-    /// 0 bytes to the item limit.
-    pub value: &'a [u8],
+    /// The value and, with [`Condition::Equal`], what it is compared with: see [`Write::value`].
+    pub bytes: &'a [u8],
     /// Whether it is written.
     pub condition: Condition,
     /// How long the item stays.
@@ -168,6 +212,68 @@ pub enum Condition {
     Absent,
     /// If the key has an item.
     Present,
+    /// If the key has an item with this value, which is a part of [`Write::bytes`].
+    Equal {
+        /// Bytes of the value to be written, which come first.
+        value_bytes: u32,
+        /// Where the value begins that the item has to have; it takes the rest.
+        from: u32,
+    },
+}
+
+impl<'a> Write<'a> {
+    /// The value to be written: 0 bytes to the item limit.
+    #[inline(always)]
+    pub fn value(&self) -> &'a [u8] {
+        match self.condition {
+            Condition::Equal { value_bytes, .. } => &self.bytes[..value_bytes as usize],
+            _ => self.bytes,
+        }
+    }
+
+    /// The value that the item has to have, if it has to have one.
+    pub fn expected(&self) -> Option<&'a [u8]> {
+        match self.condition {
+            Condition::Equal { from, .. } => Some(&self.bytes[from as usize..]),
+            _ => None,
+        }
+    }
+}
+
+/// The condition of a [`Verb::Expire`]. An item without an expiry time has the latest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpireWhen {
+    /// Always.
+    Always,
+    /// If the item stays for ever.
+    Unlimited,
+    /// If the item has an expiry time.
+    Limited,
+    /// If the new expiry time is later.
+    Later,
+    /// If the new expiry time is earlier.
+    Earlier,
+    /// If the item has an expiry time, and the new one is earlier.
+    LimitedAndEarlier,
+}
+
+/// What a [`Verb::Add`] does to lifetimes and to missing items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddRule {
+    /// A missing item is made, and stays for ever; the lifetime of another one stays.
+    Make,
+    /// A missing item stays missing.
+    IfPresent,
+    /// An item that was missing, or that held zero, gets this lifetime in milliseconds.
+    ExpiresIfFirst {
+        /// The milliseconds.
+        ms: i64,
+    },
+    /// An item that was missing, or that stays for ever, gets this lifetime in milliseconds.
+    ExpiresIfUnlimited {
+        /// The milliseconds.
+        ms: i64,
+    },
 }
 
 /// An initial number.

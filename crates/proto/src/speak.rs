@@ -16,8 +16,9 @@ pub trait Speak: Copy {
     /// A parser at the start of a connection.
     fn new(limits: Limits) -> Self;
 
-    /// Whether a connection whose first byte is this speaks the protocol.
-    fn begins_with(first: u8) -> bool;
+    /// Whether a connection that begins with these bytes, of which there is one at least, speaks
+    /// the protocol. None: more bytes will tell.
+    fn begins_with(input: &[u8]) -> Option<bool>;
 
     /// Takes the next request from the front of `input`; see [`crate::text::Parser::next`].
     fn next<'a>(&mut self, input: &'a [u8]) -> Step<'a>;

@@ -21,7 +21,8 @@ pub fn is_large(verb: &Verb<'_>) -> bool {
 fn value_of<'a>(verb: &Verb<'a>) -> &'a [u8] {
     match *verb {
         Verb::Store { value, .. } | Verb::Meta { value, .. } => value,
-        Verb::Write(write) => write.value,
+        Verb::Write(write) => write.value(),
+        Verb::Append { value } | Verb::Overlay { value, .. } => value,
         _ => &[],
     }
 }
@@ -57,6 +58,10 @@ fn will_store(writer: &dyn TableWriter, context: &Context<'_>, job: &Job<'_>) ->
             ..
         } => meta::store_mode(job),
         Verb::Write(write) => match write.condition {
+            Condition::Equal { .. } => {
+                let expected = write.expected().unwrap_or_default();
+                return old().is_some_and(|item| item.value().equals(expected));
+            }
             Condition::Always => StoreMode::Set,
             Condition::Absent => StoreMode::Add,
             Condition::Present => StoreMode::Replace,

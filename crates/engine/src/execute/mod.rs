@@ -12,6 +12,8 @@
 //! | `change` | `delete`, `touch`, `gat` |
 //! | `count` | `incr`, `decr` |
 //! | `write` | stores, lifetimes and numbers of other protocols than memcached's |
+//! | `edit` | changes of a part of a value |
+//! | `equal` | changes of an item that has a certain value |
 //! | `meta` | the meta commands, but for an `mg` that only reads |
 //! | `absence` | reads that find nothing, counted by why |
 //! | `mutate` | how an observer learns of changes |
@@ -20,6 +22,8 @@
 mod absence;
 mod change;
 mod count;
+mod edit;
+mod equal;
 mod large;
 mod list;
 mod meta;

@@ -2,7 +2,7 @@
 //! other verbs on a writer.
 
 use super::count::{self, Calculation, First};
-use super::{Context, change, large, meta, mutate, read, say, store, write};
+use super::{Context, change, edit, equal, large, meta, mutate, read, say, store, write};
 use crate::Partitions;
 use crate::job::{Job, Status};
 use crate::observer::ChangeObserver;
@@ -165,7 +165,7 @@ fn meta_set<T: Table, O: ChangeObserver>(
 /// Whether a verb that is executed on the writer copies the item's value into the reply.
 fn shows_value(verb: &Verb<'_>) -> bool {
     let command = match verb {
-        Verb::GetAndTouch { .. } => return true,
+        Verb::GetAndTouch { .. } | Verb::GetAndExpire { .. } | Verb::Take => return true,
         Verb::Write(write) => return write.shows_old,
         Verb::Meta { command, .. } => *command,
         _ => return false,
@@ -227,8 +227,23 @@ fn carry_out(
             count::count(writer, context, job, &calculation, first)
         }
         Verb::Write(value) => return write::write(writer, context, job, &value, out),
-        Verb::Expire { lifetime } => write::expire(writer, context, job, lifetime),
-        Verb::Add { delta } => write::add(writer, context, job, delta),
+        Verb::GetAndExpire { lifetime } => {
+            return write::get_and_expire(writer, context, job, lifetime, out);
+        }
+        Verb::Take => return write::take(writer, context, job, out),
+        Verb::AddDecimal { number } => {
+            return edit::add_decimal(writer, context, job, number, out);
+        }
+        Verb::Append { value } => edit::append(writer, context, job, value),
+        Verb::Overlay { from, value } => {
+            edit::overlay(writer, context, job, (from as usize, value))
+        }
+        Verb::DeleteEqual { value } => equal::delete(writer, context, job, value),
+        Verb::ExpireEqual { value, ms, adds } => {
+            equal::expire(writer, context, job, value, (ms, adds))
+        }
+        Verb::Expire { lifetime, when } => write::expire(writer, context, job, (lifetime, when)),
+        Verb::Add { delta, rule } => write::add(writer, context, job, (delta, rule)),
         Verb::Touch { exptime } => change::touch(writer, context, job, exptime),
         Verb::Refused { reason } => {
             writer.remove(job.keyhash, job.request.key, context.now);

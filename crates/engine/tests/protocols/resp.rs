@@ -125,3 +125,129 @@ fn version_3_has_a_null_of_its_own() {
         b"+OK\r\n-NOPROTO unsupported protocol version\r\n$-1\r\n",
     )]);
 }
+
+#[test]
+fn values_are_taken_appended_to_and_written_over() {
+    converse(&[
+        ("APPEND a one", ":3\r\n"),
+        ("APPEND a two", ":6\r\n"),
+        ("GETRANGE a 1 3", "$3\r\nnet\r\n"),
+        ("GETRANGE a -3 -1", "$3\r\ntwo\r\n"),
+        ("GETRANGE a -100 100", "$6\r\nonetwo\r\n"),
+        ("GETRANGE a 4 2", "$0\r\n\r\n"),
+        ("GETRANGE a 6 9", "$0\r\n\r\n"),
+        ("GETRANGE b 0 -1", "$0\r\n\r\n"),
+        ("SETRANGE a 3 TW", ":6\r\n"),
+        ("GET a", "$6\r\noneTWo\r\n"),
+        ("SETRANGE b 2 x", ":3\r\n"),
+        ("GET b", "$3\r\n\0\0x\r\n"),
+        ("SETRANGE b -1 x", "-ERR offset is out of range\r\n"),
+        (
+            "SETRANGE b 999999999 x",
+            "-ERR string exceeds maximum allowed size (see -I)\r\n",
+        ),
+        ("GETDEL a", "$6\r\noneTWo\r\n"),
+        ("GETDEL a", "$-1\r\n"),
+        ("EXISTS a", ":0\r\n"),
+        ("GETEX b", "$3\r\n\0\0x\r\n"),
+        ("GETEX c EX 5", "$-1\r\n"),
+        (
+            "GETEX b EX 0",
+            "-ERR invalid expire time in 'getex' command\r\n",
+        ),
+        ("GETEX b EX", "-ERR syntax error\r\n"),
+        ("OBJECT ENCODING b", "$6\r\nembstr\r\n"),
+        ("OBJECT ENCODING c", "$-1\r\n"),
+        ("OBJECT REFCOUNT b", ":1\r\n"),
+        ("TOUCH b c", ":1\r\n"),
+    ]);
+}
+
+#[test]
+fn fractions() {
+    converse(&[
+        ("INCRBYFLOAT n 10.50", "$4\r\n10.5\r\n"),
+        ("INCRBYFLOAT n 0.1", "$4\r\n10.6\r\n"),
+        ("INCRBYFLOAT n -10.6", "$1\r\n0\r\n"),
+        ("INCRBYFLOAT n 5.0e3", "$4\r\n5000\r\n"),
+        ("INCRBYFLOAT n x", "-ERR value is not a valid float\r\n"),
+        ("INCR n", ":5001\r\n"),
+        ("SET n x", "+OK\r\n"),
+        ("INCRBYFLOAT n 1", "-ERR value is not a valid float\r\n"),
+        (
+            "INCRBYFLOAT m 99999999999999999999999",
+            "-ERR value is not a valid float\r\n",
+        ),
+        ("EXISTS m", ":0\r\n"),
+    ]);
+}
+
+#[test]
+fn conditions_on_lifetimes() {
+    for mut server in servers() {
+        let mut says = |said: &str, reply: &str| {
+            assert_eq!(
+                shown(&server.say(&command(said))),
+                shown(reply.as_bytes()),
+                "{said}"
+            );
+        };
+        says("EXPIRE a 10 NX", ":0\r\n");
+        says("SET a 1", "+OK\r\n");
+        says("EXPIRE a 10 XX", ":0\r\n");
+        says("EXPIRE a 10 GT", ":0\r\n");
+        says("EXPIRE a 10 XX LT", ":0\r\n");
+        says("TTL a", ":-1\r\n");
+        says("EXPIRE a 10 LT", ":1\r\n");
+        says("EXPIRE a 20 NX", ":0\r\n");
+        says("EXPIRE a 20 LT", ":0\r\n");
+        says("EXPIRE a 20 GT", ":1\r\n");
+        says("EXPIRE a 15 XX GT", ":0\r\n");
+        says("TTL a", ":20\r\n");
+        says("EXPIRE a 15 XX LT", ":1\r\n");
+        says("TTL a", ":15\r\n");
+        says("EXPIRETIME b", ":-2\r\n");
+        says("GETEX a PERSIST", "$1\r\n1\r\n");
+        says("SET b 1 EXAT 1000", "+OK\r\n");
+        says("EXISTS b", ":0\r\n");
+        says("EXPIRETIME a", ":-1\r\n");
+        says("GETEX a PXAT 1700000100500", "$1\r\n1\r\n");
+        says("PEXPIRETIME a", ":1700000100500\r\n");
+        says("EXPIRETIME a", ":1700000101\r\n");
+        says(
+            "EXPIRE a 1 NX GT",
+            "-ERR NX and XX, GT or LT options at the same time are not compatible\r\n",
+        );
+        says(
+            "EXPIRE a 1 GT LT",
+            "-ERR GT and LT options at the same time are not compatible\r\n",
+        );
+        says("EXPIRE a 1 MAYBE", "-ERR Unsupported option MAYBE\r\n");
+        says("EXPIRE a -1 LT", ":1\r\n");
+        says("GET a", "$-1\r\n");
+    }
+}
+
+/// As the holder of a lock releases it, and as a value is exchanged for another one.
+#[test]
+fn values_are_compared() {
+    let long = "x".repeat(100);
+    let other = format!("{}y", "x".repeat(99));
+    let rows = [
+        ("DELIFEQ a 1".into(), ":0\r\n"),
+        ("SET a 1 IFEQ 1".into(), "$-1\r\n"),
+        (format!("SET a {long}"), "+OK\r\n"),
+        (format!("SET a 2 IFEQ {other}"), "$-1\r\n"),
+        (format!("DELIFEQ a {other}"), ":0\r\n"),
+        (format!("SET a two IFEQ {long}"), "+OK\r\n"),
+        ("SET a three EX 50 IFEQ two GET".into(), "$3\r\ntwo\r\n"),
+        ("SET a four IFEQ two GET".into(), "$5\r\nthree\r\n"),
+        ("TTL a".into(), ":50\r\n"),
+        ("SET a four IFEQ three NX".into(), "-ERR syntax error\r\n"),
+        ("SET a four IFEQ".into(), "-ERR syntax error\r\n"),
+        ("DELIFEQ a three".into(), ":1\r\n"),
+        ("EXISTS a".into(), ":0\r\n"),
+    ];
+    let rows: Vec<(&str, &str)> = rows.iter().map(|(said, reply)| (&**said, *reply)).collect();
+    converse(&rows);
+}

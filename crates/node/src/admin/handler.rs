@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use glimmer_base::Moment;
+use glimmer_proto::sections::Sections;
 use glimmer_proto::text::Shutdown;
 
 use crate::admin::alarm::Alarm;
@@ -46,6 +47,24 @@ pub trait AdminHandler: Send + Sync {
     /// `from` is 0 for the first part. Parts are requested as the client reads them, at any
     /// intervals. Must neither block nor read files, because a worker calls it.
     fn stats(&self, argument: &[u8], from: u64, now: Moment, out: &mut Vec<u8>) -> Part;
+
+    /// Appends the figures of `INFO`, as Redis shows them. Must neither block nor read files.
+    fn info(&self, sections: Sections, now: Moment, out: &mut Vec<u8>) {
+        let _ = (sections, now, out);
+    }
+
+    /// Appends the next connections of `CLIENT LIST`, one a line, about
+    /// [`glimmer_base::limits::REPORT_BYTES_HIGH`] bytes of them. `from` is 0 for the first ones.
+    /// Returns where the next ones begin.
+    fn clients(&self, from: u64, now: Moment, out: &mut Vec<u8>) -> Option<u64> {
+        let _ = (from, now, out);
+        None
+    }
+
+    /// How many items there are.
+    fn items(&self) -> u64 {
+        0
+    }
 
     /// Whether a client may use the server as this user, with this password.
     fn admits(&self, user: &[u8], password: &[u8]) -> bool;

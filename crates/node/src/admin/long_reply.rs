@@ -4,7 +4,9 @@
 
 use std::mem;
 
-use glimmer_base::limits::{CACHEDUMP_BYTES_MAX, CACHEDUMP_CHAINS_MAX, REPORT_BYTES_HIGH};
+use glimmer_base::limits::{
+    CACHEDUMP_BYTES_MAX, CACHEDUMP_CHAINS_MAX, CLIENT_LIST_BYTES_MAX, REPORT_BYTES_HIGH,
+};
 use glimmer_engine::{ListCursor, ListScope, Listed};
 use glimmer_proto::Words;
 use glimmer_proto::control::{Answer, Control};
@@ -23,6 +25,8 @@ pub(crate) enum LongReply {
     Figures(StatsReport),
     /// `stats detail dump`.
     Prefixes(PrefixReport),
+    /// `CLIENT LIST`.
+    Clients(ClientsReport),
     /// The reply to `dispatch`, once every worker goes by the new plan.
     Switch(Switch),
 }
@@ -54,6 +58,16 @@ pub(crate) struct StatsReport {
     from: u64,
     /// The words of the request's protocol; `None` for the text protocol.
     words: Option<Words>,
+}
+
+/// Connections, which are one figure.
+pub(crate) struct ClientsReport {
+    words: Words,
+    /// Where the admin handler continues.
+    from: u64,
+    gathered: Vec<u8>,
+    /// The right to gather them, which one client has at a time.
+    guard: Option<DumpGuard>,
 }
 
 /// Counts by key prefix.
@@ -88,6 +102,16 @@ impl LongReply {
         })
     }
 
+    /// The connections, in these words.
+    pub fn clients(words: Words) -> LongReply {
+        LongReply::Clients(ClientsReport {
+            words,
+            from: 0,
+            gathered: Vec::new(),
+            guard: None,
+        })
+    }
+
     /// The counts by key prefix, as lines of the text protocol or as one figure in other words.
     pub fn prefixes(words: Option<Words>) -> LongReply {
         LongReply::Prefixes(PrefixReport {
@@ -104,6 +128,7 @@ impl LongReply {
             LongReply::Items(items) => return items.advance(core, out),
             LongReply::Figures(figures) => figures.advance(core, out),
             LongReply::Prefixes(prefixes) => prefixes.advance(core, out),
+            LongReply::Clients(clients) => clients.advance(core, out),
             LongReply::Switch(switch) if switch.is_complete() => {
                 out.extend_from_slice(lines::OK.as_bytes());
                 Progress::Complete
@@ -171,6 +196,28 @@ impl StatsReport {
                 Progress::Continues
             }
         }
+    }
+}
+
+impl ClientsReport {
+    fn advance(&mut self, core: &mut Core, out: &mut Vec<u8>) -> Progress {
+        if self.guard.is_none() {
+            self.guard = DumpGuard::take(&core.shared.switches.is_gathering);
+        }
+        if self.guard.is_none() {
+            return Progress::AwaitsNews;
+        }
+        let before = self.gathered.len();
+        let next = (core.admin).clients(self.from, core.now, &mut self.gathered);
+        core.allowance
+            .spend_on_command(self.gathered.len() - before);
+        if let Some(next) = next.filter(|_| self.gathered.len() < CLIENT_LIST_BYTES_MAX) {
+            self.from = next;
+            return Progress::Continues;
+        }
+        let answer = Answer::Text(&self.gathered);
+        self.words.emit(&Control::Clients, answer, out);
+        Progress::Complete
     }
 }
 

@@ -12,7 +12,10 @@ pub(crate) fn ask(verb: &Verb<'_>) -> Ask {
             bytes: value.len() as u32,
         },
         Verb::Write(write) => Ask::Write {
-            bytes: write.value.len() as u32,
+            bytes: write.value().len() as u32,
+        },
+        Verb::Append { value } | Verb::Overlay { value, .. } => Ask::Write {
+            bytes: value.len() as u32,
         },
         _ => Ask::Write { bytes: 0 },
     }

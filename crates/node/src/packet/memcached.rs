@@ -153,10 +153,12 @@ impl Memcached {
         port: &mut Port,
     ) {
         let config = &core.shared.config;
-        let parser = Parser::accepting(config.accepts, config.limits);
         let (first, size_max) = (self.next_number, core.plan.size_max());
         self.next_number += datagrams.len() as u64;
         for number in first..self.next_number {
+            let bytes = datagrams[(number - first) as usize].bytes;
+            let begin = bytes.get(HEADER_BYTES).copied().unwrap_or_default();
+            let parser = Parser::of_datagram(config.accepts, config.limits, begin);
             let member = Member::datagram(number, HEADER_BYTES, parser, size_max);
             self.burst.members.push(member);
             self.burst.outs.push(core.memory.pool.take());

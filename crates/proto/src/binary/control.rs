@@ -41,6 +41,8 @@ impl Converse for Words {
             // Where no client needs to authenticate, memcached has none of these commands.
             Answer::NoLogin => Status::UnknownCommand,
             Answer::NoSuchFigures => Status::KeyNotFound,
+            // No command of this protocol asks for them.
+            Answer::Number(_) | Answer::Time(_) | Answer::Text(_) => Status::UnknownCommand,
             Answer::Figure(name, value) => {
                 emit::stat(out, header, name.as_bytes(), value);
                 return emit::stat(out, header, b"", b"");

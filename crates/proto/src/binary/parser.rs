@@ -276,8 +276,8 @@ impl Speak for Parser {
         Parser::new(limits)
     }
 
-    fn begins_with(first: u8) -> bool {
-        first == MAGIC_REQUEST
+    fn begins_with(input: &[u8]) -> Option<bool> {
+        Some(input.first() == Some(&MAGIC_REQUEST))
     }
 
     #[inline]

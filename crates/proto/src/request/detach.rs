@@ -32,13 +32,27 @@ impl<'a> Verb<'a> {
             }
             Verb::Write(write) => {
                 let verb = Verb::Write(Write {
-                    value: &[],
+                    bytes: &[],
                     ..write
                 });
-                return (verb, write.value);
+                return (verb, write.bytes);
             }
-            Verb::Expire { lifetime } => Verb::Expire { lifetime },
-            Verb::Add { delta } => Verb::Add { delta },
+            Verb::Append { value } => return (Verb::Append { value: &[] }, value),
+            Verb::Overlay { from, value } => return (Verb::Overlay { from, value: &[] }, value),
+            Verb::AddDecimal { number } => return (Verb::AddDecimal { number: &[] }, number),
+            Verb::DeleteEqual { value } => return (Verb::DeleteEqual { value: &[] }, value),
+            Verb::ExpireEqual { value, ms, adds } => {
+                let verb = Verb::ExpireEqual {
+                    value: &[],
+                    ms,
+                    adds,
+                };
+                return (verb, value);
+            }
+            Verb::Expire { lifetime, when } => Verb::Expire { lifetime, when },
+            Verb::GetAndExpire { lifetime } => Verb::GetAndExpire { lifetime },
+            Verb::Take => Verb::Take,
+            Verb::Add { delta, rule } => Verb::Add { delta, rule },
             Verb::Get => Verb::Get,
             Verb::GetAndTouch { exptime } => Verb::GetAndTouch { exptime },
             Verb::Delete => Verb::Delete,
@@ -70,7 +84,12 @@ impl<'a> Verb<'a> {
     {
         let mut verb: Verb<'b> = self;
         if let Verb::Store { value, .. }
-        | Verb::Write(Write { value, .. })
+        | Verb::Write(Write { bytes: value, .. })
+        | Verb::Append { value }
+        | Verb::Overlay { value, .. }
+        | Verb::AddDecimal { number: value }
+        | Verb::DeleteEqual { value }
+        | Verb::ExpireEqual { value, .. }
         | Verb::Meta { value, .. } = &mut verb
         {
             *value = bytes;

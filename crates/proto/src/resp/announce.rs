@@ -1,7 +1,8 @@
 //! Commands that store one large value.
 
-use super::call::{is_key, upper};
+use super::call::is_key;
 use super::frame::Arguments;
+use super::names::upper;
 use super::scale::Scale;
 use crate::Announced;
 use crate::text::Limits;

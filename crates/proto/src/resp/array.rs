@@ -5,6 +5,7 @@ use super::command;
 use super::frame::{self, Arguments, Fault, Style};
 use super::lines;
 use super::parser::{close, fault_step};
+use super::set;
 use super::state::{Parser, State, Taken};
 use crate::text::{After, Step};
 use glimmer_base::limits::{
@@ -120,6 +121,13 @@ impl Parser {
         }
         self.no_memory = false;
         self.state = State::Start;
+        if taken.is_some() && set::compares(arguments) {
+            return Step::Refuse {
+                used: at,
+                line: lines::TOO_LARGE_TO_COMPARE,
+                then: After::Continue,
+            };
+        }
         command::read(self, &input[..at], arguments, count, Style::Array)
     }
 

@@ -3,9 +3,9 @@
 use super::form::{Form, Shows, Version};
 use super::frame::Arguments;
 use super::lines;
-use super::scale::{BadLifetime, Scale};
 use super::words::Words;
 use crate::control::Control;
+use crate::request::AddRule;
 use crate::text::{Admin, After, Limits, Step};
 use crate::{Request, Verb, integer};
 use glimmer_base::limits::KEY_BYTES_MAX;
@@ -22,18 +22,6 @@ pub(super) struct Call<'c, 'a> {
     pub version: Version,
 }
 
-/// A word in capitals; empty if it is longer than the buffer.
-#[inline]
-pub(super) fn upper<'b>(word: &[u8], buffer: &'b mut [u8]) -> &'b [u8] {
-    let Some(buffer) = buffer.get_mut(..word.len()) else {
-        return &[];
-    };
-    for (upper, byte) in buffer.iter_mut().zip(word) {
-        *upper = byte.to_ascii_uppercase();
-    }
-    buffer
-}
-
 /// Whether a key may be an item's.
 #[inline]
 pub(super) fn is_key(key: &[u8]) -> bool {
@@ -44,7 +32,12 @@ impl<'a> Call<'_, 'a> {
     /// A request for the key, which is the first argument after the name.
     #[inline]
     pub fn request(&self, verb: Verb<'a>, shows: Shows) -> Step<'a> {
-        let key = self.arguments[1];
+        self.request_for(self.arguments[1], verb, shows)
+    }
+
+    /// A request for this key, which is one of the arguments.
+    #[inline]
+    pub fn request_for(&self, key: &'a [u8], verb: Verb<'a>, shows: Shows) -> Step<'a> {
         if !is_key(key) {
             return self.refuse(lines::BAD_KEY);
         }
@@ -102,7 +95,8 @@ impl<'a> Call<'_, 'a> {
 
     /// Adds to the key's number.
     pub fn add(&self, delta: i64) -> Step<'a> {
-        self.request(Verb::Add { delta }, Shows::Number)
+        let rule = AddRule::Make;
+        self.request(Verb::Add { delta, rule }, Shows::Number)
     }
 
     /// Adds what `delta` makes of the argument.
@@ -113,20 +107,6 @@ impl<'a> Call<'_, 'a> {
         match delta(number) {
             Some(delta) => self.add(delta),
             None => self.refuse(lines::DECREMENT_OVERFLOW),
-        }
-    }
-
-    /// Gives the key's item the lifetime of the argument.
-    pub fn expire(&self, name: &'static str, unit_ms: i64, is_absolute: bool) -> Step<'a> {
-        let scale = Scale {
-            unit_ms,
-            is_absolute,
-        };
-        match scale.lifetime(self.arguments[2]) {
-            _ if self.count > 3 => self.refuse(lines::EXPIRE_OPTION),
-            Ok(lifetime) => self.request(Verb::Expire { lifetime }, Shows::Flag),
-            Err(BadLifetime::NotAnInteger) => self.refuse(lines::NOT_AN_INTEGER),
-            Err(BadLifetime::OutOfRange) => self.answer(Words::BadLifetime(name), &[]),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What a request says about its reply, and outcomes in the words of RESP.
 
 use super::lines;
-use crate::Request;
 use crate::outcome::{Emit, Found, ItemView, Outcome};
+use crate::{Request, integer};
 use glimmer_base::{Expiry, Moment};
 
 /// Versions of RESP.
@@ -45,6 +45,8 @@ pub enum Shows {
     },
     /// `OK`, or no value if the condition did not hold.
     Status,
+    /// `OK`, or 0 if the condition did not hold.
+    StatusOrZero,
     /// 1 or 0.
     Flag,
     /// The number that the item holds.
@@ -53,6 +55,27 @@ pub enum Shows {
     Seconds,
     /// Milliseconds until the item expires.
     Milliseconds,
+    /// The second since 1970 at which the item expires.
+    UnixSecond,
+    /// The millisecond since 1970 at which the item expires.
+    UnixMillisecond,
+    /// The number that the item holds, and milliseconds until it expires, in an array.
+    NumberAndMilliseconds,
+    /// A part of the value. A position that is negative counts from the end, as in Redis.
+    Range {
+        /// The first byte.
+        from: i32,
+        /// The last byte.
+        to: i32,
+    },
+    /// The value, which is a number with a fraction.
+    Decimal,
+    /// Bytes that the item takes in memory.
+    HeapBytes,
+    /// How Redis would store the value.
+    Encoding,
+    /// How many names the value has: one.
+    References,
     /// Bytes of the value.
     Length,
     /// The type of the value; there is one.
@@ -77,17 +100,34 @@ impl Emit for Form {
         let line = match (outcome, self.shows) {
             (_, Shows::Part) => return,
             (Outcome::Value(found), shows) => return self.found(found, shows, out),
+            (Outcome::Counted(counted), Shows::NumberAndMilliseconds) => {
+                head(out, b'*', 2);
+                head(out, b':', counted.number as i64);
+                return head(out, b':', left(counted.expiry, counted.now, 1));
+            }
             (Outcome::Counted(counted), _) => return head(out, b':', counted.number as i64),
-            (Outcome::Stored { .. }, Shows::Status) => lines::OK,
+            (Outcome::Stored { value_bytes, .. }, Shows::Length) => {
+                return head(out, b':', value_bytes as i64);
+            }
+            (Outcome::Stored { .. }, Shows::Status | Shows::StatusOrZero) => lines::OK,
             (Outcome::Stored { .. } | Outcome::Deleted | Outcome::Touched { .. }, _) => ":1\r\n",
-            (Outcome::Miss, Shows::Seconds | Shows::Milliseconds) => ":-2\r\n",
+            (
+                Outcome::Miss,
+                Shows::Seconds | Shows::Milliseconds | Shows::UnixSecond | Shows::UnixMillisecond,
+            ) => ":-2\r\n",
             (Outcome::Miss, Shows::Type) => "+none\r\n",
             (Outcome::Miss, Shows::Flag | Shows::Length) => ":0\r\n",
-            (Outcome::NotStored | Outcome::NotFound | Outcome::Exists, Shows::Flag) => ":0\r\n",
+            (Outcome::Miss, Shows::Range { .. }) => "$0\r\n\r\n",
+            (
+                Outcome::NotStored | Outcome::NotFound | Outcome::Exists,
+                Shows::Flag | Shows::StatusOrZero,
+            ) => ":0\r\n",
             (Outcome::Miss | Outcome::NotStored | Outcome::NotFound | Outcome::Exists, _) => {
                 self.version.null()
             }
+            (Outcome::NotANumber, Shows::Decimal) => lines::NOT_A_DECIMAL,
             (Outcome::NotANumber, _) => lines::NOT_AN_INTEGER,
+            (Outcome::Overflow, Shows::Decimal) => lines::DECIMAL_OVERFLOW,
             (Outcome::Overflow, _) => lines::OVERFLOW,
             (Outcome::TooLarge, _) => lines::TOO_LARGE,
             (Outcome::OutOfMemory, _) => lines::OUT_OF_MEMORY,
@@ -106,7 +146,7 @@ impl Form {
     fn found<I: ItemView>(&self, found: Found<I>, shows: Shows, out: &mut Vec<u8>) {
         let item = found.item;
         match shows {
-            Shows::Value | Shows::Element { .. } | Shows::Status => {
+            Shows::Value | Shows::Element { .. } | Shows::Status | Shows::Decimal => {
                 head(out, b'$', item.value_bytes() as i64);
                 item.append_value(out);
                 out.extend_from_slice(b"\r\n");
@@ -116,7 +156,60 @@ impl Form {
             Shows::Length | Shows::Number => head(out, b':', item.value_bytes() as i64),
             Shows::Type => out.extend_from_slice(b"+string\r\n"),
             Shows::Flag | Shows::Part => out.extend_from_slice(b":1\r\n"),
+            rare => rarely_found(found, rare, out),
         }
+    }
+}
+
+/// What is shown less frequently of an item that was found.
+#[inline(never)]
+fn rarely_found<I: ItemView>(found: Found<I>, shows: Shows, out: &mut Vec<u8>) {
+    let item = found.item;
+    let bytes = item.value_bytes();
+    match shows {
+        Shows::UnixSecond => head(out, b':', unix(item.expiry(), found.now, 1000)),
+        Shows::UnixMillisecond => head(out, b':', unix(item.expiry(), found.now, 1)),
+        Shows::Range { from, to } => {
+            let (from, to) = (
+                position(from, bytes),
+                position(to, bytes).min(bytes as i64 - 1),
+            );
+            let part = (to + 1 - from).max(0);
+            head(out, b'$', part);
+            item.append_part(from as usize, part as usize, out);
+            out.extend_from_slice(b"\r\n");
+        }
+        Shows::HeapBytes => head(out, b':', item.heap_bytes() as i64),
+        Shows::Encoding => {
+            let mut value = Vec::new();
+            item.append_part(0, integer::DIGITS_MAX + 1, &mut value);
+            let encoding: &[u8] = match bytes {
+                ..=integer::DIGITS_MAX if integer::signed_64(&value).is_some() => b"int",
+                ..=EMBEDDED_BYTES_MAX => b"embstr",
+                _ => b"raw",
+            };
+            bulk(out, encoding);
+        }
+        _ => out.extend_from_slice(b":1\r\n"),
+    }
+}
+
+/// Bytes of the longest value that Redis stores beside its head.
+const EMBEDDED_BYTES_MAX: usize = 44;
+
+/// A position in a value of this many bytes, from its beginning.
+fn position(at: i32, bytes: usize) -> i64 {
+    match i64::from(at) {
+        at if at < 0 => (at + bytes as i64).max(0),
+        at => at,
+    }
+}
+
+/// When an item expires, in units of `unit` milliseconds since 1970; -1 for never.
+fn unix(expiry: Expiry, now: Moment, unit: u64) -> i64 {
+    match expiry {
+        Expiry::NEVER => -1,
+        expiry => ((now.epoch_unix_ms + expiry.ms() + unit / 2) / unit) as i64,
     }
 }
 

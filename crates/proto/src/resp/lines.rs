@@ -20,6 +20,9 @@ pub const DECREMENT_OVERFLOW: &str = "-ERR decrement would overflow\r\n";
 pub const BAD_KEY: &str = "-ERR keys have 1 to 250 bytes\r\n";
 /// The command is larger than the item limit allows.
 pub const TOO_LARGE: &str = "-ERR string exceeds maximum allowed size (see -I)\r\n";
+/// A `SET` with `IFEQ` has a value of [`glimmer_base::limits::DRAFT_BYTES_MIN`] bytes or more.
+pub const TOO_LARGE_TO_COMPARE: &str =
+    "-ERR the value is too large for IFEQ (see docs/resp.md)\r\n";
 /// There is no memory for the value.
 pub const OUT_OF_MEMORY: &str = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
 /// The client has yet to authenticate.
@@ -43,8 +46,29 @@ pub const INFO_NOT_ALLOWED: &str = "-ERR stats not allowed\r\n";
 pub const NOT_OVER_UDP: &str = "-ERR not available over UDP\r\n";
 /// The reply does not fit into the protocol that it came by.
 pub const NO_FIGURES: &str = "-ERR no such section\r\n";
-/// An option of `EXPIRE` that Redis has.
-pub const EXPIRE_OPTION: &str = "-ERR options of EXPIRE are not supported\r\n";
+/// Conditions of `EXPIRE` that exclude each other.
+pub const EXPIRE_NX: &str =
+    "-ERR NX and XX, GT or LT options at the same time are not compatible\r\n";
+/// See [`EXPIRE_NX`].
+pub const EXPIRE_GT_LT: &str = "-ERR GT and LT options at the same time are not compatible\r\n";
+/// Not a number with a fraction.
+pub const NOT_A_DECIMAL: &str = "-ERR value is not a valid float\r\n";
+/// The sum is out of range.
+pub const DECIMAL_OVERFLOW: &str = "-ERR increment would produce NaN or Infinity\r\n";
+/// A position in a value is negative.
+pub const BAD_OFFSET: &str = "-ERR offset is out of range\r\n";
+/// Client-side caching by another way than `OPTIN`, or in version 2.
+pub const TRACKING: &str = "-ERR client-side caching needs HELLO 3 and CLIENT TRACKING ON OPTIN \
+    (see docs/resp.md)\r\n";
+/// `CLIENT CACHING` without `CLIENT TRACKING`.
+pub const NOT_TRACKING: &str = "-ERR CLIENT CACHING can be called only when the client is in \
+    tracking mode with OPTIN or OPTOUT mode enabled\r\n";
+/// The client is to forget everything that it keeps of the server.
+pub const INVALIDATE: &str = ">2\r\n$10\r\ninvalidate\r\n_\r\n";
+/// What Redis keeps about an item and this server does not.
+pub const NOT_KEPT: &str = "-ERR the server keeps no such figure of an item\r\n";
+/// A figure that is always zero here.
+pub const ZERO: &str = ":0\r\n";
 /// More arguments than a command has here.
 pub const TOO_MANY_ARGUMENTS: &str = "-ERR too many arguments\r\n";
 /// An inline argument has an escape sequence.

@@ -30,11 +30,11 @@ impl Parser {
         if let Some(step) = refused {
             return step;
         }
-        let version = self.version;
+        let before = *self;
         let step = self.next(input);
         let allowed = locked_out(step);
         if allowed != step {
-            self.version = version;
+            (self.version, self.caching) = (before.version, before.caching);
         }
         allowed
     }
@@ -108,7 +108,7 @@ fn locked_out(step: Step<'_>) -> Step<'_> {
         } if !words.is_error() => (used, lines::NO_AUTH),
         Step::Refuse {
             used,
-            line: lines::PONG | lines::OK,
+            line: lines::PONG | lines::OK | lines::ZERO,
             then: After::Continue,
         } => (used, lines::NO_AUTH),
         _ => return step,

@@ -6,12 +6,16 @@
 //! | `state` | where the parser stands |
 //! | `parser` | from one command to the next, and over those that were refused |
 //! | `array` | a command that is an array: what is complete, and what is refused |
+//! | `names` | the names of all commands |
+//! | `keys` | commands with several keys, one after the other |
 //! | `locked` | clients that have yet to authenticate |
 //! | `call` | a complete command, and the steps that it may come to |
 //! | `announce` | commands that store one large value |
 //! | `command` | what each command makes of its arguments |
 //! | `set` | `SET`, its options and its relatives |
 //! | `scale` | numbers that say how long an item stays |
+//! | `string` | other commands on strings |
+//! | `caching` | client-side caching, of which clients are told to keep nothing |
 //! | `session` | commands that the parser answers by itself, and those of the connection |
 //! | `form` | what a request says about its reply, and outcomes in the words of RESP |
 //! | `words` | answers to commands without a key |
@@ -21,19 +25,24 @@
 
 mod announce;
 mod array;
+mod caching;
 mod call;
 mod command;
 mod form;
 mod frame;
+mod keys;
 pub mod lines;
 mod locked;
+mod names;
 mod parser;
 mod scale;
 mod session;
 mod set;
 mod state;
+mod string;
 mod words;
 
 pub use form::{Form, Shows, Version};
+pub use names::NAMES;
 pub use state::Parser;
-pub use words::Words;
+pub use words::{REDIS_VERSION, Words};

@@ -3,7 +3,8 @@
 use super::command;
 use super::frame::{self, Arguments, Fault, Style};
 use super::lines;
-use super::state::{Parser, State, Taken};
+use super::names;
+use super::state::{Caching, Parser, State, Taken};
 use super::words::Words;
 use crate::text::{After, Limits, Step};
 use crate::{Speak, foreign};
@@ -18,6 +19,14 @@ impl Parser {
     /// Takes the next request from the front of `input`; see [`crate::text::Parser::next`].
     #[inline]
     pub fn next<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
+        match self.caching {
+            Caching::Off | Caching::OptIn => self.step(input),
+            Caching::Next | Caching::Due => self.next_cached(input),
+        }
+    }
+
+    #[inline]
+    pub(super) fn step<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
         match self.state {
             State::Start => match input.first() {
                 None => Step::need(1),
@@ -143,8 +152,11 @@ impl Speak for Parser {
         Parser::new(limits)
     }
 
-    fn begins_with(first: u8) -> bool {
-        first == ARRAY
+    fn begins_with(input: &[u8]) -> Option<bool> {
+        match input.first() {
+            Some(&ARRAY) => Some(true),
+            _ => names::begins_inline(input),
+        }
     }
 
     #[inline]
@@ -166,6 +178,7 @@ impl Speak for Parser {
 
     fn take_back(&mut self, before: &Parser) {
         self.version = before.version;
+        self.caching = before.caching;
     }
 
     fn next_locked<'a>(&mut self, input: &'a [u8]) -> Step<'a> {

@@ -1,11 +1,15 @@
 //! Commands of the connection, most of which the parser answers by itself.
 
-use super::call::{Call, upper};
+use super::caching;
+use super::call::Call;
 use super::form::Version;
 use super::lines;
+use super::names::upper;
+use super::state::Caching;
 use super::words::{DEFAULT_USER, Words};
 use crate::control::{Control, Credentials};
 use crate::integer;
+use crate::sections::Sections;
 use crate::text::Step;
 
 /// `PING [text]`.
@@ -66,16 +70,40 @@ pub(super) fn select<'a>(call: &Call<'_, 'a>) -> Step<'a> {
     })
 }
 
-/// `CLIENT subcommand ...`: names are taken and forgotten.
-pub(super) fn client<'a>(call: &Call<'_, 'a>) -> Step<'a> {
+/// `CLIENT subcommand ...`: names are taken and forgotten. Also returns whether the client keeps
+/// what it reads from here on.
+pub(super) fn client<'a>(call: &Call<'_, 'a>, before: Caching) -> (Step<'a>, Caching) {
     let mut buffer = [0; 8];
-    match (upper(call.arguments[1], &mut buffer), call.count) {
+    let step = match (upper(call.arguments[1], &mut buffer), call.count) {
+        (b"TRACKING", 3..) => return caching::tracking(call, before),
+        (b"CACHING", 3) => return caching::caching(call, before),
+        (b"LIST", 2) => call.control(Control::Clients, Words::Words),
+        // Nothing is evicted from clients, and reads are counted as ever.
+        (b"NO-EVICT" | b"NO-TOUCH", 3) => call.refuse(lines::OK),
         (b"SETINFO", 4) | (b"SETNAME", 3) => call.refuse(lines::OK),
         (b"GETNAME", 2) => call.refuse(call.version.null()),
         (b"ID", 2) => call.control(Control::ConnectionId, Words::ConnectionId),
         (b"SETINFO", _) => call.answer(Words::WrongArity("client|setinfo"), &[]),
         (b"SETNAME", _) => call.answer(Words::WrongArity("client|setname"), &[]),
         _ => call.answer(Words::UnknownSubcommand("CLIENT"), call.arguments[1]),
+    };
+    (step, before)
+}
+
+/// `INFO [section ...]`.
+pub(super) fn info<'a>(call: &Call<'_, 'a>) -> Step<'a> {
+    let sections = Sections::of(&call.arguments[1..]);
+    call.control(Control::Info(sections), Words::Info)
+}
+
+/// `SLOWLOG` and `LATENCY`, in which nothing is ever written here.
+pub(super) fn logs<'a>(call: &Call<'_, 'a>) -> Step<'a> {
+    let mut buffer = [0; 8];
+    match upper(call.arguments[1], &mut buffer) {
+        b"LEN" => call.refuse(lines::ZERO),
+        b"GET" | b"LATEST" => call.answer(Words::EmptyArray, &[]),
+        b"RESET" => call.refuse(lines::OK),
+        _ => call.answer(Words::UnknownSubcommand("SLOWLOG"), call.arguments[1]),
     }
 }
 
@@ -96,11 +124,11 @@ pub(super) fn describe<'a>(call: &Call<'_, 'a>, command: &'static str) -> Step<'
     let mut buffer = [0; 8];
     let subcommand = call.arguments.get(1).copied().unwrap_or_default();
     match (command, upper(subcommand, &mut buffer)) {
+        ("COMMAND", b"COUNT") => call.answer(Words::CommandCount, &[]),
         ("COMMAND", b"" | b"INFO" | b"LIST") => call.answer(Words::EmptyArray, &[]),
         ("CONFIG", b"GET") if call.count == 2 => call.answer(Words::WrongArity("config|get"), &[]),
-        ("COMMAND", b"DOCS") | ("CONFIG", b"GET") => {
-            call.answer(Words::EmptyMap(call.version), &[])
-        }
+        ("CONFIG", b"GET") => call.answer(Words::Setting(call.version), call.arguments[2]),
+        ("COMMAND", b"DOCS") => call.answer(Words::EmptyMap(call.version), &[]),
         _ => call.answer(Words::UnknownSubcommand(command), subcommand),
     }
 }

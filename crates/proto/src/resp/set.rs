@@ -1,18 +1,24 @@
 //! `SET`, its options and its relatives.
 
-use super::call::{Call, upper};
+use super::call::Call;
 use super::form::Shows;
 use super::lines;
+use super::names::upper;
 use super::scale::{BadLifetime, Scale};
 use super::words::Words;
 use crate::Verb;
 use crate::request::{Condition, Lifetime, Write};
 use crate::text::Step;
+use glimmer_base::limits::DRAFT_BYTES_MIN;
 
-/// `SET key value [NX | XX] [GET] [EX s | PX ms | EXAT s | PXAT ms | KEEPTTL]`.
+/// `SET key value [NX | XX | IFEQ value] [GET] [EX s | PX ms | EXAT s | PXAT ms | KEEPTTL]`.
 pub(super) fn set<'a>(call: &Call<'_, 'a>) -> Step<'a> {
+    let value = call.arguments[2];
+    if value.len() >= DRAFT_BYTES_MIN && compares(call.arguments) {
+        return call.refuse(lines::TOO_LARGE_TO_COMPARE);
+    }
     let mut write = Write {
-        value: call.arguments[2],
+        bytes: value,
         condition: Condition::Always,
         lifetime: Lifetime::Unlimited,
         shows_old: false,
@@ -22,9 +28,16 @@ pub(super) fn set<'a>(call: &Call<'_, 'a>) -> Step<'a> {
     while let Some(option) = options.next() {
         let mut buffer = [0; 8];
         let has_lifetime = scaled.is_some() || write.lifetime != Lifetime::Unlimited;
+        let has_other = |allowed| ![Condition::Always, allowed].contains(&write.condition);
         match upper(option, &mut buffer) {
-            b"NX" if write.condition != Condition::Present => write.condition = Condition::Absent,
-            b"XX" if write.condition != Condition::Absent => write.condition = Condition::Present,
+            b"NX" if !has_other(Condition::Absent) => write.condition = Condition::Absent,
+            b"XX" if !has_other(Condition::Present) => write.condition = Condition::Present,
+            b"IFEQ" if write.condition == Condition::Always => {
+                let Some(expected) = options.next() else {
+                    return call.refuse(lines::SYNTAX);
+                };
+                equal(call, &mut write, expected);
+            }
             b"GET" => write.shows_old = true,
             b"KEEPTTL" if scaled.is_none() => write.lifetime = Lifetime::Kept,
             option => match (Scale::of(option), options.next()) {
@@ -59,7 +72,7 @@ pub(super) fn with_lifetime<'a>(call: &Call<'_, 'a>, name: &'static str, unit_ms
         Err(BadLifetime::OutOfRange) => return call.answer(Words::BadLifetime(name), &[]),
     };
     let write = Write {
-        value: call.arguments[3],
+        bytes: call.arguments[3],
         condition: Condition::Always,
         lifetime,
         shows_old: false,
@@ -70,7 +83,7 @@ pub(super) fn with_lifetime<'a>(call: &Call<'_, 'a>, name: &'static str, unit_ms
 /// `SETNX key value` and `GETSET key value`.
 pub(super) fn plain<'a>(call: &Call<'_, 'a>, condition: Condition, shows: Shows) -> Step<'a> {
     let write = Write {
-        value: call.arguments[2],
+        bytes: call.arguments[2],
         condition,
         lifetime: Lifetime::Unlimited,
         shows_old: shows == Shows::Value,
@@ -78,8 +91,31 @@ pub(super) fn plain<'a>(call: &Call<'_, 'a>, condition: Condition, shows: Shows)
     store(call, write, shows)
 }
 
-fn store<'a>(call: &Call<'_, 'a>, write: Write<'a>, shows: Shows) -> Step<'a> {
-    match call.fits(call.arguments[1], write.value) {
+/// Whether a command is a `SET` with `IFEQ`. The parser hands out both values together, and large
+/// ones apart from their commands.
+#[cold]
+pub(super) fn compares(arguments: &[&[u8]]) -> bool {
+    let options = arguments.get(3..).unwrap_or_default();
+    let is_option = |option: &&[u8]| option.eq_ignore_ascii_case(b"IFEQ");
+    arguments[0].eq_ignore_ascii_case(b"SET") && options.iter().any(is_option)
+}
+
+/// Has a write of the command's third argument depend on the item's value, which is to be
+/// `expected`, a later one of its arguments.
+pub(super) fn equal<'a>(call: &Call<'_, 'a>, write: &mut Write<'a>, expected: &[u8]) {
+    let value = call.arguments[2];
+    let at = |part: &[u8]| part.as_ptr().addr() - call.whole.as_ptr().addr();
+    let (begin, from) = (at(value), at(expected));
+    write.bytes = &call.whole[begin..from + expected.len()];
+    write.condition = Condition::Equal {
+        value_bytes: value.len() as u32,
+        from: (from - begin) as u32,
+    };
+}
+
+/// A write of a value that an item can have.
+pub(super) fn store<'a>(call: &Call<'_, 'a>, write: Write<'a>, shows: Shows) -> Step<'a> {
+    match call.fits(call.arguments[1], write.value()) {
         true => call.request(Verb::Write(write), shows),
         false => call.refuse(lines::TOO_LARGE),
     }

@@ -11,6 +11,7 @@ pub struct Parser {
     pub(super) limits: Limits,
     pub(super) state: State,
     pub(super) version: Version,
+    pub(super) caching: Caching,
     /// The value that the last step asked room for will not be received.
     pub(super) no_memory: bool,
 }
@@ -38,6 +39,19 @@ pub(super) struct Taken {
     pub nth: u8,
     /// The caller refuses it, and this is what has not been received of it.
     pub lost: Option<u32>,
+}
+
+/// Whether the client keeps what it reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Caching {
+    /// No.
+    Off,
+    /// It says so before each command whose reply it keeps.
+    OptIn,
+    /// It keeps the reply to the next command.
+    Next,
+    /// It has to be told to forget that reply, which the last byte of the command stands for.
+    Due,
 }
 
 /// What is left of a command with several keys.
@@ -71,6 +85,7 @@ impl Parser {
             limits,
             state: State::Start,
             version: Version::Two,
+            caching: Caching::Off,
             no_memory: false,
         }
     }

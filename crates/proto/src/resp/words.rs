@@ -3,10 +3,11 @@
 use super::form::{Version, bulk, head};
 use super::frame::{self, Style};
 use super::lines;
+use super::names::NAMES;
 use crate::control::{Answer, Control, Converse};
 
 /// The version of Redis that clients are told: what they may expect of commands that are here.
-const REDIS_VERSION: &str = "7.0.0";
+pub const REDIS_VERSION: &str = "7.0.0";
 
 /// The user that a client is which names none.
 pub(super) const DEFAULT_USER: &[u8] = b"default";
@@ -35,6 +36,16 @@ pub enum Words {
     Hello(Version),
     /// With figures.
     Info,
+    /// With a text.
+    Words,
+    /// With a number.
+    Number,
+    /// With the time.
+    Time,
+    /// With the number of commands that there are.
+    CommandCount,
+    /// With those settings that the text of the command names.
+    Setting(Version),
     /// There is no such command: the answer repeats the command.
     UnknownCommand,
     /// There is no such subcommand of this command.
@@ -43,6 +54,8 @@ pub enum Words {
     WrongArity(&'static str),
     /// An item cannot have this lifetime.
     BadLifetime(&'static str),
+    /// `EXPIRE` has no such option.
+    UnsupportedOption,
     /// `HELLO` has no such option, or not with these arguments.
     BadHelloOption,
     /// Something else begins where a bulk string should; the connection is closed.
@@ -64,6 +77,7 @@ impl Words {
                 | Words::UnknownSubcommand(_)
                 | Words::WrongArity(_)
                 | Words::BadLifetime(_)
+                | Words::UnsupportedOption
                 | Words::BadHelloOption
                 | Words::ExpectedBulk
         )
@@ -76,8 +90,20 @@ impl Words {
 
     fn done(self, id: u64, text: &[u8], out: &mut Vec<u8>) {
         match self {
-            Words::Status | Words::Login | Words::Info | Words::Count | Words::ConnectionId => {
-                out.extend_from_slice(lines::OK.as_bytes());
+            Words::Status
+            | Words::Login
+            | Words::Info
+            | Words::Words
+            | Words::Number
+            | Words::Time
+            | Words::Count
+            | Words::ConnectionId => out.extend_from_slice(lines::OK.as_bytes()),
+            Words::CommandCount => head(out, b':', NAMES.len() as i64),
+            Words::Setting(version) => settings(version, text, out),
+            Words::UnsupportedOption => {
+                out.extend_from_slice(b"-ERR Unsupported option ");
+                printable(&text[..text.len().min(REPEATED_BYTES_MAX)], out);
+                out.extend_from_slice(b"\r\n");
             }
             Words::Text => bulk(out, text),
             Words::EmptyArray | Words::EmptyMap(Version::Two) => head(out, b'*', 0),
@@ -133,6 +159,14 @@ impl Converse for Words {
                 return head(out, b':', id as i64);
             }
             Answer::ConnectionId(id) => return self.done(id, &[], out),
+            Answer::Number(number) => return head(out, b':', number as i64),
+            Answer::Text(text) => return bulk(out, text),
+            Answer::Time(ms) => {
+                let mut buffer = itoa::Buffer::new();
+                head(out, b'*', 2);
+                bulk(out, buffer.format(ms / 1000).as_bytes());
+                return bulk(out, buffer.format(ms % 1000 * 1000).as_bytes());
+            }
             Answer::Sum(sum) if sum.failed > 0 => lines::OUT_OF_MEMORY,
             Answer::Sum(sum) if *self == Words::Count => {
                 return head(out, b':', sum.done.into());
@@ -154,21 +188,26 @@ impl Converse for Words {
         out.extend_from_slice(line.as_bytes());
     }
 
-    /// One string of all figures, which are few enough to come in one piece.
-    fn emit_figures(&self, lines: &[u8], _more: bool, out: &mut Vec<u8>) {
-        let mut info = format!("# Server\r\nredis_version:{REDIS_VERSION}\r\n").into_bytes();
-        info.extend_from_slice(b"redis_mode:standalone\r\nrole:master\r\n\r\n# Glimmer\r\n");
-        for line in lines.split(|&byte| byte == b'\n') {
-            let Some(figure) = line.strip_prefix(b"STAT ") else {
-                continue;
-            };
-            let mut parts = figure.splitn(2, |&byte| byte == b' ');
-            info.extend_from_slice(parts.next().unwrap_or_default());
-            info.push(b':');
-            info.extend_from_slice(parts.next().unwrap_or_default());
-            info.push(b'\n');
-        }
-        bulk(out, &info);
+    /// Nothing: this protocol asks for no lines of `stats`.
+    fn emit_figures(&self, _lines: &[u8], _more: bool, _out: &mut Vec<u8>) {}
+}
+
+/// Settings of Redis that clients ask for and that always hold here.
+const SETTINGS: &[(&str, &str)] = &[("save", ""), ("appendonly", "no"), ("databases", "1")];
+
+/// Those settings whose names the pattern fits.
+fn settings(version: Version, pattern: &[u8], out: &mut Vec<u8>) {
+    let fits = |&&(name, _): &&(&str, &str)| {
+        pattern == b"*" || pattern.eq_ignore_ascii_case(name.as_bytes())
+    };
+    let count = SETTINGS.iter().filter(fits).count() as i64;
+    match version {
+        Version::Two => head(out, b'*', 2 * count),
+        Version::Three => head(out, b'%', count),
+    }
+    for (name, value) in SETTINGS.iter().filter(fits) {
+        bulk(out, name.as_bytes());
+        bulk(out, value.as_bytes());
     }
 }
 

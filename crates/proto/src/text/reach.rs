@@ -27,7 +27,9 @@ impl Admin<'_> {
             Admin::Control(control, _) => match control {
                 Control::Flush { .. } => AdminCommand::FlushAll,
                 Control::Stats(argument) => AdminCommand::of_stats(argument),
+                Control::Info(_) | Control::Size | Control::Clients => AdminCommand::Stats,
                 Control::Answered(_)
+                | Control::Time
                 | Control::Quit
                 | Control::Sum
                 | Control::ConnectionId

@@ -11,9 +11,9 @@ impl Speak for Parser {
         Parser::new(limits)
     }
 
-    /// A connection that begins with a byte of no other protocol speaks this one.
-    fn begins_with(_first: u8) -> bool {
-        true
+    /// A connection that begins as none of another protocol does speaks this one.
+    fn begins_with(_input: &[u8]) -> Option<bool> {
+        Some(true)
     }
 
     #[inline]

@@ -46,7 +46,7 @@ fn process(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     lines.put("rusage_system", time(|usage| usage.system_time()));
 }
 
-fn seconds(time: TimeVal) -> String {
+pub(super) fn seconds(time: TimeVal) -> String {
     format!("{}.{:06}", time.tv_sec(), time.tv_usec())
 }
 

@@ -14,6 +14,7 @@ mod memory;
 mod native;
 mod own;
 mod pages;
+mod redis;
 mod settings;
 mod snapshot;
 mod told;
@@ -31,6 +32,7 @@ use glimmer_node::native::Rules;
 use glimmer_node::{
     Accelerator, Address, AdminHandler, Alarm, NodeFigures, Part, SocketView, Tally, WatchFigures,
 };
+use glimmer_proto::sections::Sections;
 use glimmer_proto::text::{Shutdown, lines as replies};
 use lines::Lines;
 use pages::Pages;
@@ -338,6 +340,19 @@ impl AdminHandler for ServerAdmin {
         }
         lines.end();
         Part::Last
+    }
+
+    fn info(&self, sections: Sections, now: Moment, out: &mut Vec<u8>) {
+        redis::write_info(&self.snapshot(now), sections, out);
+    }
+
+    fn clients(&self, from: u64, now: Moment, out: &mut Vec<u8>) -> Option<u64> {
+        redis::write_clients(self, from, now, out)
+    }
+
+    fn items(&self) -> u64 {
+        let tables = self.tables.iter();
+        tables.map(|table| table.table().store.items).sum()
     }
 
     fn admits(&self, user: &[u8], password: &[u8]) -> bool {

@@ -125,4 +125,16 @@ impl<'a> Value<'a> {
         }
         Some(&buffer[..self.len])
     }
+
+    /// Whether the value consists of these bytes. In memory that others write meanwhile, the
+    /// answer may be wrong.
+    pub fn equals(&self, bytes: &[u8]) -> bool {
+        const AT_ONCE: usize = 24;
+        let mut buffer = [0; 32];
+        self.len == bytes.len()
+            && bytes.chunks(AT_ONCE).enumerate().all(|(nth, chunk)| {
+                let part = self.part(nth * AT_ONCE, AT_ONCE);
+                part.short_bytes(&mut buffer) == Some(chunk)
+            })
+    }
 }

@@ -41,6 +41,20 @@ pub(crate) fn administer(
         Control::Stats(b"detail off") => detail(false, core),
         Control::Stats(name) if name.starts_with(b"detail") => Answer::NoSuchFigures,
         Control::Stats(name) => return Outcome::LongReply(LongReply::stats(name, Some(words))),
+        Control::Info(sections) => {
+            let mut text = Vec::new();
+            core.admin.info(sections, core.now, &mut text);
+            let lines = text.iter().filter(|&&byte| byte == b'\n').count();
+            (core.allowance).spend_on_figures(core.shared.workers(), lines);
+            words.emit(&control, Answer::Text(&text), out);
+            return outcome;
+        }
+        Control::Clients => return Outcome::LongReply(LongReply::clients(words)),
+        Control::Size => {
+            (core.allowance).spend_on_figures(core.shared.workers(), 1);
+            Answer::Number(core.admin.items())
+        }
+        Control::Time => Answer::Time(core.now.epoch_unix_ms + core.now.ms),
         Control::Quit => {
             outcome = Outcome::Close;
             Answer::Done

@@ -27,7 +27,7 @@ impl Asked {
     /// What a request asks. The command of a value that was refused is not known any more.
     pub fn of(request: &Request<'_>) -> Asked {
         match &request.verb {
-            Verb::Get | Verb::GetAndTouch { .. } => Asked::Fetch,
+            Verb::Get | Verb::GetAndTouch { .. } | Verb::GetAndExpire { .. } => Asked::Fetch,
             Verb::Refused { .. } => Asked::Store("set"),
             Verb::Store { mode, .. } => Asked::Store(match mode {
                 StoreMode::Set => "set",
@@ -41,12 +41,18 @@ impl Asked {
                 Condition::Always => "set",
                 Condition::Absent => "add",
                 Condition::Present => "replace",
+                Condition::Equal { .. } => "cas",
             }),
-            Verb::Delete | Verb::DeleteIf { .. } => Asked::Delete("delete"),
+            Verb::Append { .. } => Asked::Store("append"),
+            Verb::Overlay { .. } => Asked::Store("set"),
+            Verb::Delete | Verb::DeleteIf { .. } | Verb::DeleteEqual { .. } | Verb::Take => {
+                Asked::Delete("delete")
+            }
             Verb::Increment { .. }
             | Verb::Decrement { .. }
             | Verb::Count { .. }
-            | Verb::Add { .. } => Asked::Count,
+            | Verb::Add { .. }
+            | Verb::AddDecimal { .. } => Asked::Count,
             Verb::Meta { command, .. } => match command {
                 Command::Get => Asked::Fetch,
                 Command::Store => Asked::Store(stored_by(&request.meta_flags().options())),
@@ -54,7 +60,7 @@ impl Asked {
                 Command::Arithmetic => Asked::Count,
                 Command::Debug => Asked::Look,
             },
-            Verb::Touch { .. } | Verb::Expire { .. } => Asked::Look,
+            Verb::Touch { .. } | Verb::Expire { .. } | Verb::ExpireEqual { .. } => Asked::Look,
         }
     }
 }
@@ -63,9 +69,12 @@ impl Asked {
 /// made or changed, and whether an item was deleted or marked as stale.
 pub(super) fn needs_a_look(verb: &Verb<'_>) -> bool {
     match verb {
-        Verb::Increment { .. } | Verb::Decrement { .. } | Verb::Count { .. } | Verb::Add { .. } => {
-            true
-        }
+        Verb::Increment { .. }
+        | Verb::Decrement { .. }
+        | Verb::Count { .. }
+        | Verb::Add { .. }
+        | Verb::AddDecimal { .. }
+        | Verb::Take => true,
         Verb::Meta { command, .. } => matches!(command, Command::Delete | Command::Arithmetic),
         _ => false,
     }
@@ -95,6 +104,8 @@ pub(super) fn status(job: &Job<'_>, was_there: bool, outcome: OutcomeKind) -> &'
         (OutcomeKind::Value | OutcomeKind::Miss, Verb::Write(write)) => match write.condition {
             Condition::Absent if was_there => "not_stored",
             Condition::Present if !was_there => "not_stored",
+            // The outcome does not tell whether the values were equal.
+            Condition::Equal { .. } => "not_stored",
             _ => STORED,
         },
         _ => "not_stored",
@@ -108,7 +119,8 @@ pub(super) const STORED: &str = "stored";
 pub(super) fn value_bytes(job: &Job<'_>) -> usize {
     match &job.request.verb {
         Verb::Store { value, .. } | Verb::Meta { value, .. } => value.len(),
-        Verb::Write(write) => write.value.len(),
+        Verb::Write(write) => write.value().len(),
+        Verb::Append { value } | Verb::Overlay { value, .. } => value.len(),
         _ => 0,
     }
 }

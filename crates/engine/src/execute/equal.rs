@@ -1,0 +1,60 @@
+//! Changes of an item that has a certain value, as the holder of a lock makes them.
+
+use super::{Context, change, write};
+use crate::job::Job;
+use glimmer_base::{Expiry, Moment};
+use glimmer_proto::request::Lifetime;
+use glimmer_proto::{Outcome, Refusal};
+use glimmer_store::table::TableWriter;
+
+/// Deletes the item if it has this value.
+pub fn delete(
+    writer: &mut dyn TableWriter,
+    context: &Context<'_>,
+    job: &Job<'_>,
+    value: &[u8],
+) -> Outcome {
+    let item = writer.find(job.keyhash, job.request.key, context.now);
+    match item.map(|item| item.value().equals(value)) {
+        Some(false) => Outcome::Exists,
+        _ => change::delete(writer, context, job, 0),
+    }
+}
+
+/// Gives the item another lifetime if it has this value.
+pub fn expire(
+    writer: &mut dyn TableWriter,
+    context: &Context<'_>,
+    job: &Job<'_>,
+    value: &[u8],
+    (ms, adds): (i64, bool),
+) -> Outcome {
+    let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
+    context.tally.cmd_touch.add(1);
+    let Some(item) = writer.find(keyhash, key, now) else {
+        context.tally.touch_misses.add(1);
+        return Outcome::NotFound;
+    };
+    let old = item.expiry();
+    if !item.value().equals(value) {
+        return Outcome::Exists;
+    }
+    if adds && old == Expiry::NEVER {
+        return Outcome::NotStored;
+    }
+    let ms = match adds {
+        true => ms.saturating_add(left_ms(old, now)),
+        false => ms,
+    };
+    let expiry = Lifetime::Ms(ms.max(0) as u64).expiry(now, old);
+    if !write::touch(writer, job, expiry, now) {
+        return context.refuse(Refusal::NoMemory);
+    }
+    context.tally.touch_hits.add(1);
+    Outcome::Touched { flags: 0, cas: 0 }
+}
+
+/// Milliseconds until an expiry time.
+fn left_ms(expiry: Expiry, now: Moment) -> i64 {
+    expiry.ms().saturating_sub(now.ms) as i64
+}
