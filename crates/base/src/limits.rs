@@ -300,6 +300,16 @@ pub const ALARM_MS: u64 = 10_000;
 /// Log lines that may wait while stderr accepts none. Further ones are dropped and counted.
 pub const LOG_LINES_MAX: usize = 1 << 10;
 
+/// Log lines of one place in the code that are written in [`LOG_WINDOW_S`]. Further ones are left
+/// out, and their number is logged.
+pub const LOG_REPEATS_MAX: u32 = 32;
+/// See [`LOG_REPEATS_MAX`].
+pub const LOG_WINDOW_S: u64 = 10;
+/// Places in the code whose lines are counted. Lines of further ones are all written.
+pub const LOG_PLACES_MAX: usize = 64;
+/// Bytes of a user's name and of a command's words that a log line shows.
+pub const LOG_NAME_BYTES_MAX: usize = 64;
+
 /// Failed logins after which a connection is closed.
 pub const LOGIN_FAILURES_MAX: u32 = 4;
 

@@ -9,7 +9,7 @@ use glimmer_engine::Engine;
 
 use crate::admin::alarm::Failure;
 use crate::admin::allowance::Allowance;
-use crate::admin::handler::AdminHandler;
+use crate::admin::handler::{AdminHandler, Audited};
 use crate::admin::stats::Tally;
 use crate::budget::memory::Memory;
 use crate::dispatch::counting::Counting;
@@ -178,6 +178,17 @@ impl Core {
         self.plan_version = version;
         self.counting.follow(&plan, self.me);
         Some(std::mem::replace(&mut self.plan, plan))
+    }
+
+    /// Tells auditors what the client with this number in the registry did.
+    #[cold]
+    pub fn audit(&self, client: i32, what: Audited<'_>) {
+        if self.admin.audits() {
+            let sockets = self.shared.registry.view(client, 1);
+            let socket = sockets.first().filter(|socket| socket.fd == client);
+            let address = socket.map_or("unknown", |socket| &socket.address);
+            self.admin.audit(address, what);
+        }
     }
 
     /// Tells the admin handler of failures. While some are not due, the worker looks again with

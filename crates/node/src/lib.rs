@@ -60,7 +60,7 @@ mod worker;
 #[cfg(not(loom))]
 pub use {
     admin::alarm::{Alarm, Failure},
-    admin::handler::{AdminHandler, Part},
+    admin::handler::{AdminHandler, Audited, Part},
     admin::observe::Observers,
     admin::stats::{Tally, WorkerStats},
     bind::{Bound, PassedOver},

@@ -1,6 +1,7 @@
 //! The configuration of a server: plain values, checked before anything is allocated or bound.
 
 use crate::accelerate::{Accelerate, HotPolicy, Sources};
+use crate::log::LogFormat;
 use glimmer_base::limits;
 pub use glimmer_dispatch::AccessMode;
 use glimmer_dispatch::{POLICIES, Policy, Settings};
@@ -126,6 +127,8 @@ pub struct Config {
     pub pin: bool,
     /// The log level: the number of `-v`.
     pub verbosity: u8,
+    /// How log lines are written (`--log-format`).
+    pub log_format: LogFormat,
     /// The file for the process id (`-P`).
     pub pid_file: Option<PathBuf>,
     /// The user to switch to after the addresses are bound (`-u`).
@@ -281,6 +284,7 @@ impl Default for Config {
             hugepages: HugepagePolicy::Auto,
             pin: false,
             verbosity: 0,
+            log_format: LogFormat::Text,
             pid_file: None,
             user: None,
             daemon: false,

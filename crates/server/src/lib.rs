@@ -41,6 +41,7 @@ pub use glimmer_proto::text::lines::VERSION_NUMBER;
 pub use glimmer_store::evict;
 pub use glimmer_store::table::ConfigError as StoreError;
 pub use glimmer_transport::tcp::Liveness;
+pub use log::LogFormat;
 pub use memory_plan::{MemoryPlan, PlanError};
 pub use process::ProcessError;
 pub use serve::{ServeError, serve};

@@ -126,7 +126,7 @@ pub fn serve(mut config: Config) -> Result<(), ServeError> {
     // Before any thread starts, so that every thread leaves these signals to this one.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1])?;
     // A fork does not copy other threads, so the log starts after `-d` has taken effect.
-    let log = log::start(config.verbosity.into())?;
+    let log = log::start(config.verbosity.into(), config.log_format)?;
     let _flushed = log.flushed_at_end();
     let connections_max = config.connections_max;
     config.connections_max = process::raise_descriptor_limit(connections_max, config.workers)?;
@@ -438,14 +438,14 @@ fn announce(config: &Config, plan: &MemoryPlan, node: &Node, pages: &[SocketAddr
         Mode::Store => "store mode",
     };
     let ready = format!(
-        "glimmer {} ready on {}: {} MiB, {} {workers}, {}, {full}\n",
+        "glimmer {} ready on {}: {} MiB, {} {workers}, {}, {full}",
         env!("CARGO_PKG_VERSION"),
         addresses.join(" and "),
         config.memory_bytes >> 20,
         config.workers,
         config.access,
     );
-    log.line(ready.into_bytes());
+    log.announce(&ready);
     for address in node
         .udp_addresses()
         .iter()

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use glimmer_base::Moment;
+use glimmer_proto::AdminCommand;
 use glimmer_proto::sections::Sections;
 use glimmer_proto::text::Shutdown;
 
@@ -22,6 +23,27 @@ pub enum Part {
     /// Nothing was appended, because another thread has yet to find something out. The part is
     /// asked for again after [`NodeFigures::announce`], or after a short time.
     Later,
+}
+
+/// Something that is told to auditors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audited<'a> {
+    /// A client has tried to authenticate as this user.
+    Login {
+        /// The name that it gave.
+        user: &'a [u8],
+        /// Whether it may go on.
+        is_admitted: bool,
+    },
+    /// A client has sent an administrative command.
+    Command {
+        /// The command.
+        command: AdminCommand,
+        /// Words of it that say what is to change.
+        words: [&'a [u8]; 2],
+        /// Whether it is carried out.
+        is_permitted: bool,
+    },
 }
 
 /// Answers commands without a key that a worker cannot answer itself. Called on a worker's thread,
@@ -88,6 +110,16 @@ pub trait AdminHandler: Send + Sync {
     /// A failure that is reported to no client. Must not block, because workers call it.
     fn alarm(&self, alarm: Alarm) {
         let _ = alarm;
+    }
+
+    /// Whether auditors are told anything.
+    fn audits(&self) -> bool {
+        false
+    }
+
+    /// A client at this address did this. Must not block, because workers call it.
+    fn audit(&self, client: &str, what: Audited<'_>) {
+        let _ = (client, what);
     }
 
     /// A client asks the server to stop. Starts to stop, or appends the line that says why not.

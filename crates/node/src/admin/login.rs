@@ -3,6 +3,7 @@
 use glimmer_proto::text::lines;
 use glimmer_proto::text::login::{self, Login};
 
+use crate::admin::handler::Audited;
 use crate::core::Core;
 
 /// The input of a client that has yet to authenticate.
@@ -30,9 +31,9 @@ pub(crate) enum Verdict {
     Refused,
 }
 
-/// Parses a login and asks the admin handler.
+/// Parses a login of the client with this number, and asks the admin handler.
 #[cold]
-pub(crate) fn attempt(input: &[u8], core: &mut Core) -> Attempt {
+pub(crate) fn attempt(input: &[u8], client: i32, core: &mut Core) -> Attempt {
     let (used, line, verdict) = match login::read(input) {
         Login::Need { need } => return Attempt::Incomplete(need),
         Login::Close => return Attempt::Broken,
@@ -43,7 +44,9 @@ pub(crate) fn attempt(input: &[u8], core: &mut Core) -> Attempt {
             password,
         } => {
             core.tally.auth_cmds += 1;
-            match core.admin.admits(user, password) {
+            let is_admitted = core.admin.admits(user, password);
+            core.audit(client, Audited::Login { user, is_admitted });
+            match is_admitted {
                 true => (used, lines::STORED, Verdict::Admitted),
                 false => (used, lines::WRONG_PASSWORD, Verdict::Wrong),
             }

@@ -12,6 +12,7 @@ use crate::admin::commands::{
     ControlClient, Outcome, administer, administer_control, begin_dump, begin_watch, refuse,
 };
 use crate::admin::dump::DumpCursor;
+use crate::admin::handler::Audited;
 use crate::admin::login::{Attempt, Verdict, attempt};
 use crate::admin::long_reply::Progress;
 use crate::core::Core;
@@ -268,8 +269,22 @@ impl Member {
                     _ => Stop::Live,
                 }
             }
-            Step::Admin { admin, .. } if refuse(&admin, is_stream, out, core) => Stop::Live,
-            Step::Admin { admin, .. } => self.carry_out(admin, input, out, core),
+            Step::Admin { admin, .. } => {
+                let is_permitted = !refuse(&admin, is_stream, out, core);
+                if let Some(command) = admin.command().filter(|_| is_stream) {
+                    let words = admin.words();
+                    let what = Audited::Command {
+                        command,
+                        words,
+                        is_permitted,
+                    };
+                    core.audit(self.client, what);
+                }
+                match is_permitted {
+                    true => self.carry_out(admin, input, out, core),
+                    false => Stop::Live,
+                }
+            }
             Step::Request { .. } | Step::Need { .. } | Step::Swallowed { .. } => Stop::Live,
         }
     }
@@ -306,6 +321,7 @@ impl Member {
                 let client = ControlClient {
                     locked: &mut self.session.locked,
                     sum: &mut self.session.sum,
+                    number: self.client,
                     id: match self.asker {
                         Asker::Connection(key) => {
                             key.number() * core.shared.workers() as u64 + core.me as u64
@@ -353,7 +369,7 @@ impl Member {
     /// Reads what is to authenticate the client; nothing of it is in the batch yet.
     #[cold]
     fn log_in(&mut self, input: &[u8], out: &mut Vec<u8>, core: &mut Core) -> Result<(), Stop> {
-        let (used, line, verdict) = match attempt(&input[self.at..], core) {
+        let (used, line, verdict) = match attempt(&input[self.at..], self.client, core) {
             Attempt::Incomplete(need) => return Err(Stop::Hungry(need)),
             Attempt::Broken => return Err(Stop::Broken),
             Attempt::Answered {

@@ -49,6 +49,14 @@ impl Admin<'_> {
         }
     }
 
+    /// Its words that say what is to change, for auditors.
+    pub fn words(&self) -> [&[u8]; 2] {
+        match *self {
+            Admin::Dispatch(words) => words,
+            _ => Default::default(),
+        }
+    }
+
     /// Whether it changes nothing of the server.
     pub fn only_looks(&self) -> bool {
         match *self {

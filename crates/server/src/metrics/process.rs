@@ -42,7 +42,7 @@ pub(super) const ALL: &[Family] = &[
         "Whether /readyz says so: every worker takes its turns, and the server is not stopping",
         |source, out| out.put(source.watched.is_ready())),
     Family::counter("glimmer_log_lines_lost", In::Units,
-        "Lines of the log that were lost because stderr took no more",
+        "Lines of the log that were lost because stderr took no more, or could not be written",
         |source, out| out.put(source.figures.log_lines_lost)),
     Family::counter("glimmer_http_requests", In::Units,
         "Requests for the pages of --http",

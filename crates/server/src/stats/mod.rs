@@ -4,6 +4,7 @@
 //! `stats accelerator` and `stats hotkeys`.
 
 mod alarms;
+mod audit;
 mod conns;
 mod dispatch;
 mod general;
@@ -30,7 +31,8 @@ use glimmer_engine::{Figures, TableStats};
 use glimmer_hotset::HotKey;
 use glimmer_node::native::Rules;
 use glimmer_node::{
-    Accelerator, Address, AdminHandler, Alarm, NodeFigures, Part, SocketView, Tally, WatchFigures,
+    Accelerator, Address, AdminHandler, Alarm, Audited, NodeFigures, Part, SocketView, Tally,
+    WatchFigures,
 };
 use glimmer_proto::sections::Sections;
 use glimmer_proto::text::{Shutdown, lines as replies};
@@ -373,6 +375,14 @@ impl AdminHandler for ServerAdmin {
 
     fn alarm(&self, alarm: Alarm) {
         alarms::log(alarm);
+    }
+
+    fn audits(&self) -> bool {
+        audit::is_on()
+    }
+
+    fn audit(&self, client: &str, what: Audited<'_>) {
+        audit::log(client, what);
     }
 
     fn shutdown(&self, how: Shutdown, out: &mut Vec<u8>) -> bool {

@@ -77,7 +77,8 @@ const SERVER: &[Statistic<OfServer>] = &[
     ("optimistic_retries", "reads that met too many writers, and were executed as writes are, \
         one at a time",
         |now| show(count!(now, table.requests.optimistic_retries))),
-    ("log_lines_lost", "lines of the log lost because stderr accepted no more",
+    ("log_lines_lost", "lines of the log lost because stderr accepted no more, or could not be \
+        written",
         |now| show(now.admin.log.lost())),
 ];
 

@@ -91,7 +91,7 @@ impl ServerAdmin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log;
+    use crate::log::{self, LogFormat};
     use crate::memory_plan::Needs;
     use std::net::SocketAddr;
 
@@ -102,7 +102,7 @@ mod tests {
             ..Config::default()
         };
         let plan = MemoryPlan::make(Needs::of(&config)).unwrap();
-        let log = log::start(0).unwrap();
+        let log = log::start(0, LogFormat::Text).unwrap();
         let admin = ServerAdmin::new(config, plan, None, Vec::new(), None, log).unwrap();
         let held = admin.at_reset.lock().unwrap();
         assert_eq!(admin.figures().table().store.items, 0);

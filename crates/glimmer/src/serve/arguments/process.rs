@@ -1,6 +1,7 @@
 //! The process as the operating system sees it.
 
 use clap::{ArgAction, Args};
+use glimmer_server::LogFormat;
 use std::path::PathBuf;
 
 /// The process as the operating system sees it.
@@ -32,10 +33,18 @@ pub struct Process {
     #[arg(short, long, value_name = "USER")]
     pub(in crate::serve) user: Option<String>,
 
-    /// Log more: -v shows the memory layout and the stop of the server, -vv also administrative
-    /// commands
+    /// Log more: -v shows the memory layout, the stop of the server, logins and administrative
+    /// commands, -vv also `stats`
     ///
-    /// Requests are never logged. A client can change the level with `verbosity`.
+    /// Requests are never logged. A client can change the level with `verbosity`, but not that of
+    /// the lines for auditors, which begin with `audit:`.
     #[arg(short, long, action = ArgAction::Count)]
     pub(in crate::serve) verbose: u8,
+
+    /// How log lines are written: text or json
+    ///
+    /// json: each line is an object with timestamp, level, message, target, and what the line says
+    /// in particular.
+    #[arg(long, value_name = "FORMAT", default_value_t = LogFormat::Text)]
+    pub(in crate::serve) log_format: LogFormat,
 }

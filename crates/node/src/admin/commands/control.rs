@@ -5,6 +5,7 @@ use glimmer_proto::control::{Answer, Control, Credentials};
 use glimmer_proto::{Sum, Words};
 
 use super::{Outcome, flush};
+use crate::admin::handler::Audited;
 use crate::admin::long_reply::LongReply;
 use crate::core::Core;
 
@@ -14,6 +15,8 @@ pub(crate) struct Client<'c> {
     pub locked: &'c mut bool,
     /// What the parts of the command come to.
     pub sum: &'c mut Sum,
+    /// Its number in the registry.
+    pub number: i32,
     /// A number that no other open connection has.
     pub id: u64,
 }
@@ -66,7 +69,10 @@ pub(crate) fn administer(
         Control::Login(credentials) => {
             core.tally.auth_cmds += 1;
             let admits = |it: Credentials<'_>| core.admin.admits(it.user, it.password);
-            *client.locked = !credentials.is_some_and(admits);
+            let is_admitted = credentials.is_some_and(admits);
+            let user = credentials.map_or(&b""[..], |it| it.user);
+            core.audit(client.number, Audited::Login { user, is_admitted });
+            *client.locked = !is_admitted;
             if *client.locked {
                 outcome = Outcome::Withheld;
                 Answer::Denied
