@@ -7,8 +7,8 @@
 //!
 //! `repeats` keeps the same line from filling the log.
 //!
-//! The targets of lines for auditors begin with [`AUDIT`]. They are logged if the server was started
-//! with `-v`, whatever level clients set later.
+//! The targets of lines for auditors begin with [`AUDIT`]. They are logged if the server was
+//! started with `-v`, whatever level clients set later.
 
 mod repeats;
 
