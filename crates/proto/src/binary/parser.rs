@@ -25,9 +25,10 @@ enum State {
     Packet,
     /// In a refused body: this many bytes are yet to be swallowed, at least one.
     Swallow { left: u32 },
-    /// At the start of a packet whose value the caller has taken out of the input. If the caller
-    /// refuses the value, `lost` is what has not been received of it.
-    Taken { lost: Option<u32> },
+    /// At the start of a packet whose value the caller has taken out of the input.
+    Taken,
+    /// The same, and the caller refuses the value, of which these bytes have not been received.
+    Lost { left: u32 },
 }
 
 impl State {
@@ -52,10 +53,8 @@ impl Parser {
     /// Parses the next request at the front of `input`; see [`crate::text::Parser::next`].
     #[inline]
     pub fn next<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
-        match self.state {
-            State::Packet => {}
-            State::Swallow { left } => return self.swallow(input, left),
-            State::Taken { lost } => return self.next_taken(input, lost),
+        if self.state != State::Packet {
+            return self.next_within(input);
         }
         let Some(bytes) = input.first_chunk::<BYTES>() else {
             return match input {
@@ -114,9 +113,14 @@ impl Parser {
         )
     }
 
-    /// The packet again, whose value has been taken.
+    /// In a refused body, or at a packet again whose value has been taken.
     #[cold]
-    fn next_taken<'a>(&mut self, input: &'a [u8], lost: Option<u32>) -> Step<'a> {
+    fn next_within<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
+        let lost = match self.state {
+            State::Swallow { left } => return self.swallow(input, left),
+            State::Lost { left } => Some(left),
+            State::Packet | State::Taken => None,
+        };
         let Some(bytes) = input.first_chunk::<BYTES>() else {
             return Step::need(BYTES);
         };
@@ -150,13 +154,12 @@ impl Parser {
 
     /// See [`crate::Parser::take_value`].
     pub fn take_value(&mut self) {
-        self.state = State::Taken { lost: None };
+        self.state = State::Taken;
     }
 
     /// See [`crate::Parser::refuse_taken_value`].
     pub fn refuse_taken_value(&mut self, left: usize) {
-        let lost = Some(left as u32);
-        self.state = State::Taken { lost };
+        self.state = State::Lost { left: left as u32 };
     }
 
     /// Waits for the rest of a body, unless extras and key already show that it will be refused.

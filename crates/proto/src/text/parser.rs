@@ -31,9 +31,10 @@ pub(crate) enum State {
     Line { searched: u32 },
     /// At a key of a retrieval whose line is valid.
     Keys(Keys),
-    /// At the line of a store whose value the caller has taken out of the input. If the caller
-    /// refuses the value, `lost` is what has not been received of it.
-    Taken { lost: Option<u32> },
+    /// At the line of a store whose value the caller has taken out of the input.
+    Taken,
+    /// The same, and the caller refuses the value, of which these bytes have not been received.
+    Lost { left: u32 },
     /// In a refused value: this many bytes, including its line end, are yet to be swallowed.
     Swallow { left: u32 },
 }
@@ -79,7 +80,7 @@ impl Parser {
                 }
                 None => Step::need(keys.line_bytes()),
             },
-            State::Taken { lost } => self.next_taken(input, lost),
+            State::Taken | State::Lost { .. } => self.next_taken(input),
             State::Swallow { left } => self.swallow(input, left),
         }
     }
@@ -100,7 +101,7 @@ impl Parser {
                 self.state = state;
                 Some((used, request))
             }
-            State::Taken { .. } | State::Swallow { .. } => None,
+            State::Taken | State::Lost { .. } | State::Swallow { .. } => None,
         }
     }
 
@@ -112,13 +113,12 @@ impl Parser {
 
     /// See [`crate::Parser::take_value`].
     pub fn take_value(&mut self) {
-        self.state = State::Taken { lost: None };
+        self.state = State::Taken;
     }
 
     /// See [`crate::Parser::refuse_taken_value`].
     pub fn refuse_taken_value(&mut self, left: usize) {
-        let lost = Some(left as u32);
-        self.state = State::Taken { lost };
+        self.state = State::Lost { left: left as u32 };
     }
 
     fn swallow(&mut self, input: &[u8], left: u32) -> Step<'static> {
@@ -157,15 +157,15 @@ impl Parser {
 
     /// The line again, which was complete when its value was taken.
     #[cold]
-    fn next_taken<'a>(&mut self, input: &'a [u8], lost: Option<u32>) -> Step<'a> {
+    fn next_taken<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
         let Some(newline) = memchr::memchr(b'\n', input) else {
             return Step::need(input.len() + 1);
         };
         let no_memory = std::mem::take(&mut self.no_memory);
         let taken = std::mem::replace(&mut self.state, State::START);
-        let source = match lost {
-            Some(left) => Source::Lost { left },
-            None => Source::Taken { no_memory },
+        let source = match taken {
+            State::Lost { left } => Source::Lost { left },
+            _ => Source::Taken { no_memory },
         };
         let step = self.command(line_up_to(input, newline), source);
         if let Step::Need { .. } = step {

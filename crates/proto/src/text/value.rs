@@ -38,6 +38,7 @@ impl Source {
     }
 
     /// What has arrived of a value of this many bytes after this line.
+    #[inline(always)]
     pub fn body<'a>(self, line: &Line<'a>, value_bytes: usize) -> Body<'a> {
         let (left, no_memory) = match self {
             Source::Input { no_memory } => (value_bytes, no_memory),
