@@ -6,29 +6,33 @@ use crate::{Announced, Parser};
 use glimmer_base::limits::DRAFT_BYTES_MIN;
 use std::ops::Range;
 
-/// Bytes that [`filled`] adds to a stream at most.
-const FILLED_BYTES_MAX: usize = 128 << 10;
+/// Bytes of values that [`filled`] adds to a stream at most.
+const FILLED_BYTES_MAX: usize = 64 << 10;
 
-/// The stream, with a value wherever one is announced. What followed the header follows the value,
-/// for instance as its line end.
+/// What such a value consists of: line ends, and what a command could begin with.
+const FILLING: &[u8] = b"\r\nset *3\r\n$1\r\n\x80";
+
+/// The stream, with a value wherever one is announced. What followed the header follows the value.
+/// Under the text protocol, a value of even length has its line end too.
 pub(super) fn filled(mut parser: Parser, stream: &[u8]) -> Vec<u8> {
     let (mut stream, mut front, mut left) = (stream.to_vec(), 0, FILLED_BYTES_MAX);
+    let mut filled = 0;
     loop {
         match parser.next(&stream[front..]) {
             Step::Need {
                 announced: Some(announced),
                 ..
-            } if announced.value_bytes <= left => {
+            } if announced.value_bytes <= left && front >= filled => {
                 let at = front + announced.value_at;
                 let bytes = announced.value_bytes;
-                // Line ends, and what a command could begin with.
-                let value = b"\r\nset *3\r\n$1\r\n\x80"
-                    .iter()
-                    .cycle()
-                    .take(bytes)
-                    .copied();
-                left -= bytes;
+                let mut value = FILLING.repeat(bytes / FILLING.len() + 1);
+                value.truncate(bytes);
+                if matches!(parser, Parser::Text(_)) && bytes.is_multiple_of(2) {
+                    value.extend(b"\r\n");
+                }
                 stream.splice(at..at, value);
+                left -= bytes;
+                filled = at + bytes;
             }
             step => match without_used(step) {
                 Some((used, step)) if !closes(&step) => front += used,

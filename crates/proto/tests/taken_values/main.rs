@@ -10,7 +10,7 @@ use glimmer_proto::{Announced, Limits, Parser, Step};
 use heads::{others, stores};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use streams::{Stream, random_stream};
+use streams::{ITEM_BYTES_MAX, Stream, random_stream};
 
 /// What is announced to a caller that has received a store up to its value.
 fn announced(head: &[u8]) -> Option<Announced<'_>> {
@@ -192,7 +192,7 @@ fn steps_do_not_depend_on_which_values_are_taken() {
     let seed = glimmer_seeds::seed();
     let mut rng = SmallRng::seed_from_u64(seed);
     let limits = Limits {
-        item_bytes_max: 40_000,
+        item_bytes_max: ITEM_BYTES_MAX,
     };
     let mut taken = 0;
     for _ in 0..STREAMS {

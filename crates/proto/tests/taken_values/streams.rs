@@ -1,10 +1,14 @@
 //! Random connections with large values, many of which go wrong in some way.
 
 use crate::heads::packet_head;
+use glimmer_base::limits::LINE_BYTES_MAX;
 use glimmer_proto::Accepts;
 use rand::Rng;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
+
+/// The largest item of the server.
+pub const ITEM_BYTES_MAX: usize = 40_000;
 
 /// What a connection sends.
 pub struct Stream {
@@ -158,7 +162,9 @@ fn resp(rng: &mut SmallRng, out: &mut Vec<u8>) {
             after.resize(20, "NX");
         }
     }
-    let count = 3 + before.len() + after.len();
+    // One more option may make the command too long.
+    let is_endless = name == "Set" && rng.random_bool(0.2);
+    let count = 3 + before.len() + after.len() + usize::from(is_endless);
     let key = key(rng);
     out.extend(format!("*{count}\r\n").bytes());
     for argument in [name, &key].iter().chain(before) {
@@ -169,5 +175,9 @@ fn resp(rng: &mut SmallRng, out: &mut Vec<u8>) {
     line_end(rng, out);
     for argument in after {
         out.extend(format!("${}\r\n{argument}\r\n", argument.len()).bytes());
+    }
+    if is_endless {
+        let bytes = ITEM_BYTES_MAX + LINE_BYTES_MAX - rng.random_range(0..30_000);
+        out.extend(format!("${bytes}\r\n").bytes());
     }
 }
