@@ -8,7 +8,7 @@ use crate::Announced;
 use crate::text::Limits;
 use glimmer_base::limits::RESP_ARGUMENTS_KEPT_MAX;
 
-/// Arguments of a command at most whose value is announced: all of them are at hand together.
+/// Arguments at most of a command whose value is announced. All of them are at hand together.
 const ARGUMENTS_MAX: u32 = RESP_ARGUMENTS_KEPT_MAX as u32;
 
 /// The next argument of a command of `count` arguments, if it is a large value that is stored under
@@ -31,8 +31,10 @@ pub(super) fn next_value<'a>(
         };
         scale.positive(number).is_ok()
     };
-    let is_stored = match (upper(name, &mut [0; 6]), between, count) {
-        (b"SET", [], 3..=ARGUMENTS_MAX) | (b"SETNX" | b"GETSET", [], 3) => true,
+    let mut buffer = [0; 6];
+    let name = upper(name, &mut buffer);
+    let is_stored = match (name, between, count) {
+        (b"SET", [], 3..=ARGUMENTS_MAX) | (b"SETNX" | b"GETSET" | b"APPEND", [], 3) => true,
         (b"SETEX", [seconds], 4) => fits(1000, seconds),
         (b"PSETEX", [milliseconds], 4) => fits(1, milliseconds),
         _ => false,
@@ -45,7 +47,7 @@ pub(super) fn next_value<'a>(
         has_base64_key: false,
         value_at,
         value_bytes,
-        is_whole: true,
+        is_whole: name != b"APPEND",
     };
     announced.large()
 }

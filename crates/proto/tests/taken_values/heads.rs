@@ -92,6 +92,11 @@ pub fn stores() -> Vec<Store> {
             "\r\n",
             true,
         ),
+        (
+            "*3\r\n$6\r\nAPPEND\r\n$3\r\nkey\r\n$LENGTH\r\n",
+            "\r\n",
+            false,
+        ),
     ];
     /// Set, add and replace, which have flags and an expiry time, then append and prepend; loud
     /// and quiet.
@@ -147,6 +152,8 @@ const OTHERS: &[&str] = &[
     "*4\r\n$5\r\nSETEX\r\n$3\r\nkey\r\n$1\r\n0\r\n$16384\r\n",
     "*4\r\n$5\r\nSETEX\r\n$3\r\nkey\r\n$1\r\nx\r\n$16384\r\n",
     "*4\r\n$5\r\nSETEX\r\n$3\r\nkey\r\n$16384\r\n",
+    "*4\r\n$8\r\nSETRANGE\r\n$3\r\nkey\r\n$1\r\n0\r\n$16384\r\n",
+    "*3\r\n$7\r\nDELIFEQ\r\n$3\r\nkey\r\n$16384\r\n",
     "*4\r\n$5\r\nSETNX\r\n$3\r\nkey\r\n$16384\r\n",
 ];
 

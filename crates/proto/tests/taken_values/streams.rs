@@ -152,11 +152,13 @@ fn resp(rng: &mut SmallRng, out: &mut Vec<u8>) {
         2 => ("SETNX", &[], vec![]),
         3 => ("GETSET", &[], vec![]),
         4 => ("MSET", &[], vec![]),
-        5 => ("NOSET", &[], vec![]),
+        5 => (word(rng, &["NOSET", "Append"]), &[], vec![]),
         _ => ("Set", &[], vec![]),
     };
     if name == "Set" {
-        let options = ["NX", "XX", "GET", "EX", "10", "KEEPTTL", "PX", "no", ""];
+        let options = [
+            "NX", "XX", "GET", "EX", "10", "KEEPTTL", "PX", "no", "", "ifeq",
+        ];
         after.extend((0..rng.random_range(0..4)).map(|_| word(rng, &options)));
         if rng.random_bool(0.05) {
             after.resize(20, "NX");
