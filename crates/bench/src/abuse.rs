@@ -42,6 +42,10 @@ pub struct Arguments {
     /// case
     #[arg(long)]
     all_cases: bool,
+    /// Run only those of these cases whose description in the table contains one of these texts,
+    /// such as a command
+    #[arg(long, value_name = "TEXT", value_delimiter = ',')]
+    only: Vec<String>,
     /// Abuse a running server: HOST, HOST:PORT or unix:PATH
     ///
     /// If the server runs on this machine, its memory is measured. The command opens 64 connections
@@ -124,6 +128,7 @@ impl Arguments {
         let options = Options {
             scenarios: self.scenarios(),
             every_case: self.all_cases,
+            only: self.only.clone(),
             servers: self.servers()?,
             running: running.clone(),
             memory_mib: self.memory_limit,

@@ -45,6 +45,12 @@ pub struct Latency {
     pub longest_ms: f64,
 }
 
+/// Visits that were timed.
+pub(super) struct Visits {
+    times: Histogram<u64>,
+    failures: u64,
+}
+
 /// Several well-behaved clients.
 pub(super) struct Visitors(Vec<Box<dyn Visitor>>);
 
@@ -57,15 +63,15 @@ impl Visitors {
     }
 
     /// Visits for this long.
-    pub fn visit_for(&mut self, time: Duration) -> Latency {
+    pub fn visit_for(&mut self, time: Duration) -> Visits {
         let begin = Instant::now();
         self.visit_while(|| begin.elapsed() < time)
     }
 
     /// Visits while `goes_on` returns true.
-    pub fn visit_while(&mut self, goes_on: impl Fn() -> bool) -> Latency {
+    pub fn visit_while(&mut self, goes_on: impl Fn() -> bool) -> Visits {
         let stop = AtomicBool::new(false);
-        let all = std::thread::scope(|scope| {
+        std::thread::scope(|scope| {
             let threads: Vec<_> = (self.0.iter_mut())
                 .map(|visitor| scope.spawn(|| visit_until(&mut **visitor, &stop)))
                 .collect();
@@ -73,27 +79,33 @@ impl Visitors {
                 std::thread::sleep(LOOK);
             }
             stop.store(true, Relaxed);
-            let mut all = (histogram(), 0);
+            let mut all = Visits::default();
             for thread in threads {
-                let (times, failures) = thread
+                let visits = thread
                     .join()
                     .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                all.0.add(times).expect("all have the same bounds");
-                all.1 += failures;
+                all.add(&visits);
             }
             all
-        });
-        Latency::of(&all.0, all.1)
+        })
     }
 }
 
-/// Microseconds, up to a minute.
-fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, 60_000_000, 3).expect("sound bounds")
+impl Default for Visits {
+    /// None yet. Times are in microseconds, up to a minute.
+    fn default() -> Visits {
+        Visits {
+            times: Histogram::new_with_bounds(1, 60_000_000, 3).expect("sound bounds"),
+            failures: 0,
+        }
+    }
 }
 
-fn visit_until(visitor: &mut dyn Visitor, stop: &AtomicBool) -> (Histogram<u64>, u64) {
-    let (mut times, mut failures) = (histogram(), 0);
+fn visit_until(visitor: &mut dyn Visitor, stop: &AtomicBool) -> Visits {
+    let Visits {
+        mut times,
+        mut failures,
+    } = Visits::default();
     while !stop.load(Relaxed) {
         let begin = Instant::now();
         let visited = visitor.visit();
@@ -107,18 +119,26 @@ fn visit_until(visitor: &mut dyn Visitor, stop: &AtomicBool) -> (Histogram<u64>,
         times.saturating_record(time.as_micros() as u64);
         std::thread::sleep(PAUSE);
     }
-    (times, failures)
+    Visits { times, failures }
 }
 
-impl Latency {
-    fn of(times: &Histogram<u64>, failures: u64) -> Latency {
+impl Visits {
+    /// Adds further ones.
+    pub fn add(&mut self, other: &Visits) {
+        let added = self.times.add(&other.times);
+        added.expect("all have the same bounds");
+        self.failures += other.failures;
+    }
+
+    /// Their latencies.
+    pub fn latency(&self) -> Latency {
         let ms = |us: u64| us as f64 / 1e3;
         Latency {
-            visits: times.len(),
-            failures,
-            p50_ms: ms(times.value_at_quantile(0.5)),
-            p99_ms: ms(times.value_at_quantile(0.99)),
-            longest_ms: ms(times.max()),
+            visits: self.times.len(),
+            failures: self.failures,
+            p50_ms: ms(self.times.value_at_quantile(0.5)),
+            p99_ms: ms(self.times.value_at_quantile(0.99)),
+            longest_ms: ms(self.times.max()),
         }
     }
 }

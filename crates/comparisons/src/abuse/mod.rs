@@ -39,7 +39,7 @@ pub use report::Report;
 pub use scenario::{Bounds, Case, Check, Measured, Scenario};
 pub use subject::{Subject, TextClient};
 
-use manners::Visitors;
+use manners::{Visitors, Visits};
 use report::Row;
 use resident::Sampler;
 
@@ -63,6 +63,12 @@ const CONNECTIONS_SPARE: usize = 64;
 /// Time between the departure of the hostile clients and the last reading of resident memory.
 const SETTLE: Duration = Duration::from_secs(1);
 
+/// Hostile clients and those of the control take turns this often. What else the machine does then
+/// meets both alike.
+const ROUNDS: u32 = 5;
+/// Time between the departure of some and the arrival of the others.
+const ROUND_PAUSE: Duration = Duration::from_millis(200);
+
 /// What to run, and against which servers.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -71,6 +77,8 @@ pub struct Options {
     /// Whether to run every combination of a scenario's sizes, instead of only the representative
     /// one.
     pub every_case: bool,
+    /// Only cases whose description contains one of these texts, if there is one.
+    pub only: Vec<String>,
     /// Servers to start, one after the other.
     pub servers: Vec<Kind>,
     /// A running server to use instead.
@@ -98,6 +106,9 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         }
         for case in scenario.cases(options.every_case) {
             let case = options.adjust(case);
+            if !options.wants(&case) {
+                continue;
+            }
             match &options.running {
                 Some(address) => {
                     let subject = Subject::running(address)?;
@@ -122,6 +133,11 @@ impl Options {
         case.memory_mib = self.memory_mib.unwrap_or(case.memory_mib);
         case.connections = self.connections.unwrap_or(case.connections);
         case
+    }
+
+    fn wants(&self, case: &Case) -> bool {
+        let name = case.to_string();
+        self.only.is_empty() || self.only.iter().any(|text| name.contains(text))
     }
 
     fn launch(&self, scenario: &dyn Scenario, case: &Case, kind: Kind) -> Launch {
@@ -161,31 +177,40 @@ fn one(
     let mut visitors = Visitors::open(scenario.visitors(), &open).with_context(within)?;
 
     let sampler = Sampler::new(subject);
-    let quiet = visitors.visit_for(options.quiet);
-    let mut beside = |case: &Case| {
-        let (latency, notes, peak) =
-            beside(options, scenario, case, subject, &mut visitors, &sampler);
-        std::thread::sleep(SETTLE);
-        notes
-            .map(|notes| (latency, notes, peak))
-            .with_context(within)
-    };
-    let control = scenario.control(&case).map(|control| beside(&control));
-    let control = control.transpose()?.map(|(latency, ..)| latency);
-
+    let quiet = visitors.visit_for(options.quiet).latency();
+    let control = scenario.control(&case);
+    let rounds = control.as_ref().map_or(1, |_| ROUNDS);
+    let mut control_visits = control.as_ref().map(|_| Visits::default());
     let resident_before = subject.resident_bytes();
-    let cpu_before = subject.cpu();
-    let (attacked, notes, resident_peak) = beside(&case)?;
-    let cpu = subject
-        .cpu()
-        .zip(cpu_before)
-        .map(|(after, before)| after - before);
+    let (mut attacked, mut resident_peak, mut notes) = (Visits::default(), None, String::new());
+    let mut cpu = subject.cpu().map(|_| Duration::ZERO);
+    for _ in 0..rounds {
+        let mut beside = |case: &Case| {
+            let time = options.attack / rounds;
+            beside(time, scenario, case, subject, &mut visitors, &sampler).with_context(within)
+        };
+        if let (Some(case), Some(visits)) = (&control, &mut control_visits) {
+            visits.add(&beside(case)?.visits);
+            std::thread::sleep(ROUND_PAUSE);
+        }
+        let cpu_before = subject.cpu();
+        let seen = beside(&case)?;
+        let spent = subject.cpu().zip(cpu_before);
+        cpu = cpu
+            .zip(spent)
+            .map(|(sum, (after, before))| sum + (after - before));
+        attacked.add(&seen.visits);
+        resident_peak = resident_peak.max(seen.resident_peak);
+        notes = seen.notes;
+        std::thread::sleep(ROUND_PAUSE);
+    }
+    std::thread::sleep(SETTLE - ROUND_PAUSE);
     let measured = Measured {
         connections: case.connections,
         limit_bytes: subject.limit_bytes(),
         quiet,
-        control,
-        attacked,
+        control: control_visits.map(|visits| visits.latency()),
+        attacked: attacked.latency(),
         resident_before,
         resident_peak,
         resident_after: subject.resident_bytes(),
@@ -202,24 +227,32 @@ fn one(
     ))
 }
 
-/// Has well-behaved clients visit beside the hostile ones. Returns their latencies, a summary of
-/// the hostile clients' experience, and the server's maximum resident bytes meanwhile.
+/// What was seen while hostile clients were there.
+struct Seen {
+    visits: Visits,
+    /// A summary of the hostile clients' experience.
+    notes: String,
+    /// The server's maximum resident bytes.
+    resident_peak: Option<u64>,
+}
+
+/// Has well-behaved clients visit beside the hostile ones, for this time.
 fn beside(
-    options: &Options,
+    time: Duration,
     scenario: &dyn Scenario,
     case: &Case,
     subject: &Subject,
     visitors: &mut Visitors,
     sampler: &Sampler<'_>,
-) -> (Latency, Result<String>, Option<u64>) {
+) -> Result<Seen> {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let attack = scope.spawn(|| scenario.attack(subject, case, &stop));
         let sampling = scope.spawn(|| sampler.peak_until(&stop));
         let begin = Instant::now();
-        let latency = visitors.visit_while(|| {
+        let visits = visitors.visit_while(|| {
             // If the attack has failed, stop waiting.
-            begin.elapsed() < options.attack && !attack.is_finished()
+            begin.elapsed() < time && !attack.is_finished()
         });
         stop.store(true, Relaxed);
         let notes = attack
@@ -228,6 +261,10 @@ fn beside(
         let resident_peak = sampling
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        (latency, notes, resident_peak)
+        Ok(Seen {
+            visits,
+            notes: notes?,
+            resident_peak,
+        })
     })
 }
