@@ -5,11 +5,12 @@ use std::sync::{Arc, Weak};
 
 use glimmer_base::Moment;
 use glimmer_base::sync::Ordering;
-use glimmer_dispatch::Histogram;
+use glimmer_dispatch::{Histogram, SizeClass};
 use glimmer_hotset::HotKey;
 
 use crate::admin::stats::Tally;
 use crate::dispatch::plans::DispatchView;
+use crate::dispatch::service_times::Times;
 use crate::feeds::WatchFigures;
 use crate::hot::Accelerator;
 use crate::shared::Shared;
@@ -78,6 +79,12 @@ impl NodeFigures {
     pub fn dispatch(&self) -> Option<DispatchView> {
         let shared = self.0.upgrade()?;
         Some(shared.plans.view())
+    }
+
+    /// How long the latest requests of a class took on all workers.
+    pub fn times_of(&self, class: SizeClass) -> Times {
+        let shared = self.0.upgrade();
+        shared.map_or_else(Times::default, |shared| shared.plans.times_of(class))
     }
 
     /// The accelerator, if there is one.

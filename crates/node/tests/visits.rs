@@ -270,8 +270,8 @@ fn a_sample_of_requests_is_timed_wherever_they_are_executed() {
     let (mut node, listener) = node();
     let mut stream = connect(&listener, StreamFaults::default());
     let timed = |node: &DrivenNode, bytes| {
-        let view = node.figures().dispatch().unwrap();
-        view.times[SizeClass::of(bytes).place()].requests()
+        let times = node.figures().times_of(SizeClass::of(bytes));
+        times.requests()
     };
     let before = [10, 5_000].map(|bytes| timed(&node, bytes));
     // 30 turns each, so that each position in a period of 61 turns comes twice.

@@ -65,8 +65,6 @@ pub struct DispatchView {
     pub profiles: Vec<Histogram>,
     /// By worker: what has been handed to it and is not done yet, now and at most.
     pub queues: Vec<(u64, u64)>,
-    /// How long a sample of the latest requests took, in the order of [`SizeClass::all`].
-    pub times: Vec<Times>,
 }
 
 impl Plans {
@@ -256,15 +254,14 @@ impl Plans {
                 .map(|profile| profile.histogram())
                 .collect(),
             queues: self.queues.iter().map(|queue| queue.view()).collect(),
-            times: SizeClass::all().map(|class| self.times_of(class)).collect(),
         }
     }
 
     /// How long the latest requests of a class took on all workers.
-    fn times_of(&self, class: SizeClass) -> Times {
+    pub fn times_of(&self, class: SizeClass) -> Times {
         let mut all = Times::default();
         for times in &self.times {
-            all.merge(&times.of_class(class));
+            times.add_to(&mut all, class);
         }
         all
     }

@@ -21,6 +21,8 @@ const BUCKETS: usize = STEPS * (TIME_BITS - STEP_BITS + 1) as usize;
 pub struct ServiceTimes {
     /// Counts of two windows, by class and bucket.
     windows: [Box<[AtomicU32]>; 2],
+    /// A bit for each class that has requests in a window.
+    seen: [AtomicU32; 2],
     /// The window that counts, and when it began, in nanoseconds.
     current: AtomicU32,
     began_ns: AtomicU64,
@@ -34,6 +36,7 @@ impl Default for ServiceTimes {
         };
         ServiceTimes {
             windows: [window(), window()],
+            seen: Default::default(),
             current: AtomicU32::new(0),
             began_ns: AtomicU64::new(0),
         }
@@ -43,7 +46,12 @@ impl Default for ServiceTimes {
 impl ServiceTimes {
     /// Adds requests of one class that have been answered now, after this time.
     pub fn record(&self, class: SizeClass, requests: u32, took_ns: u64, now_ns: u64) {
-        let window = &self.windows[self.window_at(now_ns)];
+        let at = self.window_at(now_ns);
+        let (window, seen) = (&self.windows[at], &self.seen[at]);
+        let classes = seen.load(Relaxed);
+        if classes & bit(class) == 0 {
+            seen.store(classes | bit(class), Relaxed);
+        }
         let count = &window[class.place() * BUCKETS + bucket(took_ns)];
         count.store(count.load(Relaxed).saturating_add(requests), Relaxed);
     }
@@ -60,6 +68,7 @@ impl ServiceTimes {
         self.windows[next]
             .iter()
             .for_each(|count| count.store(0, Relaxed));
+        self.seen[next].store(0, Relaxed);
         self.began_ns.store(now_ns, Relaxed);
         self.current.store(next as u32, Relaxed);
         next
@@ -67,18 +76,31 @@ impl ServiceTimes {
 
     /// The times of a class: both windows together.
     pub fn of_class(&self, class: SizeClass) -> Times {
-        let counts = class.place() * BUCKETS..(class.place() + 1) * BUCKETS;
-        let [first, second] = self
-            .windows
-            .each_ref()
-            .map(|window| &window[counts.clone()]);
-        let pairs = first.iter().zip(second);
-        Times(
-            pairs
-                .map(|(one, other)| u64::from(one.load(Relaxed)) + u64::from(other.load(Relaxed)))
-                .collect(),
-        )
+        let mut times = Times::default();
+        self.add_to(&mut times, class);
+        times
     }
+
+    /// Adds the times of a class. Those of a class without requests cost nothing.
+    pub fn add_to(&self, times: &mut Times, class: SizeClass) {
+        let counts = class.place() * BUCKETS..(class.place() + 1) * BUCKETS;
+        for (window, seen) in self.windows.iter().zip(&self.seen) {
+            if seen.load(Relaxed) & bit(class) == 0 {
+                continue;
+            }
+            times.0.resize(BUCKETS, 0);
+            for (sum, count) in times.0.iter_mut().zip(&window[counts.clone()]) {
+                *sum += u64::from(count.load(Relaxed));
+            }
+        }
+    }
+}
+
+const _: () = assert!(SizeClass::COUNT <= 32);
+
+/// The bit of a class.
+fn bit(class: SizeClass) -> u32 {
+    1 << class.place()
 }
 
 /// The distribution of times.
@@ -89,14 +111,6 @@ impl Times {
     /// Number of requests.
     pub fn requests(&self) -> u64 {
         self.0.iter().sum()
-    }
-
-    /// Adds those of another worker.
-    pub fn merge(&mut self, other: &Times) {
-        self.0.resize(BUCKETS, 0);
-        for (to, from) in self.0.iter_mut().zip(&other.0) {
-            *to += from;
-        }
     }
 
     /// The time that this share of the requests did not exceed, in microseconds, to within a
@@ -181,9 +195,9 @@ mod tests {
         workers[0].record(class, 2, 1_000, 1);
         workers[1].record(class, 3, 1_000, 1);
         let mut all = Times::default();
-        workers
-            .iter()
-            .for_each(|times| all.merge(&times.of_class(class)));
+        for times in &workers {
+            times.add_to(&mut all, class);
+        }
         assert_eq!(all.requests(), 5);
     }
 }

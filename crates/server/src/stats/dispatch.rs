@@ -4,11 +4,15 @@
 //! docs/statistics.md has a row for each name in `ROWS`; a test prints the rows that it lacks,
 //! and another one the names that are shown and are not in the list.
 
+use glimmer_base::limits::REPORT_BYTES_HIGH;
 use glimmer_dispatch::{Cost, Histogram, SizeClass, Smoothed};
-use glimmer_node::{DispatchView, Tally};
+use glimmer_node::{DispatchView, Part, Tally, Times};
 
 use super::ServerAdmin;
 use super::lines::Lines;
+
+/// Histograms of times that a part of the reply reads: one of a class on a worker has 3 KB.
+const HISTOGRAMS_PER_PART: usize = 16;
 
 /// What is shown, with its meaning for operators. `N` stands for a number.
 #[cfg(test)]
@@ -68,39 +72,87 @@ const COUNTERS: &[Counter] = &[
         |work| work.moved),
 ];
 
-pub(super) fn write(admin: &ServerAdmin, lines: &mut Lines<'_>) {
+/// What is shown: all that there is to say of the policy, each worker, and each class of sizes.
+struct Shown<'a> {
+    view: &'a DispatchView,
+    tallies: &'a [Tally],
+    times_of: &'a dyn Fn(SizeClass) -> Times,
+    epoch_ms: u64,
+    cost: Cost,
+}
+
+/// Writes one part of the reply, starting with the paragraph of this number.
+pub(super) fn write(admin: &ServerAdmin, from: u64, lines: &mut Lines<'_>) -> Part {
     let node = admin.node.get();
     let Some((figures, view)) = node.and_then(|node| {
         let figures = &node.figures;
         Some((figures, figures.dispatch()?))
     }) else {
-        return;
+        return Part::Last;
     };
     let settings = &admin.config.dispatch_settings;
-    show(
-        &view,
-        &figures.tallies(),
-        lines,
-        settings.epoch_ms,
-        settings.cost,
-    );
+    let shown = Shown {
+        view: &view,
+        tallies: &figures.tallies(),
+        times_of: &|class| figures.times_of(class),
+        epoch_ms: settings.epoch_ms,
+        cost: settings.cost,
+    };
+    shown.write(from as usize, lines)
 }
 
-fn show(view: &DispatchView, tallies: &[Tally], lines: &mut Lines<'_>, epoch_ms: u64, cost: Cost) {
-    let on_plan = view.taken.iter().filter(|&&taken| taken == view.version);
-    lines.put("policy", view.policy.name());
-    lines.put("access", view.access);
-    lines.put("plan_version", view.version);
-    lines.put("workers_on_plan", on_plan.count());
-    lines.put("epochs", view.epochs);
-    if view.plan.is_profiled() {
-        lines.put("epoch_ms", epoch_ms);
+/// Writes all parts of the reply.
+pub(super) fn write_all(admin: &ServerAdmin, lines: &mut Lines<'_>) {
+    let mut from = 0;
+    while let Part::More(next) = write(admin, from, lines) {
+        from = next;
     }
-    if view.plan.large_from() < u32::MAX {
-        lines.put("large_from_bytes", view.plan.large_from());
+}
+
+impl Shown<'_> {
+    /// The paragraphs from this number on, as many as a part may have: one of the policy, one of
+    /// each worker, one of each class. Those of classes read what every worker has timed.
+    fn write(&self, from: usize, lines: &mut Lines<'_>) -> Part {
+        let begin = lines.0.len();
+        let work = (self.view.profiles.iter()).map(|of| Work::of(of, self.cost));
+        let work: Vec<Work> = work.collect();
+        let workers = self.view.plan.roles().len();
+        let mut histograms_read = 0;
+        for place in from..1 + workers + SizeClass::COUNT {
+            let is_long = lines.0.len() - begin >= REPORT_BYTES_HIGH;
+            if is_long || histograms_read >= HISTOGRAMS_PER_PART {
+                return Part::More(place as u64);
+            }
+            match place.checked_sub(1) {
+                None => self.policy(lines),
+                Some(worker) if worker < workers => self.worker(worker, &work, lines),
+                Some(place) => {
+                    let has_some = self.class(SizeClass::at(place - workers), lines);
+                    histograms_read += workers * usize::from(has_some);
+                }
+            }
+        }
+        Part::Last
     }
-    let work: Vec<Work> = view.profiles.iter().map(|of| Work::of(of, cost)).collect();
-    for worker in 0..view.plan.roles().len() {
+
+    fn policy(&self, lines: &mut Lines<'_>) {
+        let view = self.view;
+        let on_plan = view.taken.iter().filter(|&&taken| taken == view.version);
+        lines.put("policy", view.policy.name());
+        lines.put("access", view.access);
+        lines.put("plan_version", view.version);
+        lines.put("workers_on_plan", on_plan.count());
+        lines.put("epochs", view.epochs);
+        if view.plan.is_profiled() {
+            lines.put("epoch_ms", self.epoch_ms);
+        }
+        if view.plan.large_from() < u32::MAX {
+            lines.put("large_from_bytes", view.plan.large_from());
+        }
+    }
+
+    fn worker(&self, worker: usize, work: &[Work], lines: &mut Lines<'_>) {
+        let view = self.view;
         let mut put = |name: &str, figure: String| {
             lines.put(&format!("worker:{worker}:{name}"), figure);
         };
@@ -114,13 +166,39 @@ fn show(view: &DispatchView, tallies: &[Tally], lines: &mut Lines<'_>, epoch_ms:
         put("queue_length", length.to_string());
         put("queue_length_max", most.to_string());
         for (name, _, count) in COUNTERS {
-            put(name, tallies.get(worker).map_or(0, count).to_string());
+            put(name, self.tallies.get(worker).map_or(0, count).to_string());
         }
         if view.plan.is_profiled() {
-            put_work(&work, worker, put);
+            put_work(work, worker, put);
         }
     }
-    classes(view, lines);
+
+    /// Requests by the size of their values, if the class had some. Returns whether some of them
+    /// were timed.
+    fn class(&self, class: SizeClass, lines: &mut Lines<'_>) -> bool {
+        let below = class.sizes().end;
+        let mut put = |name: &str, figure: String| {
+            lines.put(&format!("class:{below}:{name}"), figure);
+        };
+        let count = |of: fn(&Histogram, SizeClass) -> u64| -> u64 {
+            (self.view.profiles.iter())
+                .map(|profile| of(profile, class))
+                .sum()
+        };
+        let requests = count(Histogram::of_class);
+        if requests > 0 {
+            put("requests", requests.to_string());
+            put("value_bytes", count(Histogram::bytes_of_class).to_string());
+        }
+        let times = (self.times_of)(class);
+        let percentiles = times.percentile_us(0.5).zip(times.percentile_us(0.99));
+        if let Some((p50, p99)) = percentiles {
+            put("timed", times.requests().to_string());
+            put("latency_p50_us", format!("{p50:.1}"));
+            put("latency_p99_us", format!("{p99:.1}"));
+        }
+        percentiles.is_some()
+    }
 }
 
 /// What a worker has executed while requests were counted by size.
@@ -159,36 +237,13 @@ fn put_work(work: &[Work], worker: usize, mut put: impl FnMut(&str, String)) {
     put("cost_share", share(|work| work.cost));
 }
 
-/// Requests by the size of their values, of every class that had some.
-fn classes(view: &DispatchView, lines: &mut Lines<'_>) {
-    for (class, times) in SizeClass::all().zip(&view.times) {
-        let below = class.sizes().end;
-        let mut put = |name: &str, figure: String| {
-            lines.put(&format!("class:{below}:{name}"), figure);
-        };
-        let count = |of: fn(&Histogram, SizeClass) -> u64| -> u64 {
-            view.profiles.iter().map(|profile| of(profile, class)).sum()
-        };
-        let requests = count(Histogram::of_class);
-        if requests > 0 {
-            put("requests", requests.to_string());
-            put("value_bytes", count(Histogram::bytes_of_class).to_string());
-        }
-        let percentiles = times.percentile_us(0.5).zip(times.percentile_us(0.99));
-        if let Some((p50, p99)) = percentiles {
-            put("timed", times.requests().to_string());
-            put("latency_p50_us", format!("{p50:.1}"));
-            put("latency_p99_us", format!("{p99:.1}"));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::stats::own::documented;
     use glimmer_dispatch::{AccessMode, Layout, PartitionMap, Policy, SizeAware};
-    use glimmer_node::{ServiceTimes, Times};
+    use glimmer_node::ServiceTimes;
+    use std::cell::Cell;
     use std::sync::Arc;
 
     /// A size-aware server with two workers, of which the second one has executed one large
@@ -212,9 +267,6 @@ mod tests {
             epochs: 4,
             profiles,
             queues: vec![(0, 0), (1, 7)],
-            times: SizeClass::all()
-                .map(|class| times.of_class(class))
-                .collect::<Vec<Times>>(),
         };
         let tally = Tally {
             visits: 5,
@@ -222,14 +274,67 @@ mod tests {
         };
         let mut text = Vec::new();
         let mut lines = Lines(&mut text);
-        show(
-            &view,
-            &[tally, Tally::default()],
-            &mut lines,
-            1000,
-            Cost::Packets,
-        );
+        let shown = Shown {
+            view: &view,
+            tallies: &[tally, Tally::default()],
+            times_of: &|class| times.of_class(class),
+            epoch_ms: 1000,
+            cost: Cost::Packets,
+        };
+        assert_eq!(shown.write(0, &mut lines), Part::Last);
         String::from_utf8(text).unwrap()
+    }
+
+    /// However many workers and classes there are, a part reads some histograms and has some lines.
+    #[test]
+    fn each_part_reads_a_bounded_number_of_histograms() {
+        const WORKERS: usize = 64;
+        let layout = Layout {
+            map: PartitionMap::new(WORKERS, WORKERS),
+            access: AccessMode::Crcw,
+        };
+        let view = DispatchView {
+            policy: Arc::new(SizeAware::DEFAULT),
+            access: AccessMode::Crcw,
+            plan: Arc::new(SizeAware::DEFAULT.plan(layout)),
+            version: 3,
+            taken: vec![3; WORKERS],
+            epochs: 4,
+            profiles: vec![Histogram::default(); WORKERS],
+            queues: vec![(0, 0); WORKERS],
+        };
+        let times = ServiceTimes::default();
+        SizeClass::all().for_each(|class| times.record(class, 1, 10_000, 1));
+        let read = Cell::new(0);
+        let shown = Shown {
+            view: &view,
+            tallies: &vec![Tally::default(); WORKERS],
+            times_of: &|class| {
+                read.set(read.get() + WORKERS);
+                times.of_class(class)
+            },
+            epoch_ms: 1000,
+            cost: Cost::Packets,
+        };
+        let (mut text, mut from, mut parts) = (Vec::new(), 0, 0);
+        loop {
+            let (before, read_before) = (text.len(), read.get());
+            let part = shown.write(from, &mut Lines(&mut text));
+            assert!(text.len() - before <= REPORT_BYTES_HIGH + 1_000);
+            assert!(read.get() - read_before < HISTOGRAMS_PER_PART + WORKERS);
+            parts += 1;
+            match part {
+                Part::More(next) => from = next as usize,
+                _ => break,
+            }
+        }
+        assert!(parts > SizeClass::COUNT, "{parts} parts");
+        let text = String::from_utf8(text).unwrap();
+        let count = |part: &str| text.lines().filter(|line| line.contains(part)).count();
+        assert_eq!(
+            (count(":role "), count(":timed ")),
+            (WORKERS, SizeClass::COUNT)
+        );
     }
 
     #[test]

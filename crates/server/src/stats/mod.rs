@@ -325,7 +325,10 @@ impl AdminHandler for ServerAdmin {
                 Part::Last => {}
                 part => return part,
             },
-            b"dispatch" => dispatch::write(self, &mut lines),
+            b"dispatch" => match dispatch::write(self, from, &mut lines) {
+                Part::Last => {}
+                part => return part,
+            },
             // memcached's answer unless this feature, which costs memory, is enabled. Here it never
             // is.
             b"sizes" => lines.put("sizes_status", "disabled"),

@@ -81,7 +81,7 @@ impl ServerAdmin {
             Kind::General => general::write(&self.snapshot(now), &mut lines),
             Kind::Glimmer => own::write(&self.snapshot(now), &mut lines),
             Kind::Settings => settings::write(self, &mut lines),
-            Kind::Dispatch => dispatch::write(self, &mut lines),
+            Kind::Dispatch => dispatch::write_all(self, &mut lines),
             Kind::Accelerator => hot::write_accelerator(self, now, &mut lines),
             Kind::HotKeys => hot::write_keys(self, now, &mut lines),
         }
