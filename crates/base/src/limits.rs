@@ -151,6 +151,15 @@ pub const DUMP_BYTES_HIGH: usize = 64 << 10;
 pub const ADMIN_TURN_NS: u64 = 50_000;
 /// The part of it that one step of a list or a crawl may take, and that datagrams may.
 pub const ADMIN_SHARE_NS: u64 = ADMIN_TURN_NS / 2;
+/// What administrative commands may cost a worker in each millisecond on the average, priced in the
+/// same way. A worker with such commands alone therefore sleeps for much of its time. One that was
+/// never idle would lose its core to every other thread that wants it, and for a whole time slice
+/// of the kernel, in which its other clients wait.
+pub const ADMIN_NS_PER_MS: u64 = 250_000;
+/// What may be saved up of that for commands that come together.
+pub const ADMIN_SAVED_NS_MAX: u64 = 5_000_000;
+/// The part of both that datagrams may take.
+pub const ADMIN_DATAGRAMS_PART: u64 = 2;
 /// The price of a command or of another piece of its reply.
 pub const ADMIN_COMMAND_NS: u64 = 2_000;
 /// The price of a byte of the reply, most of which are decimal numbers and their names.

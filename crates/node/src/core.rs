@@ -99,7 +99,7 @@ impl Core {
     /// Begins a turn: some turns are timed.
     #[inline(always)]
     pub fn begin_turn(&mut self) {
-        self.allowance.begin_turn();
+        self.allowance.begin_turn(self.now.ms);
         if self.now.ms - self.small_request_ms >= SMALL_REQUEST_MS {
             self.slice_bytes = usize::MAX;
         }

@@ -146,12 +146,16 @@ impl Shared {
         self.dumps[worker].take()
     }
 
-    /// Whether something was left for a worker.
+    /// Whether something was left for a worker, beside dumps.
     #[inline]
     pub fn has_mail(&self, worker: usize) -> bool {
-        !self.accepted[worker].is_empty()
-            || !self.dumps[worker].is_empty()
-            || self.observers().has_pending(worker)
+        !self.accepted[worker].is_empty() || self.observers().has_pending(worker)
+    }
+
+    /// Whether a dump was given to a worker that it has not taken yet.
+    #[inline]
+    pub fn has_dump(&self, worker: usize) -> bool {
+        !self.dumps[worker].is_empty()
     }
 
     /// The next connection that was given to a worker.

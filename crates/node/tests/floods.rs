@@ -323,6 +323,26 @@ fn datagrams_with_many_requests_leave_others_their_turns() {
     assert!(*later <= DATAGRAM_REQUESTS_PER_TURN_MAX + each, "{most:?}");
 }
 
+/// What is refused over UDP costs no more than a read, so that nothing of the allowance is spent.
+#[test]
+fn commands_that_are_refused_over_udp_leave_the_allowance_to_connections() {
+    let mut rig = Rig::new(1, |_| {});
+    let mut client = rig.connect();
+    let mut hostile = rig.network.attach(([10, 0, 0, 3], 1).into());
+    let datagram = [
+        &[0, 1, 0, 0, 0, 1, 0, 0],
+        "verbosity 2\r\n".repeat(100).as_bytes(),
+    ]
+    .concat();
+    rig.turn(0, 1);
+    for _ in 0..20 {
+        hostile.send(&[Message::alone(server(), &datagram)]);
+        assert_eq!(client.send(b"stats\r\n"), Sent::All);
+        rig.turn(0, 1);
+        assert_eq!(received(&mut client), "STAT argument \r\nEND\r\n");
+    }
+}
+
 /// Datagrams that wait for another worker and come to have its replies at the same time.
 #[test]
 fn datagrams_that_have_waited_go_on_some_at_a_time() {

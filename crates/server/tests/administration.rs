@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use glimmer_base::Moment;
 use glimmer_base::limits::{
-    ADMIN_BYTE_NS, ADMIN_CHAIN_NS, ADMIN_COMMAND_NS, ADMIN_REMOVAL_NS, ADMIN_SHARE_NS,
-    ADMIN_TURN_NS, DISPATCH_CHANGES_MAX, DISPATCH_PAUSE_MS, SHORT_TICK_MS,
+    ADMIN_BYTE_NS, ADMIN_CHAIN_NS, ADMIN_COMMAND_NS, ADMIN_NS_PER_MS, ADMIN_REMOVAL_NS,
+    ADMIN_SAVED_NS_MAX, ADMIN_SHARE_NS, ADMIN_TURN_NS, DISPATCH_CHANGES_MAX, DISPATCH_PAUSE_MS,
+    SHORT_TICK_MS,
 };
-use glimmer_node::{Address, AdminHandler, Clock, Devices, NodeFigures, Part, Rest};
+use glimmer_node::{Address, AdminHandler, Clock, Devices, DrivenWorker, NodeFigures, Part, Rest};
 use glimmer_proto::Accepts;
 use glimmer_proto::text::Shutdown;
 use glimmer_server::{Config, DrivenServer, HugepagePolicy};
@@ -123,6 +124,14 @@ impl Rig {
         }
     }
 
+    /// A worker that does not sleep, or that is called while it does.
+    fn first_awake(&mut self) -> Option<usize> {
+        let workers = &mut self.server.node.workers;
+        let is_awake =
+            |worker: &mut DrivenWorker| worker.rest() == Rest::Busy || worker.is_called();
+        workers.iter_mut().position(is_awake)
+    }
+
     fn connect(&self) -> Client {
         let faults = StreamFaults {
             buffer_bytes: 1 << 20,
@@ -132,8 +141,14 @@ impl Rig {
         Client(self.listener.connect(address, faults, 1))
     }
 
-    /// Every worker takes a turn.
+    /// A millisecond passes, and every worker takes a turn.
     fn turn(&mut self) {
+        self.clock.0.fetch_add(1, Ordering::Relaxed);
+        self.turn_at_once();
+    }
+
+    /// Every worker takes a turn, in no time.
+    fn turn_at_once(&mut self) {
         for worker in &mut self.server.node.workers {
             worker.rest();
             worker.turn();
@@ -172,6 +187,17 @@ impl Client {
         assert!(matches!(self.0.send(said.as_bytes()), Sent::All));
     }
 
+    /// Says the same again and again, as often as the server takes it, and 256 times at most. `at`
+    /// is where the last time ended, and the result is where this time did.
+    fn say_some(&mut self, said: &[u8], at: usize) -> usize {
+        let all = said.repeat(256);
+        match self.0.send(&all[at..]) {
+            Sent::All => 0,
+            Sent::Part(bytes) => (at + bytes) % said.len(),
+            Sent::Failed => panic!("the connection is open"),
+        }
+    }
+
     fn heard(&mut self) -> Vec<u8> {
         let mut heard = Vec::with_capacity(1 << 20);
         assert!(!matches!(self.0.receive(&mut heard), Received::Ended));
@@ -182,6 +208,56 @@ impl Client {
     fn is_answered(&mut self) -> bool {
         let heard = self.heard();
         !heard.is_empty() && heard == b"END\r\n".repeat(heard.len() / 5)
+    }
+}
+
+/// Whatever commands clients send without a pause, a worker with nothing else to do sleeps for most
+/// of the time, and is there at once for others.
+#[test]
+fn commands_in_a_loop_take_a_part_of_the_time() {
+    const MILLISECONDS: u64 = 200;
+    for command in [
+        "stats settings\r\n",
+        "stats slow\r\n",
+        "stats cachedump 1 0\r\n",
+        "stats detail dump\r\n",
+        "lru_crawler crawl all\r\n",
+        "lru_crawler metadump all\r\n",
+        "lru_crawler mgdump all\r\n",
+        "verbosity 0\r\n",
+        "cache_memlimit 64\r\n",
+        "flush_all 1000\r\n",
+    ] {
+        for workers in [1, 2] {
+            let mut rig = Rig::new(workers);
+            rig.admin.is_known.store(true, Ordering::Relaxed);
+            rig.fill(0);
+            let mut hostile = rig.connect();
+            let mut other = rig.connect();
+            assert_eq!(rig.ask(&mut other, "mn\r\n", 4), b"MN\r\n");
+            let (mut turns, mut heard_bytes, mut unsent) = (0, 0, 0);
+            for _ in 0..MILLISECONDS {
+                unsent = hostile.say_some(command.as_bytes(), unsent);
+                other.say("get nothing\r\n");
+                // As the worker's own loop does, while the clock stands still.
+                rig.clock.0.fetch_add(1, Ordering::Relaxed);
+                let mut is_answered = false;
+                while let Some(busy) = rig.first_awake() {
+                    rig.server.node.workers[busy].turn();
+                    turns += 1;
+                    is_answered |= other.is_answered();
+                    heard_bytes += hostile.heard().len();
+                    assert!(turns < TURNS_MAX, "{command} keeps {busy} awake");
+                }
+                assert!(is_answered, "{command}: within the millisecond");
+            }
+            assert!(heard_bytes > 0, "{command}");
+            let saved_ns = ADMIN_SAVED_NS_MAX + MILLISECONDS * ADMIN_NS_PER_MS;
+            // Some turns have no command, and one command takes a few turns.
+            let most = saved_ns / ADMIN_SHARE_NS + 8 * MILLISECONDS;
+            let most = workers as u64 * most;
+            assert!(turns as u64 <= most, "{command}: {turns} turns, {most}");
+        }
     }
 }
 
@@ -347,7 +423,7 @@ fn the_plan_changes_so_often_and_no_more() {
     let mut turns = |rig: &mut Rig, ms| {
         rig.clock.0.fetch_add(ms, Ordering::Relaxed);
         for _ in 0..500 {
-            rig.turn();
+            rig.turn_at_once();
             answered += client.heard().len() / "OK\r\n".len();
         }
         answered

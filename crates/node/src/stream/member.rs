@@ -248,11 +248,9 @@ impl Member {
         core: &mut Core,
     ) -> Stop {
         core.answered += 1;
-        if matches!(step, Step::Admin { admin, .. } if admin.command().is_some()) {
-            core.allowance.spend_on_command(0);
-        }
         let is_stream = self.is_connection();
-        match step {
+        core.allowance.begin_command(is_stream);
+        let stop = match step {
             Step::Refuse { line, then, .. } => {
                 out.extend_from_slice(line.as_bytes());
                 match then {
@@ -286,7 +284,9 @@ impl Member {
                 }
             }
             Step::Request { .. } | Step::Need { .. } | Step::Swallowed { .. } => Stop::Live,
-        }
+        };
+        core.allowance.end_command();
+        stop
     }
 
     /// Carries out a command without a key.
@@ -298,6 +298,9 @@ impl Member {
         out: &mut Vec<u8>,
         core: &mut Core,
     ) -> Stop {
+        if admin.command().is_some() {
+            core.allowance.spend_on_command(0);
+        }
         if !admin.only_looks() {
             // What it changes may be work for every worker and connection.
             core.allowance.spend_all();

@@ -129,7 +129,8 @@ impl Streams {
     /// Whether connections wait to be served.
     #[inline]
     pub fn is_busy(&self, core: &Core) -> bool {
-        let has_small = self.ready.len(Lane::Small) > 0 || self.has_postponed();
+        let goes_on = self.has_postponed() && !core.allowance.is_overdrawn();
+        let has_small = self.ready.len(Lane::Small) > 0 || goes_on;
         has_small || self.may_serve_large(core) || self.leaving.is_busy()
     }
 

@@ -6,6 +6,7 @@ use glimmer_base::limits::SHORT_TICK_MS;
 
 use super::{TICK, Worker};
 
+const MILLISECOND: Duration = Duration::from_millis(1);
 const SHORT_TICK: Duration = Duration::from_millis(SHORT_TICK_MS);
 
 /// What a worker does between two turns.
@@ -63,7 +64,7 @@ impl Worker {
     fn is_busy(&self) -> bool {
         let core = &self.core;
         self.streams.is_busy(core)
-            || self.crawler.is_busy()
+            || (self.crawler.is_busy() && !core.allowance.is_overdrawn())
             || self.packets.is_busy()
             || (self.acceptor.has_more(core) && !self.acceptor.is_deaf())
             || self.streams.can_relieve(core)
@@ -78,9 +79,21 @@ impl Worker {
             || core.has_another_plan()
             || self.can_hand_in()
             || self.is_told_to_stop()
-            || self.crawler.is_asked(core)
+            || (!core.allowance.is_overdrawn() && self.has_walks())
             || self.streams.has_news(core)
             || self.has_news_of_drain()
+    }
+
+    /// Whether a list or a crawl waits for an allowance.
+    fn has_walks(&self) -> bool {
+        let core = &self.core;
+        core.shared.has_dump(core.me) || self.crawler.is_asked(core)
+    }
+
+    /// Whether administrative commands wait until they may cost more.
+    fn awaits_allowance(&self) -> bool {
+        self.core.allowance.is_overdrawn()
+            && (self.streams.has_postponed() || self.crawler.is_busy() || self.has_walks())
     }
 
     /// How long the worker may sleep if no other thread wakes it; `None` means without a limit.
@@ -95,7 +108,9 @@ impl Worker {
             || core.memory.pool.has_large()
             || core.memory.pool.has_freed();
         let is_soon = core.memory.is_short || self.streams.awaits_news();
-        let tick = if is_soon || self.acceptor.has_more(core) {
+        let tick = if self.awaits_allowance() {
+            Some(MILLISECOND)
+        } else if is_soon || self.acceptor.has_more(core) {
             Some(SHORT_TICK)
         } else {
             has_tick.then_some(TICK)
