@@ -84,7 +84,14 @@ CONVERSATIONS = {
     "about keys": [
         ("SET", "a", "12"), ("OBJECT", "ENCODING", "a"), ("SET", "a", "text"), ("OBJECT", "ENCODING", "a"), ("SET", "a", "x" * 44), ("OBJECT", "ENCODING", "a"),
         ("SET", "a", "x" * 45), ("OBJECT", "ENCODING", "a"), ("OBJECT", "REFCOUNT", "a"), ("OBJECT", "ENCODING", "none"), ("MEMORY", "USAGE", "none"), ("DBSIZE",),
-        ("OBJECT", "NOPE", "a"), ("OBJECT", "ENCODING"), ("MEMORY", "USAGE"), ("SLOWLOG", "LEN"), ("SLOWLOG", "GET"), ("LATENCY", "LATEST"), ("CONFIG", "GET", "save"), ("CONFIG", "GET", "appendonly"),
+        ("OBJECT", "NOPE", "a"), ("OBJECT", "ENCODING"), ("MEMORY", "USAGE"), ("LATENCY", "LATEST"), ("CONFIG", "GET", "save"), ("CONFIG", "GET", "appendonly"),
+    ],
+    "transactions": [
+        ("MULTI",), ("SET", "a", "1"), ("INCR", "a"), ("MGET", "a", "b"), ("GET", "a"), ("EXEC",), ("GET", "a"), ("MULTI",), ("EXEC",), ("EXEC",), ("DISCARD",),
+        ("MULTI",), ("SET", "a", "x"), ("DISCARD",), ("GET", "a"), ("MULTI",), ("SET", "a", "y"), ("NOPE",), ("SET", "a", "z"), ("EXEC",), ("GET", "a"),
+        ("MULTI",), ("GET",), ("DISCARD",), ("MULTI",), ("SET", "a", "x"), ("INCR", "a"), ("SET", "b", "1", "NOPE"), ("DEL", "a", "b"), ("PING",), ("EXEC",),
+        ("MULTI",), ("MSET", *[f"k{i // 2}" for i in range(400)]), ("MGET", *[f"k{i}" for i in range(200)]), ("DEL", *[f"k{i}" for i in range(300)]), ("EXEC",),
+        ("UNWATCH",), ("MULTI",), ("UNWATCH",), ("SETEX", "a", "100", "v" * 20000), ("TTL", "a"), ("GETDEL", "a"), ("ECHO", "x"), ("EXEC",), ("MULTI", "x"), ("WATCH",),
     ],
     "connection": [
         ("PING",), ("PING", "hello"), ("PING", "a", "b"), ("ECHO", "text"), ("ECHO",), ("SELECT", "0"), ("SELECT", "x"),
@@ -156,6 +163,40 @@ def random_command(rng):
             ("INCRBYFLOAT", f"fraction{rng.randrange(3)}", rng.choice(["1.5", "-0.25", "3e1", "x"])), ("TOUCH", *several), ("DBSIZE",),
         ]
     )
+
+
+def test_a_transaction_of_many_commands(server, redis):
+    """In one write, and command by command."""
+    ours, theirs = wires(server, redis, 2)
+    with ours, theirs:
+        commands = [("MULTI",), *[("SET", f"k{i}", "v" * (i % 300)) for i in range(2000)], *[("GET", f"k{i}") for i in range(0, 2000, 7)], ("DBSIZE",), ("EXEC",)]
+        for wire in (ours, theirs):
+            wire.send(b"".join(resp.command(*arguments) for arguments in commands))
+        for arguments in commands:
+            assert resp.reply(ours) == resp.reply(theirs), arguments
+        for arguments in [("MULTI",), *[("APPEND", "log", str(i)) for i in range(200)], ("GET", "log"), ("EXEC",), ("GET", "log")]:
+            assert say(ours, *arguments) == say(theirs, *arguments), arguments
+
+
+def test_a_transaction_without_memory_is_given_up():
+    with Server("-m", 64, "-t", 1) as server, server.wire() as wire:
+        commands = [("MULTI",), *[("SET", f"k{i}", "v" * 1000) for i in range(20_000)], ("EXEC",), ("DBSIZE",)]
+        wire.send(b"".join(resp.command(*arguments) for arguments in commands))
+        said = [resp.reply(wire) for _ in commands]
+        assert said[0] == b"+OK\r\n" and said[-2].startswith(b"-EXECABORT") and said[-1] == b":0\r\n"
+        assert all(it == b"+QUEUED\r\n" or it.startswith(b"-OOM") for it in said[1:-2])
+
+
+def test_a_command_of_many_arguments(server, redis):
+    ours, theirs = wires(server, redis, 2)
+    keys = [f"key-number-{i:017}" for i in range(60_000)]
+    with ours, theirs:
+        for arguments in (("MSET", *[word for key in keys[:20_000] for word in (key, "v")]), ("EXISTS", *keys), ("MGET", *keys), ("DEL", *keys), ("DBSIZE",)):
+            assert say(ours, *arguments) == say(theirs, *arguments), arguments[0]
+        # A key that is too long for an item has none.
+        assert say(ours, "EXISTS", *keys, "k" * 70_000) == b":0\r\n"
+        assert say(ours, "MSET", *[word for key in keys for word in (key, "v")], "k" * 251, "v") == b"-ERR keys have 1 to 250 bytes\r\n"
+        assert say(ours, "DBSIZE") == b":60000\r\n"
 
 
 def test_random_commands_are_answered_as_by_redis(server, redis, version):
@@ -310,6 +351,11 @@ def test_what_is_too_large_is_refused_and_the_connection_goes_on(server):
 @pytest.mark.parametrize("version", [2, 3])
 def test_redis_py(server, version):
     with redis_py.Redis(port=server.port, protocol=version, client_name="tests") as client:
+        with client.pipeline() as pipeline:
+            assert pipeline.mset({"t": "1", "u": "2"}).expire("t", 100).incr("u").get("t").execute() == [True, True, 3, b"1"]
+        with client.pipeline() as pipeline, pytest.raises(redis_py.ResponseError, match="WATCH is not supported"):
+            pipeline.watch("t")
+        client.flushall()
         assert client.ping() and client.set("a", "1", ex=100) and client.ttl("a") in (99, 100)
         assert client.get("a") == b"1" and client.get("none") is None
         assert client.incr("n") == 1 and client.decrby("n", 5) == -4

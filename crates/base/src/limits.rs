@@ -42,6 +42,14 @@ pub const RESP_ARGUMENTS_MAX: usize = 1 << 20;
 /// refused.
 pub const RESP_BULK_BYTES_MAX: usize = 512 << 20;
 
+/// Bytes of a RESP command with several keys that is looked through before it is executed. The keys
+/// of a longer one are executed as they arrive.
+pub const RESP_WHOLE_BYTES_MAX: usize = 64 << 10;
+
+/// Bytes of the commands of a transaction of RESP. A command that crosses the limit is refused, and
+/// so is the transaction.
+pub const RESP_QUEUE_BYTES_MAX: usize = 64 << 20;
+
 /// Longest inline RESP command in bytes, as in Redis. A connection that sends a longer one is
 /// closed.
 pub const RESP_INLINE_BYTES_MAX: usize = 64 << 10;

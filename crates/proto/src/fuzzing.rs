@@ -3,6 +3,7 @@
 
 mod taken;
 
+use crate::resp::lines::INVALIDATE;
 use crate::text::login::{self, Login};
 use crate::text::{self, After, Limits, Step};
 use crate::{
@@ -70,7 +71,7 @@ pub fn trace_from<'a>(
                 break;
             };
             assert!(
-                used > 0 && used <= input.len(),
+                (used > 0 || parser != before) && used <= input.len(),
                 "used {used} of {} bytes",
                 input.len()
             );
@@ -402,8 +403,9 @@ fn check_flags(flags: meta::Flags<'_>, used: &[u8], verb: &Verb<'_>) {
     ));
 }
 
+/// Whether it is a line, or several as RESP's message to forget what is kept is.
 fn is_line(line: &str) -> bool {
-    line.is_empty() || line.find("\r\n") == Some(line.len() - 2)
+    line.is_empty() || line.find("\r\n") == Some(line.len() - 2) || line == INVALIDATE
 }
 
 /// Whether the part is borrowed from the whole.

@@ -118,6 +118,15 @@ macro_rules! make_parser {
                 }
             }
 
+            /// See [`Speak::keeps_commands`].
+            pub fn keeps_commands(&self) -> bool {
+                match self {
+                    Parser::Undecided(_) => false,
+                    Parser::$rest(parser) => parser.keeps_commands(),
+                    $(Parser::$name(parser) => parser.keeps_commands(),)*
+                }
+            }
+
             /// The caller has taken the value that the last step announced
             /// ([`Announced`](crate::Announced)) out of the input, whether or not all of it had
             /// arrived. Call it before any other step.
@@ -216,6 +225,6 @@ impl Default for Parser {
 }
 
 const _: () = assert!(
-    size_of::<Parser>() <= 48,
+    size_of::<Parser>() <= 56,
     "every connection has one, and every step copies it"
 );

@@ -36,6 +36,11 @@ pub trait Speak: Copy {
     /// [`crate::text::Parser::refuse_value`].
     fn refuse_value(&mut self);
 
+    /// Whether complete commands are kept in the input, which [`Speak::refuse_value`] gives up.
+    fn keeps_commands(&self) -> bool {
+        false
+    }
+
     /// The caller has taken the value that the last step announced out of the input; see
     /// [`crate::Parser::take_value`].
     fn take_value(&mut self);

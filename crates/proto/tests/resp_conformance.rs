@@ -115,6 +115,54 @@ fn each_input_has_its_steps() {
             "get \"\\x41\"\r\n",
             &["says -ERR escape sequences in inline commands are not supported"],
         ),
+        // Transactions: the commands are handed out after EXEC.
+        (
+            "MULTI\r\nSET a 1\r\n*0\r\nDEL a b\r\nEXEC\r\nGET c\r\n",
+            &[
+                "says +OK",
+                "says +QUEUED",
+                "says +QUEUED",
+                "says *2",
+                "Write a",
+                "skips",
+                "Delete a",
+                "Delete b",
+                "Sum",
+                "skips",
+                "Get c",
+            ],
+        ),
+        (
+            "MULTI\r\nEXEC\r\nEXEC\r\nDISCARD\r\n",
+            &[
+                "says +OK",
+                "says *0",
+                "says -ERR EXEC without MULTI",
+                "says -ERR DISCARD without MULTI",
+            ],
+        ),
+        (
+            "MULTI\r\nGET a\r\nNOPE\r\nGET b\r\nEXEC\r\nGET c\r\n",
+            &[
+                "says +OK",
+                "says +QUEUED",
+                "says -ERR unknown command \\'NOPE\\', with args beginning with:",
+                "says +QUEUED",
+                "says -EXECABORT Transaction discarded because of previous errors.",
+                "Get c",
+            ],
+        ),
+        (
+            "MULTI\r\nGET a\r\nDISCARD\r\nGET c\r\nMULTI\r\nGET d",
+            &[
+                "says +OK",
+                "says +QUEUED",
+                "says +OK",
+                "Get c",
+                "says +OK",
+                "needs 6 of 5",
+            ],
+        ),
         // Keys that Redis takes.
         (
             "*2\r\n$3\r\nGET\r\n$0\r\n\r\n",
@@ -177,4 +225,138 @@ fn a_value_without_memory_is_skipped() {
         }
     }
     assert_eq!(rest, b"*1\r\n$4\r\nPING\r\n");
+}
+
+/// A transaction that there is no memory for is given up. Its last command may have arrived in
+/// part.
+#[test]
+fn a_transaction_without_memory_is_given_up() {
+    for tail in [
+        "",
+        "*3\r\n$3\r\nSET\r\n$1",
+        "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$100\r\nx",
+    ] {
+        let mut parser = Parser::accepting(Accepts::Resp, Limits::default());
+        let input = format!("MULTI\r\nSET a 1\r\nSET a 2\r\n{tail}");
+        let mut rest = input.as_bytes();
+        while let Step::Refuse { used, .. } = parser.next(rest) {
+            rest = &rest[used..];
+        }
+        assert!(parser.keeps_commands());
+        parser.refuse_value();
+        let Step::Swallowed { used } = parser.next(rest) else {
+            panic!("the queue is given up");
+        };
+        assert_eq!(&rest[used..], tail.as_bytes());
+        rest = &rest[used..];
+        if let Step::Refuse { used, line, .. } = parser.next(rest) {
+            assert!(line.starts_with("-OOM"), "{line}");
+            rest = &rest[used..];
+        }
+        let all = match tail.len() {
+            0 => "EXEC\r\n".to_string(),
+            1..20 => "\r\na\r\n$1\r\nx\r\nEXEC\r\n".to_string(),
+            _ => format!("{}\r\nEXEC\r\n", "x".repeat(99)),
+        };
+        let all = [rest, all.as_bytes()].concat();
+        let mut rest = &all[..];
+        loop {
+            match parser.next(rest) {
+                Step::Refuse { used, line, .. } if line.starts_with("-EXECABORT") => {
+                    assert_eq!(used, rest.len());
+                    break;
+                }
+                Step::Refuse { used, .. } | Step::Swallowed { used } => rest = &rest[used..],
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+/// Keys in a command that is too long to be kept, with something bad among them. What is said, and
+/// how many requests there are.
+fn long(name: &str, arguments: &[&[u8]]) -> (Vec<String>, usize) {
+    let mut command = format!("*{}\r\n${}\r\n{name}\r\n", arguments.len() + 1, name.len());
+    let mut bytes = std::mem::take(&mut command).into_bytes();
+    for argument in arguments {
+        bytes.extend(format!("${}\r\n", argument.len()).bytes());
+        bytes.extend_from_slice(argument);
+        bytes.extend_from_slice(b"\r\n");
+    }
+    bytes.extend_from_slice(b"PING\r\n");
+    let all = steps(&bytes);
+    let is_request = |line: &&String| {
+        ["Get ", "Write ", "Delete "]
+            .iter()
+            .any(|it| line.starts_with(it))
+    };
+    let requests = all.iter().filter(is_request).count();
+    let rest = all
+        .iter()
+        .filter(|line| !is_request(line) && *line != "skips");
+    (rest.cloned().collect(), requests)
+}
+
+/// A command of any length is executed, and holds no more than its part that has arrived.
+#[test]
+fn long_commands_are_executed_as_they_arrive() {
+    let keys: Vec<String> = (0..200_000)
+        .map(|n| format!("key-number-{n:017}"))
+        .collect();
+    let mut keys: Vec<&[u8]> = keys.iter().map(|key| key.as_bytes()).collect();
+    assert_eq!(
+        long("DEL", &keys),
+        (vec!["Sum".into(), "says +PONG".into()], 200_000)
+    );
+    let (says, requests) = long("MGET", &keys);
+    assert_eq!(
+        (says, requests),
+        (vec!["says *200000".into(), "says +PONG".into()], 200_000)
+    );
+    assert_eq!(
+        long("MSET", &keys),
+        (vec!["Sum".into(), "says +PONG".into()], 100_000)
+    );
+    // Keys that no item can have.
+    let wrong = vec![b'x'; 100_000];
+    (keys[100_001], keys[199_999]) = (&wrong, b"");
+    assert_eq!(
+        long("EXISTS", &keys),
+        (vec!["Sum".into(), "says +PONG".into()], 199_998)
+    );
+    let (says, requests) = long("MGET", &keys);
+    assert_eq!((says.len(), requests), (4, 199_998));
+    assert_eq!(says[1..3], ["says $-1", "says $-1"]);
+    // Values of which one is too large.
+    let wrong = vec![b'x'; 2 << 20];
+    keys[100_001] = &wrong;
+    assert_eq!(long("MSET", &keys).1, 99_999);
+    keys[100_002] = b"";
+    assert_eq!(long("MSET", &keys).1, 99_998);
+}
+
+/// However little of a long command is there, the parser asks for no more than the next argument.
+#[test]
+fn the_rest_of_a_long_command_is_not_waited_for() {
+    let mut parser = Parser::accepting(Accepts::Resp, Limits::default());
+    let mut input = b"*100001\r\n$3\r\nDEL\r\n".to_vec();
+    let mut held_max = 0;
+    for nth in 0..100_000 {
+        input.extend(format!("$10\r\n{nth:010}\r\n").bytes());
+        while !input.is_empty() {
+            let used = match parser.next(&input) {
+                Step::Need { need, .. } => {
+                    assert!(need <= input.len() + 20);
+                    break;
+                }
+                Step::Swallowed { used }
+                | Step::Request { used, .. }
+                | Step::Admin { used, .. } => used,
+                other => panic!("{other:?}"),
+            };
+            input.drain(..used);
+        }
+        held_max = held_max.max(input.len());
+    }
+    assert!(input.is_empty() && held_max < 70_000, "{held_max}");
 }

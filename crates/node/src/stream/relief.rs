@@ -94,7 +94,7 @@ impl Streams {
             self.starve(key, bytes, core);
             return false;
         }
-        if connection.rx.awaits_value() {
+        if connection.rx.awaits_value() || connection.session.parser.keeps_commands() {
             connection.refuse_value();
             core.tally.values_refused += 1;
             return true;

@@ -1,15 +1,16 @@
 //! A command that is an array of bulk strings: what is complete, and what is refused.
 
 use super::announce;
-use super::command;
 use super::frame::{self, Arguments, Fault, Style};
 use super::lines;
 use super::parser::{close, fault_step};
+use super::pieces;
 use super::set;
-use super::state::{Parser, State, Taken};
+use super::state::{Each, Multi, Parser, State, Taken};
 use crate::text::{After, Step};
 use glimmer_base::limits::{
-    DRAFT_BYTES_MIN, LINE_BYTES_MAX, RESP_ARGUMENTS_MAX, RESP_BULK_BYTES_MAX,
+    DRAFT_BYTES_MIN, LINE_BYTES_MAX, RESP_ARGUMENTS_MAX, RESP_BULK_BYTES_MAX, RESP_QUEUE_BYTES_MAX,
+    RESP_WHOLE_BYTES_MAX,
 };
 
 impl Parser {
@@ -69,11 +70,21 @@ impl Parser {
         let (mut seen, mut at) = next;
         let mut taken_bytes = 0;
         while seen < count {
+            if at > RESP_WHOLE_BYTES_MAX
+                && taken.is_none()
+                && let Some(each) = self.in_pieces(arguments, count)
+            {
+                return self.leave_for_pieces(input, count, each);
+            }
             let fault = match frame::bulk_head(&input[at..], RESP_BULK_BYTES_MAX) {
                 Ok((bytes, head)) => {
                     let begin = at + head;
                     if begin + taken_bytes + bytes > self.command_bytes_max() {
-                        return self.refuse(begin, bytes, count - seen - 1, lines::TOO_LARGE);
+                        let line = match self.multi {
+                            Multi::Queueing { .. } => lines::LONG_QUEUE,
+                            _ => lines::TOO_LARGE,
+                        };
+                        return self.refuse(begin, bytes, count - seen - 1, line);
                     }
                     let mut end = begin + bytes;
                     if let Some(taken) = taken
@@ -99,13 +110,15 @@ impl Parser {
                         }
                         None => {
                             let announced = match taken {
-                                None if bytes >= DRAFT_BYTES_MIN => announce::next_value(
-                                    self.limits,
-                                    arguments,
-                                    count,
-                                    begin,
-                                    bytes,
-                                ),
+                                None if bytes >= DRAFT_BYTES_MIN && self.multi == Multi::Off => {
+                                    announce::next_value(
+                                        self.limits,
+                                        arguments,
+                                        count,
+                                        begin,
+                                        bytes,
+                                    )
+                                }
                                 _ => None,
                             };
                             self.wait(count, seen, at, taken);
@@ -128,7 +141,7 @@ impl Parser {
                 then: After::Continue,
             };
         }
-        command::read(self, &input[..at], arguments, count, Style::Array)
+        self.complete(&input[..at], arguments, count, Style::Array)
     }
 
     /// Has the next call go on at this argument.
@@ -140,9 +153,36 @@ impl Parser {
         }
     }
 
-    /// Bytes of a command at most: a largest item and its key, or a great many keys.
+    /// Bytes of a command at most: a largest item and its key. In a transaction, commands are
+    /// limited together.
     fn command_bytes_max(&self) -> usize {
-        self.limits.item_bytes_max + LINE_BYTES_MAX
+        match self.multi {
+            Multi::Off | Multi::Spoilt => self.limits.item_bytes_max + LINE_BYTES_MAX,
+            Multi::Queueing { at, .. } => RESP_QUEUE_BYTES_MAX - at as usize,
+            Multi::Executing { .. } => RESP_QUEUE_BYTES_MAX,
+        }
+    }
+
+    /// What is done with each key of the command, if it is executed in pieces.
+    #[cold]
+    fn in_pieces(&self, arguments: &Arguments<'_>, count: u32) -> Option<Each> {
+        match self.multi {
+            Multi::Off => pieces::of(arguments, count),
+            // It is all there, or is to be kept.
+            _ => None,
+        }
+    }
+
+    /// Goes back to after the name of a command, and hands out its keys from there.
+    fn leave_for_pieces<'a>(&mut self, input: &'a [u8], count: u32, each: Each) -> Step<'a> {
+        let name = frame::length(input, "", "").and_then(|(_, head)| {
+            let (bytes, name_head) = frame::bulk_head(&input[head..], RESP_BULK_BYTES_MAX)?;
+            Ok(head + name_head + bytes + 2)
+        });
+        match name {
+            Ok(begin) => self.begin_pieces(begin, count, each),
+            Err(fault) => fault_step(input, 0, fault),
+        }
     }
 
     /// Refuses a command and has the rest of it skipped: the string of this many bytes that begins

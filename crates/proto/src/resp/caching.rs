@@ -10,7 +10,7 @@ use super::call::Call;
 use super::form::Version;
 use super::lines;
 use super::names::upper;
-use super::state::{Caching, Parser, State};
+use super::state::{Caching, Multi, Parser};
 use crate::text::Step;
 
 /// `CLIENT TRACKING ON OPTIN` and `CLIENT TRACKING OFF`.
@@ -55,15 +55,19 @@ impl Parser {
                 },
             };
         }
+        let was_executing = matches!(self.multi, Multi::Executing { .. });
         let mut step = self.step(input);
         let used = match &mut step {
-            Step::Need { .. } | Step::Swallowed { .. } => return step,
+            Step::Need { .. } => return step,
+            // That is the end of a transaction, or of a command that was refused before.
+            Step::Swallowed { used } if was_executing => used,
+            Step::Swallowed { .. } => return step,
             Step::Request { used, .. }
             | Step::Admin { used, .. }
             | Step::Refuse { used, .. }
             | Step::Answer { used, .. } => used,
         };
-        if self.state == State::Start && self.caching == Caching::Next {
+        if self.is_between_commands() && self.caching == Caching::Next {
             *used -= 1;
             self.caching = Caching::Due;
         }

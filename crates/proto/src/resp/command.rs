@@ -7,7 +7,7 @@ use super::keys::keys;
 use super::names::{NAME_BYTES_MAX, arity, upper};
 use super::state::{Each, Parser};
 use super::words::Words;
-use super::{lines, session, set, string};
+use super::{lines, multi, session, set, string};
 use crate::control::Control;
 use crate::request::{Condition, ExpireWhen, Lifetime};
 use crate::text::Step;
@@ -54,6 +54,7 @@ pub(super) fn read<'a>(
             parser.version = version;
             return step;
         }
+        b"MULTI" => return multi::begin(parser, whole.len()),
         b"CLIENT" => {
             let (step, caching) = session::client(&call, parser.caching);
             parser.caching = caching;
@@ -114,6 +115,10 @@ fn other<'a>(call: &Call<'_, 'a>, name: &[u8]) -> Step<'a> {
         b"SLOWLOG" | b"LATENCY" => session::logs(call),
         b"FLUSHALL" | b"FLUSHDB" => session::flush(call),
         b"QUIT" => call.control(Control::Quit, Words::Status),
+        b"EXEC" => call.refuse(lines::EXEC_ALONE),
+        b"DISCARD" => call.refuse(lines::DISCARD_ALONE),
+        b"WATCH" => call.refuse(lines::WATCH),
+        b"UNWATCH" => call.refuse(lines::OK),
         b"POST" => call.close(),
         _ if foreign::is_foreign(call.arguments[0]) => call.close(),
         _ => call.answer(Words::UnknownCommand, call.whole),

@@ -65,6 +65,25 @@ pub const NOT_TRACKING: &str = "-ERR CLIENT CACHING can be called only when the 
     tracking mode with OPTIN or OPTOUT mode enabled\r\n";
 /// The client is to forget everything that it keeps of the server.
 pub const INVALIDATE: &str = ">2\r\n$10\r\ninvalidate\r\n_\r\n";
+/// A command of a transaction will be executed later.
+pub const QUEUED: &str = "+QUEUED\r\n";
+/// A transaction one of whose commands was refused.
+pub const EXEC_ABORT: &str = "-EXECABORT Transaction discarded because of previous errors.\r\n";
+/// `EXEC` without `MULTI`.
+pub const EXEC_ALONE: &str = "-ERR EXEC without MULTI\r\n";
+/// `DISCARD` without `MULTI`.
+pub const DISCARD_ALONE: &str = "-ERR DISCARD without MULTI\r\n";
+/// `MULTI` in a transaction, which is given up.
+pub const NESTED: &str = "-ERR MULTI calls can not be nested\r\n";
+/// `WATCH` in a transaction, which is given up.
+pub const WATCH_INSIDE: &str = "-ERR WATCH inside MULTI is not allowed\r\n";
+/// `WATCH`.
+pub const WATCH: &str = "-ERR WATCH is not supported; SET with IFEQ compares and sets (see \
+    docs/resp.md)\r\n";
+/// A command of the connection in a transaction, which is given up.
+pub const NOT_IN_MULTI: &str = "-ERR Command not allowed inside a transaction\r\n";
+/// The commands of a transaction exceed [`glimmer_base::limits::RESP_QUEUE_BYTES_MAX`].
+pub const LONG_QUEUE: &str = "-ERR the transaction is too large (see docs/resp.md)\r\n";
 /// What Redis keeps about an item and this server does not.
 pub const NOT_KEPT: &str = "-ERR the server keeps no such figure of an item\r\n";
 /// A figure that is always zero here.

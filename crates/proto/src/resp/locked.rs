@@ -35,6 +35,7 @@ impl Parser {
         let allowed = locked_out(step);
         if allowed != step {
             (self.version, self.caching) = (before.version, before.caching);
+            self.multi = before.multi;
         }
         allowed
     }

@@ -8,6 +8,8 @@
 //! | `array` | a command that is an array: what is complete, and what is refused |
 //! | `names` | the names of all commands |
 //! | `keys` | commands with several keys, one after the other |
+//! | `pieces` | the same, while the command arrives |
+//! | `multi` | transactions |
 //! | `locked` | clients that have yet to authenticate |
 //! | `call` | a complete command, and the steps that it may come to |
 //! | `announce` | commands that store one large value |
@@ -33,8 +35,10 @@ mod frame;
 mod keys;
 pub mod lines;
 mod locked;
+mod multi;
 mod names;
 mod parser;
+mod pieces;
 mod scale;
 mod session;
 mod set;

@@ -77,6 +77,11 @@ commands! {
     b"LATENCY" 2 many "latency"
     b"FLUSHALL" 1 many "flushall"
     b"FLUSHDB" 1 many "flushdb"
+    b"MULTI" 1 1 "multi"
+    b"EXEC" 1 1 "exec"
+    b"DISCARD" 1 1 "discard"
+    b"WATCH" 2 many "watch"
+    b"UNWATCH" 1 1 "unwatch"
     b"QUIT" 1 many "quit"
 }
 
@@ -95,7 +100,7 @@ pub(super) fn upper<'b>(word: &[u8], buffer: &'b mut [u8]) -> &'b [u8] {
 /// Commands of memcached's text protocol that bear a name of these. The first word of a connection
 /// that is one of them, in small letters, belongs to memcached.
 const SHARED: &[&[u8]] = &[
-    b"append", b"decr", b"get", b"incr", b"quit", b"set", b"touch",
+    b"append", b"decr", b"get", b"incr", b"quit", b"set", b"touch", b"watch",
 ];
 
 /// Whether a connection that begins with these bytes speaks RESP in inline commands, on a port that

@@ -4,7 +4,7 @@ use super::command;
 use super::frame::{self, Arguments, Fault, Style};
 use super::lines;
 use super::names;
-use super::state::{Caching, Parser, State, Taken};
+use super::state::{Caching, Multi, Parser, State, Taken};
 use super::words::Words;
 use crate::text::{After, Limits, Step};
 use crate::{Speak, foreign};
@@ -27,6 +27,19 @@ impl Parser {
 
     #[inline]
     pub(super) fn step<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
+        match self.multi {
+            Multi::Off | Multi::Spoilt => {}
+            Multi::Queueing { count, at } => return self.next_queued(input, count, at as usize),
+            Multi::Executing { left: 0, tail } if self.state == State::Start => {
+                return self.end_of_queue(input, tail as usize);
+            }
+            Multi::Executing { .. } => {}
+        }
+        self.plain_step(input)
+    }
+
+    #[inline]
+    pub(super) fn plain_step<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
         match self.state {
             State::Start => match input.first() {
                 None => Step::need(1),
@@ -36,6 +49,7 @@ impl Parser {
             State::Array { count, seen, at } => self.array(input, count, seen, at as usize),
             State::Taken(taken) => self.array_around(input, taken),
             State::Keys(keys) => self.next_key(input, keys),
+            State::Pieces(pieces) => self.next_piece(input, pieces),
             State::Skip { bytes, arguments } => self.skip(input, bytes, arguments),
         }
     }
@@ -116,8 +130,27 @@ impl Parser {
         match count {
             0 => Step::Swallowed { used: whole.len() },
             _ if foreign::is_request_line(&arguments) => close(input, ""),
-            _ => command::read(self, whole, &arguments, count, Style::Inline),
+            _ => self.complete(whole, &arguments, count, Style::Inline),
         }
+    }
+}
+
+impl Parser {
+    /// A complete command: executed, or queued.
+    #[inline(always)]
+    pub(super) fn complete<'a>(
+        &mut self,
+        whole: &'a [u8],
+        arguments: &Arguments<'a>,
+        count: u32,
+        style: Style,
+    ) -> Step<'a> {
+        match &mut self.multi {
+            Multi::Off => {}
+            Multi::Executing { left, .. } => *left -= 1,
+            Multi::Queueing { .. } | Multi::Spoilt => return self.queue(whole, arguments, count),
+        }
+        command::read(self, whole, arguments, count, style)
     }
 }
 
@@ -174,6 +207,10 @@ impl Speak for Parser {
 
     fn refuse_taken_value(&mut self, left: usize) {
         Parser::refuse_taken_value(self, left);
+    }
+
+    fn keeps_commands(&self) -> bool {
+        matches!(self.multi, Multi::Queueing { at: 1.., .. })
     }
 
     fn take_back(&mut self, before: &Parser) {

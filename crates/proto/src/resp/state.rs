@@ -12,6 +12,7 @@ pub struct Parser {
     pub(super) state: State,
     pub(super) version: Version,
     pub(super) caching: Caching,
+    pub(super) multi: Multi,
     /// The value that the last step asked room for will not be received.
     pub(super) no_memory: bool,
 }
@@ -28,6 +29,8 @@ pub(super) enum State {
     Taken(Taken),
     /// At a key of a command with several keys, all of which have been found good.
     Keys(Keys),
+    /// In a command with several keys that are handed out as they arrive.
+    Pieces(Pieces),
     /// In a command that was refused: these bytes of an argument, and this many arguments more.
     Skip { bytes: u32, arguments: u32 },
 }
@@ -39,6 +42,44 @@ pub(super) struct Taken {
     pub nth: u8,
     /// The caller refuses it, and this is what has not been received of it.
     pub lost: Option<u32>,
+}
+
+/// Whether a transaction is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Multi {
+    /// No.
+    Off,
+    /// This many commands are queued, in this many bytes at the front of the input.
+    Queueing { count: u32, at: u32 },
+    /// It will be given up, because a command of it was refused.
+    Spoilt,
+    /// This many commands of it are left, and then the `EXEC`, of this many bytes.
+    Executing { left: u32, tail: u32 },
+}
+
+/// What is left of a command with several keys that is executed in pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pieces {
+    /// Arguments that have yet to be looked at.
+    pub left: u32,
+    /// Bytes of the last argument that are passed over.
+    pub skip: u32,
+    pub each: Each,
+    /// The next argument is the value of a key that no item can have.
+    pub skips_value: bool,
+    /// What is said in place of the sum.
+    pub fault: Option<PieceFault>,
+}
+
+/// Why a value of such a command was not stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PieceFault {
+    /// No item can have its key.
+    BadKey,
+    /// It is larger than any item.
+    TooLarge,
+    /// There is no memory for it.
+    NoMemory,
 }
 
 /// Whether the client keeps what it reads.
@@ -86,6 +127,7 @@ impl Parser {
             state: State::Start,
             version: Version::Two,
             caching: Caching::Off,
+            multi: Multi::Off,
             no_memory: false,
         }
     }

@@ -42,6 +42,10 @@ pub enum Words {
     Number,
     /// With the time.
     Time,
+    /// With the beginning of an array of this many elements, which follow.
+    Array(u32),
+    /// With this error line, whatever its keys come to.
+    SumRefused(&'static str),
     /// With the number of commands that there are.
     CommandCount,
     /// With those settings that the text of the command names.
@@ -97,7 +101,9 @@ impl Words {
             | Words::Number
             | Words::Time
             | Words::Count
+            | Words::SumRefused(_)
             | Words::ConnectionId => out.extend_from_slice(lines::OK.as_bytes()),
+            Words::Array(count) => head(out, b'*', count.into()),
             Words::CommandCount => head(out, b':', NAMES.len() as i64),
             Words::Setting(version) => settings(version, text, out),
             Words::UnsupportedOption => {
@@ -167,6 +173,10 @@ impl Converse for Words {
                 bulk(out, buffer.format(ms / 1000).as_bytes());
                 return bulk(out, buffer.format(ms % 1000 * 1000).as_bytes());
             }
+            Answer::Sum(_) if matches!(self, Words::SumRefused(_)) => match self {
+                Words::SumRefused(line) => line,
+                _ => lines::OK,
+            },
             Answer::Sum(sum) if sum.failed > 0 => lines::OUT_OF_MEMORY,
             Answer::Sum(sum) if *self == Words::Count => {
                 return head(out, b':', sum.done.into());
