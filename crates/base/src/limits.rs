@@ -425,6 +425,10 @@ pub const DRAFT_BYTES_MIN: usize = 16 << 10;
 /// lock.
 pub const DRAFTS_MAX: usize = 16;
 
+/// Values that are being received take at most this part of a partition's memory for items. One
+/// alone is received whatever it takes. For one more its sender waits.
+pub const UPLOADS_PART: usize = 4;
+
 /// Large values that one partition lends at a time. One more is copied.
 pub const LOANS_MAX: usize = 32;
 

@@ -6,6 +6,7 @@ use super::wide;
 use crate::memory::Words;
 use core::mem::MaybeUninit;
 use glimmer_base::sync::Ordering::Relaxed;
+use std::ops::Range;
 
 /// Bytes that are held outside of the heap while they are moved. They fit into the first cache.
 const CHUNK_BYTES: usize = 4 << 10;
@@ -25,7 +26,7 @@ fn load<'a>(words: Words<'_>, at: usize, len: usize, chunk: &'a mut Chunk) -> &'
 }
 
 /// Writes bytes from byte `at` on; those on either side stay.
-pub(super) fn store(words: Words<'_>, at: usize, mut bytes: &[u8]) {
+pub(crate) fn store(words: Words<'_>, at: usize, mut bytes: &[u8]) {
     let (mut word, skip) = (at / 8, at % 8);
     if skip > 0 {
         let (first, rest) = bytes.split_at(bytes.len().min(8 - skip));
@@ -40,6 +41,15 @@ pub(super) fn store(words: Words<'_>, at: usize, mut bytes: &[u8]) {
     }
     word += whole.len();
     merge(words, word, 0, rest);
+}
+
+/// Appends the bytes from one on up to another one to `out`.
+pub(crate) fn append(words: Words<'_>, range: Range<usize>, out: &mut Vec<u8>) {
+    let mut chunk = [[MaybeUninit::uninit(); 8]; CHUNK_BYTES / 8 + 1];
+    for at in range.clone().step_by(CHUNK_BYTES) {
+        let bytes = CHUNK_BYTES.min(range.end - at);
+        out.extend_from_slice(load(words, at, bytes, &mut chunk));
+    }
 }
 
 /// Writes fewer than eight bytes within one word.

@@ -91,8 +91,9 @@ impl Layout {
         [first, second, third]
     }
 
+    /// Byte of the item at which the value begins.
     #[inline(always)]
-    pub(super) fn value_at(self) -> usize {
+    pub(crate) fn value_at(self) -> usize {
         self.length_at() + if self.is_wide() { LENGTH_BYTES } else { 0 }
     }
 

@@ -17,9 +17,11 @@ mod wide;
 mod word_sink;
 mod write;
 
+pub(crate) use bytes::{append as append_bytes, store as store_bytes};
 pub use cas_sequence::CasSequence;
 pub use circular_log::CircularLog;
 pub use history::{CAS_MAX, History, Marks};
+pub(crate) use in_place::bytes_in_place;
 pub(crate) use item::Header;
 pub use item::Item;
 pub use layout::Layout;
@@ -27,7 +29,7 @@ pub use offset::{Geometry, Offset};
 pub use put::{NewItem, Put};
 pub use value::Value;
 pub(crate) use write::{
-    can_amend, changes_length, draft_layout, only_grows, write_amended, write_behind, write_draft,
-    write_drafted, write_filler, write_grown, write_item, write_over, write_reserved,
-    write_value_over,
+    can_amend, changes_length, draft_layout, only_grows, write_amended, write_announced,
+    write_behind, write_draft, write_drafted, write_filler, write_grown, write_item, write_over,
+    write_reserved, write_value_over,
 };

@@ -3,9 +3,11 @@
 
 use super::bytes;
 use super::history::{CAS_MAX, History};
+use super::in_place::store_beside;
 use super::item::Item;
 use super::layout::{
-    EXPIRY, EXPIRY_BYTES, EXTRA, FLAGS, KEY_AT, Layout, RESERVED, WIDE, flags_field,
+    ALL_FIELDS_BYTES, EXPIRY, EXPIRY_BYTES, EXTRA, FLAGS, KEY_AT, Layout, RESERVED, WIDE,
+    flags_field,
 };
 use super::put::{NewItem, Put};
 use super::word_sink::WordSink;
@@ -196,7 +198,7 @@ pub(crate) fn write_amended(item: &Item<'_>, expiry: Expiry, history: &History) 
 /// Writes what is known of a large item before it is stored: all but the header and the fields
 /// after the value. The place is reserved, and its first word stays as it is.
 pub(crate) fn write_draft(place: Words<'_>, key: &[u8], value: &[u8]) {
-    let layout = draft_layout(key, value);
+    let layout = draft_layout(key, value.len());
     let mut sink = WordSink::new(place.range(1, layout.words() - 1));
     sink.bytes(key);
     if layout.is_wide() {
@@ -206,15 +208,50 @@ pub(crate) fn write_draft(place: Words<'_>, key: &[u8], value: &[u8]) {
     sink.finish();
 }
 
-/// The sizes of an item of which nothing but key and value are known.
-pub(crate) fn draft_layout(key: &[u8], value: &[u8]) -> Layout {
-    NewItem::new(key, value).layout()
+/// Writes what is known of a large item before its value arrives, which takes this many bytes. The
+/// place is reserved, and its first word stays as it is.
+pub(crate) fn write_announced(place: Words<'_>, key: &[u8], value_bytes: usize) {
+    let layout = draft_layout(key, value_bytes);
+    let mut sink = WordSink::new(place.range(1, layout.words() - 1));
+    sink.bytes(key);
+    if layout.is_wide() {
+        sink.bytes(&layout.length_bytes());
+    }
+    sink.finish();
 }
 
-/// Makes an item of what [`write_draft`] has written for it.
+/// The sizes of an item of which nothing but the key and the length of its value are known.
+pub(crate) fn draft_layout(key: &[u8], value_bytes: usize) -> Layout {
+    Layout {
+        key_len: key.len(),
+        value_len: value_bytes,
+        flags_bytes: 0,
+        expiry: false,
+        extra: false,
+    }
+}
+
+/// Makes an item of what [`write_draft`] has written for it, or of what has arrived. The item's
+/// value may be at the place, where it is borrowed: none of its bytes is stored to.
 pub(crate) fn write_drafted(place: Words<'_>, put: &Put<'_>) {
     let (item, layout) = (put.item, put.item.layout());
-    write_fields_behind(place, layout, item, put.cas);
+    let (mut fields, mut end) = ([0; ALL_FIELDS_BYTES], 0);
+    let mut add = |field: &[u8]| {
+        fields[end..end + field.len()].copy_from_slice(field);
+        end += field.len();
+    };
+    add(&flags_field(item.flags)[..usize::from(layout.flags_bytes)]);
+    if layout.expiry {
+        add(&item.expiry.ms().to_le_bytes()[..EXPIRY_BYTES]);
+    }
+    if layout.extra {
+        let history = History {
+            cas: Some(put.cas),
+            ..item.history
+        };
+        add(&history.extra());
+    }
+    store_beside(place, layout.flags_at(), &fields[..end]);
     let header = header_of(layout, item.history.marks.bits(), put.cas);
     place.word(0).store(header, Release);
 }

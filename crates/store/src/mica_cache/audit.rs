@@ -1,6 +1,6 @@
 //! Walking the whole partition to see that everything it promises holds; for tests.
 
-use super::Writer;
+use super::{Writer, place};
 use crate::access::Access;
 use crate::heap::{Header, Item, Offset};
 use crate::index::LogId;
@@ -13,11 +13,13 @@ impl<A: Access> Writer<'_, A> {
     /// # Panics
     ///
     /// If a bucket is in two chains, or in a chain and free, or lost; if a live entry names no
-    /// item, or one that belongs to another chain or that another entry names; if what lies
-    /// between a log's head and its tail has gaps; if a vacant place is not vacant; if log and
-    /// index overlap; or if the figures are not true.
+    /// item, or one that belongs to another chain or that another entry names; if what lies between
+    /// a log's head and its tail has gaps; if a vacant place is not vacant; if an upload has no
+    /// place, or a place that is reserved is no upload's; if log and index overlap; or if the
+    /// figures are not true.
     pub fn audit(&mut self) {
         let shared = self.shared;
+        self.take_back_uploads();
         let (index, shape) = (&shared.index, shared.index.shape());
         let (mut buckets, mut named) = (BTreeSet::new(), BTreeSet::new());
         let (mut spares_used, mut bytes) = (0, 0);
@@ -60,6 +62,10 @@ impl<A: Access> Writer<'_, A> {
         let border = (index.border() as u64, self.state.border.open() as u64);
         self.state.share.assert_sound(border);
         let counts = shared.common.counters.counts();
+        if self.state.ledger.draft.is_none() {
+            let uploads = self.state.ledger.uploads.words();
+            assert_eq!(self.state.reserved_words, uploads, "a place is lost");
+        }
         let figures = (counts.items, counts.bytes, counts.spares_used);
         assert_eq!(figures, (named.len() as u64, bytes, spares_used));
     }
@@ -93,6 +99,11 @@ impl<A: Access> Writer<'_, A> {
             };
             assert!(words > 0, "nothing begins at {at:?}");
             at = geometry.advance(at, words);
+        }
+        for cell in self.state.ledger.uploads.cells() {
+            let (log, offset) = place::named(cell.place().at);
+            let is_there = log != id || begun.contains(&offset.raw());
+            assert!(is_there, "no upload begins at {offset:?}");
         }
         let mut items = named.iter().filter(|(log, _)| *log == id as u8);
         assert!(items.all(|(_, offset)| begun.contains(offset)));

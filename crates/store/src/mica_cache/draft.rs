@@ -12,17 +12,17 @@ use crate::access::Access;
 use crate::heap::{Put, write_drafted, write_filler, write_reserved};
 use crate::index::LogId;
 use crate::memory::Words;
-use crate::table::{Draft, Reservation, Step};
+use crate::table::{Draft, Purpose, Reservation, Reserved, Step};
 use glimmer_base::sync::weakened;
 
 impl Shared {
-    /// The place of a draft. While it is copied, no head passes it.
-    pub(super) fn place_of(&self, draft: &Draft) -> Words<'_> {
-        let (id, offset) = named(draft.at);
+    /// A place that is reserved.
+    pub(super) fn place_of(&self, place: Reserved) -> Words<'_> {
+        let (id, offset) = named(place.at);
         let log = self.log(id);
         Words::of(
             log.place(log.geometry().position(offset))
-                .range(0, draft.words as usize),
+                .range(0, place.words as usize),
         )
     }
 }
@@ -30,75 +30,85 @@ impl Shared {
 impl<A: Access> Writer<'_, A> {
     /// Reserves a vacant place, or makes some room and reserves a place when there is enough.
     pub(super) fn reserve(&mut self, reservation: &mut Reservation<'_>) -> Step {
-        let (shared, large, words) = (self.shared, reservation.large, reservation.words);
+        let Reservation {
+            purpose,
+            key,
+            keyhash,
+            now,
+            words,
+            ..
+        } = *reservation;
+        let shared = self.shared;
         if words > shared.log(LogId::Main).item_words_max() as u64 {
             return Step::Never;
         }
-        let home = self.home(large.keyhash);
+        let home = self.home(keyhash);
         self.follow_setting();
-        let id = match self.find_or_remember(home, large.keyhash, (large.key, words)) {
+        let id = match self.find_or_remember(home, keyhash, (key, words)) {
             Ok(found) => self.log_for_known(&found, words),
             Err(ghost) => self.log_for_new(words, ghost.is_some()),
         };
+        let id = match purpose {
+            Purpose::Upload if !self.takes_upload(id, words) => LogId::Main,
+            _ => id,
+        };
         if let Some(place) = self.occupy(id, words) {
-            return self.begin_draft(reservation, place);
+            return Step::Reserved(self.mark_reserved(place));
         }
         let bounded = reservation.step();
         let paid = reservation.pay(bounded);
         self.scan_after(id, paid);
         if bounded {
             let budget = &mut reservation.budget;
-            if !self.make_some_room(id, words, budget, large.now) || !reservation.is_paid() {
+            if !self.make_some_room(id, words, budget, now) || !reservation.is_paid() {
                 return Step::Again;
             }
         }
-        let now = large.now;
         let offset = self.claim(id, words, now);
-        let step = self.begin_draft(reservation, Place { id, offset, words });
-        if matches!(step, Step::Reserved(_)) {
-            self.appended(id, offset, words, now);
-        }
-        step
+        let place = self.mark_reserved(Place { id, offset, words });
+        self.appended(id, offset, words, now);
+        Step::Reserved(place)
     }
 
-    /// Marks a place as reserved, unless as many values are being copied as may be.
-    fn begin_draft(&mut self, reservation: &Reservation<'_>, place: Place) -> Step {
+    /// Marks a place as reserved.
+    fn mark_reserved(&mut self, place: Place) -> Reserved {
         let Place { id, offset, words } = place;
-        let at = name_of(id, offset);
-        let Some(number) = self.shared.common.drafts.begin(at) else {
-            return Step::Never;
-        };
         let log = self.shared.log(id);
         let place = log.place(log.geometry().position(offset));
         match weakened("draft_mark") {
             true => write_filler(place, words),
             false => write_reserved(place, words),
         }
-        let mut draft = reservation.draft(at, number);
-        draft.words = words;
         self.state.reserved_words += words;
-        Step::Reserved(draft)
+        Reserved {
+            at: name_of(id, offset),
+            words,
+        }
     }
 
     /// Stores a large item of which there is a draft; says whether that was done.
     #[cold]
     #[inline(never)]
-    pub(super) fn put_drafted(&mut self, put: &Put<'_>) -> bool {
-        let shared = self.shared;
+    pub(super) fn put_draft(&mut self, put: &Put<'_>) -> bool {
         let is_its = |draft: &mut Draft| draft.is_of(put);
-        let Some(draft) = self.state.ledger.draft.take_if(is_its) else {
-            return false;
-        };
-        self.state.reserved_words -= draft.words;
-        if !self.is_reserved(&draft) {
+        let draft = self.state.ledger.draft.take_if(is_its);
+        draft.is_some_and(|draft| self.put_drafted(put, draft.place))
+    }
+
+    /// Stores a large item that is at a place except for its header and the fields after its value;
+    /// says whether that was done.
+    pub(super) fn put_drafted(&mut self, put: &Put<'_>, reserved: Reserved) -> bool {
+        let shared = self.shared;
+        self.state.reserved_words -= reserved.words;
+        if !self.is_reserved(reserved) {
             return false;
         }
         let words = put.words as u64;
-        let (id, offset) = named(draft.at);
-        let place = shared.place_of(&draft);
-        if draft.words > words {
-            let rest = place.range(put.words, (draft.words - words) as usize);
-            write_filler(Words::of(rest), draft.words - words);
+        let (id, offset) = named(reserved.at);
+        let place = shared.place_of(reserved);
+        if reserved.words > words {
+            let rest = place.range(put.words, (reserved.words - words) as usize);
+            write_filler(Words::of(rest), reserved.words - words);
         }
         write_drafted(place, put);
         self.follow_setting();
@@ -118,8 +128,8 @@ impl<A: Access> Writer<'_, A> {
 
     /// Whether the place of a draft is still there. The head may have passed it since the copy was
     /// completed.
-    fn is_reserved(&self, draft: &Draft) -> bool {
-        let (id, offset) = named(draft.at);
+    fn is_reserved(&self, place: Reserved) -> bool {
+        let (id, offset) = named(place.at);
         weakened("draft_recheck") || self.log(id).is_live(offset)
     }
 }

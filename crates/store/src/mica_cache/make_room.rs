@@ -73,12 +73,13 @@ impl<A: Access> Writer<'_, A> {
         end.saturating_sub(self.position(id, self.tail(id)))
     }
 
-    /// Words of a log that lie outside its head and tail.
+    /// Words of a log that lie outside its head and tail. An upload may have taken the tail beyond
+    /// the limit.
     #[inline(always)]
     pub(super) fn unused(&self, id: LogId) -> u64 {
         let (head, tail) = (self.log(id).head(), self.tail(id));
         match self.geometry(id).lap_end() {
-            None => self.limit(id) - self.geometry(id).distance(head, tail),
+            None => (self.limit(id)).saturating_sub(self.geometry(id).distance(head, tail)),
             Some(_) => self.position(id, head) - self.position(id, tail),
         }
     }
@@ -94,6 +95,7 @@ impl<A: Access> Writer<'_, A> {
         now: Moment,
     ) -> bool {
         let mut step_words = ROOM_WORDS_PER_HOLD;
+        let mut lap_ended = false;
         loop {
             let (tail, limit) = (self.position(id, self.tail(id)), self.limit(id));
             if self.geometry(id).lap_end().is_none() {
@@ -101,6 +103,7 @@ impl<A: Access> Writer<'_, A> {
                     return true;
                 }
                 self.end_lap(id);
+                lap_ended = true;
                 continue;
             }
             let lead = self.position(id, self.log(id).head()) - tail;
@@ -113,8 +116,11 @@ impl<A: Access> Writer<'_, A> {
             if STEP && step_words == 0 {
                 return false;
             }
-            let until = (lead_wanted, &mut step_words);
-            self.pass_items::<STEP>(id, until, budget, now);
+            let until = Until {
+                lead: lead_wanted,
+                gathers: lap_ended || words >= DRAFT_WORDS_MIN as u64,
+            };
+            self.pass_items::<STEP>(id, (until, &mut step_words), budget, now);
         }
     }
 
@@ -139,12 +145,12 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
-    /// Passes items until the head is `lead_wanted` words before the tail, or all of the lap before
+    /// Passes items until the head is as far before the tail as is wanted, or all of the lap before
     /// the tail's is gone. A step also ends when it has passed as many words as it may.
     fn pass_items<const STEP: bool>(
         &mut self,
         id: LogId,
-        (lead_wanted, step_words): (u64, &mut u64),
+        (until, step_words): (Until, &mut u64),
         budget: &mut Budget,
         now: Moment,
     ) {
@@ -154,7 +160,7 @@ impl<A: Access> Writer<'_, A> {
         loop {
             let (geometry, tail) = (self.geometry(id), self.tail(id));
             if geometry.is_same_lap(head, tail)
-                || self.position(id, head) - self.position(id, tail) >= lead_wanted
+                || self.position(id, head) - self.position(id, tail) >= until.lead
                 || STEP && *step_words == 0
             {
                 break;
@@ -163,6 +169,10 @@ impl<A: Access> Writer<'_, A> {
             work::examined(1);
             let after = match shared.at(id, geometry, head) {
                 Passing::Filler(after) => after,
+                Passing::Reserved(after) => {
+                    self.pass_reserved(id, (head, after), until, now);
+                    after
+                }
                 Passing::Item(item, after) => {
                     let keyhash =
                         self.state.lookahead[id as usize].take(shared, head, &item, after);
@@ -385,6 +395,13 @@ impl<A: Access> Writer<'_, A> {
             work::examined(1);
             head = match shared.at(id, geometry, head) {
                 Passing::Filler(after) => after,
+                Passing::Reserved(after) => {
+                    if self.is_upload(id, head) {
+                        break;
+                    }
+                    shared.common.drafts.wait_for(name_of(id, head));
+                    after
+                }
                 Passing::Item(item, after) => {
                     self.note_passing(id, &item);
                     let keyhash = shared.common.keyhash(&item);
@@ -445,9 +462,20 @@ impl<A: Access> Writer<'_, A> {
     }
 }
 
+/// How far items are passed.
+#[derive(Clone, Copy)]
+pub(super) struct Until {
+    /// Words by which the head is to be before the tail.
+    pub lead: u64,
+    /// Whether what is passed has to come together, because a large item is to lie there, or
+    /// because it has not in the lap before.
+    pub gathers: bool,
+}
+
 /// What lies at a place of a log, and where the next thing begins.
 enum Passing<'a> {
     Filler(Offset),
+    Reserved(Offset),
     Item(Item<'a>, Offset),
 }
 
@@ -466,10 +494,11 @@ impl Shared {
                     header.is_filler() && header.filler_words() > 0,
                     "a log holds items and fillers without a gap"
                 );
-                if header.is_reserved() {
-                    self.common.drafts.wait_for(name_of(id, offset));
+                let after = geometry.advance(offset, header.filler_words());
+                match header.is_reserved() {
+                    true => Passing::Reserved(after),
+                    false => Passing::Filler(after),
                 }
-                Passing::Filler(geometry.advance(offset, header.filler_words()))
             }
         }
     }

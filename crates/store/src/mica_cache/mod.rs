@@ -4,9 +4,10 @@
 //! `logs` says which entries are live and where their items lie, `admission` which log an item
 //! enters, `put` stores it, and `read` tells the eviction rule of a read; the other verbs are those
 //! of every [`table`]. `append` lets an item grow where it lies, and `draft` stores what is large,
-//! at a `vacant` `place` if one fits. To store an item takes `make_room` at the head of a log,
-//! `lookahead` of that head, `scan` for stale entries, `slots` for entries of chains that are full,
-//! `growth` of the index at the log's expense, and a `share` of the memory.
+//! at a `vacant` `place` if one fits, or where it is received as an `upload`. To store an item
+//! takes `make_room` at the head of a log, `lookahead` of that head, `scan` for stale entries,
+//! `slots` for entries of chains that are full, `growth` of the index at the log's expense, and a
+//! `share` of the memory.
 
 mod admission;
 mod ages;
@@ -26,6 +27,7 @@ mod read;
 mod scan;
 mod share;
 mod slots;
+mod upload;
 mod vacant;
 
 pub use config::PartitionConfig;
@@ -37,8 +39,8 @@ use crate::index::chained::{Border, FreeList};
 use crate::index::{Entry, LogId, Slot};
 use crate::memory::Words;
 use crate::table::{
-    self, ConfigError, DRAFT_WORDS_MIN, Design, Draft, Heap, Ledger, Reservation, Search, Step,
-    Stored,
+    self, ConfigError, DRAFT_WORDS_MIN, Design, Draft, Heap, Ledger, Reservation, Reserved, Search,
+    Step, Stored,
 };
 use calendar::Calendar;
 use glimmer_base::sync::AtomicU64;
@@ -86,8 +88,10 @@ pub struct State {
     passed_large: [bool; 2],
     /// Places that large items have left.
     vacant: Vacant,
-    /// Words of the places of drafts that have not become items.
+    /// Words of the places of drafts and uploads that have not become items.
     reserved_words: u64,
+    /// Laps that began by flushes since all stale entries were last removed.
+    laps_unpaid: u64,
     /// The search for what has expired.
     search: Search,
     /// How often a number was drawn.
@@ -134,6 +138,7 @@ impl<A: Access> Owner<A> {
             passed_large: [false; 2],
             vacant: Vacant::default(),
             reserved_words: 0,
+            laps_unpaid: 0,
             search: Search::default(),
             draws: 0,
             admission: admission::Admission::new(rule.setting),
@@ -154,6 +159,7 @@ impl<A: Access> Design for MicaCache<A> {
     fn flush(writer: &mut Writer<'_, A>, flushes: u64) {
         let shared = writer.shared;
         shared.common.drafts.wait_for_all();
+        writer.take_back_uploads();
         for id in [LogId::Main, LogId::Small] {
             writer.state.passed_large[id as usize] = true;
             let tail = writer.state.tails[id as usize];
@@ -164,6 +170,7 @@ impl<A: Access> Design for MicaCache<A> {
             writer.state.lookahead[id as usize] = Lookahead::at(tail);
         }
         writer.restart_lap();
+        writer.keep_uploads();
         writer.give_back_all();
         shared.common.emptied();
         shared.heap.learner.clear();
@@ -184,14 +191,24 @@ impl<A: Access> Design for MicaCache<A> {
         writer.reserve(reservation)
     }
 
-    fn place_of<'a>(shared: &'a Shared, draft: &Draft) -> Words<'a> {
-        shared.place_of(draft)
+    fn place_of(shared: &Shared, place: Reserved) -> Words<'_> {
+        shared.place_of(place)
     }
 
-    fn abandon(writer: &mut Writer<'_, A>, draft: &Draft) {
-        let (id, offset) = place::named(draft.at);
-        writer.state.reserved_words -= draft.words;
-        writer.vacate(id, offset, draft.words);
+    fn abandon(writer: &mut Writer<'_, A>, place: Reserved) {
+        let (id, offset) = place::named(place.at);
+        writer.state.reserved_words -= place.words;
+        writer.vacate(id, offset, place.words);
+    }
+
+    fn store_drafted(writer: &mut Writer<'_, A>, put: &Put<'_>, draft: &Draft) -> Option<Stored> {
+        writer.note_store(put);
+        let is_done = writer.put_drafted(put, draft.place);
+        is_done.then_some(Stored::Yes(put.cas))
+    }
+
+    fn upload_words_max(writer: &Writer<'_, A>) -> u64 {
+        writer.upload_words_max()
     }
 
     #[inline(always)]

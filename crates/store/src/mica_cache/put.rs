@@ -50,18 +50,24 @@ impl Shared {
 }
 
 impl<A: Access> Writer<'_, A> {
+    /// An item is about to be stored.
+    #[inline(always)]
+    pub(super) fn note_store(&mut self, put: &Put<'_>) {
+        self.shared.common.counters.stored.add(1);
+        self.state.search.soonest.note(put.item.expiry);
+    }
+
     /// Stores an item that is within the limit. Says whether it was stored: an item whose value was
     /// to stay may have left to make room.
     #[inline]
     pub(super) fn put_as(&mut self, put: &Put<'_>) -> bool {
         let shared = self.shared;
-        shared.common.counters.stored.add(1);
-        self.state.search.soonest.note(put.item.expiry);
+        self.note_store(put);
         let home = self.home(put.keyhash);
         // Beside readers a large item is never written over another one, as readers of the whole
         // bucket would wait.
         let is_large = A::SHARED_READS && put.words >= DRAFT_WORDS_MIN;
-        if is_large && self.put_drafted(put) {
+        if is_large && self.put_draft(put) {
             return true;
         }
         match shared.carried_item(home, put.keyhash, put.item.key) {

@@ -131,6 +131,7 @@ impl<A: Access> Writer<'_, A> {
     /// rest of a longer place stays vacant.
     pub(super) fn occupy(&mut self, id: LogId, words: u64) -> Option<Place> {
         let shared = self.shared;
+        self.take_back_uploads();
         self.state.forget_passed(shared);
         if self.state.vacant.is_empty() {
             return None;

@@ -11,7 +11,7 @@ use super::{Shared, Writer};
 use crate::access::Access;
 use crate::heap::{Put, write_drafted, write_over};
 use crate::memory::Words;
-use crate::table::{Draft, Reservation, Step, expired};
+use crate::table::{Reservation, Reserved, Step, expired};
 use glimmer_base::sync::weakened;
 
 /// Bits of a place's name that say where it is. The others say when it was reserved, in flushes.
@@ -21,17 +21,17 @@ fn name_of(generation: Generation, at: usize) -> u64 {
     generation.raw() << POSITION_BITS | at as u64
 }
 
-/// Where a draft lies, and since when.
-fn named(draft: &Draft) -> (Generation, usize) {
-    let generation = Generation::from_raw(draft.at >> POSITION_BITS);
-    (generation, draft.at as u32 as usize)
+/// Where a place is, and when it was reserved.
+fn named(place: Reserved) -> (Generation, usize) {
+    let generation = Generation::from_raw(place.at >> POSITION_BITS);
+    (generation, place.at as u32 as usize)
 }
 
 impl Shared {
-    /// The place of a draft. While it is copied, no flush gives it up.
-    pub(super) fn place_of(&self, draft: &Draft) -> Words<'_> {
-        let (_, at) = named(draft);
-        Words::of(self.space().place(at).range(0, draft.words as usize))
+    /// A place that is reserved.
+    pub(super) fn place_of(&self, place: Reserved) -> Words<'_> {
+        let (_, at) = named(place);
+        Words::of(self.space().place(at).range(0, place.words as usize))
     }
 }
 
@@ -46,13 +46,11 @@ impl<A: Access> Writer<'_, A> {
         let Some(at) = self.allocate(words) else {
             return Step::Never;
         };
-        let name = name_of(shared.heap.generation(), at);
-        let Some(number) = shared.common.drafts.begin(name) else {
-            self.free_place(at, words);
-            return Step::Never;
-        };
         space.reserve(at, words);
-        Step::Reserved(reservation.draft(name, number))
+        Step::Reserved(Reserved {
+            at: name_of(shared.heap.generation(), at),
+            words: reservation.words,
+        })
     }
 
     /// [`try_put`](Self::try_put) for a large item beside readers, unless it is to be stored as a
@@ -102,20 +100,20 @@ impl<A: Access> Writer<'_, A> {
     /// Whether there is a draft of the item at a place that it still has.
     fn is_drafted(&self, put: &Put<'_>) -> bool {
         let draft = self.state.ledger.draft.as_ref();
-        draft.is_some_and(|draft| draft.is_of(put) && self.is_reserved(draft))
+        draft.is_some_and(|draft| draft.is_of(put) && self.is_reserved(draft.place))
     }
 
-    fn is_reserved(&self, draft: &Draft) -> bool {
-        weakened("draft_generation_recheck") || named(draft).0 == self.shared.heap.generation()
+    fn is_reserved(&self, place: Reserved) -> bool {
+        weakened("draft_generation_recheck") || named(place).0 == self.shared.heap.generation()
     }
 
     /// Makes an item of the draft that there is of it, and says where it lies.
     fn finish_draft(&mut self, put: &Put<'_>) -> usize {
         let draft = self.state.ledger.draft.take();
-        let draft = draft.expect("there is a draft of the item");
-        let (shared, (_, at)) = (self.shared, named(&draft));
-        let words = draft.words as usize;
-        write_drafted(shared.place_of(&draft), put);
+        let place = draft.expect("there is a draft of the item").place;
+        let (shared, (_, at)) = (self.shared, named(place));
+        let words = place.words as usize;
+        write_drafted(shared.place_of(place), put);
         if put.words < words {
             let fits = &mut self.state.fits;
             fits.shorten(shared.space(), at, words, put.words);
@@ -124,10 +122,10 @@ impl<A: Access> Writer<'_, A> {
     }
 
     /// Frees the place of a draft that was not stored.
-    pub(super) fn abandon(&mut self, draft: &Draft) {
-        if self.is_reserved(draft) {
-            let (_, at) = named(draft);
-            self.free_place(at, draft.words as usize);
+    pub(super) fn abandon(&mut self, place: Reserved) {
+        if self.is_reserved(place) {
+            let (_, at) = named(place);
+            self.free_place(at, place.words as usize);
         }
     }
 }

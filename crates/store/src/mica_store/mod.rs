@@ -47,7 +47,7 @@ use crate::heap::segregated_fits::SegregatedFits;
 use crate::index::Entry;
 use crate::index::chained::{Border, FreeList};
 use crate::memory::Words;
-use crate::table::{self, ConfigError, Design, Draft, Ledger, Reservation, Step, Stored};
+use crate::table::{self, ConfigError, Design, Ledger, Reservation, Reserved, Step, Stored};
 use glimmer_base::Expiry;
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::Relaxed;
@@ -145,12 +145,12 @@ impl<A: Access> Design for MicaStore<A> {
         writer.reserve(reservation)
     }
 
-    fn place_of<'a>(shared: &'a Shared, draft: &Draft) -> Words<'a> {
-        shared.place_of(draft)
+    fn place_of(shared: &Shared, place: Reserved) -> Words<'_> {
+        shared.place_of(place)
     }
 
-    fn abandon(writer: &mut Writer<'_, A>, draft: &Draft) {
-        writer.abandon(draft);
+    fn abandon(writer: &mut Writer<'_, A>, place: Reserved) {
+        writer.abandon(place);
     }
 
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! What every core may see of a table, whatever the table is made of.
 
-use super::{Counters, Drafts, Loans, expired};
+use super::{Counters, Drafts, Loans, Underway, expired};
 use crate::flushes::FlushCount;
 use crate::heap::{Item, Marks};
 use crate::removals::{Exit, Reason};
@@ -21,6 +21,9 @@ pub struct Common {
     pub(crate) counters: CachePadded<Counters>,
     /// Large values that are being copied.
     pub(crate) drafts: Drafts,
+    /// Large values that are being received. Changed by the receivers, and so on lines of their
+    /// own.
+    pub(crate) uploads: CachePadded<Underway>,
     /// Large values that are lent. Changed with every loan, and so on lines of their own.
     pub(crate) loans: CachePadded<Loans>,
     hasher: KeyHasher,
@@ -37,6 +40,7 @@ impl Common {
             last_word: Counter::default(),
             counters: CachePadded::default(),
             drafts: Drafts::default(),
+            uploads: CachePadded::default(),
             loans: CachePadded::default(),
             hasher,
             overflowed: Counter::default(),

@@ -55,21 +55,35 @@ pub struct Large<'a> {
     pub now: Moment,
 }
 
+/// A place that is neither an item nor free.
+#[derive(Clone, Copy, Debug)]
+pub struct Reserved {
+    /// Where it is, as the table names places.
+    pub(crate) at: u64,
+    /// Its length.
+    pub(crate) words: u64,
+}
+
 /// Key and value at the place where their item is to lie.
 #[derive(Debug)]
 pub struct Draft {
-    /// Where that is, as the table names places.
-    pub(crate) at: u64,
-    /// Words that are reserved.
-    pub(crate) words: u64,
-    /// Its number among [`Drafts`] while it is being copied.
-    number: usize,
+    /// The place.
+    pub(crate) place: Reserved,
     /// Where the value was copied from, and its length.
     value: (usize, usize),
     keyhash: Keyhash,
 }
 
 impl Draft {
+    /// The draft of a value, which is at this place or about to be copied there.
+    pub(crate) fn at(place: Reserved, keyhash: Keyhash, value: &[u8]) -> Draft {
+        Draft {
+            place,
+            value: place_of(value),
+            keyhash,
+        }
+    }
+
     /// Whether this is a draft of the item.
     pub(crate) fn is_of(&self, put: &Put<'_>) -> bool {
         let [value, rest] = put.item.value;
@@ -84,9 +98,21 @@ fn place_of(value: &[u8]) -> (usize, usize) {
     (value.as_ptr().addr(), value.len())
 }
 
+/// What a place is reserved for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A value that is there, and is copied at once.
+    Draft,
+    /// A value that has yet to arrive.
+    Upload,
+}
+
 /// A place that is wanted for a large value, and what has been done for it.
 pub struct Reservation<'a> {
-    pub(crate) large: Large<'a>,
+    pub(crate) purpose: Purpose,
+    pub(crate) key: &'a [u8],
+    pub(crate) keyhash: Keyhash,
+    pub(crate) now: Moment,
     /// Words of the place: enough for every optional field.
     pub(crate) words: u64,
     /// Steps until room is made at once.
@@ -100,7 +126,7 @@ pub struct Reservation<'a> {
 /// What became of one step.
 pub enum Step {
     /// The place is reserved.
-    Reserved(Draft),
+    Reserved(Reserved),
     /// Others may enter, and then there is more to do.
     Again,
     /// The value has to be copied under the lock.
@@ -108,13 +134,21 @@ pub enum Step {
 }
 
 impl<'a> Reservation<'a> {
-    /// None for values that are copied under the lock.
-    pub(crate) fn of(large: Large<'a>) -> Option<Reservation<'a>> {
-        let layout = draft_layout(large.key, large.value);
+    /// A place for a value of this many bytes. None for values that are copied under the lock.
+    pub(crate) fn of(
+        purpose: Purpose,
+        (key, keyhash): (&'a [u8], Keyhash),
+        value_bytes: usize,
+        now: Moment,
+    ) -> Option<Reservation<'a>> {
+        let layout = draft_layout(key, value_bytes);
         let words = layout.words_with_all() as u64;
         let steps = words.div_ceil(ROOM_WORDS_PER_HOLD) * ROOM_TRIES_FACTOR as u64;
         (layout.words() >= DRAFT_WORDS_MIN).then_some(Reservation {
-            large,
+            purpose,
+            key,
+            keyhash,
+            now,
             words,
             steps_left: steps,
             budget: Budget::for_words(words),
@@ -143,17 +177,6 @@ impl<'a> Reservation<'a> {
     pub(crate) fn is_paid(&self) -> bool {
         self.unpaid == 0
     }
-
-    /// The draft at a place that has been reserved, and that [`Drafts::begin`] knows as `number`.
-    pub(crate) fn draft(&self, at: u64, number: usize) -> Draft {
-        Draft {
-            at,
-            words: self.words,
-            number,
-            value: place_of(self.large.value),
-            keyhash: self.large.keyhash,
-        }
-    }
 }
 
 /// The drafts of a table that are being copied.
@@ -164,18 +187,22 @@ pub(crate) struct Drafts {
 }
 
 impl Drafts {
-    /// A draft is about to be copied to this place. Returns its number; none if there are as many
-    /// as there may be. Only for the writer.
-    pub fn begin(&self, at: u64) -> Option<usize> {
-        let free = |place: &AtomicU64| place.load(Relaxed) == 0;
-        let number = self.places.iter().position(free)?;
-        self.places[number].store(at + 1, Relaxed);
-        Some(number)
+    /// The number of one draft more; none if there are as many as there may be. Only for the
+    /// writer.
+    pub fn next(&self) -> Option<usize> {
+        let is_free = |place: &AtomicU64| place.load(Relaxed) == 0;
+        self.places.iter().position(is_free)
     }
 
-    /// The draft has been copied.
-    pub fn end(&self, draft: &Draft) {
-        self.places[draft.number].store(0, Release);
+    /// The draft of this number, which is the [next](Self::next), is about to be copied to this
+    /// place. Only for the writer.
+    pub fn begin(&self, number: usize, at: u64) {
+        self.places[number].store(at + 1, Relaxed);
+    }
+
+    /// The draft of this number has been copied.
+    pub fn end(&self, number: usize) {
+        self.places[number].store(0, Release);
     }
 
     /// Waits until no draft is being copied to this place. Only for the writer, so that none

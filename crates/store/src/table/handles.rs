@@ -6,8 +6,8 @@ use super::shared::{
     CellIn, EntryIn, Heap, HomeBucketIn, Index, Ledger, LockIn, Shared, SlotIn, State,
 };
 use super::{
-    DRAFT_WORDS_MIN, Draft, Found, Large, Lent, Reader, Reservation, Step, Stored, Table,
-    TableFigures, TableWriter, WithLent, expired,
+    Announced, Begun, DRAFT_WORDS_MIN, Draft, Found, Large, Lent, Purpose, Reader, Reservation,
+    Reserved, Step, Stored, Table, TableFigures, TableWriter, WithLent, expired,
 };
 use crate::access::{Access, Gate};
 use crate::batches::{Batches, Seat};
@@ -42,20 +42,33 @@ pub trait Design: Sized + 'static {
         Self::store(writer, put)
     }
 
-    /// Takes one step towards a place for a large value. If the place is reserved, its draft is
-    /// among the table's drafts.
+    /// Takes one step towards a place for a large value.
     fn reserve(_writer: &mut Writer<'_, Self>, _reservation: &mut Reservation<'_>) -> Step {
         Step::Never
     }
 
-    /// The place of a draft, as long as that.
-    fn place_of<'a>(_shared: &'a Shared<Self::Heap>, _draft: &Draft) -> Words<'a> {
+    /// A place that is reserved, as long as that.
+    fn place_of(_shared: &Shared<Self::Heap>, _place: Reserved) -> Words<'_> {
         unreachable!("a table that reserves places knows where they lie")
     }
 
-    /// Takes back the place of a draft that was not stored. Where that is not done, the place is
-    /// lost until eviction comes to it.
-    fn abandon(_writer: &mut Writer<'_, Self>, _draft: &Draft) {}
+    /// Takes back a place whose value was not stored. Where that is not done, the place is lost
+    /// until eviction comes to it.
+    fn abandon(_writer: &mut Writer<'_, Self>, _place: Reserved) {}
+
+    /// Makes an item of a draft of it. None if its place is gone.
+    fn store_drafted(
+        _writer: &mut Writer<'_, Self>,
+        _put: &Put<'_>,
+        _draft: &Draft,
+    ) -> Option<Stored> {
+        None
+    }
+
+    /// Words that the places of uploads may take, if there are several.
+    fn upload_words_max(_writer: &Writer<'_, Self>) -> u64 {
+        0
+    }
 
     /// Lets the eviction rule know that the writer has read an item, where the heap says that this
     /// may [move](Heap::moves_what_is_read) it.
@@ -276,6 +289,11 @@ impl<D: Design> Writer<'_, D> {
         self.state.ledger()
     }
 
+    /// Lets others in who wait.
+    pub(super) fn leave(self) {
+        GateOf::<D>::leave(self.state);
+    }
+
     /// Where the key's entry can be now.
     #[inline(always)]
     pub(crate) fn home(&self, keyhash: Keyhash) -> HomeBucketIn<D::Heap> {
@@ -398,23 +416,44 @@ impl<D: Design> Table for Owner<D> {
         if !D::Access::SHARED_WRITES {
             return None;
         }
-        let mut reservation = Reservation::of(*large)?;
-        let draft = loop {
-            let mut writer = self.enter_at(large.keyhash, home, flushes);
+        let Large {
+            key,
+            keyhash,
+            value,
+            now,
+        } = *large;
+        let at = (key, keyhash);
+        let mut reservation = Reservation::of(Purpose::Draft, at, value.len(), now)?;
+        let (number, place) = loop {
+            let mut writer = self.enter_at(keyhash, home, flushes);
             if !is_wanted(&writer) {
                 return None;
             }
+            let drafts = &writer.shared.common.drafts;
+            let number = drafts.next()?;
             let step = D::reserve(&mut writer, &mut reservation);
-            GateOf::<D>::leave(writer.state);
+            if let Step::Reserved(place) = step {
+                drafts.begin(number, place.at);
+            }
+            writer.leave();
             match step {
-                Step::Reserved(draft) => break draft,
+                Step::Reserved(place) => break (number, place),
                 Step::Again => {}
                 Step::Never => return None,
             }
         };
-        write_draft(D::place_of(&self.shared, &draft), large.key, large.value);
-        self.shared.common.drafts.end(&draft);
-        Some(draft)
+        write_draft(D::place_of(&self.shared, place), key, value);
+        self.shared.common.drafts.end(number);
+        Some(Draft::at(place, keyhash, value))
+    }
+
+    fn begin_upload(
+        &mut self,
+        home: Self::HomeBucket,
+        flushes: u64,
+        announced: &Announced<'_>,
+    ) -> Begun {
+        self.receive(home, flushes, announced)
     }
 
     #[cold]

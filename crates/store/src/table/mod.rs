@@ -24,12 +24,14 @@ mod read;
 mod search;
 mod shared;
 mod soonest;
+mod upload;
+mod uploading;
 mod verbs;
 
 pub use common::Common;
 pub use config_error::ConfigError;
-pub(crate) use draft::{DRAFT_WORDS_MIN, Drafts, ROOM_WORDS_PER_HOLD};
-pub use draft::{Draft, Large, Reservation, Step};
+pub(crate) use draft::{DRAFT_WORDS_MIN, Drafts, Purpose, ROOM_WORDS_PER_HOLD};
+pub use draft::{Draft, Large, Reservation, Reserved, Step};
 pub(crate) use figures::Counters;
 pub use figures::{Ages, Counts};
 pub(crate) use handles::note_read;
@@ -41,6 +43,8 @@ pub use read::{Found, Reader};
 pub(crate) use search::Search;
 pub use shared::{Chain, Fetched, Heap, Index, Ledger, Shared, State};
 pub(crate) use soonest::Soonest;
+pub use upload::{Announced, Begun, Upload, UploadFigures};
+pub(crate) use upload::{Cell, Underway, Uploads};
 pub(crate) use verbs::learn_size;
 
 /// The writing side of one partition. One thread at a time has it; where all may write, each has
@@ -89,6 +93,15 @@ pub trait Table: Send + Sized + 'static {
         large: &Large<'_>,
         is_wanted: impl FnMut(&Self::Writer<'_>) -> bool,
     ) -> Option<Draft>;
+
+    /// Reserves a place for a large value that is about to arrive: see [`Upload`]. Makes room for
+    /// it as a store does. The key's home is as in [`enter_at`](Self::enter_at).
+    fn begin_upload(
+        &mut self,
+        home: Self::HomeBucket,
+        flushes: u64,
+        announced: &Announced<'_>,
+    ) -> Begun;
 
     /// [`enter_at`](Self::enter_at) for nothing but a [read](TableWriter::read).
     fn read_at<T>(
@@ -197,6 +210,16 @@ pub trait TableWriter {
     /// not change: who executes requests calls this, with a draft or without, before each request
     /// with a value of `DRAFT_BYTES_MIN` bytes or more.
     fn bring(&mut self, draft: Option<Draft>);
+
+    /// Executes a request whose value has arrived: `execute` is called once, with a writer and the
+    /// value. If it stores exactly these bytes as the whole value of an item of the key that was
+    /// announced, the upload's place becomes the item. If not, the place is given up afterwards.
+    ///
+    /// `execute` cannot store anything else: that is refused as
+    /// [`OutOfMemory`](Stored::OutOfMemory), since the value must stay where it is meanwhile. A
+    /// request that appends the value to another one, say, takes a
+    /// [copy](Upload::copy_to) of it and has nothing to do with this.
+    fn with_upload(&mut self, upload: Upload, execute: &mut dyn FnMut(&mut dyn TableWriter, &[u8]));
 
     /// Takes the CAS uniques of items that are stored from now on from `sequence`.
     fn draw_cas_from(&mut self, sequence: CasSequence);
@@ -421,6 +444,9 @@ pub trait TableFigures: Send + Sync {
 
     /// How old the items are, as far as the table knows.
     fn ages(&self) -> Ages;
+
+    /// Large values that are being received.
+    fn uploads(&self) -> UploadFigures;
 
     /// What has been learned about the eviction rule, if it follows the requests.
     fn learned(&self) -> Option<Learned>;

@@ -1,6 +1,8 @@
 //! What every core may see of a table: an index over a heap.
 
-use super::{Absence, Ages, Common, Counts, Draft, Prefetcher, TableFigures};
+use super::{
+    Absence, Ages, Common, Counts, Draft, Prefetcher, TableFigures, UploadFigures, Uploads,
+};
 use crate::evict::{Learned, Learner};
 use crate::heap::{CasSequence, Item};
 use crate::memory::Words;
@@ -23,6 +25,8 @@ pub struct Ledger {
     pub usual_words_64: u64,
     /// A large value that the request which is being executed may store.
     pub draft: Option<Draft>,
+    /// Large values that are being received.
+    pub(crate) uploads: Uploads,
 }
 
 /// An index entry, as far as all tables' entries are alike.
@@ -368,6 +372,10 @@ impl<H: Heap> TableFigures for Arc<Shared<H>> {
 
     fn ages(&self) -> Ages {
         self.heap.ages()
+    }
+
+    fn uploads(&self) -> UploadFigures {
+        self.common.uploads.figures()
     }
 
     fn learned(&self) -> Option<Learned> {

@@ -2,7 +2,7 @@
 
 use super::handles::{Design, note_read};
 use super::shared::{Chain, Fetched, Heap, Index};
-use super::{Absence, Common, Draft, Found, Ledger, Stored, TableWriter, Writer, expired};
+use super::{Absence, Common, Draft, Found, Ledger, Stored, TableWriter, Upload, Writer, expired};
 use crate::access::Access;
 use crate::heap::{CasSequence, History, Item, Marks, NewItem, Put, can_amend, write_amended};
 use glimmer_base::{Expiry, Keyhash, Moment};
@@ -12,8 +12,18 @@ impl<D: Design> TableWriter for Writer<'_, D> {
     #[inline(never)]
     fn bring(&mut self, draft: Option<Draft>) {
         if let Some(draft) = std::mem::replace(&mut self.ledger().draft, draft) {
-            D::abandon(self, &draft);
+            D::abandon(self, draft.place);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn with_upload(
+        &mut self,
+        upload: Upload,
+        execute: &mut dyn FnMut(&mut dyn TableWriter, &[u8]),
+    ) {
+        self.execute_with_upload(upload, execute);
     }
 
     fn draw_cas_from(&mut self, sequence: CasSequence) {
@@ -76,7 +86,7 @@ impl<D: Design> TableWriter for Writer<'_, D> {
     }
 
     fn touch(&mut self, keyhash: Keyhash, key: &[u8], expiry: Expiry, now: Moment) -> bool {
-        self.change(keyhash, key, expiry, None, now)
+        self.change(keyhash, key, (expiry, None), now)
     }
 
     fn amend(
@@ -87,7 +97,7 @@ impl<D: Design> TableWriter for Writer<'_, D> {
         history: History,
         now: Moment,
     ) -> bool {
-        self.change(keyhash, key, expiry, Some(history), now)
+        self.change(keyhash, key, (expiry, Some(history)), now)
     }
 
     fn list(
@@ -149,6 +159,14 @@ pub(crate) fn learn_size(common: &Common, ledger: &mut Ledger, words: usize) {
     common.expect_size(*usual / 64);
 }
 
+/// The expiry and the history that an item gets by a change of it. It keeps its CAS unique if the
+/// history names none, and its history if there is no new one.
+fn changed(item: &Item<'_>, (expiry, history): (Expiry, Option<History>)) -> (Expiry, History) {
+    let history = history.unwrap_or_else(|| item.history());
+    let cas = history.cas.or(Some(item.cas()));
+    (expiry, History { cas, ..history })
+}
+
 impl<'a, D: Design> Writer<'a, D> {
     /// Finds the key's item, unless it has expired.
     #[inline(always)]
@@ -173,7 +191,7 @@ impl<'a, D: Design> Writer<'a, D> {
     }
 
     #[inline(always)]
-    fn store(
+    pub(super) fn store(
         &mut self,
         mut put: Put<'_>,
         store: impl FnOnce(&mut Self, &Put<'_>) -> Option<Stored>,
@@ -203,27 +221,21 @@ impl<'a, D: Design> Writer<'a, D> {
         &mut self,
         keyhash: Keyhash,
         key: &[u8],
-        expiry: Expiry,
-        history: Option<History>,
+        change: (Expiry, Option<History>),
         now: Moment,
     ) -> bool {
         let Some(found) = self.lookup(keyhash, key, now) else {
             return false;
         };
-        let Found { entry, item, .. } = found;
-        let is_touch = history.is_none();
-        let history = history.unwrap_or_else(|| item.history());
-        let cas = history.cas.or(Some(item.cas()));
-        let history = History { cas, ..history };
-        if can_amend(&item, expiry, &history) {
-            let amend = || write_amended(&item, expiry, &history);
-            (self.shared.index).change(found.lock, D::Access::SHARED_READS, amend);
-            D::amended(self, expiry);
+        let is_touch = change.1.is_none();
+        let (expiry, history) = changed(&found.item, change);
+        if self.change_in_place(&found, expiry, &history) {
             if is_touch {
                 self.count_read(keyhash, found, now);
             }
             return true;
         }
+        let Found { entry, item, .. } = found;
         // The entry of the copy does not know whether the item was fetched, so the item has to.
         let marks = match is_touch || entry.is_fetched() {
             true => history.marks.with(Marks::FETCHED),
@@ -237,6 +249,38 @@ impl<'a, D: Design> Writer<'a, D> {
             history: History { marks, ..history },
         };
         matches!(self.extend(keyhash, &again, now), Some(Stored::Yes(_)))
+    }
+
+    /// Gives an item this expiry and this history where it lies, if it has the fields for that.
+    fn change_in_place(
+        &mut self,
+        found: &Found<'_, D::Heap>,
+        expiry: Expiry,
+        history: &History,
+    ) -> bool {
+        let can_amend = can_amend(&found.item, expiry, history);
+        if can_amend {
+            let amend = || write_amended(&found.item, expiry, history);
+            (self.shared.index).change(found.lock, D::Access::SHARED_READS, amend);
+            D::amended(self, expiry);
+        }
+        can_amend
+    }
+
+    /// [`change`](Self::change) of an item that does not need to be stored again. It does not count
+    /// as a read.
+    pub(super) fn change_if_in_place(
+        &mut self,
+        keyhash: Keyhash,
+        key: &[u8],
+        change: (Expiry, Option<History>),
+        now: Moment,
+    ) -> bool {
+        let Some(found) = self.lookup(keyhash, key, now) else {
+            return false;
+        };
+        let (expiry, history) = changed(&found.item, change);
+        self.change_in_place(&found, expiry, &history)
     }
 
     /// Clears an item's entry, and frees its memory.

@@ -3,7 +3,7 @@
 use crate::carried::{self, Between};
 use crate::oracle::{self, Load, Outcome};
 use crate::stress::{self, Race};
-use crate::{attacked, busy, crawl, dead, flush, growing, lent, removals};
+use crate::{attacked, busy, crawl, dead, flush, growing, lent, removals, uploads};
 use glimmer_base::limits::DRAFT_BYTES_MIN;
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{FIFO, RULES, Rule};
@@ -384,6 +384,60 @@ fn carried_and_merged<A: Access>() {
     carried::see(owner::<A>(sizes, 1_200, FIFO), &between);
 }
 
+/// Logs of few laps' worth of offsets, as short as the items let them be or longer.
+fn uploads_beside_stores<A: Access>() {
+    let logs = [
+        (300_000, 100_000, 20),
+        (1 << 20, 100_000, 44),
+        (4 << 20, 400_000, 25),
+    ];
+    each_rule(THRESHOLD, |rule| {
+        for (log_bytes, value_max, offset_bits) in logs {
+            let sizes = PartitionConfig {
+                offset_bits,
+                ..sizes(log_bytes, 64, 16)
+            };
+            let load = uploads::Load {
+                keys: 30,
+                small_keys: 400,
+                steps: 3_000,
+                value_max,
+                loses_nothing: false,
+            };
+            uploads_in::<A>(sizes, load, rule);
+        }
+    });
+}
+
+/// The index takes memory from the end of the log, where uploads may be.
+fn uploads_where_an_index_grows<A: Access>() {
+    each_rule(THRESHOLD, |rule| {
+        let sizes = PartitionConfig {
+            index_follows: true,
+            ..sizes(2 << 20, 4, 2)
+        };
+        let load = uploads::Load {
+            keys: 30,
+            small_keys: 40_000,
+            steps: 4_000,
+            value_max: 200_000,
+            loses_nothing: false,
+        };
+        uploads_in::<A>(sizes, load, rule);
+    });
+}
+
+fn uploads_in<A: Access>(sizes: PartitionConfig, load: uploads::Load, rule: Rule) {
+    let config = PartitionConfig {
+        item_bytes_max: load.value_max + 300,
+        ..sizes
+    };
+    let owner = Owner::<A>::new(&config, rule).unwrap();
+    let audit = |owner: &mut Owner<A>, flushes| owner.enter(flushes).audit();
+    let (_, _, outcome) = uploads::run(owner, load, audit);
+    assert!(outcome.stored > 50, "{}: {outcome:?}", rule.name);
+}
+
 /// A log that holds about five of the values that are lent, and a small log for some of them: both
 /// heads pass items in one step, and one of them what is lent.
 fn lent_values<A: Access>() {
@@ -432,6 +486,8 @@ in_modes! {
     a_value_that_is_stored_again: Erew Crew Crcw;
     an_attacked_bucket: Erew Crew Crcw;
     lent_values: Erew Crew Crcw;
+    uploads_beside_stores: Erew Crew Crcw;
+    uploads_where_an_index_grows: Erew Crcw;
     carried_and_replaced: Erew Crew Crcw;
     carried_and_expired: Erew Crew Crcw;
     carried_and_flushed: Erew Crew Crcw;

@@ -15,6 +15,7 @@ mod lent;
 mod oracle;
 mod removals;
 mod stress;
+mod uploads;
 
 /// Tests of the given functions, which take the access mode as their type.
 macro_rules! in_modes {
