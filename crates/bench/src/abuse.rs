@@ -6,12 +6,12 @@ use anyhow::bail;
 use clap::{ValueEnum, builder::PossibleValue};
 use glimmer_comparisons::{
     abuse::{self, Options, SCENARIOS},
-    servers::Kind,
+    servers::{Contender, Kind},
 };
 use glimmer_loadgen::driver::Address;
 use glimmer_notation::{self as notation, Location};
 
-use super::versus::Peer;
+use super::peers::{Peer, contenders, named};
 use glimmer_cli::vocabulary::{memory_mib, seconds};
 
 /// Measure what well-behaved clients notice of hostile ones
@@ -54,6 +54,7 @@ pub struct Arguments {
     #[arg(
         conflicts_with_all = [
             "peers",
+            "peer",
             "without_glimmer",
             "memory_limit",
             "threads",
@@ -64,6 +65,10 @@ pub struct Arguments {
     /// Servers to compare with
     #[arg(long, value_delimiter = ',', default_value = "memcached")]
     peers: Vec<Peer>,
+    /// Another program to compare with, and its name in tables: memcached, Redis, Valkey,
+    /// Pogocache or another build of this server. May be given several times
+    #[arg(long, value_name = "NAME=PATH", value_parser = named)]
+    peer: Vec<Contender>,
     /// Abuse the peers alone
     #[arg(long)]
     without_glimmer: bool,
@@ -162,17 +167,18 @@ impl Arguments {
     }
 
     /// The servers to start. A peer that is not installed is left out.
-    fn servers(&self) -> anyhow::Result<Vec<Kind>> {
+    fn servers(&self) -> anyhow::Result<Vec<Contender>> {
         let mut servers = Vec::new();
         if !self.without_glimmer {
-            servers.push(Kind::Glimmer);
+            servers.push(Kind::Glimmer.into());
         }
-        for kind in self.peers.iter().filter_map(|peer| peer.kind()) {
-            match kind.version() {
-                Ok(_) => servers.push(kind),
+        for peer in contenders(&self.peers, &self.peer) {
+            match peer.version() {
+                Ok(_) => servers.push(peer),
                 Err(missing) => super::progress(&format!("left out: {missing:#}")),
             }
         }
+        Contender::ensure_distinct(&servers)?;
         if servers.is_empty() {
             bail!("no server to abuse");
         }

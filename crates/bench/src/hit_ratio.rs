@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use glimmer_comparisons::{
     replayed::{self, Memory, Served},
-    servers::Kind,
+    servers::{Contender, Kind},
 };
 use glimmer_loadgen::workload::{
     VALUE_BYTES_MAX,
@@ -18,7 +18,10 @@ use glimmer_microbench::hit_ratio::{
 };
 use glimmer_notation as notation;
 
-use super::{load::TraceFormat, versus::Peer};
+use super::{
+    load::TraceFormat,
+    peers::{Peer, contenders, named},
+};
 
 /// Requests by default that count, and those of a trace that resembles block storage.
 const COUNTED: u32 = 300_000;
@@ -134,6 +137,10 @@ pub struct Arguments {
         requires = "trace_file"
     )]
     peers: Vec<Peer>,
+    /// Another program to compare with, and its name in tables: memcached, Redis, Valkey,
+    /// Pogocache or another build of this server. May be given several times
+    #[arg(long, value_name = "NAME=PATH", value_parser = named, requires = "trace_file")]
+    peer: Vec<Contender>,
     /// Eviction rules of our server, one after the other [default: the server's]
     #[arg(
         long,
@@ -184,7 +191,7 @@ impl Arguments {
         let ours = |rule: Option<&Rule>| {
             let rule = rule.map(|rule| ["--evict", rule.name].map(String::from));
             Served {
-                kind: Kind::Glimmer,
+                contender: Kind::Glimmer.into(),
                 arguments: rule
                     .into_iter()
                     .flatten()
@@ -196,9 +203,11 @@ impl Arguments {
             [] => vec![ours(None)],
             rules => rules.iter().map(|rule| ours(Some(rule))).collect(),
         };
-        let peers = self.peers.iter().filter_map(|peer| peer.kind());
+        let peers = contenders(&self.peers, &self.peer);
         let servers: Vec<_> = ours.into_iter().chain(peers.map(Served::plain)).collect();
-        Kind::all_are_there(servers.iter().map(|server| server.kind))?;
+        servers
+            .iter()
+            .try_for_each(|served| served.contender.version().map(drop))?;
         if self.block_storage {
             let requests = u64::from(self.requests.unwrap_or(BLOCK_READS));
             let seed = self.seed;

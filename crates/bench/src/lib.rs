@@ -8,6 +8,7 @@
 mod abuse;
 mod accelerator;
 mod calibrate;
+mod echo;
 mod figure;
 mod hit_ratio;
 mod itself;
@@ -15,6 +16,7 @@ mod load;
 mod memory;
 mod native;
 mod peer_name;
+mod peers;
 mod progress;
 mod store;
 mod tail;
@@ -64,6 +66,7 @@ enum What {
     HitRatio(hit_ratio::Arguments),
     Abuse(abuse::Arguments),
     Calibrate(calibrate::Arguments),
+    Echo(echo::Arguments),
     Figure(figure::Arguments),
     #[command(name = "self")]
     Itself(itself::Arguments),
@@ -77,7 +80,7 @@ impl What {
             What::Versus(_) | What::Tail(_) | What::Store(_) => true,
             What::Accelerator(_) | What::Native(_) | What::Itself(_) => true,
             // Figures ask for it themselves if they measure time.
-            What::Figure(_) | What::Calibrate(_) => false,
+            What::Figure(_) | What::Calibrate(_) | What::Echo(_) => false,
             What::Load(_) | What::Memory(_) | What::HitRatio(_) | What::Abuse(_) => false,
         }
     }
@@ -100,6 +103,7 @@ impl Arguments {
             What::HitRatio(arguments) => arguments.run(),
             What::Abuse(arguments) => arguments.run(),
             What::Calibrate(arguments) => arguments.run(),
+            What::Echo(arguments) => arguments.run(),
             What::Figure(arguments) => arguments.run(),
             What::Itself(arguments) => arguments.run(),
         }

@@ -8,11 +8,14 @@ use anyhow::ensure;
 use glimmer_comparisons::{
     client,
     footprint::{self, Options},
-    servers::Kind,
+    servers::{Contender, Kind},
 };
 use glimmer_notation as notation;
 
-use super::versus::{Peer, value_bytes};
+use super::{
+    peers::{Peer, contenders, named},
+    versus::value_bytes,
+};
 use glimmer_cli::vocabulary::{count_u32, memory_mib};
 
 /// Count the items that fit into a memory limit, and measure the process's memory
@@ -26,6 +29,10 @@ pub struct Arguments {
     /// Servers to compare with
     #[arg(long, value_delimiter = ',', default_value = "memcached")]
     peers: Vec<Peer>,
+    /// Another program to compare with, and its name in tables: memcached, Redis, Valkey,
+    /// Pogocache or another build of this server. May be given several times
+    #[arg(long, value_name = "NAME=PATH", value_parser = named)]
+    peer: Vec<Contender>,
     /// Measure the peers alone
     #[arg(long)]
     without_glimmer: bool,
@@ -56,11 +63,9 @@ pub struct Arguments {
 impl Arguments {
     /// Fills the servers and prints the table.
     pub fn run(&self) -> anyhow::Result<()> {
-        let ours = (!self.without_glimmer).then_some(Kind::Glimmer);
-        let servers: Vec<Kind> = ours
-            .into_iter()
-            .chain(self.peers.iter().filter_map(|peer| peer.kind()))
-            .collect();
+        let ours = (!self.without_glimmer).then_some(Kind::Glimmer.into());
+        let peers = contenders(&self.peers, &self.peer);
+        let servers: Vec<Contender> = ours.into_iter().chain(peers).collect();
         ensure!(!servers.is_empty(), "no server to measure");
         if self.published {
             let arguments = super::words(&self.glimmer_args);

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context, anyhow, bail};
 use glimmer_comparisons::{
-    servers::Kind as Server,
+    servers::Contender,
     tail::{self, LargePace, Options, OurProtocol, Report},
 };
 use glimmer_figures::{
@@ -18,7 +18,10 @@ use glimmer_loadgen::{load::LargeApart, workload::Workload};
 use glimmer_notation as notation;
 use serde::Serialize;
 
-use crate::{progress::Watch, versus::Peer};
+use crate::{
+    peers::{Peer, contenders, named},
+    progress::Watch,
+};
 use glimmer_cli::vocabulary::{self, above_zero, connections, memory_mib, repetitions, seconds};
 
 /// Measure small requests beside large ones: what a few large values do to everybody
@@ -64,6 +67,10 @@ pub struct Arguments {
     /// Servers to compare with; those that are not installed are left out
     #[arg(long, value_delimiter = ',', default_value = "memcached,redis")]
     peers: Vec<Peer>,
+    /// Another program to compare with, and its name in tables: memcached, Redis, Valkey,
+    /// Pogocache or another build of this server. May be given several times
+    #[arg(long, value_name = "NAME=PATH", value_parser = named)]
+    peer: Vec<Contender>,
     /// Numbers of server threads (Redis has one)
     #[arg(
         long,
@@ -223,11 +230,7 @@ impl Arguments {
                 Pace::Saturating => LargePace::Saturating,
             },
             slow_readers: usize::from(self.slow_readers),
-            peers: self
-                .peers
-                .iter()
-                .filter_map(|peer| peer.kind())
-                .collect::<Vec<Server>>(),
+            peers: contenders(&self.peers, &self.peer).collect(),
             threads: self.threads.iter().copied().map(usize::from).collect(),
             rates: self.rate.clone(),
             workload: workload.map_err(|error| anyhow!(error))?,

@@ -5,14 +5,17 @@ use std::{path::PathBuf, time::Duration};
 use anyhow::ensure;
 use clap::ValueEnum;
 use glimmer_comparisons::{
-    servers::Kind,
+    servers::{Contender, Kind},
     versus::{self, Options, Scenario},
 };
 use glimmer_loadgen::workload::Popularity;
 use glimmer_measure::machine;
 use glimmer_notation as notation;
 
-use crate::progress::Watch;
+use crate::{
+    peers::{Peer, contenders, named},
+    progress::Watch,
+};
 use glimmer_cli::vocabulary::{
     client_threads, connections, count_u32, memory_mib, repetitions, seconds,
 };
@@ -29,7 +32,9 @@ use glimmer_cli::vocabulary::{
 /// Look at `client busy` before you trust a ratio: near 100%, the client was the
 /// limit and not the server. On a machine with more than two cores, --client-threads
 /// gives closed loops more client threads. `no store at all` is a dummy server that
-/// invents its replies: the ceiling set by loopback and the load generator.
+/// invents its replies: the ceiling set by loopback and the load generator. `bare
+/// echo` is a process that does nothing but one recv and one send for each request:
+/// the ceiling that the kernel sets a server with one request in flight.
 ///
 /// Examples:
 ///
@@ -46,13 +51,17 @@ pub struct Arguments {
     /// Servers to compare with
     #[arg(long, value_delimiter = ',', default_value = "memcached,redis")]
     peers: Vec<Peer>,
+    /// Another program to compare with, and its name in tables: memcached, Redis, Valkey,
+    /// Pogocache or another build of this server. May be given several times
+    #[arg(long, value_name = "NAME=PATH", value_parser = named)]
+    peer: Vec<Contender>,
     /// Measure the peers alone
     #[arg(long)]
     without_glimmer: bool,
     /// Load: 32 requests in flight on each connection, or one; reads of 50 keys; memcached's three
     /// protocols; UDP in plain datagrams and in segment batches; latency at a fixed rate; one
-    /// request in flight on each of many connections; values of 10 KB to 1 MB; CPU time with two
-    /// server threads
+    /// request in flight on each of one to many connections; values of 10 KB to 1 MB; CPU time with
+    /// two server threads
     #[arg(long, value_delimiter = ',', default_value = "all")]
     scenario: Vec<Load>,
     /// Number of 16-byte keys, stored before the measurement
@@ -70,12 +79,12 @@ pub struct Arguments {
     /// Client threads of closed loops, each with a core of its own
     #[arg(long, value_name = "THREADS", default_value_t = 1, value_parser = client_threads)]
     client_threads: usize,
-    /// Numbers of connections for the load with many of them
+    /// Numbers of connections for the load with one to many of them
     #[arg(
         long,
         value_name = "CONNECTIONS",
         value_delimiter = ',',
-        default_value = "1k,5k,10k",
+        default_value = "1,50,1k,5k,10k",
         value_parser = many_connections
     )]
     many_connections: Vec<u16>,
@@ -94,31 +103,6 @@ pub struct Arguments {
     /// Also write all measurements to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-}
-
-/// A server that people use today.
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-pub enum Peer {
-    /// Debian: apt-get install memcached
-    Memcached,
-    /// Debian: apt-get install redis-server
-    Redis,
-    /// Debian 13 and newer: apt-get install valkey-server
-    Valkey,
-    /// No peer
-    None,
-}
-
-impl Peer {
-    /// The server, if it is one.
-    pub fn kind(self) -> Option<Kind> {
-        match self {
-            Peer::Memcached => Some(Kind::Memcached),
-            Peer::Redis => Some(Kind::Redis),
-            Peer::Valkey => Some(Kind::Valkey),
-            Peer::None => None,
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
@@ -173,11 +157,9 @@ impl Arguments {
             machine::cores() >= 2,
             "a server and its client want a core each; this machine offers one"
         );
-        let ours = (!self.without_glimmer).then_some(Kind::Glimmer);
-        let servers: Vec<Kind> = ours
-            .into_iter()
-            .chain(self.peers.iter().filter_map(|peer| peer.kind()))
-            .collect();
+        let ours = (!self.without_glimmer).then_some(Kind::Glimmer.into());
+        let peers = contenders(&self.peers, &self.peer);
+        let servers: Vec<Contender> = ours.into_iter().chain(peers).collect();
         ensure!(!servers.is_empty(), "no server to measure");
         let options = Options {
             servers,

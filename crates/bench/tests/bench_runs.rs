@@ -32,6 +32,10 @@ fn peers_are_looked_for_before_anything_is_measured() {
             &["versus", "--peers", "valkey"],
             "apt-get install valkey-server",
         ),
+        (
+            &["versus", "--peers", "none", "--peer", "newest=/bin/true"],
+            "no server that can be compared",
+        ),
     ] {
         let complaint = without_peers(arguments);
         assert!(complaint.contains(hint), "{arguments:?}: {complaint}");
@@ -65,16 +69,29 @@ fn keys_that_do_not_fit_are_told_and_the_advice_helps() {
     );
 }
 
+/// The server is a program with a name, as builds of others are.
 #[test]
 fn memory_counts_what_our_server_keeps() {
+    let built = format!("built={}", server().get_program().display());
     let directory = tempfile::tempdir().unwrap();
     let json = directory.path().join("memory.json");
-    let arguments = ["memory", "--peers", "none", "-m", "32", "--items", "700000"];
-    let more = ["--first", "100000", "--json", json.to_str().unwrap()];
-    let table = bench(&[&arguments[..], &more].concat());
-    assert!(table.contains("| glimmer |"), "{table}");
+    let servers = [
+        "memory",
+        "--without-glimmer",
+        "--peers",
+        "none",
+        "--peer",
+        &built,
+    ];
+    let items = ["-m", "32", "--items", "700000", "--first", "100000"];
+    let more = ["--json", json.to_str().unwrap()];
+    let table = bench(&[&servers[..], &items, &more].concat());
+    assert!(table.contains("| built "), "{table}");
+    let version = format!("- built: glimmer {}", env!("CARGO_PKG_VERSION"));
+    assert!(table.contains(&version), "{table}");
 
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    assert_eq!(report["servers"][0]["server"], "built");
     let row = &report["rows"][0];
     let figure = |name: &str| row[name].as_u64().unwrap();
     // An item takes 48 bytes of key and value and at most 26 more. Buffers take their share of such
@@ -374,7 +391,7 @@ fn versus_goes_through_every_scenario() {
         "--connections",
         "4",
         "--many-connections",
-        "60,200",
+        "1,60,200",
     ];
     let (table, progress) = told(&[&["versus"][..], &small, &alone].concat());
     for line in progress.lines().filter(|line| line.contains("repetition")) {
@@ -397,6 +414,9 @@ fn versus_goes_through_every_scenario() {
         "| UDP, plain datagrams of one read",
         "| UDP, the same in segment batches",
         "| open loop",
+        "| bare echo",
+        "of the echo's rate",
+        "| 1 connection, pipeline 1",
         "| 60 connections, pipeline 1",
         "| 200 connections, pipeline 1",
         "| GET of 10 KB, 4 connections, pipeline 2",

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::{
     client::load::Pass,
     row::{self, Column, Figure, Row},
-    servers::{Kind, Launch, Server},
+    servers::{self, Contender, Described, Launch, Server},
 };
 use glimmer_loadgen::workload::Workload;
 use glimmer_measure::{machine, report::Table};
@@ -18,7 +18,7 @@ use glimmer_measure::{machine, report::Table};
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Servers, one after the other.
-    pub servers: Vec<Kind>,
+    pub servers: Vec<Contender>,
     /// Distinct items.
     pub items: u32,
     /// Items that are stored and read back before the others. They are fewer than fit, so none
@@ -43,6 +43,7 @@ const FIGURES: [Figure; 6] = [FIRST_LOST, REFUSED, RESIDENT, RSS_START, RSS, RSS
 /// All results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
+    servers: Vec<Described>,
     items: u32,
     first: u32,
     like: Workload,
@@ -54,17 +55,15 @@ pub struct Report {
 /// Fills each server in turn and counts the items that it kept. `progress` receives a line for each
 /// step.
 pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
-    Kind::all_are_there(options.servers.iter().copied())?;
+    let servers = Contender::all_described(&options.servers)?;
     let mut rows = Vec::new();
-    for &kind in &options.servers {
-        let arguments = match kind {
-            Kind::Glimmer => options.glimmer_arguments.clone(),
-            Kind::Memcached | Kind::Redis | Kind::Valkey => Vec::new(),
-        };
-        let launch = Launch::evicting(kind, 1, options.memory_mib, arguments);
+    for contender in &options.servers {
+        let arguments = contender.arguments(&options.glimmer_arguments);
+        let launch = Launch::evicting(contender.clone(), 1, options.memory_mib, arguments);
         rows.push(measure(options, &launch.start()?, progress)?);
     }
     Ok(Report {
+        servers,
         items: options.items,
         first: options.first,
         like: options.like.clone(),
@@ -95,7 +94,7 @@ impl Report {
 }
 
 fn measure(options: &Options, server: &Server, progress: &dyn Fn(&str)) -> Result<Row> {
-    let name = server.kind().name();
+    let name = server.name();
     let (rss_start_bytes, _) = machine::resident_bytes(server.pid())?;
     let step = |what: &str, pass, numbers: std::ops::Range<u32>| {
         progress(&format!("{name}: {what} {} items", numbers.len()));
@@ -125,6 +124,7 @@ fn measure(options: &Options, server: &Server, progress: &dyn Fn(&str)) -> Resul
 
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        servers::list(&self.servers, out)?;
         writeln!(
             out,
             "{} distinct items of {}-byte keys and values of {} bytes into {} MiB; every value \
@@ -165,15 +165,16 @@ impl fmt::Display for Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::servers::Kind;
 
     #[test]
     fn memcached_keeps_what_fits_and_loses_the_rest() {
-        if let Err(missing) = Kind::Memcached.version() {
+        if let Err(missing) = Contender::from(Kind::Memcached).version() {
             eprintln!("SKIPPED: {missing:#}");
             return;
         }
         let options = Options {
-            servers: vec![Kind::Memcached],
+            servers: vec![Kind::Memcached.into()],
             items: 1_200_000,
             first: 50_000,
             like: crate::client::items(0, 32),

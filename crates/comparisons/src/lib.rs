@@ -2,11 +2,13 @@
 //! them in turn with the load generator, and prints ratios. It covers throughput and latency
 //! ([`versus`]), the native protocol ([`native`]), memory ([`footprint`]), hit ratios of a recorded
 //! trace ([`replayed`]), small requests beside large ones ([`tail`]), the hot-key accelerator
-//! ([`accelerator`]), and behaviour towards hostile clients ([`abuse`]). Servers and clients run on
+//! ([`accelerator`]), and behaviour towards hostile clients ([`abuse`]). Ceilings stand beside them
+//! ([`trivial`], [`bare`]). Servers and clients run on
 //! loopback or in network namespaces ([`lab`]).
 
 pub mod abuse;
 pub mod accelerator;
+pub mod bare;
 pub mod client;
 pub mod echo;
 #[cfg(test)]

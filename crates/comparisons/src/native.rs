@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::{
     echo::{self, EchoMode},
     row::{self, Column, Figure, Row},
-    servers::{CONNECTIONS_MAX, Kind, Launch, Server, free_ports},
+    servers::{CONNECTIONS_MAX, Contender, Kind, Launch, Server, free_ports},
 };
 use glimmer_loadgen::{
     driver::{Address, Dialect, Target},
@@ -111,7 +111,9 @@ struct Case<'a> {
 
 /// Runs the measurement. `progress` receives a line for each step.
 pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
-    Kind::all_are_there(options.with_redis.then_some(Kind::Redis))?;
+    if options.with_redis {
+        Contender::from(Kind::Redis).version()?;
+    }
     let cores = machine::cores();
     let core = |wanted: usize| wanted.min(cores - 1);
     let (server_core, client_core) = (core(SERVER_CORE), core(SERVER_CORE + options.threads));
@@ -120,8 +122,8 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     let preset = Workload::preset(&options.workload, Some(options.keys));
     let preset = preset.map_err(|error| anyhow::anyhow!(error))?;
     let memory_mib = options.memory_mib.unwrap_or_else(|| enough_mib(&preset));
-    let launch = |kind, threads, arguments: Vec<String>| Launch {
-        kind,
+    let launch = |kind: Kind, threads, arguments: Vec<String>| Launch {
+        contender: kind.into(),
         threads,
         cores: (0..threads)
             .map(|thread| core(SERVER_CORE + thread))

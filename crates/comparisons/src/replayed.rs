@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use anyhow::{Result, bail, ensure};
 use serde::Serialize;
 
-use crate::servers::{Kind, Launch};
+use crate::servers::{Contender, Launch};
 use glimmer_loadgen::{
     load::{Pace, Plan, Requests, Tally, WarmUp},
     workload::trace::{Footprint, Trace},
@@ -40,16 +40,26 @@ pub struct Options {
 #[derive(Clone, Debug)]
 pub struct Served {
     /// The server.
-    pub kind: Kind,
+    pub contender: Contender,
     /// Its further arguments.
     pub arguments: Vec<String>,
 }
 
 impl Served {
+    /// Its name with its version, if the name is not the installed program's, and its arguments.
+    fn name(&self) -> Result<String> {
+        let (name, version) = (self.contender.name(), self.contender.version()?);
+        let server = match name == self.contender.kind().name() {
+            true => version,
+            false => format!("{name}: {version}"),
+        };
+        Ok([&[server], &self.arguments[..]].concat().join(" "))
+    }
+
     /// A server without further arguments.
-    pub fn plain(kind: Kind) -> Served {
+    pub fn plain(contender: Contender) -> Served {
         Served {
-            kind,
+            contender,
             arguments: Vec::new(),
         }
     }
@@ -134,8 +144,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     let memory_mib = options.memory.mib(footprint.bytes)?;
     let mut rows = Vec::new();
     for served in &options.servers {
-        let name = [&[served.kind.version()?], &served.arguments[..]].concat();
-        let server = name.join(" ");
+        let server = served.name()?;
         let mut cells = Vec::new();
         for &memory_mib in &memory_mib {
             let cell = measure(options, served, memory_mib)?;
@@ -155,9 +164,14 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
 }
 
 fn measure(options: &Options, served: &Served, memory_mib: usize) -> Result<Cell> {
-    let kind = served.kind;
     let arguments = served.arguments.clone();
-    let server = Launch::evicting(kind, options.threads, memory_mib, arguments).start()?;
+    let server = Launch::evicting(
+        served.contender.clone(),
+        options.threads,
+        memory_mib,
+        arguments,
+    );
+    let server = server.start()?;
     let requests = Requests::Recorded(options.trace.clone());
     let pace = Pace::Closed {
         in_flight: IN_FLIGHT,
@@ -171,7 +185,7 @@ fn measure(options: &Options, served: &Served, memory_mib: usize) -> Result<Cell
     let tally: Tally = server.drive(&plan)?.tally;
     let (_, rss_peak_bytes) = machine::resident_bytes(server.pid())?;
     if tally.lost > 0 {
-        bail!("{}: {} requests were lost", kind.name(), tally.lost);
+        bail!("{}: {} requests were lost", server.name(), tally.lost);
     }
     Ok(Cell {
         hit_ratio: tally.hit_ratio(),

@@ -209,6 +209,14 @@ pub fn part<'a>(head: impl Into<String>, figure: Figure, whole: &'a Row) -> Colu
     })
 }
 
+/// What a row reaches of the bare echo's rate, and its CPU time over the echo's.
+pub fn beside_echo(echo: &Row) -> [Column<'_>; 2] {
+    [
+        part("of the echo's rate", RATE, echo),
+        part("CPU over the echo's", SERVER_NS, echo),
+    ]
+}
+
 /// How many times as fast as the row `over` was.
 pub fn speedup<'a>(figure: Figure, over: &'a Row) -> Column<'a> {
     ratio(format!("speedup of {} over this", over.name), figure, over)

@@ -1,6 +1,9 @@
 //! Runs servers as child processes: ours and its competitors, as far as they are installed. They
 //! are pinned to cores and stop with this process.
 
+mod build;
+mod contender;
+mod kind;
 mod workers;
 
 use std::{
@@ -14,7 +17,6 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use glimmer_cli::Program;
 use rustix::{
     fs::{MemfdFlags, memfd_create},
     process::{Pid, Signal, geteuid, kill_process, set_parent_process_death_signal},
@@ -26,13 +28,16 @@ use crate::{
     lab::Place,
 };
 use glimmer_loadgen::{
-    driver::{Address, Dialect, Target},
+    driver::{Address, Target},
     load::{self, Pass, Tally},
     workload::Workload,
 };
 use glimmer_measure::machine;
 
+pub use build::{Build, Described, list};
+pub use contender::Contender;
 pub use glimmer_measure::ports::free_ports;
+pub use kind::Kind;
 pub use workers::Worker;
 
 const START_MAX: Duration = Duration::from_secs(20);
@@ -40,101 +45,22 @@ const STOP_MAX: Duration = Duration::from_secs(5);
 /// What servers are started with, unless a measurement needs more connections.
 pub const CONNECTIONS_MAX: usize = 1024;
 
-/// A server that can be measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Ours: the server beside this executable.
-    Glimmer,
-    /// memcached.
-    Memcached,
-    /// Redis as a cache, without persistence.
-    Redis,
-    /// Valkey, which takes Redis's arguments.
-    Valkey,
-}
-
-impl Kind {
-    /// The name on the command line and in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Glimmer => "glimmer",
-            Kind::Memcached => "memcached",
-            Kind::Redis => "redis",
-            Kind::Valkey => "valkey",
-        }
-    }
-
-    /// The protocol that its clients speak here.
-    pub fn dialect(self) -> Dialect {
-        match self {
-            Kind::Glimmer | Kind::Memcached => Dialect::Text,
-            Kind::Redis | Kind::Valkey => Dialect::Resp,
-        }
-    }
-
-    /// Its executable; an error if it is not installed.
-    fn program(self) -> Result<std::path::PathBuf> {
-        Ok(match self {
-            Kind::Glimmer => Program::Server.find()?,
-            Kind::Memcached => "memcached".into(),
-            Kind::Redis => "redis-server".into(),
-            Kind::Valkey => "valkey-server".into(),
-        })
-    }
-
-    /// The message if it cannot be started.
-    fn missing(self) -> &'static str {
-        match self {
-            Kind::Glimmer => "our own server cannot be run",
-            Kind::Memcached => "memcached is missing: apt-get install memcached",
-            Kind::Redis => "redis-server is missing: apt-get install redis-server",
-            Kind::Valkey => {
-                "valkey-server is missing: apt-get install valkey-server (Debian 13 and newer)"
-            }
-        }
-    }
-
-    /// Fails if one of these servers is missing, with the command that installs it. Called before
-    /// anything is measured.
-    pub fn all_are_there(kinds: impl IntoIterator<Item = Kind>) -> Result<()> {
-        kinds
-            .into_iter()
-            .try_for_each(|kind| kind.version().map(drop))
-    }
-
-    /// The first line of its version command, or how to install it.
-    pub fn version(self) -> Result<String> {
-        let program = self.program()?;
-        let flag = match self {
-            Kind::Memcached => "-V",
-            Kind::Glimmer | Kind::Redis | Kind::Valkey => "--version",
-        };
-        let output = Command::new(&program).arg(flag).output();
-        let output = output.with_context(|| self.missing())?;
-        Ok(String::from_utf8_lossy(&output.stdout)
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_owned())
-    }
-}
-
 /// How to start a server.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// The server.
-    pub kind: Kind,
-    /// Its worker threads (Redis has one).
+    pub contender: Contender,
+    /// Its worker threads (Redis and Valkey have one).
     pub threads: usize,
     /// Cores that it may use.
     pub cores: Vec<usize>,
-    /// Its `-m` in MiB (Redis has no limit by default).
+    /// Its `-m` in MiB (Redis and Valkey have no limit by default).
     pub memory_mib: usize,
     /// Length in bytes of the values that its clients write.
     pub value_bytes: usize,
     /// Whether to serve UDP on the TCP port, if the server can.
     pub udp: bool,
-    /// Its largest number of connections (Redis has its own).
+    /// Its largest number of connections (Redis and Valkey have their own).
     pub connections_max: usize,
     /// More arguments.
     pub arguments: Vec<String>,
@@ -143,7 +69,7 @@ pub struct Launch {
 /// A running server. It stops when this value is dropped, and when this process ends in any way.
 pub struct Server {
     child: Child,
-    kind: Kind,
+    contender: Contender,
     address: SocketAddr,
     value_bytes: usize,
     /// Its standard error output.
@@ -153,18 +79,18 @@ pub struct Server {
 impl Launch {
     /// A cache on all cores that evicts at its limit, as memcached and ours do unasked.
     pub fn evicting(
-        kind: Kind,
+        contender: Contender,
         threads: usize,
         memory_mib: usize,
         mut arguments: Vec<String>,
     ) -> Launch {
-        if let Kind::Redis | Kind::Valkey = kind {
+        if let Kind::Redis | Kind::Valkey = contender.kind() {
             let limit = format!("{memory_mib}mb");
             let limits = ["--maxmemory", &limit, "--maxmemory-policy", "allkeys-lru"];
             arguments.extend(limits.map(String::from));
         }
         Launch {
-            kind,
+            contender,
             threads,
             cores: (0..machine::cores()).collect(),
             memory_mib,
@@ -182,7 +108,7 @@ impl Launch {
 
     /// The same somewhere else.
     pub fn start_at(&self, place: &Place) -> Result<Server> {
-        let name = self.kind.name();
+        let name = self.contender.name();
         let address = SocketAddr::from((place.ip, free_ports(1)?));
         let mut command = self.command(address)?;
         let (cores, namespace) = (self.cores.clone(), place.namespace.clone());
@@ -205,7 +131,7 @@ impl Launch {
             .with_context(|| format!("starting {name}"))?;
         let mut server = Server {
             child,
-            kind: self.kind,
+            contender: self.contender.clone(),
             address,
             value_bytes: self.value_bytes,
             said,
@@ -238,8 +164,8 @@ impl Launch {
         let memory = self.memory_mib.to_string();
         let connections = self.connections_max.to_string();
         let udp_port = if self.udp { port.as_str() } else { "0" };
-        let mut command = Command::new(self.kind.program()?);
-        match self.kind {
+        let mut command = Command::new(self.contender.program()?);
+        match self.contender.kind() {
             Kind::Glimmer => {
                 command
                     .arg("serve")
@@ -260,6 +186,23 @@ impl Launch {
                 command.args(["--bind", &ip, "--port", &port, "--io-threads", "1"]);
                 command.args(["--save", "", "--appendonly", "no", "--loglevel", "warning"]);
             }
+            Kind::Pogocache => {
+                command.args(["-h", &ip, "-p", &port, "--threads", &threads]);
+                command.args(["--maxmemory", &format!("{memory}M"), "--evict", "yes"]);
+                command.args(["--maxconns", &connections]);
+            }
+            Kind::Echo => {
+                let value_bytes = self.value_bytes.to_string();
+                command.args([
+                    "echo",
+                    "-l",
+                    &ip,
+                    "-p",
+                    &port,
+                    "--value-bytes",
+                    &value_bytes,
+                ]);
+            }
         }
         command.args(&self.arguments);
         Ok(command)
@@ -267,9 +210,14 @@ impl Launch {
 }
 
 impl Server {
-    /// The kind of server.
-    pub fn kind(&self) -> Kind {
-        self.kind
+    /// The server that runs.
+    pub fn contender(&self) -> &Contender {
+        &self.contender
+    }
+
+    /// Its name in tables.
+    pub fn name(&self) -> &str {
+        self.contender.name()
     }
 
     /// Its process.
@@ -295,7 +243,7 @@ impl Server {
     pub fn target(&self) -> Target {
         Target {
             address: Address::Tcp(self.address),
-            dialect: self.kind.dialect(),
+            dialect: self.contender.kind().dialect(),
         }
     }
 
@@ -324,7 +272,7 @@ impl Server {
         };
         let numbers = u64::from(numbers.start)..u64::from(numbers.end);
         load::pass(&self.target(), &items, pass, numbers, &mut progress)
-            .with_context(|| format!("loading {}", self.kind.name()))
+            .with_context(|| format!("loading {}", self.name()))
     }
 
     /// Executes a plan.
@@ -335,7 +283,7 @@ impl Server {
     /// Executes a plan at a different address of the server, or in a different dialect.
     pub fn drive_at(&self, target: &Target, plan: &load::Plan) -> Result<load::Outcome> {
         load::run(target, plan, Some(&|| self.cpu()), &mut |_| {})
-            .with_context(|| format!("measuring {}", self.kind.name()))
+            .with_context(|| format!("measuring {}", self.name()))
     }
 
     /// The server over UDP, if it was started with it, with or without segment batches.
@@ -376,7 +324,8 @@ impl Drop for Server {
     fn drop(&mut self) {
         // If the server has ended by itself, its output explains why the measurement failed.
         if let Ok(Some(status)) = self.child.try_wait() {
-            eprintln!("{} has ended ({status}): {}", self.kind.name(), self.said());
+            let said = self.said();
+            eprintln!("{} has ended ({status}): {said}", self.name());
             return;
         }
         if let Some(pid) = Pid::from_raw(self.child.id() as i32) {

@@ -12,7 +12,7 @@ use glimmer_comparisons::{
         load::Pass,
         open::{self, Idle},
     },
-    servers::{CONNECTIONS_MAX, Kind, Launch, Server},
+    servers::{CONNECTIONS_MAX, Contender, Kind, Launch, Server},
 };
 use glimmer_loadgen::workload::Popularity;
 
@@ -20,13 +20,13 @@ const KEYS: u32 = 20_000;
 
 /// Starts the server, unless it is not installed.
 fn start(kind: Kind, threads: usize) -> Option<Server> {
-    if let Err(missing) = kind.version() {
+    if let Err(missing) = Contender::from(kind).version() {
         eprintln!("SKIPPED: {missing:#}");
         return None;
     }
     let (cores, arguments) = (vec![0, 1], vec![]);
     let launch = Launch {
-        kind,
+        contender: kind.into(),
         threads,
         cores,
         memory_mib: 64,

@@ -8,7 +8,7 @@ use anyhow::Result;
 use glimmer_comparisons::{
     accelerator::{Body, CONTROL, Keys, Running, SOFTWARE, Setup, Subject, Way},
     lab::{Lab, Namespaces, Receiver},
-    servers::Kind as Server,
+    servers::{Contender, Kind as Server},
 };
 use glimmer_loadgen::{
     load::{Arrivals, Idle, Pace, Plan, Requests, WarmUp},
@@ -147,8 +147,7 @@ pub fn measure(run: &mut Run<'_>, keys: Keys) -> Result<()> {
     }
     let mut running = Vec::new();
     for subject in subjects {
-        match subject
-            .kind()
+        match Contender::from(subject.kind())
             .version()
             .and_then(|_| subject.start(&mut lab, &setup))
         {

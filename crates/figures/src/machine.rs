@@ -55,7 +55,7 @@ impl Machine {
 fn versions(peers: &[servers::Kind]) -> Vec<String> {
     let ours = concat!("glimmer ", env!("CARGO_PKG_VERSION")).to_owned();
     let theirs = peers.iter().filter(|peer| **peer != servers::Kind::Glimmer);
-    let theirs = theirs.filter_map(|peer| peer.version().ok());
+    let theirs = theirs.filter_map(|peer| servers::Contender::from(*peer).version().ok());
     [ours].into_iter().chain(theirs).collect()
 }
 

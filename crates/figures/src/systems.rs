@@ -3,7 +3,9 @@
 use std::{fmt, net::Ipv4Addr, time::Duration};
 
 use anyhow::{Result, bail, ensure};
-use glimmer_comparisons::servers::{CONNECTIONS_MAX, Kind, Launch, Server, Worker, free_ports};
+use glimmer_comparisons::servers::{
+    CONNECTIONS_MAX, Contender, Kind, Launch, Server, Worker, free_ports,
+};
 use glimmer_loadgen::{
     driver::{Address, Dialect, Target},
     load::{self, Outcome, Pass, Plan},
@@ -126,7 +128,7 @@ impl System {
         let mut arguments = self.arguments.clone();
         arguments.extend(native_port.map(|port| format!("--native-port={port}")));
         let server = Launch {
-            kind: self.kind,
+            contender: self.kind.into(),
             threads: self.threads,
             cores: (0..self.threads)
                 .map(|thread| SERVER_CORE + thread)
@@ -314,7 +316,7 @@ impl fmt::Display for Running {
 pub fn installed(systems: Vec<System>, run: &mut Run<'_>) -> Vec<System> {
     let mut here = Vec::new();
     for system in systems {
-        match system.kind.version() {
+        match Contender::from(system.kind).version() {
             Ok(_) => here.push(system),
             Err(error) => run.note(format!("{} is left out: {error:#}", system.name)),
         }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use anyhow::Result;
 use glimmer_comparisons::footprint::{self, Options, payload_bytes};
-use glimmer_comparisons::servers::Kind;
+use glimmer_comparisons::servers::Contender;
 use glimmer_loadgen::workload::{Sizes, Workload};
 use glimmer_measure::report::Table;
 use glimmer_microbench::segcache_kept::{self, Kept};
@@ -39,7 +39,7 @@ pub struct Report {
 
 /// Fills the servers, and segcache, with items of each size.
 pub fn run(
-    servers: &[Kind],
+    servers: &[Contender],
     memory_mib: usize,
     glimmer_arguments: &[String],
     progress: &dyn Fn(&str),

@@ -29,7 +29,7 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use crate::servers::{CONNECTIONS_MAX, Kind, Launch};
+use crate::servers::{CONNECTIONS_MAX, Contender, Kind, Launch};
 use glimmer_loadgen::driver::Address;
 use glimmer_measure::machine;
 
@@ -80,7 +80,7 @@ pub struct Options {
     /// Only cases whose description contains one of these texts, if there is one.
     pub only: Vec<String>,
     /// Servers to start, one after the other.
-    pub servers: Vec<Kind>,
+    pub servers: Vec<Contender>,
     /// A running server to use instead.
     pub running: Option<Address>,
     /// `-m` of the started servers in MiB, instead of each case's own.
@@ -115,8 +115,9 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
                     report.add(one(options, *scenario, case, &subject, progress)?);
                 }
                 None => {
-                    for &kind in options.servers.iter().filter(|&&kind| scenario.suits(kind)) {
-                        let server = options.launch(*scenario, &case, kind).start()?;
+                    let suits = |server: &&Contender| scenario.suits(server.kind());
+                    for contender in options.servers.iter().filter(suits) {
+                        let server = options.launch(*scenario, &case, contender).start()?;
                         let subject = Subject::started(&server)?;
                         report.add(one(options, *scenario, case.clone(), &subject, progress)?);
                     }
@@ -140,15 +141,15 @@ impl Options {
         self.only.is_empty() || self.only.iter().any(|text| name.contains(text))
     }
 
-    fn launch(&self, scenario: &dyn Scenario, case: &Case, kind: Kind) -> Launch {
+    fn launch(&self, scenario: &dyn Scenario, case: &Case, contender: &Contender) -> Launch {
         let connections = case.connections + CONNECTIONS_SPARE;
         let mut arguments = vec!["-c".to_owned(), connections.to_string()];
-        if kind == Kind::Glimmer {
+        if contender.kind() == Kind::Glimmer {
             arguments.extend(scenario.glimmer_arguments(case));
             arguments.extend(self.glimmer_arguments.iter().cloned());
         }
         Launch {
-            kind,
+            contender: contender.clone(),
             threads: self.threads,
             cores: (0..machine::cores()).collect(),
             memory_mib: case.memory_mib,

@@ -28,7 +28,7 @@ pub struct Subject {
 impl Subject {
     /// A server that was started for the run.
     pub(super) fn started(server: &Server) -> Result<Subject> {
-        let subject = Subject::at(&server.target().address, server.kind().name().to_owned())?;
+        let subject = Subject::at(&server.target().address, server.name().to_owned())?;
         Ok(Subject {
             pid: Some(server.pid()),
             ..subject

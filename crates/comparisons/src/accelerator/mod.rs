@@ -16,7 +16,7 @@ use glimmer_measure::{machine, noise, progress::Progress};
 
 use crate::{
     lab::{Lab, Namespaces, Receiver},
-    servers::Kind,
+    servers::{Contender, Kind},
 };
 
 pub use changing::{Changed, Changing};
@@ -188,7 +188,7 @@ impl Bench<'_> {
                 self.notes.push(format!("{subject} is left out: {without}"));
                 continue;
             }
-            match subject.kind().version() {
+            match Contender::from(subject.kind()).version() {
                 Ok(version) if self.versions.contains(&version) => here.push(subject),
                 Ok(version) => {
                     self.versions.push(version);

@@ -160,7 +160,7 @@ impl Subject {
     pub fn start(&self, lab: &mut Lab, setup: &Setup) -> Result<Running> {
         let place = lab.place(self.cable)?;
         let server = Launch {
-            kind: self.kind,
+            contender: self.kind.into(),
             threads: 1,
             cores: vec![SERVER_CORE],
             memory_mib: setup.memory_mib,

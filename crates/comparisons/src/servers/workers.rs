@@ -1,14 +1,19 @@
 //! Statistics of each worker of our server.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     io::{BufRead, BufReader, Write},
     net::TcpStream,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
 
 use super::Server;
+use glimmer_loadgen::driver::Dialect;
+
+/// How long a server may take to answer `stats`.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What one worker did for native clients since the server's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,18 +70,33 @@ impl Server {
 
     /// The numeric values in the reply to `stats` with an argument, which may be empty.
     pub fn stats(&self, argument: &str) -> Result<HashMap<String, u64>> {
+        let said = self.said_by_stats(argument)?.into_iter();
+        let figures = said.filter_map(|(name, value)| Some((name, value.parse().ok()?)));
+        Ok(figures.collect())
+    }
+
+    /// What a server with memcached's commands answers to `stats settings`; nothing if it has
+    /// other commands.
+    pub fn settings(&self) -> BTreeMap<String, String> {
+        match self.contender().kind().dialect() {
+            Dialect::Text => self.said_by_stats("settings").unwrap_or_default(),
+            _ => BTreeMap::new(),
+        }
+    }
+
+    /// The reply to `stats` with an argument, which may be empty.
+    fn said_by_stats(&self, argument: &str) -> Result<BTreeMap<String, String>> {
         let mut stream = TcpStream::connect(self.address).context("asking for stats")?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         stream.write_all(format!("stats {argument}").trim_end().as_bytes())?;
         stream.write_all(b"\r\n")?;
-        let mut figures = HashMap::new();
+        let mut figures = BTreeMap::new();
         for line in BufReader::new(stream).lines() {
             let line = line?;
-            let mut words = line.split(' ');
+            let mut words = line.splitn(3, ' ');
             match (words.next(), words.next(), words.next()) {
                 (Some("STAT"), Some(name), Some(value)) => {
-                    if let Ok(number) = value.parse() {
-                        figures.insert(name.to_owned(), number);
-                    }
+                    figures.insert(name.to_owned(), value.to_owned());
                 }
                 (Some("END"), ..) => return Ok(figures),
                 _ => bail!("stats {argument} was answered {line:?}"),

@@ -17,7 +17,7 @@ use glimmer_measure::{machine, noise, progress::Progress};
 use glimmer_notation::{microseconds, per_second};
 use serde::Serialize;
 
-use crate::servers::{Kind, Server};
+use crate::servers::{Contender, Server};
 use slow_readers::SlowReaders;
 use subject::Subject;
 pub use subject::policies;
@@ -36,8 +36,8 @@ pub struct Options {
     /// The protocols that the clients of our server speak.
     pub protocols: Vec<OurProtocol>,
     /// Other servers. One that is not installed is left out, and the report says so.
-    pub peers: Vec<Kind>,
-    /// Numbers of server threads. Redis has one, and takes part only there.
+    pub peers: Vec<Contender>,
+    /// Numbers of server threads. Redis and Valkey have one, and take part only there.
     pub threads: Vec<usize>,
     /// Requests per second.
     pub rates: Vec<f64>,
@@ -266,9 +266,10 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
                 .to_owned(),
         );
     }
-    let mut versions = Vec::new();
+    Contender::ensure_distinct(&options.peers)?;
+    let mut servers = Vec::new();
     let mut rows = Vec::new();
-    let subjects = subject::all(options, &mut versions, &mut notes)?;
+    let subjects = subject::all(options, &mut servers, &mut notes)?;
     let mut running = Vec::new();
     for subject in subjects {
         progress.say(&format!(
@@ -313,7 +314,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
     }
     drop(running);
     Ok(Report {
-        versions,
+        servers,
         workload: options.workload.clone(),
         connections: options.connections,
         large: options.large,

@@ -15,6 +15,7 @@ use glimmer_notation::per_second;
 use serde::Serialize;
 
 use super::{LargePace, Load};
+use crate::servers::{self, Described};
 
 /// Repetitions whose p99 spread more widely than this, relative to their median, are marked.
 const SPREAD_MAX: f64 = 0.5;
@@ -108,8 +109,8 @@ impl Row {
 /// All results.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// The servers' versions.
-    pub versions: Vec<String>,
+    /// The servers.
+    pub servers: Vec<Described>,
     /// The requests.
     pub workload: Workload,
     /// Connections of the small requests.
@@ -218,7 +219,7 @@ impl fmt::Display for Report {
             Law::Trimodal { large_share, .. } => large_share * 100.0,
             _ => 0.0,
         };
-        writeln!(out, "Servers: {}.", self.versions.join("; "))?;
+        servers::list(&self.servers, out)?;
         let (max, connections) = (self.workload.sizes.max(), self.large.connections);
         let large = match self.large_pace {
             LargePace::Due => format!(

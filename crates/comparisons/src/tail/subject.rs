@@ -14,13 +14,13 @@ use glimmer_loadgen::{
 use glimmer_measure::machine;
 
 use super::{Options, OurProtocol, client_core};
-use crate::servers::{CONNECTIONS_MAX, Kind, Launch, Server, free_ports};
+use crate::servers::{CONNECTIONS_MAX, Contender, Described, Kind, Launch, Server, free_ports};
 
 /// A server with its number of threads.
 pub struct Subject {
     /// Its name in tables: for ours, with the dispatch policy.
     pub name: String,
-    kind: Kind,
+    contender: Contender,
     /// Server threads.
     pub threads: usize,
     arguments: Vec<String>,
@@ -42,35 +42,35 @@ pub fn policies() -> Vec<String> {
     usable.map(|policy| policy.name().to_owned()).collect()
 }
 
-/// All servers that can take part, with their versions. The others are noted.
+/// All servers that can take part, with what there is to say of them. The others are noted.
 pub fn all(
     options: &Options,
-    versions: &mut Vec<String>,
+    servers: &mut Vec<Described>,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Subject>> {
     let mut subjects = Vec::new();
-    let kinds = (!options.policies.is_empty()).then_some(Kind::Glimmer);
-    let kinds = kinds.into_iter().chain(options.peers.iter().copied());
+    let ours = (!options.policies.is_empty()).then_some(Kind::Glimmer.into());
+    let contenders = ours.into_iter().chain(options.peers.iter().cloned());
     let mut here = Vec::new();
-    for kind in kinds {
-        match kind.version() {
-            Ok(version) => {
-                versions.push(version);
-                here.push(kind);
+    for contender in contenders {
+        match contender.described() {
+            Ok(described) => {
+                servers.push(described);
+                here.push(contender);
             }
-            Err(error) => notes.push(format!("{} is left out: {error:#}", kind.name())),
+            Err(error) => notes.push(format!("{} is left out: {error:#}", contender.name())),
         }
     }
     for &threads in &options.threads {
-        for &kind in &here {
+        for contender in &here {
             let subject = |name: String, arguments, native_port| Subject {
                 name,
-                kind,
+                contender: contender.clone(),
                 threads,
                 arguments,
                 native_port,
             };
-            match kind {
+            match contender.kind() {
                 Kind::Glimmer => {
                     for (policy, protocol) in options.ours() {
                         let native = protocol == OurProtocol::Native;
@@ -81,11 +81,12 @@ pub fn all(
                         flags.extend(port.map(|port| format!("--native-port={port}")));
                         flags.extend(options.glimmer_arguments.iter().cloned());
                         let over = if native { ", native" } else { "" };
-                        subjects.push(subject(format!("glimmer {policy}{over}"), flags, port));
+                        let name = format!("{} {policy}{over}", contender.name());
+                        subjects.push(subject(name, flags, port));
                     }
                 }
-                Kind::Redis | Kind::Valkey if threads > 1 => {}
-                _ => subjects.push(subject(kind.name().to_owned(), Vec::new(), None)),
+                kind if kind.has_one_thread() && threads > 1 => {}
+                _ => subjects.push(subject(contender.name().to_owned(), Vec::new(), None)),
             }
         }
     }
@@ -115,7 +116,7 @@ impl Subject {
     /// Starts the server and stores all keys.
     pub fn start(&self, options: &Options) -> Result<Server> {
         let launch = Launch {
-            kind: self.kind,
+            contender: self.contender.clone(),
             threads: self.threads,
             cores: (0..self.threads.min(machine::cores())).collect(),
             memory_mib: options.memory_mib,

@@ -19,7 +19,7 @@ use anyhow::{Context, Result};
 use glimmer_transport::udp::UdpDevice;
 
 use crate::client::closed;
-use answers::Answers;
+pub use answers::Answers;
 use datagrams::Datagrams;
 use glimmer_loadgen::{
     driver::{Address, Dialect, Target},

@@ -1,4 +1,4 @@
-//! Many connections, with one request in flight on each.
+//! One connection to many, with one request in flight on each.
 
 use std::fmt;
 
@@ -6,14 +6,17 @@ use anyhow::{Context, Result};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use super::{Bench, GET_SHARE, Scenario, WARM_UP, quantile_us, ways};
+use super::{
+    Bench, ECHO_NAME, GET_SHARE, Scenario, quantile_us,
+    ways::{self, Way},
+};
 use crate::{
     client::{
         closed::{Burst, Plan},
         open::histogram,
     },
     row::{self, BUSY, Figure, RATE, Row, SERVER_NS},
-    servers::Kind,
+    servers::{Contender, Server},
 };
 use glimmer_measure::{
     machine::{self, CLIENT_CORE},
@@ -25,15 +28,17 @@ use glimmer_notation::{microseconds, per_second};
 pub const SPARE: usize = 64;
 
 const P50: Figure = Figure::repeated("latency_p50_us");
+const P99: Figure = Figure::repeated("latency_p99_us");
 const P999: Figure = Figure::repeated("latency_p999_us");
 /// The 99.9th percentile over all repetitions together, in microseconds.
 const P999_ALL: Figure = Figure::sum("latency_p999_all_us");
-const FIGURES: [Figure; 6] = [RATE, P50, P999, P999_ALL, BUSY, SERVER_NS];
+const FIGURES: [Figure; 7] = [RATE, P50, P99, P999, P999_ALL, BUSY, SERVER_NS];
 
 /// All servers with one number of connections.
 #[derive(Debug, Serialize)]
 struct Measured {
     connections: usize,
+    /// The bare echo last, if it takes part.
     rows: Vec<Row>,
 }
 
@@ -44,15 +49,16 @@ pub struct Comparison {
 }
 
 /// Measurements per repetition.
-pub fn cases(servers: &[Kind], counts: &[usize]) -> usize {
-    counts.len() * ways::cases(servers)
+pub fn cases(servers: &[Contender], counts: &[usize]) -> usize {
+    counts.len() * (ways::cases(servers) + 1)
 }
 
-/// Measures all servers in turn, with each number of connections.
+/// Measures all servers and the bare echo in turn, with each number of connections.
 pub fn compare(bench: &mut Bench<'_>) -> Result<Comparison> {
     let counts = &bench.options.many_connections;
+    let echo = bench.echo()?;
     let tables = counts.iter().map(|&connections| {
-        let rows = measure(bench, connections)?;
+        let rows = measure(bench, echo.as_ref(), connections)?;
         Ok(Measured { connections, rows })
     });
     Ok(Comparison {
@@ -60,10 +66,15 @@ pub fn compare(bench: &mut Bench<'_>) -> Result<Comparison> {
     })
 }
 
-fn measure(bench: &mut Bench<'_>, connections: usize) -> Result<Vec<Row>> {
+fn measure(bench: &mut Bench<'_>, echo: Option<&Server>, connections: usize) -> Result<Vec<Row>> {
     let options = bench.options;
     let case = |name| (Row::of_server(name, &FIGURES), histogram());
-    let mut cases = bench.cases(|kind| ways::usual(kind, &options.servers), case);
+    let of_servers = bench.cases(|server| ways::usual(server, &options.servers), case);
+    let servers = of_servers
+        .into_iter()
+        .map(|(place, way, case)| (Some(place), way, case));
+    let of_echo = echo.map(|_| (None, Way::Usual, case(ECHO_NAME.to_owned())));
+    let mut cases: Vec<_> = servers.chain(of_echo).collect();
     for repetition in 0..options.repeat {
         bench.look_at_machine()?;
         let plan = Plan {
@@ -74,26 +85,25 @@ fn measure(bench: &mut Bench<'_>, connections: usize) -> Result<Vec<Row>> {
                 get_share: GET_SHARE,
             },
             popularity: options.popularity,
-            warm_up: WARM_UP,
+            warm_up: options.warm_up(),
             measured: options.measured,
             seed: repetition as u64,
         };
         for (place, way, (row, all)) in &mut cases {
-            let server = &bench.servers[*place];
+            let server = place.map_or(echo, |place| Some(&bench.servers[place]));
+            let server = server.expect("the echo runs if it has a row");
             let target = way.target(server);
             let drive = || server.closed_at(&target, &plan);
             let outcome = machine::on_core(Some(CLIENT_CORE), drive)??;
             let latency_ns = outcome.latency_ns();
             all.add(&latency_ns).context("histograms of one shape")?;
             super::add(row, &outcome);
-            let p999_us = quantile_us(&latency_ns, 0.999);
+            let p99_us = quantile_us(&latency_ns, 0.99);
             row.add(P50, quantile_us(&latency_ns, 0.5));
-            row.add(P999, p999_us);
-            let (rate, p999) = (
-                per_second(outcome.operations_per_s()),
-                microseconds(p999_us),
-            );
-            let line = format_args!("{connections}, {}, {rate}, p99.9 {p999}", row.name);
+            row.add(P99, p99_us);
+            row.add(P999, quantile_us(&latency_ns, 0.999));
+            let (rate, p99) = (per_second(outcome.operations_per_s()), microseconds(p99_us));
+            let line = format_args!("{connections}, {}, {rate}, p99 {p99}", row.name);
             bench.step(Scenario::Connections, repetition, line);
         }
     }
@@ -113,24 +123,26 @@ impl fmt::Display for Comparison {
 impl fmt::Display for Measured {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let first = &self.rows[0];
+        let echo = self.rows.iter().find(|row| row.name == ECHO_NAME);
         let columns = [
             row::name(format!(
-                "{} connections, pipeline 1, 95% reads",
-                self.connections
+                "{} connection{}, pipeline 1, 95% reads",
+                self.connections,
+                if self.connections == 1 { "" } else { "s" },
             )),
             row::scaled("k ops/s", RATE, 1e3, 0),
             row::speedup(RATE, first),
             row::spread("p50 µs", P50, 0),
+            row::spread("p99 µs", P99, 0),
             row::spread("p99.9 µs", P999, 0),
-            row::ratio(
-                format!("p99.9 of {} / p99.9 of this", first.name),
-                P999,
-                first,
-            ),
+            row::ratio(format!("p99 of {} / p99 of this", first.name), P99, first),
             row::sum("p99.9 of all, µs", P999_ALL, 0),
             row::busy(),
             row::spread("server CPU ns/op", SERVER_NS, 0),
         ];
+        let columns = columns
+            .into_iter()
+            .chain(echo.into_iter().flat_map(row::beside_echo));
         let table = Table::of(&self.rows, columns);
         write!(out, "{table}")
     }

@@ -5,14 +5,14 @@ use std::fmt;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::{Bench, Scenario, WARM_UP};
+use super::{Bench, Scenario};
 use crate::{
     client::{
         VALUE_BYTES_MAX,
         closed::{Burst, Plan},
     },
     row::{self, BUSY, Column, Figure, HITS, MISSES, Row},
-    servers::{Kind, Launch, Server},
+    servers::{Contender, Launch, Server},
 };
 use glimmer_loadgen::{load::Pass, workload::Popularity};
 use glimmer_measure::{
@@ -73,7 +73,7 @@ pub struct Comparison {
 }
 
 /// Measurements per repetition.
-pub fn cases(servers: &[Kind]) -> usize {
+pub fn cases(servers: &[Contender]) -> usize {
     servers.len() * SIZES.iter().map(|(_, _, loads)| loads.len()).sum::<usize>()
 }
 
@@ -104,11 +104,11 @@ fn keys(memory_mib: usize, value_bytes: usize) -> u32 {
 
 /// Starts every server and stores all keys in each.
 fn start(bench: &Bench<'_>, value_bytes: usize, keys: u32) -> Result<Vec<Server>> {
-    let start = |&kind: &Kind| {
+    let start = |contender: &Contender| {
         let launch = Launch {
             value_bytes,
             udp: false,
-            ..bench.launch(kind, 1, vec![SERVER_CORE])
+            ..bench.launch(contender, 1, vec![SERVER_CORE])
         };
         let server = launch.start()?;
         let fill = || server.pass(Pass::Write, 0..keys, |_| {});
@@ -126,7 +126,7 @@ fn measure(
     load: Load,
 ) -> Result<Vec<Row>> {
     let figures = [BYTES, BUSY, SERVER_US, HITS, MISSES];
-    let row = |server: &Server| Row::of_server(server.kind().name(), &figures);
+    let row = |server: &Server| Row::of_server(server.name(), &figures);
     let mut rows: Vec<Row> = servers.iter().map(row).collect();
     let mib = value_bytes as f64 / f64::from(1 << 20);
     for repetition in 0..bench.options.repeat {
@@ -139,7 +139,7 @@ fn measure(
                 get_share: if load == Load::Get { 1.0 } else { 0.0 },
             },
             popularity: Popularity::uniform(u64::from(keys)),
-            warm_up: WARM_UP,
+            warm_up: bench.options.warm_up(),
             measured: bench.options.measured,
             seed: repetition as u64,
         };

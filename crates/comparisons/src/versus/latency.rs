@@ -5,14 +5,14 @@ use std::fmt;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-use super::{Bench, GET_SHARE, Scenario, WARM_UP, quantile_us, throughput, ways};
+use super::{Bench, GET_SHARE, Scenario, quantile_us, throughput, ways};
 use crate::{
     client::{
         closed::{self, Burst},
         open::{Idle, Plan, histogram},
     },
     row::{self, Figure, RATE, Row, SERVER_NS},
-    servers::Kind,
+    servers::{Contender, Kind},
 };
 use glimmer_measure::{
     machine::{self, CLIENT_CORE},
@@ -55,7 +55,7 @@ pub fn compare(bench: &mut Bench<'_>, before: &[throughput::Comparison]) -> Resu
         per_second(requests_per_s)
     ));
     let case = |name| (Row::of_server(name, &FIGURES), [histogram(), histogram()]);
-    let mut cases = bench.cases(|kind| ways::usual(kind, &options.servers), case);
+    let mut cases = bench.cases(|server| ways::usual(server, &options.servers), case);
     for repetition in 0..options.repeat {
         bench.look_at_machine()?;
         let plan = Plan {
@@ -64,7 +64,7 @@ pub fn compare(bench: &mut Bench<'_>, before: &[throughput::Comparison]) -> Resu
             arrivals_per_s: requests_per_s,
             popularity: options.popularity,
             idle: Idle::Spin,
-            warm_up: WARM_UP,
+            warm_up: options.warm_up(),
             measured: options.measured,
             seed: repetition as u64,
         };
@@ -100,8 +100,8 @@ pub fn compare(bench: &mut Bench<'_>, before: &[throughput::Comparison]) -> Resu
 /// memcached's operations per second with one request in flight on every connection; without
 /// memcached, the first server's.
 fn maximum(bench: &Bench<'_>, before: &[throughput::Comparison]) -> Result<f64> {
-    let yardstick = |kind: &&Kind| **kind == Kind::Memcached;
-    let kind = bench
+    let yardstick = |server: &&Contender| server.kind() == Kind::Memcached;
+    let yardstick = bench
         .options
         .servers
         .iter()
@@ -110,10 +110,13 @@ fn maximum(bench: &Bench<'_>, before: &[throughput::Comparison]) -> Result<f64> 
     let known = before
         .iter()
         .find(|comparison| comparison.scenario == Scenario::Pipeline1);
-    if let Some(row) = known.and_then(|c| c.rows.iter().find(|row| row.name == kind.name())) {
+    if let Some(row) = known.and_then(|c| c.rows.iter().find(|row| row.name == yardstick.name())) {
         return Ok(row.spread(RATE).median);
     }
-    let server = bench.servers.iter().find(|server| server.kind() == *kind);
+    let server = bench
+        .servers
+        .iter()
+        .find(|server| server.contender() == yardstick);
     let server = server.context("the servers are running")?;
     let plan = closed::Plan {
         connections: bench.options.connections,
@@ -121,7 +124,7 @@ fn maximum(bench: &Bench<'_>, before: &[throughput::Comparison]) -> Result<f64> 
         cores: Vec::new(),
         burst: BURST,
         popularity: bench.options.popularity,
-        warm_up: WARM_UP,
+        warm_up: bench.options.warm_up(),
         measured: bench.options.measured,
         seed: 0,
     };

@@ -16,9 +16,10 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::{
+    bare,
     client::{closed::Outcome, load::Pass},
     row::{BUSY, RATE, Row, SERVER_NS},
-    servers::{CONNECTIONS_MAX, Kind, Launch, Server},
+    servers::{self, CONNECTIONS_MAX, Contender, Described, Kind, Launch, Server},
 };
 use glimmer_loadgen::workload::Popularity;
 use glimmer_measure::{
@@ -92,7 +93,7 @@ impl Scenario {
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The servers. Ratios relate the first one to the others; ours comes first if it takes part.
-    pub servers: Vec<Kind>,
+    pub servers: Vec<Contender>,
     /// The scenarios.
     pub scenarios: Vec<Scenario>,
     /// Keys stored before the measurement.
@@ -133,6 +134,11 @@ impl Options {
         self.repeat * self.scenarios.iter().map(of).sum::<usize>()
     }
 
+    /// Length of the warm-up.
+    fn warm_up(&self) -> Duration {
+        WARM_UP.min(self.measured)
+    }
+
     /// The largest number of connections to one server.
     fn connections_max(&self) -> usize {
         let is_many = self.scenarios.contains(&Scenario::Connections);
@@ -142,9 +148,11 @@ impl Options {
     }
 }
 
+/// The name of the bare echo in tables.
+const ECHO_NAME: &str = "bare echo";
 /// The share of reads.
 const GET_SHARE: f64 = 0.95;
-/// Length of the warm-up before every measurement.
+/// Length of the warm-up before every measurement, unless that is shorter itself.
 const WARM_UP: Duration = Duration::from_millis(400);
 /// Length of a measurement of the machine.
 const CEILING_TIME: Duration = Duration::from_millis(200);
@@ -152,7 +160,7 @@ const CEILING_TIME: Duration = Duration::from_millis(200);
 /// All results.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    versions: Vec<String>,
+    servers: Vec<Described>,
     keys: u32,
     value_bytes: usize,
     connections: usize,
@@ -172,14 +180,11 @@ pub struct Report {
 /// Runs the comparison. `progress` receives each step.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
     let monitor = noise::Monitor::begin()?;
-    let versions = options
-        .servers
-        .iter()
-        .map(|kind| kind.version())
-        .collect::<Result<Vec<_>>>()?;
+    let described = Contender::all_described(&options.servers)?;
     let mut bench = Bench {
         options,
         progress,
+        described,
         servers: Vec::new(),
         region: Region::new(REGION_BYTES).context("memory for the machine's ceiling")?,
         random_reads_per_s: Vec::new(),
@@ -217,7 +222,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
     };
     Ok(Report {
         noise: monitor.end(&bench.random_reads_per_s)?,
-        versions,
+        servers: bench.described,
         keys: options.keys,
         value_bytes: options.value_bytes,
         connections: options.connections,
@@ -238,6 +243,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
 struct Bench<'a> {
     options: &'a Options,
     progress: &'a dyn Progress,
+    described: Vec<Described>,
     servers: Vec<Server>,
     region: Region,
     random_reads_per_s: Vec<f64>,
@@ -255,25 +261,21 @@ impl Bench<'_> {
         self.progress.step(&line);
     }
 
-    fn launch(&self, kind: Kind, threads: usize, cores: Vec<usize>) -> Launch {
-        let arguments = match kind {
-            Kind::Glimmer => self.options.glimmer_arguments.clone(),
-            Kind::Memcached | Kind::Redis | Kind::Valkey => Vec::new(),
-        };
+    fn launch(&self, contender: &Contender, threads: usize, cores: Vec<usize>) -> Launch {
         let Options {
             memory_mib,
             value_bytes,
             ..
         } = *self.options;
         Launch {
-            kind,
+            contender: contender.clone(),
             threads,
             cores,
             memory_mib,
             value_bytes,
             udp: self.options.scenarios.contains(&Scenario::Udp),
             connections_max: self.options.connections_max(),
-            arguments,
+            arguments: contender.arguments(&self.options.glimmer_arguments),
         }
     }
 
@@ -281,12 +283,12 @@ impl Bench<'_> {
     /// makes of the way's name.
     fn cases<C>(
         &self,
-        ways: impl Fn(Kind) -> Vec<(String, Way)>,
+        ways: impl Fn(&Contender) -> Vec<(String, Way)>,
         case: impl Fn(String) -> C,
     ) -> Vec<(usize, Way, C)> {
         let mut cases = Vec::new();
         for (place, server) in self.servers.iter().enumerate() {
-            let ways = ways(server.kind()).into_iter();
+            let ways = ways(server.contender()).into_iter();
             cases.extend(ways.map(|(name, way)| (place, way, case(name))));
         }
         cases
@@ -294,20 +296,35 @@ impl Bench<'_> {
 
     /// Starts every server on its core and stores all keys in each.
     fn load(&mut self) -> Result<()> {
-        for &kind in &self.options.servers {
-            let server = self.launch(kind, 1, vec![SERVER_CORE]).start()?;
+        for contender in &self.options.servers {
+            let server = self.launch(contender, 1, vec![SERVER_CORE]).start()?;
+            self.note_settings(&server);
             self.fill(&server)?;
             self.servers.push(server);
         }
         Ok(())
     }
 
+    /// Records with which settings a server runs.
+    fn note_settings(&mut self, server: &Server) {
+        let mut described = self.described.iter_mut();
+        if let Some(it) = described.find(|it| it.server == server.name()) {
+            it.settings = server.settings();
+        }
+    }
+
+    /// The bare echo, on the core of the servers, unless values are too large for one receive.
+    fn echo(&self) -> Result<Option<Server>> {
+        if self.options.value_bytes > bare::VALUE_BYTES_MAX {
+            return Ok(None);
+        }
+        let echo = Contender::from(Kind::Echo);
+        self.launch(&echo, 1, vec![SERVER_CORE]).start().map(Some)
+    }
+
     fn fill(&self, server: &Server) -> Result<()> {
         let keys = self.options.keys;
-        self.say(format_args!(
-            "{}: storing {keys} keys",
-            server.kind().name()
-        ));
+        self.say(format_args!("{}: storing {keys} keys", server.name()));
         let core = Some(CLIENT_CORE);
         machine::on_core(core, || server.pass(Pass::Write, 0..keys, |_| {}))??;
         Ok(())
@@ -337,7 +354,7 @@ fn quantile_us(times_ns: &Histogram<u64>, quantile: f64) -> f64 {
 
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(out, "Servers: {}.", self.versions.join("; "))?;
+        servers::list(&self.servers, out)?;
         writeln!(
             out,
             "{} keys of 16 bytes, values of {} bytes, {} connections, {} client thread{}; median \

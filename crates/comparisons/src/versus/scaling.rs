@@ -6,14 +6,14 @@ use std::fmt;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::{Bench, GET_SHARE, Scenario, WARM_UP};
+use super::{Bench, GET_SHARE, Scenario};
 use crate::{
     client::{
         closed::{self, Burst},
         open::{self, Idle},
     },
     row::{Figure, Row},
-    servers::{Kind, Server},
+    servers::{Contender, Kind, Server},
 };
 use glimmer_measure::{report::Table, stats::Spread};
 
@@ -53,15 +53,15 @@ fn variants(kind: Kind) -> &'static [&'static [&'static str]] {
             &["--access", "crew"],
             &["--access", "crcw"],
         ],
-        Kind::Memcached => &[&[]],
+        Kind::Memcached | Kind::Pogocache => &[&[]],
         // They have only one thread.
-        Kind::Redis | Kind::Valkey => &[],
+        Kind::Redis | Kind::Valkey | Kind::Echo => &[],
     }
 }
 
 /// Measurements per repetition.
-pub fn cases(servers: &[Kind]) -> usize {
-    let variants = servers.iter().map(|&kind| variants(kind).len());
+pub fn cases(servers: &[Contender]) -> usize {
+    let variants = servers.iter().map(|server| variants(server.kind()).len());
     THREADS.len() * variants.sum::<usize>()
 }
 
@@ -69,10 +69,10 @@ pub fn cases(servers: &[Kind]) -> usize {
 pub fn compare(bench: &mut Bench<'_>) -> Result<Comparison> {
     let options = bench.options;
     let mut rows = Vec::new();
-    for &kind in &options.servers {
-        for variant in variants(kind) {
+    for contender in &options.servers {
+        for variant in variants(contender.kind()) {
             let start = |threads: usize| -> Result<Server> {
-                let mut launch = bench.launch(kind, threads, CORES.to_vec());
+                let mut launch = bench.launch(contender, threads, CORES.to_vec());
                 launch
                     .arguments
                     .extend(variant.iter().map(ToString::to_string));
@@ -81,7 +81,7 @@ pub fn compare(bench: &mut Bench<'_>) -> Result<Comparison> {
                 Ok(server)
             };
             let servers = [start(THREADS[0])?, start(THREADS[1])?];
-            let name = [&[kind.name()], *variant].concat().join(" ");
+            let name = [&[contender.name()], *variant].concat().join(" ");
             rows.push(measure(bench, name, &servers)?);
         }
     }
@@ -99,7 +99,7 @@ fn measure(bench: &Bench<'_>, server: String, servers: &[Server; 2]) -> Result<R
             arrivals_per_s: REQUESTS_PER_S / f64::from(BURST_REQUESTS),
             popularity: options.popularity,
             idle: Idle::Sleep,
-            warm_up: WARM_UP,
+            warm_up: options.warm_up(),
             measured: options.measured,
             seed,
         };
@@ -108,7 +108,7 @@ fn measure(bench: &Bench<'_>, server: String, servers: &[Server; 2]) -> Result<R
             cores: Vec::new(),
             burst: BURST,
             popularity: options.popularity,
-            warm_up: WARM_UP,
+            warm_up: options.warm_up(),
             measured: options.measured,
             seed,
         };

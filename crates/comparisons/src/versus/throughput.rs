@@ -6,13 +6,13 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::{
-    Bench, GET_SHARE, Scenario, WARM_UP,
+    Bench, ECHO_NAME, GET_SHARE, Scenario,
     ways::{self, RESP_NAME, Way},
 };
 use crate::{
     client::closed::{Burst, Outcome, Plan},
     row::{self, BUSY, Column, Figure, HITS, MISSES, RATE, Row, SERVER_NS},
-    servers::Kind,
+    servers::Contender,
     trivial::Trivial,
 };
 use glimmer_loadgen::driver::Dialect;
@@ -84,30 +84,37 @@ impl Shape {
 
     /// The ways in which a server is driven beside these, with their names; empty if it supports
     /// none of them.
-    fn ways(self, kind: Kind, servers: &[Kind]) -> Vec<(String, Way)> {
-        let speaks_memcached = kind.dialect() == Dialect::Text;
+    fn ways(self, server: &Contender, servers: &[Contender]) -> Vec<(String, Way)> {
+        let is_memcached = server.kind().is_memcached();
         match self.scenario {
-            Scenario::Protocols if !speaks_memcached => vec![],
+            Scenario::Protocols if !is_memcached => vec![],
             Scenario::Protocols => {
                 let way = |dialect: Dialect| {
-                    let name = format!("{} {}", kind.name(), dialect.name());
+                    let name = format!("{} {}", server.name(), dialect.name());
                     (name, Way::Speaking(dialect))
                 };
                 PROTOCOLS.map(way).into()
             }
-            Scenario::Udp if !speaks_memcached => vec![],
+            Scenario::Udp if !is_memcached => vec![],
             Scenario::Udp => {
                 let segmented = self.udp == Some(Udp::Segmented);
-                vec![(kind.name().to_owned(), Way::Udp { segmented })]
+                vec![(server.name().to_owned(), Way::Udp { segmented })]
             }
-            _ => ways::usual(kind, servers),
+            _ => ways::usual(server, servers),
         }
     }
 
     /// Measurements per repetition.
-    pub fn cases(self, servers: &[Kind]) -> usize {
-        let cases = servers.iter().map(|&kind| self.ways(kind, servers).len());
-        cases.sum::<usize>() + 1
+    pub fn cases(self, servers: &[Contender]) -> usize {
+        let ways = |server| self.ways(server, servers).len();
+        let cases = servers.iter().map(ways);
+        let ceilings = 1 + usize::from(self.is_one_at_a_time());
+        cases.sum::<usize>() + ceilings
+    }
+
+    /// Whether no connection has more than one request in flight, of one key.
+    fn is_one_at_a_time(self) -> bool {
+        self.scenario == Scenario::Pipeline1
     }
 }
 
@@ -132,17 +139,23 @@ pub struct Comparison {
     title: &'static str,
     pub(super) rows: Vec<Row>,
     ceiling: Row,
+    echo: Option<Row>,
 }
 
-/// Measures all servers in turn, and a server without a store.
+/// Measures all servers in turn, a server without a store, and with one request at a time the bare
+/// echo.
 pub fn compare(bench: &mut Bench<'_>, shape: Shape) -> Result<Comparison> {
     let options = bench.options;
-    let mut cases = bench.cases(|kind| shape.ways(kind, &options.servers), row);
+    let mut cases = bench.cases(|server| shape.ways(server, &options.servers), row);
     let mut ceiling = row("no store at all");
     let (value_bytes, core) = (options.value_bytes, Some(SERVER_CORE));
     let trivial = match shape.udp {
         Some(udp) => Trivial::start_udp(value_bytes, core, udp == Udp::Segmented)?,
         None => Trivial::start(value_bytes, core, None)?,
+    };
+    let mut echo = match shape.is_one_at_a_time() {
+        true => bench.echo()?.map(|server| (server, row(ECHO_NAME))),
+        false => None,
     };
     for repetition in 0..options.repeat {
         bench.look_at_machine()?;
@@ -154,7 +167,7 @@ pub fn compare(bench: &mut Bench<'_>, shape: Shape) -> Result<Comparison> {
             cores: options.client_cores.clone(),
             burst: shape.burst,
             popularity: options.popularity,
-            warm_up: WARM_UP,
+            warm_up: options.warm_up(),
             measured: options.measured,
             seed: repetition as u64,
         };
@@ -174,18 +187,24 @@ pub fn compare(bench: &mut Bench<'_>, shape: Shape) -> Result<Comparison> {
             &machine::on_core(Some(CLIENT_CORE), nothing)??,
         );
         bench.step(scenario, repetition, &ceiling.name);
+        if let Some((server, row)) = &mut echo {
+            let drive = || server.closed(&plan);
+            add(row, &machine::on_core(Some(CLIENT_CORE), drive)??);
+            bench.step(scenario, repetition, &row.name);
+        }
     }
     Ok(Comparison {
         scenario: shape.scenario,
         title: shape.title,
         rows: cases.into_iter().map(|(_, _, row)| row).collect(),
         ceiling,
+        echo: echo.map(|(_, row)| row),
     })
 }
 
 impl fmt::Display for Comparison {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows = || self.rows.iter().chain([&self.ceiling]);
+        let rows = || self.rows.iter().chain([&self.ceiling]).chain(&self.echo);
         let first = rows().next().expect("the ceiling at least");
         let in_resp = self.rows.iter().find(|row| row.name == RESP_NAME);
         let of_reads = |head: &str, figure| {
@@ -202,11 +221,9 @@ impl fmt::Display for Comparison {
                 .chain(in_resp)
                 .map(|over| row::speedup(RATE, over)),
         );
-        columns.extend([
-            row::busy(),
-            row::spread("server CPU ns/op", SERVER_NS, 0),
-            of_reads("misses", MISSES),
-        ]);
+        columns.extend([row::busy(), row::spread("server CPU ns/op", SERVER_NS, 0)]);
+        columns.extend(self.echo.iter().flat_map(row::beside_echo));
+        columns.push(of_reads("misses", MISSES));
         columns.extend((self.scenario == Scenario::Udp).then(|| of_reads("lost", LOST)));
         let table = Table::of(rows(), columns);
         write!(out, "{table}")
@@ -231,6 +248,7 @@ mod tests {
             title: "",
             rows: ["glimmer", RESP_NAME, "redis"].map(row).into(),
             ceiling: row("none"),
+            echo: None,
         };
         let table = comparison.to_string();
         for name in ["glimmer", RESP_NAME] {

@@ -1,6 +1,6 @@
 //! How a server is driven: in its usual protocol, in another one, or over UDP.
 
-use crate::servers::{Kind, Server};
+use crate::servers::{Contender, Kind, Server};
 use glimmer_loadgen::driver::{Dialect, Target};
 
 /// Our server, driven as Redis is.
@@ -36,19 +36,22 @@ impl Way {
 
 /// The usual ways to drive a server beside these, with their names. Where a server that speaks RESP
 /// takes part, ours is driven in RESP as well.
-pub fn usual(kind: Kind, servers: &[Kind]) -> Vec<(String, Way)> {
-    let usual = (kind.name().to_owned(), Way::Usual);
-    let in_resp = || (RESP_NAME.to_owned(), Way::Speaking(Dialect::Resp));
-    let has_resp = servers.iter().any(|peer| peer.dialect() == Dialect::Resp);
-    match kind {
+pub fn usual(contender: &Contender, servers: &[Contender]) -> Vec<(String, Way)> {
+    let name = contender.name();
+    let usual = (name.to_owned(), Way::Usual);
+    let in_resp = || (format!("{name} resp"), Way::Speaking(Dialect::Resp));
+    let speaks_resp = |peer: &Contender| peer.kind().dialect() == Dialect::Resp;
+    let has_resp = servers.iter().any(speaks_resp);
+    match contender.kind() {
         Kind::Glimmer if has_resp => vec![usual, in_resp()],
         _ => vec![usual],
     }
 }
 
 /// Measurements of each repetition, where servers are driven in the usual ways.
-pub fn cases(servers: &[Kind]) -> usize {
-    servers.iter().map(|&kind| usual(kind, servers).len()).sum()
+pub fn cases(servers: &[Contender]) -> usize {
+    let ways = servers.iter().map(|server| usual(server, servers).len());
+    ways.sum()
 }
 
 #[cfg(test)]
@@ -58,11 +61,11 @@ mod tests {
     /// A user of Redis sees the speedup of our server in Redis's protocol, with one command.
     #[test]
     fn ours_is_driven_in_resp_too_where_redis_takes_part() {
-        let names = |servers: &[Kind]| -> Vec<String> {
-            let ways = servers.iter().flat_map(|&kind| usual(kind, servers));
+        let names = |servers: &[Contender]| -> Vec<String> {
+            let ways = servers.iter().flat_map(|server| usual(server, servers));
             ways.map(|(name, _)| name).collect()
         };
-        let with_redis = [Kind::Glimmer, Kind::Memcached, Kind::Redis];
+        let with_redis = [Kind::Glimmer, Kind::Memcached, Kind::Redis].map(Contender::from);
         let expected = ["glimmer", "glimmer resp", "memcached", "redis"];
         assert_eq!(names(&with_redis), expected);
         assert_eq!(cases(&with_redis), expected.len());

@@ -1,0 +1,174 @@
+//! A server that takes part in a comparison.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, ensure};
+
+use super::{Build, Described, Kind};
+
+/// A server that takes part in a comparison: which one it is, its name in tables, and its program.
+/// One server may take part several times, as different builds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contender {
+    kind: Kind,
+    name: String,
+    /// `None` is the installed one.
+    program: Option<PathBuf>,
+}
+
+impl From<Kind> for Contender {
+    /// The installed program.
+    fn from(kind: Kind) -> Contender {
+        Contender {
+            kind,
+            name: kind.name().to_owned(),
+            program: None,
+        }
+    }
+}
+
+impl Contender {
+    /// A program of this name. Its version says which server it is.
+    ///
+    /// # Errors
+    ///
+    /// If it does not run, or is none of the servers that can be measured.
+    pub fn named(name: &str, program: &Path) -> Result<Contender> {
+        let version =
+            version_of(program).with_context(|| format!("{} cannot be run", program.display()))?;
+        let kind = Kind::introduced_by(&version).with_context(|| {
+            let program = program.display();
+            format!("{program} is no server that can be compared: its version is {version:?}")
+        })?;
+        Ok(Contender {
+            kind,
+            name: name.to_owned(),
+            program: Some(program.to_owned()),
+        })
+    }
+
+    /// Which server it is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Its name in tables.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its further arguments: these, if it is ours. Another build of ours takes the same.
+    pub fn arguments(&self, ours: &[String]) -> Vec<String> {
+        match self.kind {
+            Kind::Glimmer => ours.to_vec(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Its executable.
+    pub(super) fn program(&self) -> Result<PathBuf> {
+        self.program.clone().map_or_else(|| self.kind.program(), Ok)
+    }
+
+    /// The first line of its version command, or how to install it.
+    pub fn version(&self) -> Result<String> {
+        version_of(&self.program()?).with_context(|| self.kind.missing())
+    }
+
+    /// Its version, and what its program says about how it was built.
+    pub fn described(&self) -> Result<Described> {
+        let program = self.program()?;
+        let program = on_search_path(&program).unwrap_or(program);
+        Ok(Described {
+            server: self.name.clone(),
+            version: self.version()?,
+            build: Build::of(&program),
+            program,
+            settings: Default::default(),
+        })
+    }
+
+    /// Fails if two of these have one name.
+    pub fn ensure_distinct(contenders: &[Contender]) -> Result<()> {
+        for (place, contender) in contenders.iter().enumerate() {
+            let name = contender.name();
+            let is_alone = contenders[..place].iter().all(|other| other.name != name);
+            ensure!(is_alone, "two servers have the name {name}");
+        }
+        Ok(())
+    }
+
+    /// The descriptions of all of these. Called before anything is measured: it fails if one is
+    /// missing, with the command that installs it, or if two have one name.
+    pub fn all_described(contenders: &[Contender]) -> Result<Vec<Described>> {
+        Contender::ensure_distinct(contenders)?;
+        contenders.iter().map(Contender::described).collect()
+    }
+}
+
+/// The first line of a program's version. All servers know this flag.
+fn version_of(program: &Path) -> Result<String> {
+    let output = Command::new(program).arg("--version").output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.lines().next().unwrap_or_default().to_owned())
+}
+
+/// Where a program without a folder lies.
+fn on_search_path(program: &Path) -> Option<PathBuf> {
+    if program.components().count() > 1 {
+        return None;
+    }
+    let folders = std::env::var_os("PATH")?;
+    let mut files = std::env::split_paths(&folders).map(|folder| folder.join(program));
+    files.find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    /// A program that answers each command with this line.
+    fn program(folder: &Path, line: &str) -> PathBuf {
+        let file = folder.join("server");
+        fs::write(&file, format!("#!/bin/sh\necho '{line}'\n")).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        file
+    }
+
+    #[test]
+    fn a_program_is_the_server_that_its_version_names() {
+        let folder = tempfile::tempdir().unwrap();
+        for (line, kind) in [
+            ("memcached 1.6.45", Kind::Memcached),
+            ("Redis server v=7.0.15 sha=00000000:0", Kind::Redis),
+            ("Valkey server v=8.0.1 sha=00000000:0", Kind::Valkey),
+            ("pogocache 1.3.1", Kind::Pogocache),
+            ("glimmer 0.1.0", Kind::Glimmer),
+        ] {
+            let program = program(folder.path(), line);
+            let contender = Contender::named("newest", &program).unwrap();
+            assert_eq!((contender.kind(), contender.name()), (kind, "newest"));
+            let described = contender.described().unwrap();
+            assert_eq!(
+                (described.version.as_str(), described.program),
+                (line, program)
+            );
+        }
+        let other = program(folder.path(), "nginx version: nginx/1.22.1");
+        let error = Contender::named("newest", &other).unwrap_err().to_string();
+        assert!(error.contains("nginx/1.22.1"), "{error}");
+        let missing = folder.path().join("missing");
+        assert!(Contender::named("newest", &missing).is_err());
+    }
+
+    #[test]
+    fn two_of_one_name_are_refused() {
+        let twice = [Kind::Glimmer, Kind::Glimmer].map(Contender::from);
+        let error = Contender::all_described(&twice).unwrap_err().to_string();
+        assert!(error.contains("glimmer"), "{error}");
+    }
+}
