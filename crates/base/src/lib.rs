@@ -6,6 +6,7 @@ pub mod counter;
 pub mod hasher;
 pub mod keyhash;
 pub mod limits;
+pub mod region;
 pub mod short;
 pub mod shown;
 pub mod sync;
@@ -13,4 +14,5 @@ pub mod time;
 
 pub use hasher::KeyHasher;
 pub use keyhash::{Keyhash, Seed};
+pub use region::Region;
 pub use time::{Expiry, Moment};

@@ -400,6 +400,13 @@ pub const HELD_MS_MAX: u64 = 30_000;
 /// continue.
 pub const MEMORY_WAIT_MS_MAX: u64 = 750;
 
+/// Milliseconds without a byte after which a connection whose large value has a place in the table
+/// is closed, while others wait for places.
+pub const UPLOAD_IDLE_MS_MAX: u64 = 5_000;
+
+/// Milliseconds that such a connection may be behind [`PROGRESS_BYTES_PER_MS`] while others wait.
+pub const UPLOAD_SLOW_MS_MAX: u64 = 60_000;
+
 /// How often a worker that lacks memory looks for stalled connections, in milliseconds.
 pub const SHORT_TICK_MS: u64 = 20;
 

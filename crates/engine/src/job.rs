@@ -7,7 +7,7 @@ use glimmer_proto::outcome::OutcomeKind;
 use glimmer_store::evict::Learned;
 use glimmer_store::heap::Item;
 pub use glimmer_store::memory::PageReport;
-pub use glimmer_store::table::{Ages, Counts};
+pub use glimmer_store::table::{Ages, Announced, Begun, Counts, Upload, UploadFigures};
 use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
@@ -185,6 +185,28 @@ pub trait Engine: Any + Send {
         done: &mut [Done],
     );
 
+    /// Begins to receive a value where it will lie, before any of it has arrived. This worker may
+    /// write the key's partition, or is told [`Begun::Never`].
+    fn begin_upload(&mut self, _announced: &Announced<'_>) -> Begun {
+        Begun::Never
+    }
+
+    /// Executes a job whose value has been received where it lies, and which is empty in the job.
+    /// Appends the reply to `out`.
+    ///
+    /// # Errors
+    ///
+    /// The upload, if this worker may not write the key's partition.
+    fn store_upload(
+        &mut self,
+        _now: Moment,
+        _job: &Job<'_>,
+        upload: Upload,
+        _out: &mut Vec<u8>,
+    ) -> Result<Done, Upload> {
+        Err(upload)
+    }
+
     /// Invalidates everything stored before `at_ms` (milliseconds since the epoch; now or earlier:
     /// at once). Takes effect on every partition of the store, of any owner, before any
     /// request is executed that arrives after this call returns.
@@ -254,6 +276,8 @@ pub struct TableStats {
     pub log_bytes: u64,
     /// State: size of the indexes in bytes.
     pub index_bytes: u64,
+    /// State: large values that are being received into the tables.
+    pub uploads: UploadFigures,
 }
 
 impl core::ops::AddAssign for TableStats {
@@ -263,5 +287,6 @@ impl core::ops::AddAssign for TableStats {
         self.ages += other.ages;
         self.log_bytes += other.log_bytes;
         self.index_bytes += other.index_bytes;
+        self.uploads += other.uploads;
     }
 }

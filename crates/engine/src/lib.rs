@@ -32,8 +32,8 @@ pub use flush::FlushClock;
 pub use glimmer_store::heap::Item;
 pub use glimmer_store::removals::{Reason, Removal, RemovalObserver, Tap, Told};
 pub use job::{
-    Counts, Done, Engine, Figures, Job, ListCursor, ListScope, Listed, PageReport, Status,
-    TableStats, Tally,
+    Announced, Begun, Counts, Done, Engine, Figures, Job, ListCursor, ListScope, Listed,
+    PageReport, Status, TableStats, Tally, Upload, UploadFigures,
 };
 pub use lent::{LentPart, LentParts};
 pub use observer::{ChangeObserver, Unobserved};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use glimmer_base::limits::SMALL_REQUEST_MS;
 use glimmer_base::{KeyHasher, Moment};
 use glimmer_dispatch::{Plan, SizeClass};
-use glimmer_engine::Engine;
+use glimmer_engine::{Done, Engine, Job};
 
 use crate::admin::alarm::Failure;
 use crate::admin::allowance::Allowance;
@@ -116,6 +116,17 @@ impl Core {
             let now_ns = self.shared.config.clock.ns();
             let times = self.shared.plans.times(self.me);
             self.counting.record(times, now_ns);
+        }
+    }
+
+    /// A store whose value was received in place has been executed.
+    #[cold]
+    pub fn note_upload(&mut self, job: &Job<'_>, done: Done, is_visitor: bool) {
+        self.shared.end_upload();
+        self.tally.requests += 1;
+        if self.counting.is_on() {
+            let profile = self.shared.plans.profile(self.me);
+            (self.counting).note(profile, (&[*job], &[done]), |_| is_visitor);
         }
     }
 

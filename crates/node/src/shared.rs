@@ -24,6 +24,7 @@ use crate::forward::doorbell::Doorbell;
 use crate::forward::mailbox::{ClosedListeners, Mailbox};
 use crate::packet::native::{CompletionTables, NativeEndpoint};
 use crate::stream::balancer::AcceptBalancer;
+use crate::stream::places::Places;
 use crate::stream::registry::ConnectionRegistry;
 
 /// A connection, and which protocols it may speak.
@@ -39,6 +40,8 @@ pub(crate) struct Shared {
     pub doorbells: Vec<Arc<Doorbell<EventBell>>>,
     pub homeward: Homeward,
     pub switches: Switches,
+    /// Connections that wait for places for large values.
+    pub places: Places,
     /// The plan that all workers go by.
     pub plans: Plans,
     /// Where workers hand in their engines when the access mode changes.
@@ -77,6 +80,7 @@ impl Shared {
             engines: Exchange::new(workers),
             calls: CachePadded::default(),
             switches: Switches::new(&config, workers),
+            places: Places::default(),
             alarms: Alarms::default(),
             completions: config
                 .native
@@ -99,6 +103,14 @@ impl Shared {
     pub fn arrive(&self, in_flight: InFlight) {
         if self.homeward.arrive(in_flight) {
             self.doorbells[in_flight.worker].wake();
+        }
+    }
+
+    /// A place for a large value was given up, or its value has become an item.
+    pub fn end_upload(&self) {
+        self.places.end();
+        if self.places.are_awaited() {
+            self.wake_all();
         }
     }
 

@@ -47,6 +47,20 @@ pub fn draft<T: Table>(
     Ok(owner.draft(place.home, context.flushes, &large, will_store))
 }
 
+/// Whether a store joins its value to the one that is there, instead of storing it as a whole.
+pub fn joins_values(job: &Job<'_>) -> bool {
+    let mode = match job.request.verb {
+        Verb::Store { mode, .. } => mode,
+        Verb::Meta {
+            command: Command::Store,
+            ..
+        } => meta::store_mode(job),
+        _ => return false,
+    };
+    use StoreMode::{Append, AppendIf, Prepend, PrependIf};
+    matches!(mode, Append | Prepend | AppendIf(_) | PrependIf(_))
+}
+
 /// Whether the request would store its value as a whole if it were executed now. It is a guess:
 /// what the request does is decided when it is executed.
 fn will_store(writer: &dyn TableWriter, context: &Context<'_>, job: &Job<'_>) -> bool {

@@ -36,7 +36,9 @@ mod view;
 mod write;
 
 use crate::flush::FlushClock;
-use crate::job::{Done, Engine, Figures, Job, ListCursor, Listed, Status};
+use crate::job::{
+    Announced, Begun, Done, Engine, Figures, Job, ListCursor, Listed, Status, Upload,
+};
 use crate::lent::LentParts;
 use crate::observer::{ChangeObserver, Unobserved};
 use crate::pipeline::{Stages, staged};
@@ -308,6 +310,50 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
         true
     }
 
+    fn begin_upload(&mut self, announced: &Announced<'_>) -> Begun {
+        let flushes = self.due(announced.now);
+        let place = self.partitions.prefetch_bucket(announced.keyhash, false);
+        match self.partitions.owner(place) {
+            Some(owner) => owner.begin_upload(place.home, flushes, announced),
+            None => Begun::Never,
+        }
+    }
+
+    fn store_upload(
+        &mut self,
+        now: Moment,
+        job: &Job<'_>,
+        upload: Upload,
+        out: &mut Vec<u8>,
+    ) -> Result<Done, Upload> {
+        let place = self.partitions.prefetch_bucket(job.keyhash, false);
+        if self.partitions.owner(place).is_none() {
+            return Err(upload);
+        }
+        let (epoch, flushes) = self.epoch_and_flushes(now);
+        let mut context = Context {
+            batch: T::Access::SHARED_READS.then(|| self.participant.begin()),
+            now,
+            epoch,
+            flushes,
+            tally: &self.tally,
+            uniques: self.uniques,
+            lent: &mut LentParts::default(),
+            read_bytes: 0,
+        };
+        let at = (&mut self.partitions, place);
+        let kind = request::store_upload(at, &self.tap, &mut context, (job, upload), out);
+        drop(context);
+        let done = Done {
+            status: Status::Done,
+            kind: Some(kind),
+            end: out.len(),
+            read_bytes: 0,
+        };
+        self.sample(now, &[*job], &[done]);
+        Ok(done)
+    }
+
     fn credit(&mut self, now: Moment, keyhash: Keyhash, key: &[u8], hits: u64) {
         self.tally.get_hits.add(hits);
         let flushes = self.due(now);
@@ -384,6 +430,7 @@ impl Figures for WorkerFigures {
             stats.ages += partition.ages();
             stats.log_bytes += partition.heap_bytes();
             stats.index_bytes += partition.index_bytes();
+            stats.uploads += partition.uploads();
         }
         stats
     }

@@ -4,7 +4,7 @@
 use super::count::{self, Calculation, First};
 use super::{Context, change, edit, equal, large, meta, mutate, read, say, store, write};
 use crate::Partitions;
-use crate::job::{Job, Status};
+use crate::job::{Job, Status, Upload};
 use crate::observer::ChangeObserver;
 use crate::partitions_of::Place;
 use glimmer_base::Expiry;
@@ -127,6 +127,48 @@ pub(super) fn execute<T: Table, O: ChangeObserver>(
     let kind = carry_out(&mut writer, context, job, out);
     mutation.end(&writer, context, job, kind);
     Ok(kind)
+}
+
+/// Executes a job whose value lies in the table already, and is empty in the job. This worker may
+/// write the partition.
+#[cold]
+#[inline(never)]
+pub(super) fn store_upload<T: Table, O: ChangeObserver>(
+    (partitions, place): (&mut Partitions<T>, Place<T::HomeBucket>),
+    tap: &Tap<O>,
+    context: &mut Context<'_>,
+    (job, upload): (&Job<'_>, Upload),
+    out: &mut Vec<u8>,
+) -> OutcomeKind {
+    let mut buffer = [0; base64::DECODED_BYTES_MAX];
+    let job = &decoded(job, &mut buffer);
+    if large::joins_values(job) {
+        // The new value lies where the old one goes on, and not here.
+        let mut value = Vec::new();
+        upload.copy_to(0..upload.bytes(), &mut value);
+        drop(upload);
+        let job = with_value(job, &value);
+        let kind = execute_apart(partitions, place, tap, context, &job, out);
+        return kind.expect("this worker may write the partition");
+    }
+    let owner = (partitions.owner(place)).expect("this worker may write the partition");
+    let mut writer = owner.enter_at(job.keyhash, place.home, context.flushes);
+    let mut kind = None;
+    writer.with_upload(upload, &mut |writer, value| {
+        let job = with_value(job, value);
+        let mutation = mutate::begin(tap, writer, context, &job);
+        let done = carry_out(writer, context, &job, out);
+        mutation.end(writer, context, &job, done);
+        kind = Some(done);
+    });
+    kind.expect("the request is executed")
+}
+
+fn with_value<'b>(job: &Job<'b>, value: &'b [u8]) -> Job<'b> {
+    Job {
+        request: job.request.with_value(value),
+        ..*job
+    }
 }
 
 /// Executes a `set` if the observer ignores its key. None if not: nothing has been done.

@@ -62,6 +62,8 @@ counters! {
     stalled_kicks,
     /// Values refused for lack of buffer memory.
     values_refused,
+    /// Connections that had to wait for a place for a large value.
+    uploads_postponed,
     /// How often a connection could not be accepted.
     accept_failures,
     /// Datagrams received.

@@ -7,6 +7,7 @@ use glimmer_proto::{Parser, Sum};
 use glimmer_transport::stream::ByteStream;
 use glimmer_transport::{Readiness, Received};
 
+use super::incoming::IncomingValue;
 use super::patience::Patience;
 use super::phase::Phase;
 use super::ready::Lane;
@@ -188,7 +189,7 @@ impl Connection {
     /// Where it waits for its turn: with those that are sent much, or send much.
     #[inline]
     pub fn lane(&self) -> Lane {
-        Lane::of(self.burst_reply_bytes.max(self.rx.need))
+        Lane::of(self.burst_reply_bytes.max(self.rx.request_bytes()))
     }
 
     /// Whether everything that was asked has been answered and sent.
@@ -264,6 +265,22 @@ impl Connection {
         }
     }
 
+    /// Receives once into the place of its value, at most this many bytes of it. Returns the number
+    /// of bytes.
+    pub fn receive_in_place(&mut self, bytes_max: usize, pool: &mut Pool, now_ms: u64) -> usize {
+        let IncomingValue::InPlace(incoming) = &mut self.rx.value else {
+            return 0;
+        };
+        let into = (&mut self.rx.bytes, pool);
+        let received = incoming.receive(&mut *self.stream, bytes_max, into);
+        if incoming.missing() == 0 {
+            self.rx.need = 1;
+        }
+        let bytes = self.note_received(received);
+        self.patience.note_progress(bytes, now_ms);
+        bytes
+    }
+
     /// Receives once into a buffer that is not its own, at most `bytes_max` bytes, and forgets
     /// them. Returns their number.
     pub fn pass_over(&mut self, scratch: &mut Vec<u8>, bytes_max: usize) -> usize {
@@ -326,6 +343,8 @@ impl Connection {
         // Replies that are not sent yet wait for those before them, which other workers make.
         let awaits_client = self.tx.awaits_client() || self.phase.awaits_client();
         let stalled_ms = self.patience.stalled_ms(now_ms)?;
+        // What it has received of a value lies in the table.
+        let awaits_client = awaits_client && !self.rx.is_in_place();
         (awaits_client && self.turn == Turn::None).then_some(stalled_ms)
     }
 }

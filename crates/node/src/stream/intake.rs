@@ -109,13 +109,21 @@ impl<'a> Intake<'_, 'a> {
             Err(stop) => return Break(stop),
         };
         let (used, then) = match step {
+            Step::Request { used, request } if self.member.has_value_in_place() => {
+                return self.store_upload(used, request, input, tools);
+            }
             Step::Request { used, request } => {
                 if is_prepend(&request) {
                     self.member.requests += PREPEND_REQUESTS - 1;
                 }
                 return self.enter(used, request, input, tools);
             }
-            Step::Need { need, .. } => return Break(Stop::Hungry(need)),
+            Step::Need { need, announced } => {
+                if let Some(announced) = announced {
+                    self.member.announce(&announced, tools.core);
+                }
+                return Break(Stop::Hungry(need));
+            }
             Step::Swallowed { used } => (used, Stop::Live),
             Step::Admin { .. } if self.member.is_visitor => {
                 self.member.rewind(input, self.member.steps);
@@ -136,9 +144,83 @@ impl<'a> Intake<'_, 'a> {
             }
         };
         self.member.pass(used);
+        // A value in place was that of a request that is wrong.
+        self.member.give_up_value(tools.core);
         match then {
             Stop::Live => Continue(()),
             stop => Break(stop),
+        }
+    }
+
+    /// Executes a store whose value is in place, at once: it is the first step of its connection in
+    /// this burst. If another worker executes it, the connection visits that one, or the value is
+    /// copied on the way there.
+    #[cold]
+    #[inline(never)]
+    fn store_upload(
+        &mut self,
+        used: usize,
+        request: Request<'_>,
+        input: &[u8],
+        tools: &mut Tools<'_>,
+    ) -> ControlFlow<Stop> {
+        let core = &mut *tools.core;
+        let keyhash = request.with_key(|key| core.hasher.keyhash(key));
+        let decision = match core.plan.layout().may_run(core.me, keyhash, false) {
+            true if core.is_alone || self.member.is_visitor => Decision::Run,
+            true => destination(self.member, keyhash, ask(&request.verb), core),
+            false if self.member.is_visitor => {
+                self.member.rewind(input, self.member.steps);
+                return Break(Stop::AtHome);
+            }
+            false => Decision::HandTo(core.plan.layout().home(core.me, keyhash)),
+        };
+        let Some(mut upload) = self.member.take_upload() else {
+            unreachable!("the value is in place");
+        };
+        self.member.placed_bytes = upload.bytes();
+        if decision == Decision::Run {
+            let job = Job {
+                keyhash,
+                request,
+                out: self.index as u32,
+                size_max: Job::ANY_SIZE,
+                copy_max: Job::ANY_SIZE,
+                client: self.member.client,
+            };
+            match core.engine.store_upload(core.now, &job, upload, self.out) {
+                Ok(done) => {
+                    core.note_upload(&job, done, self.member.is_visitor);
+                    self.member.pass(used);
+                    self.member.begin_batch();
+                    return Continue(());
+                }
+                Err(back) => upload = back,
+            }
+        }
+        let to = match decision {
+            Decision::HandTo(to) => to,
+            Decision::Run => core.plan.layout().home(core.me, keyhash),
+        };
+        if self.member.may_visit() && core.may_depart() {
+            self.member.put_back(upload);
+            self.member.rewind(input, self.member.steps);
+            return Break(Stop::Visit(to));
+        }
+        let mut value = Vec::new();
+        upload.copy_to(0..upload.bytes(), &mut value);
+        match self.forward(to, keyhash, &request.with_value(&value), tools) {
+            Ok(()) => {
+                drop(upload);
+                tools.core.shared.end_upload();
+                self.member.pass(used);
+                Continue(())
+            }
+            Err(stop) => {
+                self.member.put_back(upload);
+                self.member.rewind(input, self.member.steps);
+                Break(stop)
+            }
         }
     }
 

@@ -88,8 +88,8 @@ impl Streams {
     #[inline]
     pub fn worker_for_value(&self, key: ConnectionKey, core: &Core) -> Option<usize> {
         let connection = self.connections.get(key)?;
-        let need = connection.rx.need.min(u32::MAX as usize - 1) as u32;
-        let is_large = need >= core.plan.large_from() && connection.rx.awaits_value();
+        let need = (connection.rx.request_bytes()).min(u32::MAX as usize - 1) as u32;
+        let is_large = need >= core.plan.large_from() && connection.rx.expects_value();
         if !is_large || !connection.may_visit() {
             return None;
         }
@@ -175,6 +175,7 @@ impl Streams {
 
     fn receive_visitor(&mut self, mut connection: Connection, visit: Visit, core: &mut Core) {
         connection.visit = Some(visit);
+        connection.is_wanted_at_home = false;
         connection.turn = Turn::Queued;
         connection.recharge(&mut core.memory.budget);
         let lane = match visit.is_for_one {
@@ -263,6 +264,8 @@ impl Streams {
         place.recharge(&mut core.memory.budget);
         if place.closes.is_some() {
             place.tx.clear(&mut core.memory.pool);
+        } else if place.rx.is_refused() {
+            return self.await_place(key, core);
         }
         self.send_and_settle(key, core);
     }

@@ -27,13 +27,14 @@ impl Streams {
         connection.turn = Turn::None;
         connection.is_wanted_at_home = false;
         connection.session = member.session;
-        let input_bytes = member.at - connection.rx.start;
+        let input_bytes = member.at - connection.rx.start + member.placed_bytes;
         connection.rx.start = member.at;
         connection.rx.need = match stop {
             Stop::Hungry(need) => need,
             _ => 1,
         };
-        let activity = match connection.rx.awaits_value() {
+        connection.rx.value = std::mem::take(&mut member.value);
+        let activity = match connection.rx.expects_value() {
             true => Activity::Value,
             false => Activity::Read,
         };
@@ -71,7 +72,8 @@ impl Streams {
             };
             match visited.filter(|_| self.connections[key].may_visit()) {
                 Some(worker) => self.depart(key, worker, core),
-                None => self.settle(key, core),
+                None if self.begin_upload(key, core) => self.settle(key, core),
+                None => {}
             }
         }
     }

@@ -1,10 +1,11 @@
 //! A connection, or a datagram, while it is part of a burst.
 
 use glimmer_base::limits::{LARGE_REPLY_BYTES, REPLY_BYTES_HIGH};
-use glimmer_engine::Job;
-use glimmer_proto::{Admin, AdminCommand, After, Control, Parser, Step, control};
+use glimmer_engine::{Job, Upload};
+use glimmer_proto::{Admin, AdminCommand, After, Announced, Control, Parser, Step, control};
 
 use super::connection::{Connection, Session};
+use super::incoming::{Announcement, Incoming, IncomingValue};
 use super::key::ConnectionKey;
 use super::phase::Phase;
 use super::reorder::ReorderBuffer;
@@ -85,13 +86,17 @@ pub(crate) struct Member {
     pub steps: u16,
     /// The job that it added to the batch last.
     pub last_job: Option<u8>,
+    /// Where the value of its next request is.
+    pub value: IncomingValue,
+    /// Bytes of the value that its requests of this burst have found in place.
+    pub placed_bytes: usize,
 }
 
 impl Member {
     /// A connection, and the most bytes of a value that are read, and copied, for it.
     pub fn new(
         key: ConnectionKey,
-        connection: &Connection,
+        connection: &mut Connection,
         (size_max, copy_max): (u32, u32),
     ) -> Member {
         // Nothing is known of its replies before the first: a large one waits with other large
@@ -107,6 +112,7 @@ impl Member {
             client: connection.entry.fd,
             reply_bytes_guess: connection.reply_bytes_guess,
             is_visitor: connection.visit.is_some(),
+            value: std::mem::take(&mut connection.rx.value),
             ..Member::at(
                 Asker::Connection(key),
                 connection.rx.start,
@@ -159,6 +165,53 @@ impl Member {
             batch_at: 0,
             steps: 0,
             last_job: None,
+            value: IncomingValue::Buffered,
+            placed_bytes: 0,
+        }
+    }
+
+    /// Notes that its next request has announced its value, which is to get a place in the table.
+    #[cold]
+    pub fn announce(&mut self, announced: &Announced<'_>, core: &Core) {
+        let is_known = !matches!(self.value, IncomingValue::Buffered);
+        if is_known || !self.is_connection() {
+            return;
+        }
+        let announcement = announced.with_key(|key| Announcement {
+            keyhash: core.hasher.keyhash(key),
+            key: key.into(),
+            value_at: announced.value_at,
+            value_bytes: announced.value_bytes,
+            is_refused: false,
+        });
+        self.value = IncomingValue::Announced(Box::new(announcement));
+    }
+
+    /// Whether the value of its next request is complete, where it will lie.
+    #[inline]
+    pub fn has_value_in_place(&self) -> bool {
+        matches!(self.value, IncomingValue::InPlace(_))
+    }
+
+    /// Takes the value that is complete.
+    pub fn take_upload(&mut self) -> Option<Upload> {
+        match std::mem::take(&mut self.value) {
+            IncomingValue::InPlace(incoming) => Some(incoming.upload),
+            _ => None,
+        }
+    }
+
+    /// Puts it back: its request is executed later.
+    pub fn put_back(&mut self, upload: Upload) {
+        self.value = IncomingValue::InPlace(Box::new(Incoming::complete(upload)));
+    }
+
+    /// Gives up the value that is in place, if there is one.
+    #[inline]
+    pub fn give_up_value(&mut self, core: &Core) {
+        if let Some(upload) = self.take_upload() {
+            drop(upload);
+            core.shared.end_upload();
         }
     }
 
@@ -415,5 +468,9 @@ impl Member {
         (self.session.parser, self.at) = self.parser_at(input, step);
         self.requests = self.requests.saturating_sub(u32::from(self.steps - step));
         self.steps = step;
+        if let IncomingValue::Announced(_) = self.value {
+            // That was a later request.
+            self.value = IncomingValue::Buffered;
+        }
     }
 }

@@ -22,6 +22,8 @@
 //! | `send_queue` | what a connection has to be sent: bytes, and values that the table lends |
 //! | `withheld`, `watchers` | connections that are not parsed for now, or never again |
 //! | `receiving` | whether all values that are being received can be completed |
+//! | `incoming` | the value that the next request brings, while it arrives |
+//! | `uploads`, `places` | who receives a large value where it will lie, and who waits for a place |
 //! | `relief` | which connection gives memory up when it is short |
 //! | `journey`, `visit` | connections that another worker serves for a while |
 //! | `share` | connections that any worker may take, under hand-off and stealing |
@@ -33,6 +35,7 @@ pub(crate) mod balancer;
 pub(crate) mod burst;
 pub(crate) mod connection;
 mod continuation;
+mod incoming;
 mod intake;
 mod join;
 pub(crate) mod journey;
@@ -42,6 +45,7 @@ pub(crate) mod member;
 mod moves;
 mod patience;
 mod phase;
+pub(crate) mod places;
 mod postponed;
 mod ready;
 mod receive_buffer;
@@ -53,6 +57,7 @@ mod send_queue;
 mod serve;
 mod settle;
 mod share;
+mod uploads;
 mod visit;
 mod watchers;
 mod withheld;
@@ -70,6 +75,7 @@ use key::ConnectionKey;
 use moves::Leaving;
 use postponed::Postponed;
 use ready::{Lane, ReadyQueue};
+use uploads::WaitingUploads;
 
 /// One worker's connections, and what each waits for.
 pub(crate) struct Streams {
@@ -87,6 +93,8 @@ pub(crate) struct Streams {
     out_of_credit: Vec<ConnectionKey>,
     /// Connections with administrative commands that have to wait.
     postponed: Postponed,
+    /// Connections that wait for places for large values.
+    waiting_uploads: WaitingUploads,
     /// Connections that are shown what happens; some may be closed.
     watchers: Vec<ConnectionKey>,
     /// Those of them that were received from in this turn.
@@ -111,6 +119,7 @@ impl Streams {
             withheld: VecDeque::new(),
             out_of_credit: Vec::new(),
             postponed: Postponed::default(),
+            waiting_uploads: WaitingUploads::default(),
             watchers: Vec::new(),
             heard: Vec::new(),
             moved: Vec::new(),

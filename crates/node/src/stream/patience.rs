@@ -68,6 +68,11 @@ impl Patience {
         Some(stalled_ms.max(held_ms.saturating_sub(HELD_MS_MAX)))
     }
 
+    /// For how long its connection has made too little progress, since it has held memory.
+    pub fn slow_ms(&self, now_ms: u64) -> u64 {
+        (self.held_since_ms).map_or(0, |_| now_ms.saturating_sub(self.pace_ms))
+    }
+
     /// Notes that its connection has to wait for memory.
     pub fn note_wait(&mut self, now_ms: u64) {
         self.waits_since_ms.get_or_insert(now_ms);

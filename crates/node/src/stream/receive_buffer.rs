@@ -1,8 +1,11 @@
 //! What has been received of a client and is not finished.
 
+use glimmer_base::Keyhash;
 use glimmer_base::limits::{BUFFER_BYTES, BUFFER_BYTES_KEPT_MAX, RECEIVE_BYTES_SCARCE};
 
+use super::incoming::{Announcement, IncomingValue};
 use crate::budget::pool::Pool;
+use glimmer_engine::Upload;
 
 /// Received bytes. There is memory behind it only while it holds some, or is about to.
 pub(crate) struct ReceiveBuffer {
@@ -11,6 +14,8 @@ pub(crate) struct ReceiveBuffer {
     pub start: usize,
     /// Unfinished bytes before which the parser is not worth calling.
     pub need: usize,
+    /// Where the value of the next request is.
+    pub value: IncomingValue,
 }
 
 /// Why nothing could be received.
@@ -28,6 +33,7 @@ impl Default for ReceiveBuffer {
             bytes: Vec::new(),
             start: 0,
             need: 1,
+            value: IncomingValue::Buffered,
         }
     }
 }
@@ -51,10 +57,78 @@ impl ReceiveBuffer {
         self.bytes.capacity()
     }
 
-    /// Whether the missing bytes belong to a value whose length is known, so that it can be refused
-    /// and swallowed.
+    /// Whether the missing bytes belong to a value whose length is known and that is received here,
+    /// so that it can be refused and swallowed.
     pub fn awaits_value(&self) -> bool {
-        self.need > self.len() + 1
+        self.need > self.len() + 1 && matches!(self.value, IncomingValue::Buffered)
+    }
+
+    /// Whether the value of the next request is received where it will lie.
+    #[inline]
+    pub fn is_in_place(&self) -> bool {
+        matches!(self.value, IncomingValue::InPlace(_))
+    }
+
+    /// The key of the value that waits for a place, as its hash.
+    pub fn announced_keyhash(&self) -> Option<Keyhash> {
+        match &self.value {
+            IncomingValue::Announced(announcement) => Some(announcement.keyhash),
+            _ => None,
+        }
+    }
+
+    /// Whether it has asked for a place for a value in vain.
+    pub fn is_refused(&self) -> bool {
+        matches!(&self.value, IncomingValue::Announced(announcement) if announcement.is_refused)
+    }
+
+    /// Whether a value whose length is known has yet to arrive.
+    pub fn expects_value(&self) -> bool {
+        match &self.value {
+            IncomingValue::Buffered => self.need > self.len() + 1,
+            IncomingValue::Announced(_) => true,
+            IncomingValue::InPlace(incoming) => incoming.missing() > 0,
+        }
+    }
+
+    /// Bytes of that value which have yet to arrive.
+    #[inline]
+    pub fn missing_in_place(&self) -> usize {
+        match &self.value {
+            IncomingValue::InPlace(incoming) => incoming.missing(),
+            _ => 0,
+        }
+    }
+
+    /// Bytes that the next request has, as far as is known.
+    #[inline]
+    pub fn request_bytes(&self) -> usize {
+        match &self.value {
+            IncomingValue::InPlace(incoming) => incoming.upload.bytes(),
+            _ => self.need,
+        }
+    }
+
+    /// Moves what has arrived of a value to its place. Returns the number of bytes. What is left
+    /// lies in as much memory as it needs.
+    pub fn move_value(
+        &mut self,
+        announcement: &Announcement,
+        upload: &Upload,
+        pool: &mut Pool,
+    ) -> usize {
+        let (header, rest) = self.bytes[self.start..].split_at(announcement.value_at);
+        let (value, rest) = rest.split_at(rest.len().min(announcement.value_bytes));
+        upload.write(0, value);
+        let (received, left) = (value.len(), [header, rest].concat());
+        // The parser goes on when the value is complete.
+        self.need = match received < announcement.value_bytes {
+            true => usize::MAX,
+            false => 1,
+        };
+        self.start = 0;
+        pool.give(std::mem::replace(&mut self.bytes, left));
+        received
     }
 
     /// Makes room to receive into. An ordinary buffer is there for every turn; one that grows takes

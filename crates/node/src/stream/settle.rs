@@ -68,6 +68,10 @@ impl Streams {
         if !weakened("budget_not_returned") {
             (core.memory.budget).recharge_held(connection.counted, Charge::default());
         }
+        if connection.rx.is_in_place() {
+            drop(connection.rx.value);
+            core.shared.end_upload();
+        }
         core.memory.pool.give(connection.rx.bytes);
         core.memory.pool.give(connection.tx.bytes);
         let shared = &core.shared;

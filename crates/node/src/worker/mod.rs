@@ -297,6 +297,10 @@ impl Worker {
             let awaits = |datagram, slot| packets.awaits(datagram, slot);
             self.streams.relieve(awaits, core, port);
         }
+        if core.shared.places.are_awaited() {
+            self.streams.serve_waiting_uploads(core);
+            self.streams.give_up_upload(core);
+        }
         if self.streams.serve_ready(core, port) {
             let idle_turns = self.naps.note_large();
             self.idle_turns_left = self.idle_turns_left.max(idle_turns);

@@ -107,7 +107,8 @@ impl Worker {
             || self.streams.has_watchers()
             || core.memory.pool.has_large()
             || core.memory.pool.has_freed();
-        let is_soon = core.memory.is_short || self.streams.awaits_news();
+        let is_soon =
+            core.memory.is_short || self.streams.awaits_news() || core.shared.places.are_awaited();
         let tick = if self.awaits_allowance() {
             Some(MILLISECOND)
         } else if is_soon || self.acceptor.has_more(core) {

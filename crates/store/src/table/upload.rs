@@ -41,7 +41,7 @@ use crate::heap::{append_bytes, bytes_in_place, store_bytes};
 use crate::memory::Words;
 use glimmer_base::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use glimmer_base::sync::{Arc, AtomicBool, AtomicU64, Mutex, fence, lock, weakened};
-use glimmer_base::{Keyhash, Moment};
+use glimmer_base::{Keyhash, Moment, Region};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -146,13 +146,17 @@ impl Upload {
         &self,
         at: usize,
         bytes_max: usize,
-        receive: impl FnOnce(*mut u8, usize) -> T,
+        receive: impl FnOnce(Region<'_>) -> T,
     ) -> T {
         let len = bytes_max.min(self.bytes.checked_sub(at).expect("the value ends before"));
-        let place = self.use_place(at + len).0.place;
+        // Held until the bytes are there.
+        let using = self.use_place(at + len);
+        let place = using.0.place;
         // Miri would report that an optimistic reader's use of a word races with the use of a byte.
         match bytes_in_place(place, self.value_at + at, len).filter(|_| !cfg!(miri)) {
-            Some(bytes) => receive(bytes.as_ptr().cast(), len),
+            // SAFETY: the place is this upload's, and nobody else stores to it while the lock of
+            // its cell is held.
+            Some(bytes) => receive(unsafe { Region::new(bytes.as_ptr().cast(), len) }),
             None => {
                 let mut copy = Vec::with_capacity(len);
                 append_bytes(
@@ -160,7 +164,8 @@ impl Upload {
                     self.value_at + at..self.value_at + at + len,
                     &mut copy,
                 );
-                let received = receive(copy.as_mut_ptr(), len);
+                // SAFETY: the copy is as long.
+                let received = receive(unsafe { Region::new(copy.as_mut_ptr(), len) });
                 store_bytes(place, self.value_at + at, &copy);
                 received
             }

@@ -145,11 +145,12 @@ impl<T: Table> Hand<T> {
             }
             false => {
                 let received = rng.random_range(0..=most);
-                *arrived += upload.receive(*arrived, most, |to, len| {
+                *arrived += upload.receive(*arrived, most, |mut region| {
+                    let len = region.bytes();
                     assert_eq!(len, most.min(value.len() - *arrived));
                     let received = received.min(len);
                     // SAFETY: there is room for `len` bytes.
-                    let to = unsafe { std::slice::from_raw_parts_mut(to, received) };
+                    let to = unsafe { std::slice::from_raw_parts_mut(region.start(), received) };
                     to.copy_from_slice(&value[*arrived..*arrived + received]);
                     received
                 });

@@ -17,6 +17,7 @@ use std::io::{self, IoSlice};
 
 use crate::Endpoint;
 use crate::wakeup::Wakeup;
+use glimmer_base::Region;
 
 mod local;
 
@@ -57,6 +58,12 @@ pub trait ByteStream: Send {
     /// [`receive`](Self::receive) of at most this many bytes, at least one. Answers as if the
     /// buffer had no more to spare.
     fn receive_at_most(&mut self, into: &mut Vec<u8>, bytes_max: usize) -> Received;
+
+    /// Receives once to this region, and to `tail` what follows once the region is full. None if
+    /// the stream has no system call for that: the caller receives into a buffer, and copies.
+    fn receive_to(&mut self, _region: Region<'_>, _tail: &mut [u8]) -> Option<Received> {
+        None
+    }
 
     /// Sends once, as much as there is room for.
     fn send(&mut self, bytes: &[u8]) -> Sent {

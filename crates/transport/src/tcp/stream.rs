@@ -4,6 +4,7 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use glimmer_base::Region;
 use rustix::io::Errno;
 use rustix::net::{self, SendAncillaryBuffer, SendFlags, sockopt};
 
@@ -23,6 +24,21 @@ fn outcome(sent: rustix::io::Result<usize>, bytes: usize) -> Sent {
         Ok(n) => Sent::Part(n),
         Err(Errno::AGAIN) => Sent::Part(0),
         Err(_) => Sent::Failed,
+    }
+}
+
+/// What a system call brought that had room for this many bytes.
+#[inline]
+fn received(room: usize, mut receive: impl FnMut() -> rustix::io::Result<usize>) -> Received {
+    loop {
+        return match receive() {
+            Ok(0) => Received::Ended,
+            Ok(bytes) if bytes < room => Received::Drained(bytes),
+            Ok(bytes) => Received::Full(bytes),
+            Err(Errno::AGAIN) => Received::Drained(0),
+            Err(Errno::INTR) => continue,
+            Err(_) => Received::Ended,
+        };
     }
 }
 
@@ -54,16 +70,7 @@ impl SocketStream {
             room > 0,
             "an empty receive looks like the end of the stream"
         );
-        loop {
-            return match sys::stream::receive(&self.0, into, bytes_max) {
-                Ok(0) => Received::Ended,
-                Ok(bytes) if bytes < room => Received::Drained(bytes),
-                Ok(bytes) => Received::Full(bytes),
-                Err(Errno::AGAIN) => Received::Drained(0),
-                Err(Errno::INTR) => continue,
-                Err(_) => Received::Ended,
-            };
-        }
+        received(room, || sys::stream::receive(&self.0, into, bytes_max))
     }
 
     /// Sends once, as much as fits into the socket's buffer.
@@ -108,6 +115,12 @@ impl ByteStream for SocketStream {
     #[inline]
     fn receive_at_most(&mut self, into: &mut Vec<u8>, bytes_max: usize) -> Received {
         SocketStream::receive_at_most(self, into, bytes_max)
+    }
+
+    fn receive_to(&mut self, mut region: Region<'_>, tail: &mut [u8]) -> Option<Received> {
+        let room = region.bytes() + tail.len();
+        let receive = || sys::stream::receive_to(&self.0, &mut region, tail);
+        Some(received(room, receive))
     }
 
     #[inline]

@@ -1,0 +1,218 @@
+//! Large values that are received where they will lie: which connections have a place in the table
+//! for one, and which wait for one.
+//!
+//! A connection gets a place when its request has announced the value, and what has arrived of it
+//! moves there. From then on the connection receives into the place, and holds nothing but the
+//! request's line. If such values take as much of the table as they may, later ones wait with their
+//! sockets unread, those first that have waited for longest. While some wait at any worker, a
+//! connection that has a place is closed if its client has sent nothing for
+//! [`UPLOAD_IDLE_MS_MAX`], or has been slow for [`UPLOAD_SLOW_MS_MAX`].
+//!
+//! A place is in the key's partition. Where only one worker may write there, the connection visits
+//! it for the place, and again when the value is complete. Any worker may receive into the place.
+
+use std::collections::VecDeque;
+
+use glimmer_base::limits::{SHORT_TICK_MS, UPLOAD_IDLE_MS_MAX, UPLOAD_SLOW_MS_MAX};
+use glimmer_engine::{Announced, Begun};
+
+use super::Streams;
+use super::connection::{Connection, Turn};
+use super::incoming::{Incoming, IncomingValue};
+use super::key::ConnectionKey;
+use super::ready::Lane;
+use crate::core::Core;
+
+/// What became of a question for a place.
+enum Asked {
+    /// The connection goes on: it has a place, or receives into its buffer.
+    Settled,
+    /// There is no room for the value now.
+    Full,
+    /// The connection has left for the worker that may give it a place.
+    Left,
+}
+
+/// Connections that wait for places.
+#[derive(Default)]
+pub(super) struct WaitingUploads {
+    /// Those that have waited for longest first.
+    queue: VecDeque<ConnectionKey>,
+    /// When they ask again, in milliseconds since the epoch.
+    retry_ms: u64,
+    /// Places that had been given up when they last asked.
+    ended: u64,
+    /// When connections that keep their places without progress are looked for again.
+    search_ms: u64,
+}
+
+impl Streams {
+    /// Asks for a place for the value that a connection has announced, if it has. Returns false if
+    /// the connection has to wait, or has left for the worker that has the place.
+    #[inline]
+    pub(super) fn begin_upload(&mut self, key: ConnectionKey, core: &mut Core) -> bool {
+        match self.connections[key].rx.value {
+            IncomingValue::Announced(_) => self.ask_or_wait(key, core),
+            _ => true,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ask_or_wait(&mut self, key: ConnectionKey, core: &mut Core) -> bool {
+        let is_visitor = self.connections[key].visit.is_some();
+        let asked = match core.shared.places.are_awaited() && !is_visitor {
+            // Others came first.
+            true => Asked::Full,
+            false => self.ask(key, core),
+        };
+        match asked {
+            Asked::Full if is_visitor => {
+                self.connections[key].is_wanted_at_home = true;
+                self.settle(key, core);
+            }
+            Asked::Full => self.await_place(key, core),
+            Asked::Left => {}
+            Asked::Settled => return true,
+        }
+        false
+    }
+
+    /// Asks for a place for the value that a connection has announced.
+    fn ask(&mut self, key: ConnectionKey, core: &mut Core) -> Asked {
+        let connection = &mut self.connections[key];
+        let IncomingValue::Announced(announcement) = &mut connection.rx.value else {
+            return Asked::Settled;
+        };
+        let layout = core.plan.layout();
+        if !layout.may_run(core.me, announcement.keyhash, false) {
+            let owner = layout.home(core.me, announcement.keyhash);
+            return self.ask_owner(key, owner, core);
+        }
+        let begun = core.engine.begin_upload(&Announced {
+            key: &announcement.key,
+            keyhash: announcement.keyhash,
+            value_bytes: announcement.value_bytes,
+            now: core.now,
+        });
+        match begun {
+            Begun::Never => connection.rx.value = IncomingValue::Buffered,
+            Begun::Full => {
+                announcement.is_refused = true;
+                return Asked::Full;
+            }
+            Begun::Yes(upload) => {
+                connection.session.parser.take_value();
+                let announcement = announcement.clone();
+                let pool = &mut core.memory.pool;
+                let received = connection.rx.move_value(&announcement, &upload, pool);
+                let incoming = Incoming { upload, received };
+                connection.rx.value = IncomingValue::InPlace(Box::new(incoming));
+            }
+        }
+        Asked::Settled
+    }
+
+    /// Has a connection visit the only worker that may give it a place. If it may not, it receives
+    /// into its buffer.
+    fn ask_owner(&mut self, key: ConnectionKey, owner: usize, core: &mut Core) -> Asked {
+        let connection = &mut self.connections[key];
+        if connection.visit.is_some() {
+            return Asked::Full;
+        }
+        if connection.may_visit() && core.may_depart() {
+            self.depart(key, owner, core);
+            return Asked::Left;
+        }
+        connection.rx.value = IncomingValue::Buffered;
+        Asked::Settled
+    }
+
+    /// Has a connection wait for a place, at its home. One that has asked the owner comes first
+    /// again.
+    pub(super) fn await_place(&mut self, key: ConnectionKey, core: &mut Core) {
+        let connection = &mut self.connections[key];
+        connection.turn = Turn::Queued;
+        connection.compact(&mut core.memory.pool);
+        connection.recharge(&mut core.memory.budget);
+        let waiting = &mut self.waiting_uploads;
+        match connection.rx.is_refused() {
+            true => waiting.queue.push_front(key),
+            false => waiting.queue.push_back(key),
+        }
+        waiting.retry_ms = waiting.retry_ms.min(core.now.ms + SHORT_TICK_MS);
+        core.tally.uploads_postponed += 1;
+        if core.shared.places.begin_wait() {
+            // Others may have connections that keep their places without progress.
+            core.shared.wake_all();
+        }
+    }
+
+    /// Has the connections that wait for places ask again, in the order in which they came, if a
+    /// place was given up or if it is time. Once one finds its partition full, none that came later
+    /// asks there.
+    #[cold]
+    pub fn serve_waiting_uploads(&mut self, core: &mut Core) {
+        let (waiting, ended) = (&mut self.waiting_uploads, core.shared.places.ended());
+        if core.now.ms < waiting.retry_ms && ended == waiting.ended {
+            return;
+        }
+        waiting.retry_ms = core.now.ms + SHORT_TICK_MS;
+        waiting.ended = ended;
+        let map = core.plan.layout().map;
+        let (mut full, mut stay) = (Vec::new(), VecDeque::new());
+        for key in std::mem::take(&mut waiting.queue) {
+            let connection = self.connections.get_mut(key);
+            let Some((connection, keyhash)) = connection.and_then(|connection| {
+                let keyhash = connection.rx.announced_keyhash()?;
+                Some((connection, keyhash))
+            }) else {
+                core.shared.places.end_wait();
+                continue;
+            };
+            let partition = map.partition(keyhash);
+            if full.contains(&partition) {
+                stay.push_back(key);
+                continue;
+            }
+            connection.turn = Turn::None;
+            match self.ask(key, core) {
+                Asked::Settled => {
+                    self.connections[key].turn = Turn::Queued;
+                    self.ready.push(key, Lane::Large);
+                }
+                Asked::Left => full.push(partition),
+                Asked::Full => {
+                    self.connections[key].turn = Turn::Queued;
+                    full.push(partition);
+                    stay.push_back(key);
+                    continue;
+                }
+            }
+            core.shared.places.end_wait();
+        }
+        self.waiting_uploads.queue = stay;
+    }
+
+    /// While others wait for places, closes the connection that has one and has made no progress
+    /// for longest, if that is long.
+    #[cold]
+    pub fn give_up_upload(&mut self, core: &mut Core) {
+        let now_ms = core.now.ms;
+        if now_ms < self.waiting_uploads.search_ms {
+            return;
+        }
+        self.waiting_uploads.search_ms = now_ms + SHORT_TICK_MS;
+        let stalled = |(key, connection): (ConnectionKey, &Connection)| {
+            let awaits_client = connection.rx.is_in_place() && connection.turn == Turn::None;
+            let idle_ms = connection.patience.idle_ms(now_ms);
+            let is_stalled = idle_ms >= UPLOAD_IDLE_MS_MAX
+                || connection.patience.slow_ms(now_ms) >= UPLOAD_SLOW_MS_MAX;
+            (awaits_client && is_stalled).then_some((idle_ms, key))
+        };
+        if let Some((_, key)) = self.connections.iter().filter_map(stalled).max() {
+            core.tally.stalled_kicks += 1;
+            self.close(key, core);
+        }
+    }
+}
