@@ -23,7 +23,7 @@
 //! | `withheld`, `watchers` | connections that are not parsed for now, or never again |
 //! | `receiving` | whether all values that are being received can be completed |
 //! | `incoming` | the value that the next request brings, while it arrives |
-//! | `uploads`, `places` | who receives a large value where it will lie, and who waits for a place |
+//! | `uploads`, `places` | who receives a large value in place, and who waits for a place |
 //! | `relief` | which connection gives memory up when it is short |
 //! | `journey`, `visit` | connections that another worker serves for a while |
 //! | `share` | connections that any worker may take, under hand-off and stealing |
