@@ -13,6 +13,7 @@ use crate::admin::handler::{AdminHandler, Audited};
 use crate::admin::stats::Tally;
 use crate::budget::memory::Memory;
 use crate::dispatch::counting::Counting;
+use crate::dispatch::latencies::Command;
 use crate::hot::Tender;
 use crate::shared::Shared;
 
@@ -135,9 +136,12 @@ impl Core {
     #[cold]
     pub fn note_service_time(&self, value_bytes: usize, since_ns: u64) {
         let now_ns = self.shared.config.clock.ns();
-        let times = self.shared.plans.times(self.me);
+        let (times, latencies) = self.shared.plans.times(self.me);
         let class = SizeClass::of(value_bytes as u32);
-        times.record(class, 1, now_ns.saturating_sub(since_ns), now_ns);
+        let took_ns = now_ns.saturating_sub(since_ns);
+        times.record(class, 1, took_ns, now_ns);
+        // Only values that were read are sent later than the others of their burst.
+        latencies.record((Command::Get, class), 1, took_ns, now_ns);
     }
 
     /// Large requests are about to be executed. Returns when, if that is to be known.

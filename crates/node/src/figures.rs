@@ -9,6 +9,7 @@ use glimmer_dispatch::{Histogram, SizeClass};
 use glimmer_hotset::HotKey;
 
 use crate::admin::stats::Tally;
+use crate::dispatch::latencies::Latency;
 use crate::dispatch::plans::DispatchView;
 use crate::dispatch::service_times::Times;
 use crate::feeds::WatchFigures;
@@ -130,6 +131,12 @@ impl NodeFigures {
     pub fn requests_by_size(&self) -> Histogram {
         let shared = self.0.upgrade();
         shared.map_or_else(Histogram::default, |shared| shared.plans.requests())
+    }
+
+    /// How long a sample of the requests of all workers took. Takes no lock.
+    pub fn latencies(&self) -> Vec<Latency> {
+        let shared = self.0.upgrade();
+        shared.map_or_else(Vec::new, |shared| shared.plans.latencies())
     }
 
     /// A worker's counters as of its last turn, and the CPU time that it has used in nanoseconds if

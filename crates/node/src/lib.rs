@@ -67,6 +67,7 @@ pub use {
     clock::{Clock, SystemClock},
     config::{Address, Error, NodeConfig},
     devices::Devices,
+    dispatch::latencies::{Command, Latencies, Latency},
     dispatch::plans::DispatchView,
     dispatch::service_times::{ServiceTimes, Times},
     driven::{DrivenNode, DrivenWorker},

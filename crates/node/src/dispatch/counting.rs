@@ -4,6 +4,7 @@
 use glimmer_dispatch::{Plan, SizeClass};
 use glimmer_engine::{Done, Job};
 
+use super::latencies::Latencies;
 use super::profile::Profile;
 use super::sampler::Sampler;
 use super::service_times::ServiceTimes;
@@ -109,7 +110,7 @@ impl Counting {
 
     /// The replies of a burst are written.
     #[cold]
-    pub fn record(&mut self, times: &ServiceTimes, now_ns: u64) {
+    pub fn record(&mut self, times: (&ServiceTimes, &Latencies), now_ns: u64) {
         self.sampler.record(times, now_ns);
         self.update();
     }

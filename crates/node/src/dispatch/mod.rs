@@ -8,6 +8,7 @@
 //! | `ask` | what the plan is asked about a request |
 //! | `profile` | what one worker's requests were for, by size |
 //! | `sampler`, `service_times` | how long a sample of them takes, by size |
+//! | `latencies` | the same by what they do, since the start |
 //! | `counting` | what a worker counts now: all requests, a sample, or nothing |
 //! | `calls` | calls for datagrams that a worker passes on |
 //! | `work` | how much of the workers' time large requests take |
@@ -21,6 +22,8 @@ pub mod calls;
 #[cfg(not(loom))]
 pub mod counting;
 pub mod exchange;
+#[cfg(not(loom))]
+pub mod latencies;
 #[cfg(not(loom))]
 pub mod plans;
 #[cfg(not(loom))]

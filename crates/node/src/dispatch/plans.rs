@@ -7,6 +7,7 @@ use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::sync::{AtomicU64, Mutex, lock};
 use glimmer_dispatch::{AccessMode, Controller, Histogram, Layout, Plan, Policy, SizeClass};
 
+use super::latencies::{Latencies, Latency};
 use super::profile::Profile;
 use super::published::Published;
 use super::queue_length::QueueLength;
@@ -23,6 +24,8 @@ pub(crate) struct Plans {
     profiles: Vec<CachePadded<Profile>>,
     /// By worker.
     times: Vec<CachePadded<ServiceTimes>>,
+    /// By worker.
+    latencies: Vec<CachePadded<Latencies>>,
     /// By worker.
     queues: Vec<CachePadded<QueueLength>>,
     /// By worker.
@@ -79,6 +82,7 @@ impl Plans {
             taken: (0..workers).map(|_| CachePadded::default()).collect(),
             profiles: (0..workers).map(|_| CachePadded::default()).collect(),
             times: (0..workers).map(|_| CachePadded::default()).collect(),
+            latencies: (0..workers).map(|_| CachePadded::default()).collect(),
             queues: (0..workers).map(|_| CachePadded::default()).collect(),
             work: (0..workers).map(|_| CachePadded::default()).collect(),
             epoch_end_ms: AtomicU64::new(now_ms + epoch_ms),
@@ -120,9 +124,14 @@ impl Plans {
         &self.profiles[worker]
     }
 
-    /// Where a worker counts how long its requests take.
-    pub fn times(&self, worker: usize) -> &ServiceTimes {
-        &self.times[worker]
+    /// Where a worker counts how long its requests take: by size, and by what they do.
+    pub fn times(&self, worker: usize) -> (&ServiceTimes, &Latencies) {
+        (&self.times[worker], &self.latencies[worker])
+    }
+
+    /// How long a sample of the requests of all workers took. Takes no lock.
+    pub fn latencies(&self) -> Vec<Latency> {
+        Latency::of(self.latencies.iter().map(|latencies| &**latencies))
     }
 
     /// What has been handed to a worker.

@@ -11,6 +11,7 @@ use glimmer_dispatch::{Ask, SizeClass};
 use glimmer_engine::{Done, Job, Status};
 
 use super::ask::ask;
+use super::latencies::{Command, Latencies};
 use super::profile::is_continued;
 use super::service_times::ServiceTimes;
 
@@ -33,7 +34,7 @@ pub(crate) struct Sampler {
 #[derive(Debug, Default)]
 struct Burst {
     /// Requests that have been executed in this turn and whose replies are not written yet.
-    unwritten: [u32; SizeClass::COUNT],
+    unwritten: [[u32; SizeClass::COUNT]; Command::ALL.len()],
     /// The members of the burst that have brought their time along.
     timed: ArrayVec<Timed, BURST_CONNECTIONS_MAX>,
 }
@@ -43,8 +44,8 @@ struct Burst {
 struct Timed {
     member: usize,
     since_ns: u64,
-    /// The class of its request, once that has been executed.
-    class: Option<SizeClass>,
+    /// What its request does and the class of its value, once that has been executed.
+    request: Option<(Command, SizeClass)>,
 }
 
 impl Default for Sampler {
@@ -74,7 +75,7 @@ impl Sampler {
             // This turn is the first of the next period.
             self.turns_left = SAMPLED_TURNS_EVERY - 1;
             self.began_ns = None;
-            self.burst.unwritten.fill(0);
+            self.burst.unwritten = [[0; SizeClass::COUNT]; Command::ALL.len()];
         } else {
             self.began_ns = Some(now_ns());
         }
@@ -98,7 +99,7 @@ impl Sampler {
         let _ = self.burst.timed.try_push(Timed {
             member,
             since_ns,
-            class: None,
+            request: None,
         });
         (self.has_timed, self.has_unwritten) = (true, true);
     }
@@ -114,49 +115,56 @@ impl Sampler {
                 Ask::Read => done.read_bytes,
                 Ask::Write { bytes } => bytes,
             });
+            let command = Command::of(&job.request.verb);
             let member = job.out as usize;
             if is_visitor(member) {
                 let mut timed = self.burst.timed.iter_mut();
                 if let Some(timed) = timed.find(|timed| timed.member == member) {
-                    timed.class.get_or_insert(class);
+                    timed.request.get_or_insert((command, class));
                     self.has_unwritten = true;
                 }
             } else if self.began_ns.is_some() {
-                self.burst.unwritten[class.place()] += 1;
+                self.burst.unwritten[command as usize][class.place()] += 1;
                 self.has_unwritten = true;
             }
         }
     }
 
-    /// The reply to a request of this class is not written with the others of its burst. Returns
-    /// since when the request is timed, if it is.
+    /// The reply to a read of a value of this class is not written with the others of its burst.
+    /// Returns since when the request is timed, if it is.
     #[cold]
     pub fn withdraw(&mut self, member: usize, class: SizeClass) -> Option<u64> {
-        let is_its = |timed: &&mut Timed| timed.member == member && timed.class == Some(class);
+        let read = (Command::Get, class);
+        let is_its = |timed: &&mut Timed| timed.member == member && timed.request == Some(read);
         if let Some(timed) = self.burst.timed.iter_mut().find(is_its) {
-            timed.class = None;
+            timed.request = None;
             return Some(timed.since_ns);
         }
-        let requests = &mut self.burst.unwritten[class.place()];
+        let requests = &mut self.burst.unwritten[Command::Get as usize][class.place()];
         *requests = requests.checked_sub(1)?;
         self.began_ns
     }
 
     /// The replies of the burst are written.
     #[cold]
-    pub fn record(&mut self, times: &ServiceTimes, now_ns: u64) {
+    pub fn record(&mut self, (times, latencies): (&ServiceTimes, &Latencies), now_ns: u64) {
+        let record = |(command, class), requests, since_ns| {
+            let took_ns = now_ns.saturating_sub(since_ns);
+            times.record(class, requests, took_ns, now_ns);
+            latencies.record((command, class), requests, took_ns, now_ns);
+        };
         if let Some(began_ns) = self.began_ns {
-            let took_ns = now_ns.saturating_sub(began_ns);
-            for (class, requests) in SizeClass::all().zip(&mut self.burst.unwritten) {
-                if *requests > 0 {
-                    times.record(class, *requests, took_ns, now_ns);
-                    *requests = 0;
+            for (command, classes) in Command::ALL.into_iter().zip(&mut self.burst.unwritten) {
+                for (class, requests) in SizeClass::all().zip(classes) {
+                    if *requests > 0 {
+                        record((command, class), std::mem::take(requests), began_ns);
+                    }
                 }
             }
         }
         for timed in self.burst.timed.drain(..) {
-            if let Some(class) = timed.class {
-                times.record(class, 1, now_ns.saturating_sub(timed.since_ns), now_ns);
+            if let Some(request) = timed.request {
+                record(request, 1, timed.since_ns);
             }
         }
         (self.has_timed, self.has_unwritten) = (false, false);

@@ -11,7 +11,7 @@ const STEP_BITS: u32 = 3;
 const STEPS: usize = 1 << STEP_BITS;
 /// Longer times, from 17 s on, count in the last bucket.
 const TIME_BITS: u32 = 27;
-const BUCKETS: usize = STEPS * (TIME_BITS - STEP_BITS + 1) as usize;
+pub(super) const BUCKETS: usize = STEPS * (TIME_BITS - STEP_BITS + 1) as usize;
 
 /// The sampled requests of one worker in the last one or two windows of [`SERVICE_WINDOW_MS`] in
 /// which it had some.
@@ -113,6 +113,28 @@ impl Times {
         self.0.iter().sum()
     }
 
+    /// Adds those of another worker.
+    pub fn merge(&mut self, other: &Times) {
+        self.0.resize(BUCKETS, 0);
+        for (to, from) in self.0.iter_mut().zip(&other.0) {
+            *to += from;
+        }
+    }
+
+    /// Adds counts of all buckets.
+    pub(super) fn add(&mut self, counts: impl Iterator<Item = u64>) {
+        self.0.resize(BUCKETS, 0);
+        self.0
+            .iter_mut()
+            .zip(counts)
+            .for_each(|(to, from)| *to += from);
+    }
+
+    /// The counts of all buckets.
+    pub(super) fn counts(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().copied()
+    }
+
     /// The time that this share of the requests did not exceed, in microseconds, to within a
     /// sixteenth. None: there are no requests.
     pub fn percentile_us(&self, share: f64) -> Option<f64> {
@@ -128,7 +150,7 @@ impl Times {
 }
 
 /// The bucket of a time.
-fn bucket(ns: u64) -> usize {
+pub(super) fn bucket(ns: u64) -> usize {
     let units = (ns >> UNIT_BITS).min((1 << TIME_BITS) - 1);
     match units.checked_ilog2() {
         Some(bits) if bits >= STEP_BITS => {
@@ -137,6 +159,13 @@ fn bucket(ns: u64) -> usize {
         }
         _ => units as usize,
     }
+}
+
+/// Times in a bucket are shorter than this.
+pub(super) fn end_ns(bucket: usize) -> u64 {
+    let doublings = (bucket / STEPS).saturating_sub(1);
+    let low = bucket - STEPS * doublings;
+    (low as u64 + 1) << UNIT_BITS << doublings
 }
 
 /// The middle of a bucket.
@@ -160,6 +189,9 @@ mod tests {
             before = place;
             let off = (middle_ns(place) - ns as f64).abs() / ns as f64;
             assert!(off <= 1.0 / 16.0, "{ns} ns is {off} off");
+        }
+        for ns in [0, 127, 128, 1_023, 1_024, 5_000_000] {
+            assert!(ns < end_ns(bucket(ns)) && bucket(end_ns(bucket(ns))) == bucket(ns) + 1);
         }
         assert_eq!(bucket(u64::MAX), BUCKETS - 1);
         assert_eq!(bucket(0), 0);

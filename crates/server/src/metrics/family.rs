@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     Counter,
     /// A state.
     Gauge,
+    /// How many of something were how large.
+    Histogram,
 }
 
 /// The unit of a metric.
@@ -77,6 +79,23 @@ impl Family {
         }
     }
 
+    /// How many of something were how large.
+    pub const fn histogram(
+        stem: &'static str,
+        unit: In,
+        help: &'static str,
+        sample: fn(&Source, &mut Samples),
+    ) -> Family {
+        let kind = Kind::Histogram;
+        Family {
+            stem,
+            unit,
+            kind,
+            help,
+            sample,
+        }
+    }
+
     /// The name of its samples.
     pub fn name(&self) -> String {
         let unit = match self.unit {
@@ -87,7 +106,7 @@ impl Family {
         };
         let kind = match self.kind {
             Kind::Counter => "_total",
-            Kind::Gauge => "",
+            Kind::Gauge | Kind::Histogram => "",
         };
         format!("{}{unit}{kind}", self.stem)
     }
@@ -103,8 +122,22 @@ impl Family {
 /// A value with its labels.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
-    pub labels: Vec<(&'static str, Cow<'static, str>)>,
-    pub value: f64,
+    pub labels: Labels,
+    pub value: Value,
+}
+
+pub(crate) type Labels = Vec<(&'static str, Cow<'static, str>)>;
+
+/// The value of a sample.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    Number(f64),
+    Histogram {
+        sum: f64,
+        /// The bound of each bucket, and how many are below it and not below the bound before. The
+        /// last bound is infinite.
+        buckets: Vec<(f64, u64)>,
+    },
 }
 
 /// The samples of a metric.
@@ -135,7 +168,20 @@ impl Samples {
     ) {
         self.0.push(Sample {
             labels: labels.into(),
-            value: value.into_f64(),
+            value: Value::Number(value.into_f64()),
+        });
+    }
+
+    /// A histogram with these labels.
+    pub fn histogram<const N: usize>(
+        &mut self,
+        labels: [(&'static str, Cow<'static, str>); N],
+        sum: f64,
+        buckets: Vec<(f64, u64)>,
+    ) {
+        self.0.push(Sample {
+            labels: labels.into(),
+            value: Value::Histogram { sum, buckets },
         });
     }
 }
@@ -195,14 +241,21 @@ impl Collector for Everything {
             let kind = match family.kind {
                 Kind::Counter => MetricType::Counter,
                 Kind::Gauge => MetricType::Gauge,
+                Kind::Histogram => MetricType::Histogram,
             };
             let unit = unit.as_ref();
             let mut metric = encoder.encode_descriptor(family.stem, family.help, unit, kind)?;
             for sample in &samples {
-                let encoder = metric.encode_family(&sample.labels)?;
-                match family.kind {
-                    Kind::Counter => ConstCounter::new(sample.value).encode(encoder)?,
-                    Kind::Gauge => ConstGauge::new(sample.value).encode(encoder)?,
+                let mut encoder = metric.encode_family(&sample.labels)?;
+                match (&sample.value, family.kind) {
+                    (&Value::Number(value), Kind::Counter) => {
+                        ConstCounter::new(value).encode(encoder)?;
+                    }
+                    (&Value::Number(value), _) => ConstGauge::new(value).encode(encoder)?,
+                    (Value::Histogram { sum, buckets }, _) => {
+                        let count = buckets.iter().map(|(_, count)| count).sum();
+                        encoder.encode_histogram::<NoLabelSet>(*sum, count, buckets, None)?;
+                    }
                 }
             }
         }

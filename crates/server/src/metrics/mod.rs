@@ -8,9 +8,10 @@
 //! | file | idea |
 //! | --- | --- |
 //! | `family` | a metric, and how it is encoded |
-//! | `requests`, `store`, `network`, `workers`, `process` | the metrics |
+//! | `requests`, `latency`, `store`, `network`, `workers`, `process` | the metrics |
 
 mod family;
+mod latency;
 mod network;
 mod process;
 mod requests;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 
 use crate::stats::ServerFigures;
 use crate::web::Watched;
-pub(crate) use family::Family;
+pub(crate) use family::{Family, Value};
 
 /// What the samples are taken from.
 #[derive(Debug)]
@@ -38,6 +39,7 @@ pub(crate) fn families() -> impl Iterator<Item = &'static Family> {
     let tables = [
         process::ALL,
         requests::ALL,
+        latency::ALL,
         store::ALL,
         network::ALL,
         workers::ALL,

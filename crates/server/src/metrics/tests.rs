@@ -33,6 +33,7 @@ fn the_documentation_has_a_row_for_each_metric_and_no_others() {
             let kind = match family.kind {
                 Kind::Counter => "counter",
                 Kind::Gauge => "gauge",
+                Kind::Histogram => "histogram",
             };
             row(&family.name(), kind, family.help)
         })

@@ -1,7 +1,7 @@
 //! Answers `stats`. Statistics with memcached's names have memcached's meanings. Those that this
 //! server does not have are omitted, never invented. This server's own statistics have their own
 //! commands: `stats glimmer`, `stats memory`, `stats native`, `stats workers`, `stats dispatch`,
-//! `stats accelerator` and `stats hotkeys`.
+//! `stats latency`, `stats accelerator` and `stats hotkeys`.
 
 mod alarms;
 mod audit;
@@ -10,6 +10,7 @@ mod dispatch;
 mod general;
 mod hot;
 mod items;
+mod latency;
 mod lines;
 mod memory;
 mod native;
@@ -320,6 +321,7 @@ impl AdminHandler for ServerAdmin {
                 None => return Part::Later,
             },
             b"accelerator" => hot::write_accelerator(self, now, &mut lines),
+            b"latency" => latency::write(self, &mut lines),
             b"hotkeys" => hot::write_keys(self, now, &mut lines),
             b"workers" => match workers::write(self, from, &mut lines) {
                 Part::Last => {}

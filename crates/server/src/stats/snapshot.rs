@@ -4,7 +4,7 @@
 use glimmer_base::Moment;
 use glimmer_dispatch::Histogram;
 use glimmer_engine::TableStats;
-use glimmer_node::{NodeFigures, Tally};
+use glimmer_node::{Latency, NodeFigures, Tally};
 use glimmer_proto::text::lines::VERSION_NUMBER;
 
 use super::lines::Lines;
@@ -26,6 +26,8 @@ pub(crate) struct Figures {
     pub workers: Vec<(Tally, Option<u64>)>,
     /// Requests by the size of their values, while they were counted by size.
     pub by_size: Histogram,
+    /// How long a sample of the requests took.
+    pub latencies: Vec<Latency>,
     /// What a worker has told.
     pub texts: Texts,
     pub log_lines_lost: u64,
@@ -65,6 +67,7 @@ impl ServerAdmin {
             sum: self.counts(),
             workers: (0..).map_while(worker).collect(),
             by_size: node.map_or_else(Histogram::default, NodeFigures::requests_by_size),
+            latencies: node.map_or_else(Vec::new, NodeFigures::latencies),
             texts: self
                 .told
                 .as_ref()

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::metrics::{Source, families};
+use crate::metrics::{self, Source, families};
 use crate::stats::Kind;
 
 /// `{"ready": ..., "metrics": {NAME: [{"labels": {...}, "value": ...}]}, "stats": {KIND: {NAME:
@@ -12,7 +12,15 @@ pub(super) fn stats(source: &Source) -> Vec<u8> {
         let samples = family.samples(source).into_iter().map(|sample| {
             let labels = sample.labels.into_iter();
             let labels = labels.map(|(name, value)| (name.to_owned(), value.into()));
-            json!({"labels": labels.collect::<Map<_, _>>(), "value": sample.value})
+            let value = match sample.value {
+                metrics::Value::Number(number) => number.into(),
+                metrics::Value::Histogram { sum, buckets } => json!({
+                    "sum": sum,
+                    // The bound of the last one is null.
+                    "buckets": buckets,
+                }),
+            };
+            json!({"labels": labels.collect::<Map<_, _>>(), "value": value})
         });
         (family.name(), samples.collect())
     });
