@@ -228,6 +228,7 @@ impl Arguments {
             hugepages: self.memory.hugepages,
             pin: self.workers.pin,
             verbosity: self.process.verbose,
+            slow_ms: self.process.slow_ms,
             log_format: self.process.log_format,
             pid_file: self.process.pidfile,
             user: self.process.user,

@@ -71,6 +71,8 @@ pub struct NodeConfig {
     /// How long clients wait between two changes of the plan, in milliseconds; see
     /// [`glimmer_base::limits::DISPATCH_PAUSE_MS`].
     pub dispatch_pause_ms: u64,
+    /// Requests that take as long as this, in milliseconds, are slow; 0: none.
+    pub slow_ms: u64,
     /// What changes the access mode of the engines; `None`: it stays.
     pub access_modes: Option<Arc<dyn Rebuild>>,
     /// Workers never sleep.

@@ -104,7 +104,7 @@ impl Core {
         if self.now.ms - self.small_request_ms >= SMALL_REQUEST_MS {
             self.slice_bytes = usize::MAX;
         }
-        if self.counting.begin_turn() {
+        if self.counting.begin_turn(self.now.ms, self.tally.requests) {
             let clock = &self.shared.config.clock;
             self.counting.change_turn(|| clock.ns());
         }
@@ -134,7 +134,7 @@ impl Core {
     /// The reply to a request for a value of this many bytes, which is timed since then (in
     /// nanoseconds), has been sent.
     #[cold]
-    pub fn note_service_time(&self, value_bytes: usize, since_ns: u64) {
+    pub fn note_service_time(&mut self, value_bytes: usize, since_ns: u64) {
         let now_ns = self.shared.config.clock.ns();
         let (times, latencies) = self.shared.plans.times(self.me);
         let class = SizeClass::of(value_bytes as u32);
@@ -142,6 +142,7 @@ impl Core {
         times.record(class, 1, took_ns, now_ns);
         // Only values that were read are sent later than the others of their burst.
         latencies.record((Command::Get, class), 1, took_ns, now_ns);
+        self.counting.sent(value_bytes, since_ns, now_ns);
     }
 
     /// Large requests are about to be executed. Returns when, if that is to be known.

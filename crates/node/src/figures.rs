@@ -12,6 +12,7 @@ use crate::admin::stats::Tally;
 use crate::dispatch::latencies::Latency;
 use crate::dispatch::plans::DispatchView;
 use crate::dispatch::service_times::Times;
+use crate::dispatch::slow::SlowLog;
 use crate::feeds::WatchFigures;
 use crate::hot::Accelerator;
 use crate::shared::Shared;
@@ -137,6 +138,11 @@ impl NodeFigures {
     pub fn latencies(&self) -> Vec<Latency> {
         let shared = self.0.upgrade();
         shared.map_or_else(Vec::new, |shared| shared.plans.latencies())
+    }
+
+    /// The latest slow requests; `None` when the node is gone.
+    pub fn slow(&self) -> Option<Arc<SlowLog>> {
+        Some(self.0.upgrade()?.slow.clone())
     }
 
     /// A worker's counters as of its last turn, and the CPU time that it has used in nanoseconds if

@@ -70,6 +70,7 @@ pub use {
     dispatch::latencies::{Command, Latencies, Latency},
     dispatch::plans::DispatchView,
     dispatch::service_times::{ServiceTimes, Times},
+    dispatch::slow::{SlowLog, SlowRequest},
     driven::{DrivenNode, DrivenWorker},
     feeds::WatchFigures,
     figures::NodeFigures,

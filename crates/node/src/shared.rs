@@ -19,6 +19,7 @@ use crate::config::NodeConfig;
 use crate::dispatch::calls::Calls;
 use crate::dispatch::exchange::Exchange;
 use crate::dispatch::plans::Plans;
+use crate::dispatch::slow::SlowLog;
 use crate::forward::bell::EventBell;
 use crate::forward::doorbell::Doorbell;
 use crate::forward::mailbox::{ClosedListeners, Mailbox};
@@ -49,6 +50,8 @@ pub(crate) struct Shared {
     /// Calls for datagrams that workers have passed on.
     pub calls: CachePadded<Calls>,
     pub alarms: Alarms,
+    /// The latest slow requests.
+    pub slow: Arc<SlowLog>,
     /// Which native mutations have been executed, by the owner of their partitions.
     pub completions: Option<Arc<CompletionTables>>,
     /// Connections accepted by one worker for another.
@@ -82,6 +85,7 @@ impl Shared {
             switches: Switches::new(&config, workers),
             places: Places::default(),
             alarms: Alarms::default(),
+            slow: Arc::new(SlowLog::new(config.slow_ms)),
             completions: config
                 .native
                 .as_ref()

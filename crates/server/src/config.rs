@@ -127,6 +127,9 @@ pub struct Config {
     pub pin: bool,
     /// The log level: the number of `-v`.
     pub verbosity: u8,
+    /// Requests that take as long as this, in milliseconds, are kept for `stats slow`; 0: none
+    /// (`--slow-ms`).
+    pub slow_ms: u64,
     /// How log lines are written (`--log-format`).
     pub log_format: LogFormat,
     /// The file for the process id (`-P`).
@@ -284,6 +287,7 @@ impl Default for Config {
             hugepages: HugepagePolicy::Auto,
             pin: false,
             verbosity: 0,
+            slow_ms: limits::SLOW_MS_DEFAULT,
             log_format: LogFormat::Text,
             pid_file: None,
             user: None,

@@ -350,6 +350,7 @@ pub(crate) fn node_config(
         dispatch: config.dispatch.clone(),
         dispatch_settings: config.dispatch_settings,
         dispatch_pause_ms: limits::DISPATCH_PAUSE_MS,
+        slow_ms: config.slow_ms,
         access_modes: Some(assembly::access_modes(config, &store.observers)),
         packets: config.packets.clone(),
         clock,

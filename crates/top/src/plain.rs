@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use glimmer_notation::{memory, microseconds};
 
 use super::{
-    text::{count, latency, percent},
+    text::{count, inside, latency, percent},
     watch::{View, Watch},
 };
 
@@ -162,6 +162,9 @@ fn report(view: &View) -> String {
         say(&format!("  < {below}"), value);
     }
     say("round trip", latency(view.latency).join(", "));
+    if let Some(times) = interval.inside_us {
+        say("inside", inside(times).join(", "));
+    }
     if let Some(accelerator) = &interval.accelerator {
         say("accelerator", accelerator.body.clone());
         for (name, fields) in accelerator.lines() {

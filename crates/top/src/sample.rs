@@ -21,6 +21,7 @@ pub struct Sample {
     workers: BTreeMap<String, String>,
     own: BTreeMap<String, String>,
     dispatch: BTreeMap<String, String>,
+    latency: BTreeMap<String, String>,
     accelerator: BTreeMap<String, String>,
     hot: Vec<HotKey>,
 }
@@ -98,6 +99,9 @@ pub struct Interval {
     pub sizes: Vec<SizeRow>,
     /// Requests for values of this many bytes and more are large.
     pub large_from_bytes: Option<u64>,
+    /// Median and 99th percentile of the server's own times of small reads, in microseconds, if it
+    /// samples them.
+    pub inside_us: Option<[f64; 2]>,
     /// The most popular keys, if the server samples them.
     pub hot: Vec<HotKey>,
     /// The hot-key accelerator, if the server has one.
@@ -118,6 +122,7 @@ impl Sample {
             workers: ask("workers")?.into_iter().collect(),
             own: ask("glimmer")?.into_iter().collect(),
             dispatch: ask("dispatch")?.into_iter().collect(),
+            latency: ask("latency")?.into_iter().collect(),
             accelerator: ask("accelerator")?.into_iter().collect(),
             hot: {
                 let keys = ask("hotkeys")?.into_iter();
@@ -196,6 +201,7 @@ impl Sample {
             workers: self.workers(earlier, passed_s),
             sizes: sizes::rows(&self.dispatch, &earlier.dispatch, passed_s, requests_per_s),
             large_from_bytes: large_from.and_then(|bytes| bytes.parse().ok()),
+            inside_us: self.inside_us(),
             hot: self.hot.clone(),
             accelerator: Acceleration::between(
                 &self.accelerator,
@@ -204,6 +210,22 @@ impl Sample {
                 all.saturating_sub(all_before),
             ),
         }
+    }
+
+    /// The times of the reads of that size of which most were sampled.
+    fn inside_us(&self) -> Option<[f64; 2]> {
+        let timed = self.latency.iter().filter_map(|(name, count)| {
+            let size = name.strip_prefix("get:")?.strip_suffix(":timed")?;
+            Some((count.parse::<u64>().ok()?, size))
+        });
+        let (_, size) = timed.max()?;
+        let time = |name| {
+            self.latency
+                .get(&format!("get:{size}:{name}"))?
+                .parse()
+                .ok()
+        };
+        Some([time("latency_p50_us")?, time("latency_p99_us")?])
     }
 
     /// memcached's limit applies to its items. This server's limit applies to items, index and
@@ -301,6 +323,7 @@ pub mod tests {
             workers: map(workers),
             own: BTreeMap::new(),
             dispatch: BTreeMap::new(),
+            latency: BTreeMap::new(),
             accelerator: BTreeMap::new(),
             hot: Vec::new(),
         }
@@ -373,6 +396,24 @@ pub mod tests {
         let interval = before.since(&before);
         assert_eq!(interval.about[0], "glimmer erew store");
         assert_eq!(interval.workers[0].queue, None);
+    }
+
+    #[test]
+    fn the_servers_own_times_are_those_of_the_reads_that_are_most() {
+        let mut now = sample(Instant::now(), 0, "pid=1", "");
+        assert_eq!(now.inside_us(), None);
+        let figures = [
+            ("get:128:timed", "9"),
+            ("get:128:latency_p50_us", "1.0"),
+            ("get:128:latency_p99_us", "2.0"),
+            ("get:1024:timed", "80"),
+            ("get:1024:latency_p50_us", "3.5"),
+            ("get:1024:latency_p99_us", "70.0"),
+            ("set:128:timed", "900"),
+        ];
+        let figures = figures.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        now.latency = BTreeMap::from(figures);
+        assert_eq!(now.inside_us(), Some([3.5, 70.0]));
     }
 
     #[test]

@@ -35,6 +35,14 @@ pub fn latency(latency: Option<Latency>) -> Vec<String> {
     ]
 }
 
+/// What the server says of its own times of reads: median and 99th percentile in microseconds.
+pub fn inside([p50_us, p99_us]: [f64; 2]) -> Vec<String> {
+    vec![
+        format!("p50 {}", microseconds(p50_us)),
+        format!("p99 {}", microseconds(p99_us)),
+    ]
+}
+
 /// The first of these fields, as many as fit into `width` side by side. A field that does not fit
 /// completely is left out, with all fields after it: half a number is a wrong number.
 pub fn fit(fields: &[String], between: &str, width: usize) -> String {

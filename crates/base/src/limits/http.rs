@@ -1,4 +1,4 @@
-//! Limits of the pages that `--http` serves.
+//! Limits of what operators are shown: the pages that `--http` serves, and slow requests.
 
 /// Connections that are open at a time. A further one takes the place of the one that has been
 /// silent for longest.
@@ -22,6 +22,27 @@ pub const WORKER_WATCH_MS: u64 = 500;
 /// Milliseconds without a turn after which a worker that has been woken is not ready (`/readyz`).
 pub const WORKER_STALLED_MS: u64 = 1_000;
 
+/// Milliseconds between two points of the history that the dashboard shows.
+pub const HISTORY_STEP_MS: u64 = 5_000;
+
+/// Points of that history: an hour. The oldest leave.
+pub const HISTORY_POINTS_MAX: usize = 720;
+
 /// Milliseconds after which a connection without a request is closed. Prometheus scrapes at most
 /// this seldom unless it is told otherwise.
 pub const HTTP_IDLE_MS: u64 = 75_000;
+
+/// Slow requests that are kept (`stats slow`). The oldest leave.
+pub const SLOW_KEPT_MAX: usize = 128;
+
+/// Slow turns among them.
+pub const SLOW_TURNS_KEPT_MAX: usize = 32;
+
+/// Bytes of a key that are kept of a slow request.
+pub const SLOW_KEY_BYTES_MAX: usize = 64;
+
+/// Requests of a turn that are watched for being slow: one of each batch. Further ones are not.
+pub const SLOW_CANDIDATES_MAX: usize = 8;
+
+/// Milliseconds from which on a request is slow, unless `--slow-ms` says otherwise.
+pub const SLOW_MS_DEFAULT: u64 = 10;

@@ -8,9 +8,10 @@ use super::latencies::Latencies;
 use super::profile::Profile;
 use super::sampler::Sampler;
 use super::service_times::ServiceTimes;
+use super::slow::SlowWatch;
 
 /// What one worker counts now.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Counting {
     /// Requests are looked at once they are executed, for one reason or the other.
     is_on: bool,
@@ -18,9 +19,22 @@ pub(crate) struct Counting {
     /// Large requests are handed to this worker, and the plan depends on how much time they take.
     times_large: bool,
     sampler: Sampler,
+    /// Rarely used, but for what a turn looks at.
+    slow: Box<SlowWatch>,
 }
 
 impl Counting {
+    /// Nothing is counted yet.
+    pub fn new(slow: SlowWatch) -> Counting {
+        Counting {
+            is_on: false,
+            is_profiled: false,
+            times_large: false,
+            sampler: Sampler::default(),
+            slow: Box::new(slow),
+        }
+    }
+
     /// Worker `me` goes by this plan from now on.
     pub fn follow(&mut self, plan: &Plan, me: usize) {
         self.is_profiled = plan.is_profiled();
@@ -50,16 +64,27 @@ impl Counting {
         self.is_on
     }
 
-    /// A turn begins. Returns whether [`Counting::change_turn`] is due.
+    /// A turn begins, at this time and after this many requests. Returns whether
+    /// [`Counting::change_turn`] is due.
     #[inline(always)]
-    pub fn begin_turn(&mut self) -> bool {
+    pub fn begin_turn(&mut self, now_ms: u64, requests: u64) -> bool {
+        self.slow.begin_turn(now_ms, requests);
         self.sampler.begin_turn()
+    }
+
+    /// The worker sleeps before the next turn.
+    #[inline]
+    pub fn sleeps(&mut self) {
+        self.slow.sleeps();
     }
 
     /// This turn is timed, or the one before was.
     #[cold]
     pub fn change_turn(&mut self, now_ns: impl FnOnce() -> u64) {
         self.sampler.change(now_ns);
+        if let Some(began_ns) = self.sampler.began_ns() {
+            self.slow.begin_timed(began_ns);
+        }
         self.update();
     }
 
@@ -74,6 +99,7 @@ impl Counting {
     #[cold]
     pub fn join(&mut self, member: usize, since_ns: u64) {
         self.sampler.join(member, since_ns);
+        self.slow.join();
         self.update();
     }
 
@@ -90,7 +116,10 @@ impl Counting {
             profile.note(jobs, done);
         }
         if self.sampler.is_on() {
-            self.sampler.note(jobs, done, is_visitor);
+            self.sampler.note(jobs, done, &is_visitor);
+            let sampler = &self.sampler;
+            let since_ns = |member| sampler.since_ns(member, is_visitor(member));
+            self.slow.note((jobs, done), since_ns);
         }
     }
 
@@ -105,13 +134,22 @@ impl Counting {
     #[cold]
     pub fn withdraw(&mut self, member: usize, value_bytes: usize) -> Option<u64> {
         let class = SizeClass::of(value_bytes as u32);
-        self.sampler.withdraw(member, class)
+        let since_ns = self.sampler.withdraw(member, class)?;
+        self.slow.withdraw(member, value_bytes);
+        Some(since_ns)
+    }
+
+    /// The last byte of such a reply was sent.
+    #[cold]
+    pub fn sent(&mut self, value_bytes: usize, since_ns: u64, now_ns: u64) {
+        self.slow.sent(value_bytes, since_ns, now_ns);
     }
 
     /// The replies of a burst are written.
     #[cold]
     pub fn record(&mut self, times: (&ServiceTimes, &Latencies), now_ns: u64) {
         self.sampler.record(times, now_ns);
+        self.slow.written(now_ns);
         self.update();
     }
 }

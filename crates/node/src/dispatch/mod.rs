@@ -9,6 +9,7 @@
 //! | `profile` | what one worker's requests were for, by size |
 //! | `sampler`, `service_times` | how long a sample of them takes, by size |
 //! | `latencies` | the same by what they do, since the start |
+//! | `slow` | the latest slow requests |
 //! | `counting` | what a worker counts now: all requests, a sample, or nothing |
 //! | `calls` | calls for datagrams that a worker passes on |
 //! | `work` | how much of the workers' time large requests take |
@@ -35,5 +36,7 @@ pub mod queue_length;
 pub(crate) mod sampler;
 #[cfg(not(loom))]
 pub mod service_times;
+#[cfg(not(loom))]
+pub mod slow;
 #[cfg(not(loom))]
 pub(crate) mod work;

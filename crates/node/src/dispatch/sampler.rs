@@ -104,9 +104,18 @@ impl Sampler {
         (self.has_timed, self.has_unwritten) = (true, true);
     }
 
+    /// Since when a member of the burst is timed, if it is, and whether it is a visitor.
+    pub fn since_ns(&self, member: usize, is_visitor: bool) -> Option<(u64, bool)> {
+        let timed = || self.burst.timed.iter().find(|timed| timed.member == member);
+        match is_visitor {
+            true => timed().map(|timed| (timed.since_ns, true)),
+            false => self.began_ns.map(|began_ns| (began_ns, false)),
+        }
+    }
+
     /// Notes what the jobs of a batch were that were executed. `is_visitor` tells of a member of
     /// the burst whether another worker has received its request.
-    pub fn note(&mut self, jobs: &[Job<'_>], done: &[Done], is_visitor: impl Fn(usize) -> bool) {
+    pub fn note(&mut self, jobs: &[Job<'_>], done: &[Done], is_visitor: &impl Fn(usize) -> bool) {
         for (job, done) in jobs.iter().zip(done) {
             if done.status != Status::Done || is_continued(job) {
                 continue;

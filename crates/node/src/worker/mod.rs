@@ -40,6 +40,7 @@ use crate::budget::memory::Memory;
 use crate::config::NodeConfig;
 use crate::core::Core;
 use crate::dispatch::counting::Counting;
+use crate::dispatch::slow::SlowWatch;
 use crate::forward::port::Port;
 use crate::hot::Tender;
 use crate::packet::Packets;
@@ -142,7 +143,9 @@ impl Worker {
                 small_request_ms: 0,
                 slice_bytes: usize::MAX,
                 counting: {
-                    let mut counting = Counting::default();
+                    let clock = config.clock.clone();
+                    let slow = SlowWatch::new(shared.slow.clone(), clock, me);
+                    let mut counting = Counting::new(slow);
                     counting.follow(&plan, me);
                     counting
                 },

@@ -56,6 +56,7 @@ impl Worker {
         self.poller.wait(timeout).expect("the poller is sound");
         if std::mem::take(&mut self.is_resting) {
             self.core.shared.doorbells[self.core.me].awake();
+            self.core.counting.sleeps();
             self.naps.end(&*self.core.shared.config.clock);
         }
     }

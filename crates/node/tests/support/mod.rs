@@ -251,6 +251,7 @@ pub fn config() -> NodeConfig {
         dispatch: Arc::new(POLICIES[0]),
         dispatch_settings: Settings::DEFAULT,
         dispatch_pause_ms: 0,
+        slow_ms: 1,
         access_modes: Some(Arc::new(MapModes)),
         packets: transports::default(),
         listen: vec![Address::Tcp("127.0.0.1:0".parse().unwrap())],

@@ -17,4 +17,11 @@ pub(super) const ALL: &[Family] = &[
                 out.histogram(labels, latency.seconds, latency.histogram());
             }
         }),
+    Family::counter("glimmer_slow_requests", In::Units,
+        "Entries of stats slow: sampled requests and whole turns that took longer than --slow-ms",
+        |source, out| {
+            let (entered, left_out) = source.figures.slow_counts;
+            out.one("outcome", "kept", entered);
+            out.one("outcome", "left_out", left_out);
+        }),
 ];

@@ -1,5 +1,5 @@
-//! `stats latency`, an addition to memcached's statistics: how long a sample of the requests took, by
-//! what they did and by the size of their values.
+//! `stats latency`, an addition to memcached's statistics: how long a sample of the requests took,
+//! by what they did and by the size of their values.
 
 use glimmer_node::Latency;
 

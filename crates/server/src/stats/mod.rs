@@ -1,7 +1,7 @@
 //! Answers `stats`. Statistics with memcached's names have memcached's meanings. Those that this
 //! server does not have are omitted, never invented. This server's own statistics have their own
 //! commands: `stats glimmer`, `stats memory`, `stats native`, `stats workers`, `stats dispatch`,
-//! `stats latency`, `stats accelerator` and `stats hotkeys`.
+//! `stats latency`, `stats slow`, `stats accelerator` and `stats hotkeys`.
 
 mod alarms;
 mod audit;
@@ -18,6 +18,7 @@ mod own;
 mod pages;
 mod redis;
 mod settings;
+mod slow;
 mod snapshot;
 mod told;
 mod workers;
@@ -40,6 +41,7 @@ use glimmer_proto::text::{Shutdown, lines as replies};
 use lines::Lines;
 use pages::Pages;
 use signal_hook::consts::{SIGINT, SIGUSR1};
+pub(crate) use slow::fields as slow_fields;
 pub(crate) use snapshot::Figures as ServerFigures;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -321,6 +323,13 @@ impl AdminHandler for ServerAdmin {
                 None => return Part::Later,
             },
             b"accelerator" => hot::write_accelerator(self, now, &mut lines),
+            b"slow" => {
+                let argument = argument.strip_prefix(b"slow ");
+                match slow::write(self, argument, from, &mut lines) {
+                    Part::Last => {}
+                    part => return part,
+                }
+            }
             b"latency" => latency::write(self, &mut lines),
             b"hotkeys" => hot::write_keys(self, now, &mut lines),
             b"workers" => match workers::write(self, from, &mut lines) {

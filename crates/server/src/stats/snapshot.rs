@@ -4,7 +4,7 @@
 use glimmer_base::Moment;
 use glimmer_dispatch::Histogram;
 use glimmer_engine::TableStats;
-use glimmer_node::{Latency, NodeFigures, Tally};
+use glimmer_node::{Latency, NodeFigures, SlowRequest, Tally};
 use glimmer_proto::text::lines::VERSION_NUMBER;
 
 use super::lines::Lines;
@@ -28,6 +28,9 @@ pub(crate) struct Figures {
     pub by_size: Histogram,
     /// How long a sample of the requests took.
     pub latencies: Vec<Latency>,
+    /// The latest slow requests, the newest first.
+    pub slow: Vec<SlowRequest>,
+    pub slow_counts: (u64, u64),
     /// What a worker has told.
     pub texts: Texts,
     pub log_lines_lost: u64,
@@ -60,6 +63,7 @@ impl ServerAdmin {
     pub(crate) fn figures(&self) -> Figures {
         let node = self.node();
         let worker = |number| node?.worker(number);
+        let slow = node.and_then(NodeFigures::slow);
         Figures {
             now: node.map_or_else(Moment::default, NodeFigures::now),
             config: self.config.clone(),
@@ -68,6 +72,8 @@ impl ServerAdmin {
             workers: (0..).map_while(worker).collect(),
             by_size: node.map_or_else(Histogram::default, NodeFigures::requests_by_size),
             latencies: node.map_or_else(Vec::new, NodeFigures::latencies),
+            slow: slow.as_ref().map_or_else(Vec::new, |slow| slow.latest()),
+            slow_counts: slow.as_ref().map_or((0, 0), |slow| slow.counts()),
             texts: self
                 .told
                 .as_ref()

@@ -3,10 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use crate::metrics::{self, Source, families};
-use crate::stats::Kind;
+use crate::stats::{Kind, slow_fields};
 
-/// `{"ready": ..., "metrics": {NAME: [{"labels": {...}, "value": ...}]}, "stats": {KIND: {NAME:
-/// TEXT}}}`. `hotkeys` is a list, the hottest first.
+/// Slow requests in the reply.
+const SLOW_SHOWN_MAX: usize = 32;
+
+/// `{"time": SECONDS, "epoch": SECONDS, "ready": ..., "metrics": {NAME: [{"labels": {...}, "value":
+/// ...}]}, "stats": {KIND: {NAME: TEXT}}}`. `hotkeys` and `slow` are lists, the hottest and the
+/// newest first.
 pub(super) fn stats(source: &Source) -> Vec<u8> {
     let metrics = families().map(|family| {
         let samples = family.samples(source).into_iter().map(|sample| {
@@ -38,11 +42,19 @@ pub(super) fn stats(source: &Source) -> Vec<u8> {
         };
         (kind.name().to_owned(), shown)
     });
+    let slow = source.figures.slow.iter().take(SLOW_SHOWN_MAX).map(|slow| {
+        let fields = slow_fields(slow).into_iter();
+        let fields = fields.map(|(name, value)| (name.to_owned(), value.into()));
+        Value::Object(fields.collect())
+    });
+    let mut shown = kinds.collect::<Map<_, _>>();
+    shown.insert("slow".to_owned(), slow.collect());
     let all = json!({
         "time": (source.figures.now.epoch_unix_ms + source.figures.now.ms) as f64 / 1e3,
+        "epoch": source.figures.now.epoch_unix_ms as f64 / 1e3,
         "ready": source.watched.is_ready(),
         "metrics": metrics.collect::<Map<_, _>>(),
-        "stats": kinds.collect::<Map<_, _>>(),
+        "stats": shown,
     });
     all.to_string().into_bytes()
 }

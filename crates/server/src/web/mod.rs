@@ -5,7 +5,9 @@
 //! | `/metrics` | the server's figures for Prometheus |
 //! | `/healthz` | that the process answers |
 //! | `/readyz` | whether every worker takes its turns and the server is not stopping |
+//! | `/` | the dashboard |
 //! | `/api/stats` | the figures as JSON |
+//! | `/api/history` | the last hour as JSON |
 //!
 //! The thread takes no lock that a worker waits for: it reads counters that workers publish, and
 //! texts that a worker leaves for it (`stats/told.rs`). It runs at a lower priority than they do.
@@ -15,7 +17,10 @@
 //! | `pages` | what each path shows |
 //! | `watch` | whether the workers take their turns |
 //! | `json` | `/api/stats` |
+//! | `history` | the last hour |
+//! | `dashboard.html` | the dashboard, whole: it asks no other host for anything |
 
+mod history;
 mod json;
 mod pages;
 mod watch;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use glimmer_http::{Reply, Request, Status};
 use glimmer_node::NodeFigures;
 
+use super::history::History;
 use super::json;
 use super::watch::{Watch, Watched};
 use crate::metrics::{self, Source};
@@ -19,7 +20,11 @@ pub(super) struct Pages {
     is_local: bool,
     watch: Watch,
     watched: Watched,
+    history: History,
 }
+
+/// The dashboard.
+const DASHBOARD: &str = include_str!("dashboard.html");
 
 impl Pages {
     pub fn new(admin: Arc<ServerAdmin>, addresses: &[SocketAddr]) -> Pages {
@@ -28,6 +33,7 @@ impl Pages {
             is_local: addresses.iter().all(|address| address.ip().is_loopback()),
             watch: Watch::default(),
             watched: Watched::default(),
+            history: History::default(),
         }
     }
 
@@ -43,6 +49,10 @@ impl Pages {
             if let Some(node) = node {
                 node.wake();
             }
+        }
+        if self.history.is_due(now_ms) {
+            let now = self.source();
+            self.history.note(&now);
         }
         self.watch.wait_ms(now_ms).max(1)
     }
@@ -69,9 +79,27 @@ impl Pages {
                 content_type: "application/json",
                 body: json::stats(&self.source()).into(),
             },
+            "/" => Reply {
+                status: Status::Ok,
+                content_type: "text/html; charset=utf-8",
+                body: DASHBOARD.as_bytes().into(),
+            },
+            "/api/history" => {
+                let after_ms = request.parameter("after").and_then(|ms| ms.parse().ok());
+                Reply {
+                    status: Status::Ok,
+                    content_type: "application/json",
+                    body: self
+                        .history
+                        .show(after_ms.unwrap_or(0))
+                        .to_string()
+                        .into_bytes()
+                        .into(),
+                }
+            }
             _ => Reply::text(
                 Status::NotFound,
-                "there are /metrics, /healthz, /readyz and /api/stats",
+                "there are /, /metrics, /healthz, /readyz, /api/stats and /api/history",
             ),
         }
     }

@@ -14,7 +14,7 @@ use super::{ACCENT, HOT_MAX, WIDE_FROM, hot};
 use crate::{
     sample::Interval,
     sizes::{SizeRow, most_telling},
-    text::{count, fit, latency, percent},
+    text::{count, fit, inside, latency, percent},
     watch::View,
 };
 
@@ -31,7 +31,7 @@ pub fn kinds(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
 
 /// Lines of [`now`].
 pub fn now_lines(interval: &Interval) -> u16 {
-    6 + u16::from(interval.accelerator.is_some())
+    6 + u16::from(interval.inside_us.is_some()) + u16::from(interval.accelerator.is_some())
 }
 
 /// Single values, one line per subject.
@@ -57,6 +57,9 @@ pub fn now(frame: &mut Frame<'_>, area: Rect, view: &View) {
         ),
         ("round trip", latency(view.latency)),
     ];
+    if let Some(times) = interval.inside_us {
+        lines.push(("inside", inside(times)));
+    }
     if let Some(accelerator) = &interval.accelerator {
         let share = format!("{} of reads", percent(accelerator.share));
         let paused = accelerator.paused.first().map(|_| "paused".to_owned());

@@ -70,6 +70,7 @@ fn view() -> View {
                 size(1 << 20, 0.002, 4321.0),
             ],
             large_from_bytes: Some(2048),
+            inside_us: None,
             hot: vec![HotKey {
                 key: "user:1234567890:profile".to_owned(),
                 reads_per_s: 471_100.0,

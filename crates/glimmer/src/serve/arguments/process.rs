@@ -1,6 +1,7 @@
 //! The process as the operating system sees it.
 
 use clap::{ArgAction, Args};
+use glimmer_base::limits;
 use glimmer_server::LogFormat;
 use std::path::PathBuf;
 
@@ -40,6 +41,13 @@ pub struct Process {
     /// the lines for auditors, which begin with `audit:`.
     #[arg(short, long, action = ArgAction::Count)]
     pub(in crate::serve) verbose: u8,
+
+    /// Milliseconds from which on a request is slow, for `stats slow`; 0 for never
+    ///
+    /// The server keeps the last 128 slow requests of a sample, with what their time went to.
+    /// `stats slow MS` sets another time while the server runs.
+    #[arg(long, value_name = "MS", default_value_t = limits::SLOW_MS_DEFAULT)]
+    pub(in crate::serve) slow_ms: u64,
 
     /// How log lines are written: text or json
     ///
