@@ -9,7 +9,7 @@ use glimmer_dispatch::{Histogram, SizeClass};
 use glimmer_hotset::HotKey;
 
 use crate::admin::stats::Tally;
-use crate::dispatch::latencies::Latency;
+use crate::dispatch::latencies::{Command, Latency};
 use crate::dispatch::plans::DispatchView;
 use crate::dispatch::service_times::Times;
 use crate::dispatch::slow::SlowLog;
@@ -134,10 +134,10 @@ impl NodeFigures {
         shared.map_or_else(Histogram::default, |shared| shared.plans.requests())
     }
 
-    /// How long a sample of the requests of all workers took. Takes no lock.
-    pub fn latencies(&self) -> Vec<Latency> {
+    /// How long a sample of the requests of all workers took that do this. Takes no lock.
+    pub fn latencies(&self, commands: &[Command]) -> Vec<Latency> {
         let shared = self.0.upgrade();
-        shared.map_or_else(Vec::new, |shared| shared.plans.latencies())
+        shared.map_or_else(Vec::new, |shared| shared.plans.latencies(commands))
     }
 
     /// The latest slow requests; `None` when the node is gone.

@@ -131,8 +131,9 @@ impl Latencies {
     }
 
     /// Adds its requests to those of other workers.
-    fn add_to(&self, all: &mut [Latency]) {
-        for (pair, latency) in all.iter_mut().enumerate() {
+    fn add_to(&self, all: &mut [(usize, Latency)]) {
+        for (pair, latency) in all {
+            let pair = *pair;
             let requests = self.requests[pair].load(Relaxed);
             if requests == 0 {
                 continue;
@@ -166,22 +167,30 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Those of these workers, without pairs of which there were no requests.
-    pub fn of<'a>(workers: impl Iterator<Item = &'a Latencies>) -> Vec<Latency> {
-        let sizes = |command| SIZES_BELOW.map(|below_bytes| (command, below_bytes));
-        let pairs = Command::ALL.into_iter().flat_map(sizes);
-        let mut all: Vec<Latency> = pairs
-            .map(|(command, below_bytes)| Latency {
-                command,
-                below_bytes,
-                seconds: 0.0,
-                all: Times::default(),
-                late: Times::default(),
-            })
-            .collect();
+    /// Those of these commands on these workers, without pairs of which there were no requests.
+    pub fn of<'a>(
+        workers: impl Iterator<Item = &'a Latencies>,
+        commands: &[Command],
+    ) -> Vec<Latency> {
+        let pairs = commands.iter().flat_map(|&command| {
+            SIZES_BELOW
+                .iter()
+                .enumerate()
+                .map(move |(size, &below_bytes)| {
+                    let latency = Latency {
+                        command,
+                        below_bytes,
+                        seconds: 0.0,
+                        all: Times::default(),
+                        late: Times::default(),
+                    };
+                    (command as usize * SIZES_BELOW.len() + size, latency)
+                })
+        });
+        let mut all: Vec<(usize, Latency)> = pairs.collect();
         workers.for_each(|worker| worker.add_to(&mut all));
-        all.retain(|latency| latency.all.requests() > 0);
-        all
+        let all = all.into_iter().map(|(_, latency)| latency);
+        all.filter(|latency| latency.all.requests() > 0).collect()
     }
 
     /// The sample since the start as a histogram: for each power of two from a microsecond on, that
@@ -226,7 +235,7 @@ mod tests {
     #[test]
     fn requests_are_told_apart_by_command_and_size() {
         let (one, other) = (recorded(), recorded());
-        let found = Latency::of([&one, &other].into_iter());
+        let found = Latency::of([&one, &other].into_iter(), &Command::ALL);
         let pairs: Vec<_> = found
             .iter()
             .map(|it| (it.command, it.below_bytes))
@@ -248,7 +257,7 @@ mod tests {
         for ns in [0, 1_023, 1_024, 3_000, 1_000_000, 60_000_000_000] {
             latencies.record(get, 1, ns, 0);
         }
-        let found = Latency::of([&latencies].into_iter());
+        let found = Latency::of([&latencies].into_iter(), &Command::ALL);
         let histogram = found[0].histogram();
         assert!(histogram.is_sorted_by(|a, b| a.0 < b.0));
         assert_eq!(histogram.last().unwrap().0, f64::INFINITY);

@@ -7,7 +7,7 @@ use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::sync::{AtomicU64, Mutex, lock};
 use glimmer_dispatch::{AccessMode, Controller, Histogram, Layout, Plan, Policy, SizeClass};
 
-use super::latencies::{Latencies, Latency};
+use super::latencies::{Command, Latencies, Latency};
 use super::profile::Profile;
 use super::published::Published;
 use super::queue_length::QueueLength;
@@ -130,8 +130,11 @@ impl Plans {
     }
 
     /// How long a sample of the requests of all workers took. Takes no lock.
-    pub fn latencies(&self) -> Vec<Latency> {
-        Latency::of(self.latencies.iter().map(|latencies| &**latencies))
+    pub fn latencies(&self, commands: &[Command]) -> Vec<Latency> {
+        Latency::of(
+            self.latencies.iter().map(|latencies| &**latencies),
+            commands,
+        )
     }
 
     /// What has been handed to a worker.

@@ -1,7 +1,7 @@
 //! `stats latency`, an addition to memcached's statistics: how long a sample of the requests took,
 //! by what they did and by the size of their values.
 
-use glimmer_node::Latency;
+use glimmer_node::{Command, Latency, Part};
 
 use super::ServerAdmin;
 use super::lines::Lines;
@@ -20,9 +20,13 @@ const ROWS: &[(&str, &str)] = &[
     ("COMMAND:N:mean_in_all_us", "their mean time in microseconds"),
 ];
 
-pub(super) fn write(admin: &ServerAdmin, lines: &mut Lines<'_>) {
-    let latencies = admin.node().map(|node| node.latencies());
-    show(&latencies.unwrap_or_default(), lines);
+/// Writes one part of the reply: the command of this number.
+pub(super) fn write(admin: &ServerAdmin, from: u64, lines: &mut Lines<'_>) -> Part {
+    let Some((node, command)) = admin.node().zip(Command::ALL.get(from as usize)) else {
+        return Part::Last;
+    };
+    show(&node.latencies(&[*command]), lines);
+    Part::More(from + 1)
 }
 
 fn show(latencies: &[Latency], lines: &mut Lines<'_>) {
@@ -59,7 +63,7 @@ mod tests {
     use crate::stats::own::documented;
     use glimmer_base::limits::SERVICE_WINDOW_MS;
     use glimmer_dispatch::SizeClass;
-    use glimmer_node::{Command, Latencies};
+    use glimmer_node::Latencies;
 
     #[test]
     fn each_command_and_size_has_its_times_of_late_and_in_all() {
@@ -73,7 +77,7 @@ mod tests {
         record(Command::Set, 1 << 20, 500, 5);
         let mut text = Vec::new();
         show(
-            &Latency::of([&latencies].into_iter()),
+            &Latency::of([&latencies].into_iter(), &Command::ALL),
             &mut Lines(&mut text),
         );
         let text = String::from_utf8(text).unwrap();

@@ -330,7 +330,10 @@ impl AdminHandler for ServerAdmin {
                     part => return part,
                 }
             }
-            b"latency" => latency::write(self, &mut lines),
+            b"latency" => match latency::write(self, from, &mut lines) {
+                Part::Last => {}
+                part => return part,
+            },
             b"hotkeys" => hot::write_keys(self, now, &mut lines),
             b"workers" => match workers::write(self, from, &mut lines) {
                 Part::Last => {}

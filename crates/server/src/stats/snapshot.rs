@@ -4,7 +4,7 @@
 use glimmer_base::Moment;
 use glimmer_dispatch::Histogram;
 use glimmer_engine::TableStats;
-use glimmer_node::{Latency, NodeFigures, SlowRequest, Tally};
+use glimmer_node::{Command, Latency, NodeFigures, SlowRequest, Tally};
 use glimmer_proto::text::lines::VERSION_NUMBER;
 
 use super::lines::Lines;
@@ -71,7 +71,7 @@ impl ServerAdmin {
             sum: self.counts(),
             workers: (0..).map_while(worker).collect(),
             by_size: node.map_or_else(Histogram::default, NodeFigures::requests_by_size),
-            latencies: node.map_or_else(Vec::new, NodeFigures::latencies),
+            latencies: node.map_or_else(Vec::new, |node| node.latencies(&Command::ALL)),
             slow: slow.as_ref().map_or_else(Vec::new, |slow| slow.latest()),
             slow_counts: slow.as_ref().map_or((0, 0), |slow| slow.counts()),
             texts: self
