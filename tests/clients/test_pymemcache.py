@@ -100,6 +100,14 @@ def test_get_many_in_one_command(client):
     assert found == {key: key.encode() for key in keys[::2]}
 
 
+def test_get_many_with_a_line_of_any_length(client):
+    """A line of 400 KB, all of which the client sends before it reads."""
+    keys = [f"multi-{i:014}" for i in range(20_000)]
+    stored = {key: b"x" * 1000 for key in keys[::100]}
+    client.set_many(stored, noreply=True)
+    assert client.get_many(keys) == stored
+
+
 def test_delete(client):
     assert client.delete("key", noreply=False) is False
     client.set("key", b"1", noreply=False)

@@ -26,8 +26,9 @@ pub const ITEM_BYTES_MAX: usize = 1 << 30;
 /// stalls less often.
 pub const BATCH_MAX: usize = 64;
 
-/// Longest command line in bytes, including its line end. A `get` of very many keys may be this
-/// long. A connection that sends a longer line is closed.
+/// Longest command line in bytes that is parsed as a whole, without its line feed. The keys of a
+/// longer `get`, `gets`, `gat` or `gats` are handed out as they arrive. A connection that sends
+/// another line of this length is closed.
 pub const LINE_BYTES_MAX: usize = 256 << 10;
 
 /// Arguments of a RESP command that are at hand together. A command with several keys may have any

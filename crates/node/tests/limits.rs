@@ -86,6 +86,39 @@ fn a_huge_multi_get_is_answered_key_by_key() {
     }
 }
 
+/// The keys are taken as they arrive: the server never has more of the line than it parses as a
+/// whole.
+#[test]
+fn a_multi_get_of_any_length_is_answered_in_bounded_memory() {
+    const LINE_BYTES: usize = 16 * LINE_BYTES_MAX;
+    for workers in [1, 3] {
+        let node = start(workers, Habits::EREW);
+        let mut client = Client::connect(&node);
+        client.expect("set present 0 0 2\r\nhi\r\n", "STORED\r\n");
+        let keys = LINE_BYTES / "present absent ".len();
+        let mut writer = client.stream.try_clone().unwrap();
+        let writing = thread::spawn(move || {
+            let line = format!("get {}\r\nmn\r\n", "present absent ".repeat(keys));
+            writer.write_all(line.as_bytes()).unwrap();
+        });
+        let mut held_bytes = 0;
+        for key in 0..keys {
+            assert_eq!(client.line(), "VALUE present 0 2\r\n");
+            assert_eq!(client.line(), "hi\r\n");
+            if key % 1000 == 0 {
+                held_bytes = held_bytes.max(total(&node).buffer_bytes);
+            }
+        }
+        assert_eq!(
+            (client.line(), client.line()),
+            ("END\r\n".into(), "MN\r\n".into())
+        );
+        writing.join().unwrap();
+        let most = (4 * LINE_BYTES_MAX) as u64;
+        assert!(held_bytes <= most, "{held_bytes} bytes of {LINE_BYTES}");
+    }
+}
+
 #[test]
 fn large_values_arrive_whole_and_leave_no_large_buffer_behind() {
     for workers in [1, 2] {

@@ -1,6 +1,7 @@
 //! Properties that hold for every input: no panic, progress, and independence of how bytes arrive.
 //! Commands that an independent writer wrote are parsed back.
 
+use glimmer_base::limits::LINE_BYTES_MAX;
 use glimmer_proto::fuzzing::{Trace, trace};
 use glimmer_proto::text::{Admin, Limits, Reply, Step};
 use glimmer_proto::{Form, Request, StoreMode, Verb};
@@ -405,5 +406,56 @@ proptest! {
                 prop_assert_eq!(last, *end, "a command's last step ends where the command does");
             }
         }
+    }
+}
+
+/// A retrieval that is too long to be parsed as a whole, with words and spaces of many lengths, and
+/// what follows it.
+fn long_retrieval() -> impl Strategy<Value = Vec<u8>> {
+    let name = prop::sample::select(vec![
+        "get ", "gets", "gat 5 ", "gats 5  ", "gat x ", " get ",
+    ]);
+    let word = prop_oneof![20 => 1usize..60, 5 => 240usize..251, 1 => 251usize..600];
+    let words = vec(
+        (word, prop_oneof![9 => Just(1usize), 1 => 1usize..300]),
+        20..200,
+    );
+    let end = prop::sample::select(vec!["\r\n", "\n", " \r\n", "\r\r\n"]);
+    (name, words, end, 0..2_000usize).prop_map(|(name, words, end, more)| {
+        let mut stream = name.as_bytes().to_vec();
+        // Most lines have no word that is too long before they are.
+        let is_first = |length: usize| length.min(250);
+        for round in 0.. {
+            for &(length, spaces) in &words {
+                let length = if round == 0 { is_first(length) } else { length };
+                stream.resize(stream.len() + spaces, b' ');
+                stream.resize(stream.len() + length, b'k');
+                if stream.len() > LINE_BYTES_MAX + more {
+                    stream.extend_from_slice(end.as_bytes());
+                    stream.extend_from_slice(b"get after\r\n");
+                    return stream;
+                }
+            }
+        }
+        unreachable!("words are not empty")
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn steps_of_a_long_line_do_not_depend_on_how_its_bytes_arrive(
+        stream in long_retrieval(),
+        pieces in vec(prop_oneof![1usize..300, 1usize..30_000], 1..20),
+        patient in any::<bool>(),
+    ) {
+        let whole = parse(&stream, &[stream.len()], false);
+        let last = whole.last().map(|(_, step)| *step);
+        let Some(Step::Request { request, .. }) = last else {
+            panic!("what follows is read, and not {last:?}");
+        };
+        prop_assert_eq!(request.key, b"after");
+        prop_assert_eq!(parse(&stream, &pieces, patient), whole);
     }
 }

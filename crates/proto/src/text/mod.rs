@@ -7,6 +7,7 @@
 //! | `line` | a complete line, and the limits of values |
 //! | `plain` | the most frequent requests, inlined into the caller |
 //! | `retrieval` | `get`, `gets`, `gat`, `gats`: one key per step |
+//! | `open_line` | the same, where the line is too long to be parsed as a whole |
 //! | `storage` | `set`, `add`, `replace`, `append`, `prepend`, `cas`: a line and a value |
 //! | `value` | the value after a line, in the input or taken out of it |
 //! | `change` | `delete`, `incr`, `decr`, `touch`: a line with a key |
@@ -39,6 +40,7 @@ pub(crate) mod line;
 pub mod lines;
 pub mod login;
 pub mod number;
+mod open_line;
 mod outcome;
 pub(crate) mod parser;
 mod plain;

@@ -1,6 +1,7 @@
 //! The state between two commands.
 
 use super::line::{Limits, Line};
+use super::open_line::{self, OpenLine};
 use super::retrieval::Keys;
 use super::tokens::{self, LINE_END, Words};
 use super::value::Source;
@@ -23,14 +24,16 @@ pub struct Parser {
     pub(super) no_memory: bool,
 }
 
-/// The position in the stream. Lines are at most [`LINE_BYTES_MAX`] long and values below 2 GiB, so
-/// 32 bits hold every count.
+/// The position in the stream. Lines that are parsed as a whole are at most [`LINE_BYTES_MAX`] long
+/// and values below 2 GiB, so 32 bits hold every count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// At the start of a line. Its first `searched` bytes contain no line end.
     Line { searched: u32 },
     /// At a key of a retrieval whose line is valid.
     Keys(Keys),
+    /// In a retrieval whose line is too long to be parsed as a whole.
+    Open(OpenLine),
     /// At the line of a store whose value the caller has taken out of the input.
     Taken,
     /// The same, and the caller refuses the value, of which these bytes have not been received.
@@ -80,6 +83,7 @@ impl Parser {
                 }
                 None => Step::need(keys.line_bytes()),
             },
+            State::Open(line) => self.stepped(line.next(input)),
             State::Taken | State::Lost { .. } => self.next_taken(input),
             State::Swallow { left } => self.swallow(input, left),
         }
@@ -101,8 +105,14 @@ impl Parser {
                 self.state = state;
                 Some((used, request))
             }
-            State::Taken | State::Lost { .. } | State::Swallow { .. } => None,
+            _ => None,
         }
+    }
+
+    /// A step in a line that is too long, and where in it the parser is after the step.
+    fn stepped<'a>(&mut self, (step, line): (Step<'a>, Option<OpenLine>)) -> Step<'a> {
+        self.state = line.map_or(State::START, State::Open);
+        step
     }
 
     /// Refuses the value that the last [`Step::Need`] asked for. The next step refuses it as
@@ -137,12 +147,18 @@ impl Parser {
         let searched = searched.min(input.len());
         let newline = memchr::memchr(b'\n', &input[searched..]).map(|at| searched + at);
         let length = newline.unwrap_or(input.len());
-        if length > COMMAND_LINE_BYTES_MAX && length > line_bytes_max(input) {
-            return Step::Refuse {
-                used: input.len(),
-                line: "",
-                then: After::Close,
-            };
+        if length > COMMAND_LINE_BYTES_MAX {
+            match is_retrieval(input) {
+                true if length > LINE_BYTES_MAX => return self.stepped(open_line::begin(input)),
+                true => {}
+                false => {
+                    return Step::Refuse {
+                        used: input.len(),
+                        line: "",
+                        then: After::Close,
+                    };
+                }
+            }
         }
         let Some(newline) = newline else {
             self.state = State::Line {
@@ -219,20 +235,14 @@ fn line_up_to(input: &[u8], newline: usize) -> Line<'_> {
     }
 }
 
-/// How long this line may be. Only retrievals have an unlimited number of keys. Like memcached,
-/// this accepts at most 100 spaces before such a command.
+/// Whether the line is of a command that may have any number of keys. Like memcached, this accepts
+/// at most 100 spaces before such a command.
 #[cold]
-fn line_bytes_max(line: &[u8]) -> usize {
+fn is_retrieval(line: &[u8]) -> bool {
     const LEADING_SPACES_MAX: usize = 100;
     let text = tokens::without_leading_spaces(line);
-    let is_retrieval = [&b"get "[..], b"gets ", b"gat ", b"gats "]
-        .iter()
-        .any(|name| text.starts_with(name));
-    if is_retrieval && line.len() - text.len() <= LEADING_SPACES_MAX {
-        LINE_BYTES_MAX
-    } else {
-        COMMAND_LINE_BYTES_MAX
-    }
+    let names = [&b"get "[..], b"gets ", b"gat ", b"gats "];
+    names.iter().any(|name| text.starts_with(name)) && line.len() - text.len() <= LEADING_SPACES_MAX
 }
 
 const _: () = assert!(LINE_BYTES_MAX < u32::MAX as usize);

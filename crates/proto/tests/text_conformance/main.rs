@@ -4,6 +4,7 @@
 mod admin;
 mod change;
 mod lines;
+mod open_lines;
 mod refusal;
 mod retrieval;
 mod storage;
