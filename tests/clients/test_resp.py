@@ -325,6 +325,83 @@ def test_values_are_exchanged_and_deleted_if_they_are_equal(server):
             assert say(wire, *arguments) == reply, arguments
 
 
+def page(wire, cursor, *options):
+    wire.send(resp.command("SCAN", cursor, *options))
+    assert wire.line() == b"*2\r\n"
+    string = lambda said: said.split(b"\r\n", 1)[1][:-2]
+    cursor, count = string(resp.reply(wire)), wire.line()
+    return cursor, [string(resp.reply(wire)) for _ in range(int(count[1:]))]
+
+
+def scan(wire, *options):
+    keys, cursor, pages = [], b"0", 0
+    while pages == 0 or cursor != b"0":
+        cursor, some = page(wire, cursor, *options)
+        keys += some
+        pages += 1
+    return keys, pages
+
+
+def test_keys_are_listed(server):
+    with server.wire() as wire:
+        say(wire, "FLUSHALL")
+        assert say(wire, "KEYS", "*") == b"*0\r\n" and scan(wire)[0] == []
+        expected = {f"key:{i}".encode() for i in range(3000)}
+        say(wire, "MSET", *[word for key in expected for word in (key, "v")])
+        say(wire, "MSET", "other[1]", "v", "other[2]", "v", b"with\r\n", "v", "gone", "v", "over", "v")
+        say(wire, "DEL", "gone")
+        say(wire, "PEXPIRE", "over", "1")
+        for pattern, count in (("key:*", 3000), ("*", 3003), ("key:?", 10), ("key:[0-4]", 5), ("other\\[1\\]", 1), ("with*", 1), ("none", 0)):
+            while say(wire, "EXISTS", "over") != b":0\r\n":
+                pass
+            said = say(wire, "KEYS", pattern)
+            assert said.startswith(b"*%d\r\n" % count), (pattern, said[:99])
+            for options in ((), ("COUNT", "1"), ("COUNT", "100000")):
+                if options != ("COUNT", "1") or pattern == "*":
+                    found, _ = scan(wire, "MATCH", pattern, *options)
+                    assert len(found) == len(set(found)) == count, (pattern, options)
+        assert set(scan(wire, "MATCH", "key:*", "TYPE", "string")[0]) == expected
+        assert scan(wire, "TYPE", "hash") == ([], 1)
+        assert scan(wire, "COUNT", "100")[1] > 10 and scan(wire, "COUNT", "4000000000")[1] < 10
+        for arguments in (("SCAN", "x"), ("SCAN", "0", "COUNT", "0"), ("SCAN", "0", "MATCH"), ("SCAN", "0", "COUNT", "x"), ("KEYS",), ("KEYS", "x" * 2000)):
+            assert say(wire, *arguments).startswith(b"-ERR"), arguments
+        assert page(wire, str((1 << 64) - 1)) == (b"0", []) and page(wire, str(1 << 36))[0] is not None
+        # Between other commands, and in a transaction.
+        for commands in ([("MULTI",), ("KEYS", "key:1"), ("GET", "key:1"), ("SCAN", "0", "MATCH", "none", "COUNT", "100000"), ("EXEC",)],):
+            wire.send(b"".join(resp.command(*arguments) for arguments in commands))
+            wire.expect(b"+OK\r\n" + 3 * b"+QUEUED\r\n" + b"*3\r\n*1\r\n$5\r\nkey:1\r\n$1\r\nv\r\n")
+            resp.reply(wire)
+            assert say(wire, "PING") == b"+PONG\r\n"
+
+
+def test_keys_that_stay_are_found_while_others_come_and_go(server):
+    with server.wire() as wire, server.wire() as other:
+        say(wire, "FLUSHALL")
+        stays = {f"stay:{i}".encode() for i in range(2000)}
+        say(wire, "MSET", *[word for key in stays for word in (key, "v")])
+        cursor, found, turn = b"0", set(), 0
+        while turn == 0 or cursor != b"0":
+            cursor, some = page(wire, cursor, "COUNT", "50")
+            found |= set(some)
+            turn += 1
+            say(other, "MSET", *[word for i in range(50) for word in (f"go:{turn}:{i}", "v")])
+            say(other, "DEL", *[f"go:{turn - 1}:{i}" for i in range(50)])
+        assert stays <= found
+
+
+def test_several_clients_list_all_keys_at_once(server):
+    with server.wire() as wire:
+        say(wire, "FLUSHALL")
+        say(wire, "MSET", *[word for i in range(5000) for word in (f"key-number-{i:020}", "v")])
+        wires = [server.wire() for _ in range(6)]
+        for each in wires:
+            each.send(resp.command("KEYS", "*") + resp.command("PING"))
+        wires.pop().close()
+        for each in wires:
+            with each:
+                assert resp.reply(each).startswith(b"*5000\r\n") and resp.reply(each) == b"+PONG\r\n"
+
+
 def test_memcached_clients_share_the_port_and_the_items(server):
     with server.wire() as text, server.wire() as wire:
         text.exchange(b"set shared 7 0 5\r\nhello\r\n", b"STORED\r\n")
@@ -367,6 +444,7 @@ def test_redis_py(server, version):
             for i in range(500):
                 pipeline.set(f"p{i}", i).get(f"p{i}")
             assert pipeline.execute() == [it for i in range(500) for it in (True, str(i).encode())]
+        assert len(list(client.scan_iter("p*", count=50))) == 500 == len(client.keys("p*"))
         assert client.info()["redis_version"] and client.info()["db0"]["keys"] >= 500 and client.dbsize() >= 500
         assert client.client_id() > 0 and client.echo("x") == b"x" and client.command_count() > 40
         assert any(int(it["idle"]) == 0 for it in client.client_list()) and abs(client.time()[0] - time.time()) < 5

@@ -51,6 +51,24 @@ pub const RESP_WHOLE_BYTES_MAX: usize = 64 << 10;
 /// so is the transaction.
 pub const RESP_QUEUE_BYTES_MAX: usize = 64 << 20;
 
+/// Longest pattern of RESP's `SCAN` and `KEYS` in bytes.
+pub const RESP_PATTERN_BYTES_MAX: usize = 1 << 10;
+
+/// Bytes of keys from which on a page of RESP's `SCAN` ends: the chain of the index that crosses
+/// the limit is the last.
+pub const RESP_PAGE_BYTES_HIGH: usize = 64 << 10;
+
+/// Chains of the index that a page of `SCAN` looks at: most of them are empty in a large index with
+/// few items.
+pub const RESP_PAGE_CHAINS_MAX: u32 = 1 << 14;
+
+/// Bytes of keys that RESP's `KEYS` gathers, for one client at a time. If there are more, it is
+/// refused.
+pub const RESP_KEYS_BYTES_MAX: usize = 64 << 20;
+
+/// Bytes of gathered keys that are sent at a time.
+pub const RESP_PIECE_BYTES: usize = 16 << 10;
+
 /// Longest inline RESP command in bytes, as in Redis. A connection that sends a longer one is
 /// closed.
 pub const RESP_INLINE_BYTES_MAX: usize = 64 << 10;

@@ -112,14 +112,24 @@ impl ListCursor {
         }
     }
 
-    /// The partitions in scope.
-    pub(crate) fn scope(&self) -> ListScope {
-        self.scope
+    /// A place that [`ListCursor::place`] has named, or one that there is not, at which a walk goes
+    /// on with the next partition.
+    pub fn at_place(scope: ListScope, (partition, chain): (usize, usize)) -> ListCursor {
+        ListCursor {
+            scope,
+            partition,
+            chain,
+        }
     }
 
     /// The partition and the chain that come next.
-    pub(crate) fn at(&self) -> (usize, usize) {
+    pub fn place(&self) -> (usize, usize) {
         (self.partition, self.chain)
+    }
+
+    /// The partitions in scope.
+    pub(crate) fn scope(&self) -> ListScope {
+        self.scope
     }
 
     /// Goes on with this chain, or with the next partition.

@@ -24,6 +24,8 @@ pub enum Control<'a> {
     Time,
     /// Show the connections.
     Clients,
+    /// Show keys.
+    Scan(Scan<'a>),
     /// Send what is waiting, then close.
     Quit,
     /// Say what the parts of the command come to that were executed as requests.
@@ -34,6 +36,16 @@ pub enum Control<'a> {
     Mechanisms,
     /// Authenticate the client, if these are a user and the password.
     Login(Option<Credentials<'a>>),
+}
+
+/// Which keys are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scan<'a> {
+    /// What they fit; see [`crate::glob`].
+    pub pattern: &'a [u8],
+    /// Those of a page that begins at this cursor and has about this many keys, whether they fit or
+    /// not. None: all keys.
+    pub page: Option<(u64, u32)>,
 }
 
 /// A user's name and password.
@@ -70,6 +82,15 @@ pub enum Answer<'a> {
     Time(u64),
     /// Text.
     Text(&'a [u8]),
+    /// This many keys, which follow, and the cursor of the next page: zero if there is none.
+    Keys {
+        /// The cursor.
+        cursor: u64,
+        /// The number.
+        count: u32,
+    },
+    /// More keys than are gathered.
+    TooManyKeys,
     /// Figures of this name, of which there is one.
     Figure(&'static str, &'a [u8]),
 }
@@ -78,6 +99,9 @@ pub enum Answer<'a> {
 pub trait Converse {
     /// Appends the answer to a command.
     fn emit(&self, control: &Control<'_>, answer: Answer<'_>, out: &mut Vec<u8>);
+
+    /// Appends a key of [`Answer::Keys`].
+    fn emit_key(&self, _key: &[u8], _out: &mut Vec<u8>) {}
 
     /// Appends figures, which are lines of `stats`. Unless `more` lines follow, these end with the
     /// last line of a reply in the text protocol.

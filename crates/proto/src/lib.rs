@@ -16,6 +16,7 @@ mod foreign;
 mod form;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod glob;
 pub mod integer;
 pub mod meta;
 pub mod native;

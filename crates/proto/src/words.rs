@@ -19,6 +19,13 @@ macro_rules! make_words {
                 }
             }
 
+            /// See [`Converse::emit_key`].
+            pub fn emit_key(&self, key: &[u8], out: &mut Vec<u8>) {
+                match self {
+                    $(Words::$name(words) => words.emit_key(key, out),)*
+                }
+            }
+
             /// See [`Converse::emit_figures`].
             pub fn emit_figures(&self, lines: &[u8], more: bool, out: &mut Vec<u8>) {
                 match self {

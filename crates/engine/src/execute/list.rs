@@ -64,7 +64,7 @@ fn walk<T: Table>(
     mut visit: impl FnMut(&mut T::Writer<'_>, usize) -> Option<usize>,
 ) -> usize {
     for walked in 0..chains {
-        let (partition, chain) = cursor.at();
+        let (partition, chain) = cursor.place();
         if partition >= partitions.count() {
             return walked;
         }

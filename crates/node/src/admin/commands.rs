@@ -8,7 +8,7 @@ use glimmer_proto::AdminCommand;
 use glimmer_proto::control::Answer;
 use glimmer_proto::text::{Admin, Detail, Dump, dump, lines};
 
-use crate::admin::dump::DumpGuard;
+use crate::admin::guard::DumpGuard;
 use crate::admin::long_reply::LongReply;
 use crate::admin::switch::{self, Switch, Wanted};
 use crate::core::Core;

@@ -6,21 +6,23 @@
 //! and returns with the items it has found. It continues only when the client has read them, so
 //! that it holds no more than [`DUMP_BYTES_HIGH`] and the items of one chain.
 
-use std::sync::Arc;
-
 use glimmer_base::Moment;
 use glimmer_base::limits::DUMP_BYTES_HIGH;
-use glimmer_base::sync::{AtomicBool, Ordering};
+use glimmer_dispatch::Layout;
 use glimmer_engine::{Engine, ListCursor, ListScope, Listed};
+use glimmer_proto::Words;
+use glimmer_proto::control::Scan;
 use glimmer_proto::text::dump::{self, Listing};
 use glimmer_proto::text::{Dump, lines};
 
 use crate::admin::allowance::Allowance;
+use crate::admin::guard::DumpGuard;
+use crate::admin::keys::{self, Keys};
 use crate::stream::key::ConnectionKey;
 
 /// One client's walk over all items.
 pub(crate) struct DumpCursor {
-    kind: Dump,
+    kind: Kind,
     /// The worker and connection of the waiting client.
     pub home: usize,
     pub connection: ConnectionKey,
@@ -29,37 +31,63 @@ pub(crate) struct DumpCursor {
     cursor: ListCursor,
     /// Lines found at other workers.
     pub found: Vec<u8>,
-    _guard: DumpGuard,
 }
 
-/// The right to list all items. One client has it at a time, as in memcached.
-pub(crate) struct DumpGuard(Arc<AtomicBool>);
-
-impl DumpGuard {
-    /// Takes the right, unless it is taken.
-    pub fn take(is_taken: &Arc<AtomicBool>) -> Option<DumpGuard> {
-        let was_taken = is_taken.swap(true, Ordering::Relaxed);
-        (!was_taken).then(|| DumpGuard(is_taken.clone()))
-    }
-}
-
-impl Drop for DumpGuard {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Relaxed);
-    }
+/// What is listed.
+enum Kind {
+    /// A line for each item, by the client that has the right to.
+    Lines(Dump, #[expect(dead_code, reason = "it is held")] DumpGuard),
+    /// Keys that fit a pattern.
+    Keys(Keys),
 }
 
 impl DumpCursor {
     pub fn new(kind: Dump, guard: DumpGuard, home: usize, connection: ConnectionKey) -> DumpCursor {
         DumpCursor {
-            kind,
+            kind: Kind::Lines(kind, guard),
             home,
             connection,
             at: 0,
             cursor: ListCursor::new(ListScope::Owned),
             found: Vec::new(),
-            _guard: guard,
         }
+    }
+
+    /// A walk for keys, from the client's cursor on.
+    pub fn keys(
+        scan: &Scan<'_>,
+        words: Words,
+        (home, layout): (usize, Layout),
+        connection: ConnectionKey,
+    ) -> DumpCursor {
+        let cursor = keys::place(scan.page.map_or(0, |(cursor, _)| cursor));
+        let at = owner(layout, &cursor);
+        DumpCursor {
+            kind: Kind::Keys(Keys::new(scan, words)),
+            home,
+            connection,
+            at,
+            cursor,
+            found: Vec::new(),
+        }
+    }
+
+    /// Whether the walk may go on now. All keys are gathered for one client at a time, which takes
+    /// the right to.
+    pub fn may_walk(&mut self, take: impl FnOnce() -> Option<DumpGuard>) -> bool {
+        match &mut self.kind {
+            Kind::Lines(..) => true,
+            Kind::Keys(keys) => keys.may_gather(take),
+        }
+    }
+
+    /// Whether the walk of the partitions of this many workers has come to its end.
+    pub fn is_over(&self, workers: usize) -> bool {
+        let has_enough = match &self.kind {
+            Kind::Lines(..) => false,
+            Kind::Keys(keys) => keys.has_enough(),
+        };
+        self.at >= workers || has_enough
     }
 
     /// Continues the walk at the current worker, for its share of the turn's allowance.
@@ -70,12 +98,32 @@ impl DumpCursor {
         allowance: &mut Allowance,
         out: &mut Vec<u8>,
     ) {
-        let write = match self.kind {
+        let share = allowance.share();
+        let mut more = true;
+        let (kind, out) = match &mut self.kind {
+            Kind::Lines(kind, _) => (*kind, out),
+            Kind::Keys(keys) => {
+                let (here, layout) = (self.at, engine.layout());
+                while self.at == here && allowance.has(share) && !keys.has_enough() {
+                    let (before, mut lines) = (keys.bytes(), 0);
+                    let visit = &mut |item: &Listed<'_>| {
+                        keys.visit(item);
+                        lines += 1;
+                    };
+                    engine.list(now, &mut self.cursor, 1, visit);
+                    // A client's cursor goes from partition to partition, whoever owns them.
+                    self.at = owner(layout, &self.cursor);
+                    keys.end_chain();
+                    allowance.spend_on_chain(0);
+                    allowance.spend_on_items(lines, keys.bytes() - before);
+                }
+                return;
+            }
+        };
+        let write = match kind {
             Dump::Meta => dump::metadump,
             Dump::Mg => dump::mgdump,
         };
-        let share = allowance.share();
-        let mut more = true;
         while more && allowance.has(share) && out.len() < DUMP_BYTES_HIGH {
             let (before, mut lines) = (out.len(), 0);
             let visit = &mut |item: &Listed<'_>| {
@@ -92,11 +140,28 @@ impl DumpCursor {
         }
     }
 
-    pub fn end(&self) -> &'static str {
-        match self.kind {
-            Dump::Meta => lines::END,
-            Dump::Mg => lines::META_END,
-        }
+    /// Appends the end of a reply for which the partitions of `workers` workers were walked, or its
+    /// next piece. Returns whether it was the last.
+    pub fn end(&mut self, workers: usize, out: &mut Vec<u8>) -> bool {
+        let line = match &mut self.kind {
+            Kind::Lines(Dump::Meta, _) => lines::END,
+            Kind::Lines(Dump::Mg, _) => lines::META_END,
+            Kind::Keys(keys) => {
+                let next = (self.at < workers).then_some(&self.cursor);
+                return keys.send(next, out);
+            }
+        };
+        out.extend_from_slice(line.as_bytes());
+        true
+    }
+}
+
+/// The worker that owns the partition at which a walk stands; none has this number after the last.
+fn owner(layout: Layout, cursor: &ListCursor) -> usize {
+    let (partition, _) = cursor.place();
+    match partition < layout.map.partitions() {
+        true => layout.map.owner_of(partition),
+        false => usize::MAX,
     }
 }
 

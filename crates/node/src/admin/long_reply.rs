@@ -12,7 +12,8 @@ use glimmer_proto::Words;
 use glimmer_proto::control::{Answer, Control};
 use glimmer_proto::text::{dump, lines};
 
-use super::dump::{DumpGuard, listing};
+use super::dump::listing;
+use super::guard::DumpGuard;
 use super::handler::Part;
 use super::switch::Switch;
 use crate::core::Core;

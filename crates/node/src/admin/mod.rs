@@ -7,6 +7,8 @@
 //! | `handler` | the interface between a worker and the server around it |
 //! | `commands` | commands without a key |
 //! | `dump` | listings of all items |
+//! | `guard` | rights that one client has at a time |
+//! | `keys` | keys that fit a pattern |
 //! | `crawl` | the search for expired items |
 //! | `long_reply` | replies that are produced in parts |
 //! | `login` | clients that have yet to authenticate |
@@ -21,7 +23,9 @@ pub(crate) mod allowance;
 pub(crate) mod commands;
 pub(crate) mod crawl;
 pub(crate) mod dump;
+pub(crate) mod guard;
 pub(crate) mod handler;
+pub(crate) mod keys;
 pub(crate) mod login;
 pub(crate) mod long_reply;
 pub(crate) mod observe;

@@ -4,6 +4,7 @@ use super::Streams;
 use super::key::ConnectionKey;
 use super::phase::Phase;
 use crate::admin::dump::DumpCursor;
+use crate::admin::guard::DumpGuard;
 use crate::admin::long_reply::{LongReply, Progress};
 use crate::core::Core;
 
@@ -20,6 +21,13 @@ impl Streams {
             Some(Phase::LongReply(report)) => return self.advance_report(key, report, core),
             _ => return,
         };
+        if !dump.may_walk(|| DumpGuard::take(&core.shared.switches.is_gathering)) {
+            connection.phase.begin(Phase::Dump(dump));
+            return self.await_news(key, core);
+        }
+        if dump.is_over(core.shared.workers()) {
+            return self.take_home(dump, core);
+        }
         if dump.at != core.me {
             connection.phase.begin(Phase::DumpAway);
             let to = dump.at;
@@ -33,20 +41,24 @@ impl Streams {
     }
 
     /// A dump is home again, and its connection has what was found: sends that, and the end of it.
-    fn take_home(&mut self, dump: Box<DumpCursor>, core: &mut Core) {
-        let key = dump.connection;
+    fn take_home(&mut self, mut dump: Box<DumpCursor>, core: &mut Core) {
+        let (key, workers) = (dump.connection, core.shared.workers());
         let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
         connection.phase.end();
         if connection.closes.is_some() {
             drop(dump);
-        } else if dump.at < core.shared.workers() {
+        } else if !dump.is_over(workers) {
             connection.phase.begin(Phase::Dump(dump));
         } else {
-            connection.tx.bytes.extend_from_slice(dump.end().as_bytes());
+            let out = connection.tx.buffer(&mut core.memory.pool);
+            let before = out.len();
             // A client that has seen the end may begin the next at once.
-            drop(dump);
+            if !dump.end(workers, out) {
+                connection.phase.begin(Phase::Dump(dump));
+            }
+            (core.allowance).spend_on_command(connection.tx.bytes.len() - before);
         }
         self.send_and_settle(key, core);
     }

@@ -373,6 +373,14 @@ impl Member {
                 true => Stop::Watch(interests),
                 false => Stop::Live,
             },
+            Admin::Control(Control::Scan(scan), words) => {
+                if let Asker::Connection(key) = self.asker {
+                    let cursor =
+                        DumpCursor::keys(&scan, words, (core.me, core.engine.layout()), key);
+                    self.begins = Phase::Dump(Box::new(cursor));
+                }
+                Stop::Begins
+            }
             Admin::Control(control, words) => {
                 let client = ControlClient {
                     locked: &mut self.session.locked,

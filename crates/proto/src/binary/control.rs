@@ -42,7 +42,11 @@ impl Converse for Words {
             Answer::NoLogin => Status::UnknownCommand,
             Answer::NoSuchFigures => Status::KeyNotFound,
             // No command of this protocol asks for them.
-            Answer::Number(_) | Answer::Time(_) | Answer::Text(_) => Status::UnknownCommand,
+            Answer::Number(_)
+            | Answer::Time(_)
+            | Answer::Text(_)
+            | Answer::Keys { .. }
+            | Answer::TooManyKeys => Status::UnknownCommand,
             Answer::Figure(name, value) => {
                 emit::stat(out, header, name.as_bytes(), value);
                 return emit::stat(out, header, b"", b"");

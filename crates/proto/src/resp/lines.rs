@@ -65,6 +65,14 @@ pub const NOT_TRACKING: &str = "-ERR CLIENT CACHING can be called only when the 
     tracking mode with OPTIN or OPTOUT mode enabled\r\n";
 /// The client is to forget everything that it keeps of the server.
 pub const INVALIDATE: &str = ">2\r\n$10\r\ninvalidate\r\n_\r\n";
+/// `SCAN` with something that is no cursor.
+pub const BAD_CURSOR: &str = "-ERR invalid cursor\r\n";
+/// A pattern of more than [`glimmer_base::limits::RESP_PATTERN_BYTES_MAX`].
+pub const LONG_PATTERN: &str = "-ERR the pattern is too long\r\n";
+/// `KEYS` has found more than [`glimmer_base::limits::RESP_KEYS_BYTES_MAX`].
+pub const TOO_MANY_KEYS: &str = "-ERR too many keys for KEYS: use SCAN\r\n";
+/// Listings of keys are disabled by an option.
+pub const KEYS_NOT_ALLOWED: &str = "-ERR listing keys is not allowed\r\n";
 /// A command of a transaction will be executed later.
 pub const QUEUED: &str = "+QUEUED\r\n";
 /// A transaction one of whose commands was refused.

@@ -18,6 +18,7 @@
 //! | `scale` | numbers that say how long an item stays |
 //! | `string` | other commands on strings |
 //! | `caching` | client-side caching, of which clients are told to keep nothing |
+//! | `scan` | `SCAN` and `KEYS` |
 //! | `session` | commands that the parser answers by itself, and those of the connection |
 //! | `form` | what a request says about its reply, and outcomes in the words of RESP |
 //! | `words` | answers to commands without a key |
@@ -40,6 +41,7 @@ mod names;
 mod parser;
 mod pieces;
 mod scale;
+mod scan;
 mod session;
 mod set;
 mod state;

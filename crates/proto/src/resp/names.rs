@@ -77,6 +77,8 @@ commands! {
     b"LATENCY" 2 many "latency"
     b"FLUSHALL" 1 many "flushall"
     b"FLUSHDB" 1 many "flushdb"
+    b"KEYS" 2 2 "keys"
+    b"SCAN" 2 many "scan"
     b"MULTI" 1 1 "multi"
     b"EXEC" 1 1 "exec"
     b"DISCARD" 1 1 "discard"

@@ -4,7 +4,7 @@ use super::form::{Version, bulk, head};
 use super::frame::{self, Style};
 use super::lines;
 use super::names::NAMES;
-use crate::control::{Answer, Control, Converse};
+use crate::control::{Answer, Control, Converse, Scan};
 
 /// The version of Redis that clients are told: what they may expect of commands that are here.
 pub const REDIS_VERSION: &str = "7.0.0";
@@ -42,6 +42,10 @@ pub enum Words {
     Number,
     /// With the time.
     Time,
+    /// With keys.
+    Keys,
+    /// With a page that has no keys and is the last.
+    NoKeys,
     /// With the beginning of an array of this many elements, which follow.
     Array(u32),
     /// With this error line, whatever its keys come to.
@@ -100,9 +104,11 @@ impl Words {
             | Words::Words
             | Words::Number
             | Words::Time
+            | Words::Keys
             | Words::Count
             | Words::SumRefused(_)
             | Words::ConnectionId => out.extend_from_slice(lines::OK.as_bytes()),
+            Words::NoKeys => out.extend_from_slice(b"*2\r\n$1\r\n0\r\n*0\r\n"),
             Words::Array(count) => head(out, b'*', count.into()),
             Words::CommandCount => head(out, b':', NAMES.len() as i64),
             Words::Setting(version) => settings(version, text, out),
@@ -167,6 +173,15 @@ impl Converse for Words {
             Answer::ConnectionId(id) => return self.done(id, &[], out),
             Answer::Number(number) => return head(out, b':', number as i64),
             Answer::Text(text) => return bulk(out, text),
+            Answer::Keys { cursor, count } => {
+                if let Control::Scan(Scan { page: Some(_), .. }) = control {
+                    head(out, b'*', 2);
+                    bulk(out, itoa::Buffer::new().format(cursor).as_bytes());
+                }
+                return head(out, b'*', count.into());
+            }
+            Answer::TooManyKeys => lines::TOO_MANY_KEYS,
+            Answer::Denied if *self == Words::Keys => lines::KEYS_NOT_ALLOWED,
             Answer::Time(ms) => {
                 let mut buffer = itoa::Buffer::new();
                 head(out, b'*', 2);
@@ -196,6 +211,10 @@ impl Converse for Words {
             Answer::NoSuchFigures | Answer::Figure(..) => lines::NO_FIGURES,
         };
         out.extend_from_slice(line.as_bytes());
+    }
+
+    fn emit_key(&self, key: &[u8], out: &mut Vec<u8>) {
+        bulk(out, key);
     }
 
     /// Nothing: this protocol asks for no lines of `stats`.

@@ -52,6 +52,7 @@ pub(crate) fn administer(
             words.emit(&control, Answer::Text(&text), out);
             return outcome;
         }
+        Control::Scan(_) => unreachable!("its connection lists the keys"),
         Control::Clients => return Outcome::LongReply(LongReply::clients(words)),
         Control::Size => {
             (core.allowance).spend_on_figures(core.shared.workers(), 1);

@@ -263,14 +263,23 @@ impl Index for ChainedIndex {
         self.set_changed(cell, seen, seen.read_again(most));
     }
 
+    /// A number is a root and a place among the keys of that root. The place is the tag with its
+    /// bits in reverse, so that a chain has neighbouring places, also when it is split or joined
+    /// with another: a walk passes each place once, and misses no key for what the index does
+    /// meanwhile. It may meet one twice.
     fn walk(&self, number: usize) -> Option<Chain<usize, impl Iterator<Item = (Slot, Entry)>>> {
-        let mains = self.mains();
-        (number < mains).then(|| {
-            let home = self.main(number);
+        let (root, place) = (number >> u16::BITS, number & usize::from(u16::MAX));
+        (root < self.roots).then(|| {
+            let tag = usize::from((place as u16).reverse_bits());
+            let (main, bits) = self.main_with(self.shape(), root, tag);
+            let home = self.main(main);
+            let places = 1 << (u16::BITS - bits);
+            // After the last place, that is the first of the next root.
+            let next = (number / places + 1) * places;
             Chain {
                 lock: home,
                 entries: self.slots(home),
-                next: Some(number + 1).filter(|&next| next < mains),
+                next: Some(next).filter(|next| next >> u16::BITS < self.roots),
             }
         })
     }

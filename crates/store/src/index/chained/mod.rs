@@ -217,6 +217,20 @@ impl ChainedIndex {
         }
     }
 
+    /// The main bucket of a root's keys with this tag, and how many low bits of the tag its keys
+    /// have in common.
+    fn main_with(&self, shape: Shape, root: usize, tag: usize) -> (usize, u32) {
+        let level = shape.level();
+        let low = tag & ((1 << level) - 1);
+        let half = self.roots << level;
+        let main = root + self.roots * low;
+        match (main + half < shape.mains(), tag >> level & 1) {
+            (false, _) => (main, level),
+            (true, 0) => (main, level + 1),
+            (true, _) => (main + half, level + 1),
+        }
+    }
+
     /// The number of the main bucket that a key belongs to.
     #[inline(always)]
     fn home_in(&self, shape: Shape, keyhash: Keyhash) -> usize {
