@@ -201,7 +201,7 @@ impl<A: Access> Design for MicaCache<A> {
         writer.vacate(id, offset, place.words);
     }
 
-    fn store_drafted(writer: &mut Writer<'_, A>, put: &Put<'_>, draft: &Draft) -> Option<Stored> {
+    fn store_drafted(writer: &mut Writer<'_, A>, put: &Put<'_>, draft: Draft) -> Option<Stored> {
         writer.note_store(put);
         let is_done = writer.put_drafted(put, draft.place);
         is_done.then_some(Stored::Yes(put.cas))

@@ -18,6 +18,7 @@ impl<A: Access> Writer<'_, A> {
     /// named by exactly one entry, in the chain that its key belongs to; if heap and index overlap;
     /// or if the figures are not true.
     pub fn audit(&mut self) -> Usage {
+        self.take_back_uploads();
         let shared = self.shared;
         let (index, shape) = (&shared.index, shared.index.shape());
         let border = self.state.border.open();
@@ -54,6 +55,11 @@ impl<A: Access> Writer<'_, A> {
             }
         }
         assert!(named.iter().eq(usage.items.keys()), "an item has no entry");
+        let uploads = self.state.ledger.uploads.words();
+        if self.state.ledger.draft.is_none() {
+            let reserved: usize = usage.reserved.values().sum();
+            assert_eq!(reserved as u64, uploads, "a place is lost");
+        }
         for number in self.state.spares.free_numbers(index) {
             assert!(buckets.insert(number), "bucket {number} is not free");
         }

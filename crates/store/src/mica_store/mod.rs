@@ -47,8 +47,11 @@ use crate::heap::segregated_fits::SegregatedFits;
 use crate::index::Entry;
 use crate::index::chained::{Border, FreeList};
 use crate::memory::Words;
-use crate::table::{self, ConfigError, Design, Ledger, Reservation, Reserved, Step, Stored};
+use crate::table::{
+    self, ConfigError, Design, Draft, Ledger, Reservation, Reserved, Step, Stored, TableWriter,
+};
 use glimmer_base::Expiry;
+use glimmer_base::limits::UPLOADS_PART;
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::Relaxed;
 use heap::Items;
@@ -112,6 +115,7 @@ impl<A: Access> Design for MicaStore<A> {
     fn flush(writer: &mut Writer<'_, A>, flushes: u64) {
         let shared = writer.shared;
         shared.common.drafts.wait_for_all();
+        writer.take_back_uploads();
         let generation = shared.heap.generation().next();
         (shared.heap.generation).store(generation.raw(), Relaxed);
         // This begins with a fence: a reader that meets a byte of what is stored next sees the
@@ -119,6 +123,7 @@ impl<A: Access> Design for MicaStore<A> {
         shared.common.loans.give_up_all();
         writer.state.fits.reset();
         writer.state.pending = None;
+        writer.keep_uploads();
         shared.common.emptied();
         writer.scan_after_flush();
         // A reader that sees the number sees the generation as well.
@@ -151,6 +156,17 @@ impl<A: Access> Design for MicaStore<A> {
 
     fn abandon(writer: &mut Writer<'_, A>, place: Reserved) {
         writer.abandon(place);
+    }
+
+    fn store_drafted(writer: &mut Writer<'_, A>, put: &Put<'_>, draft: Draft) -> Option<Stored> {
+        let is_done = writer.put_drafted(put, draft);
+        // If it was not, or another place was taken, the draft is still there.
+        writer.bring(None);
+        is_done.then_some(Stored::Yes(put.cas))
+    }
+
+    fn upload_words_max(writer: &Writer<'_, A>) -> u64 {
+        (writer.state.border.open() / UPLOADS_PART) as u64
     }
 
     #[inline(always)]

@@ -26,7 +26,7 @@ impl<A: Access> Writer<'_, A> {
     /// The same for an item whose key has another one under its second keyhash: it stays there.
     #[cold]
     #[inline(never)]
-    fn overflowed<'p>(&self, put: &Put<'p>) -> Option<Put<'p>> {
+    pub(super) fn overflowed<'p>(&self, put: &Put<'p>) -> Option<Put<'p>> {
         let (shared, Put { keyhash, item, .. }) = (self.shared, put);
         if shared
             .find(self.home(*keyhash), *keyhash, item.key)
@@ -42,10 +42,16 @@ impl<A: Access> Writer<'_, A> {
     fn put_under(&mut self, put: &Put<'_>) -> bool {
         let stored = self.try_put(put).is_ok() || self.put_in_room_to_be_found(put);
         if stored {
-            self.shared.common.counters.stored.add(1);
-            self.state.scan.soonest.note(put.item.expiry);
+            self.note_stored(put);
         }
         stored
+    }
+
+    /// An item has been stored.
+    #[inline(always)]
+    pub(super) fn note_stored(&mut self, put: &Put<'_>) {
+        self.shared.common.counters.stored.add(1);
+        self.state.scan.soonest.note(put.item.expiry);
     }
 
     /// Stores an item, unless it wants room that there is not; then nothing has changed.

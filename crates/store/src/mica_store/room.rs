@@ -43,25 +43,35 @@ const ADDING: usize = 100;
 /// Merging two main buckets.
 const MERGING: usize = 15;
 
+/// How a writer tries to store an item.
+type TryPut<W> = fn(&mut W, &Put<'_>) -> Result<(), Wanting>;
+
 impl<A: Access> Writer<'_, A> {
     /// Stores an item for which there is no room yet; says whether room was found.
+    #[inline(never)]
+    pub(super) fn put_in_room_to_be_found(&mut self, put: &Put<'_>) -> bool {
+        self.put_in_room(put, Self::try_put)
+    }
+
+    /// The same for an item that is stored by `try_put`, unless it wants room.
     ///
     /// Where the chain of the key is full, another one takes the item. Keys that collide in their
     /// keyhashes spread by their second ones over half of all chains, which the full one is not
     /// among. So keys of one bucket are refused only when memory is used up.
     #[inline(never)]
-    pub(super) fn put_in_room_to_be_found(&mut self, put: &Put<'_>) -> bool {
+    pub(super) fn put_in_room(&mut self, put: &Put<'_>, try_put: TryPut<Self>) -> bool {
+        self.take_back_uploads();
         let common = &self.shared.common;
         let mut effort = Effort::new(EFFORT_MAX);
         let mut growth_left = BUCKETS_ADDED_FOR_ROOM_MAX;
         if self.state.border.is_withheld() {
             self.follow_border();
         }
-        let mut stored = self.find_room(put, &mut growth_left, &mut effort);
+        let mut stored = self.find_room((put, try_put), &mut growth_left, &mut effort);
         if stored == Err(Wanting::SlotOfFullChain) {
             common.note_overflow();
             let put = put.under(common.second(put.keyhash, put.item.key));
-            stored = self.find_room(&put, &mut growth_left, &mut effort);
+            stored = self.find_room((&put, try_put), &mut growth_left, &mut effort);
             common.counters.overflowed.add(stored.is_ok().into());
         }
         common.counters.refused.add(stored.is_err().into());
@@ -72,12 +82,12 @@ impl<A: Access> Writer<'_, A> {
     /// in the end.
     fn find_room(
         &mut self,
-        put: &Put<'_>,
+        (put, try_put): (&Put<'_>, TryPut<Self>),
         growth_left: &mut usize,
         effort: &mut Effort,
     ) -> Result<(), Wanting> {
         let Put { keyhash, now, .. } = *put;
-        while let Err(wanting) = self.try_put(put) {
+        while let Err(wanting) = try_put(self, put) {
             let is_worth_another_try = !effort.is_spent()
                 && match wanting {
                     Wanting::Slot => self.make_room_for_entry(growth_left, effort, now),

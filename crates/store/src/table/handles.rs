@@ -56,11 +56,11 @@ pub trait Design: Sized + 'static {
     /// until eviction comes to it.
     fn abandon(_writer: &mut Writer<'_, Self>, _place: Reserved) {}
 
-    /// Makes an item of a draft of it. None if its place is gone.
+    /// Makes an item of a draft of it. If that cannot be done, the place is taken back.
     fn store_drafted(
         _writer: &mut Writer<'_, Self>,
         _put: &Put<'_>,
-        _draft: &Draft,
+        _draft: Draft,
     ) -> Option<Stored> {
         None
     }

@@ -210,13 +210,9 @@ impl<D: Design> TableWriter for Executing<'_, '_, D> {
             return Stored::OutOfMemory;
         };
         let store =
-            |writer: &mut Writer<'_, D>, put: &Put<'_>| D::store_drafted(writer, put, &draft);
+            |writer: &mut Writer<'_, D>, put: &Put<'_>| D::store_drafted(writer, put, draft);
         let stored = self.writer.store(put, store);
-        let stored = stored.unwrap_or(Stored::OutOfMemory);
-        if !matches!(stored, Stored::Yes(_)) {
-            self.draft = Some(draft);
-        }
-        stored
+        stored.unwrap_or(Stored::OutOfMemory)
     }
 
     fn remove(&mut self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool {

@@ -3,11 +3,11 @@
 use crate::carried::{self, Between};
 use crate::oracle::{self, Load};
 use crate::stress::{self, Race};
-use crate::{attacked, busy, crawl, flush, growing, lent, removals};
+use crate::{attacked, busy, crawl, flush, growing, lent, removals, uploads};
 use glimmer_store::access::Access;
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_store::{Owner, StoreConfig};
-use glimmer_store::table::{Counts, Table};
+use glimmer_store::table::{Counts, Table, TableWriter};
 
 fn table<A: Access>(bytes: usize, roots: usize, item_bytes_max: usize) -> Owner<A> {
     let config = StoreConfig {
@@ -113,6 +113,35 @@ fn lent_values<A: Access>() {
         counts.buckets_added > 10 && counts.buckets_merged > 10,
         "{counts:?}"
     );
+}
+
+/// A heap that is full most of the time. In the end all of it is free.
+fn uploads_beside_stores<A: Access>() {
+    let load = uploads::Load {
+        keys: 30,
+        small_keys: 400,
+        steps: 10_000,
+        value_max: 100_000,
+        loses_nothing: true,
+    };
+    let owner = table::<A>(600 << 10, 1, load.value_max + 300);
+    let audit = |owner: &mut Owner<A>, flushes| drop(owner.enter(flushes).audit());
+    let (mut owner, flushes, outcome) = uploads::run(owner, load, audit);
+    let uploads::Outcome { counts, stored, .. } = outcome;
+    assert!(
+        stored > 100 && counts.refused > 50 && counts.moved > 100,
+        "{outcome:?}"
+    );
+    let mut writer = owner.enter(flushes);
+    for (keyhash, key) in uploads::keys(load) {
+        writer.remove(keyhash, &key, uploads::END);
+    }
+    let usage = writer.audit();
+    assert!(
+        usage.items.is_empty() && usage.reserved.is_empty(),
+        "{usage:?}"
+    );
+    assert!(usage.free.is_empty(), "all is free together");
 }
 
 fn a_crawl<A: Access>() {
@@ -253,6 +282,7 @@ in_modes! {
     racing_with_large_values: Crew Crcw;
     racing_with_flushes: Crew Crcw;
     lent_values: Erew Crew Crcw;
+    uploads_beside_stores: Erew Crew Crcw;
     a_crawl: Erew Crcw;
     a_flush: Erew Crew Crcw;
 }

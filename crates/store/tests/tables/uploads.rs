@@ -2,7 +2,7 @@
 
 use crate::oracle::SEED;
 use glimmer_base::limits::DRAFT_BYTES_MIN;
-use glimmer_base::{Expiry, Moment};
+use glimmer_base::{Expiry, Keyhash, Moment};
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::table::{
     Announced, Begun, Counts, Stored, Table, TableWriter, Upload, UploadFigures,
@@ -26,6 +26,18 @@ pub struct Load {
     pub value_max: usize,
     /// Whether a value is found until it is replaced or removed.
     pub loses_nothing: bool,
+}
+
+/// A time after the end of a run.
+pub const END: Moment = Moment {
+    ms: 1 << 29,
+    epoch_unix_ms: 0,
+};
+
+/// The keys of a load.
+pub fn keys(load: Load) -> impl Iterator<Item = (Keyhash, [u8; 2])> {
+    let keys = (0..load.keys + load.small_keys).map(u16::to_le_bytes);
+    keys.map(|key| (SEED.keyhash(&key), key))
 }
 
 /// What came of it.

@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 pub struct Usage {
     /// Words of each item in use, by its position.
     pub items: BTreeMap<usize, usize>,
+    /// Words of each place that is reserved, by its position.
+    pub reserved: BTreeMap<usize, usize>,
     /// Words of each free block below the top, by its position.
     pub free: BTreeMap<usize, usize>,
 }
@@ -20,9 +22,9 @@ impl SegregatedFits {
     ///
     /// # Panics
     ///
-    /// If a word is not exactly one of item and free block, if free blocks lie side by side or
-    /// below the top's edge, if the cursor is inside of one, if a boundary tag is wrong, or if the
-    /// lists do not hold every free block once and in its class.
+    /// If a word is not exactly one of item, reserved place and free block, if free blocks lie side
+    /// by side or below the top's edge, if the cursor is inside of one, if a boundary tag is wrong,
+    /// or if the lists do not hold every free block once and in its class.
     pub fn audit(&self, space: &Space) -> Usage {
         let mut usage = Usage::default();
         let (mut at, mut after_free, mut cursor_is_met) = (0, false, self.cursor == self.top);
@@ -35,6 +37,11 @@ impl SegregatedFits {
                     assert_eq!(space.free_words_before(at + words), words, "tag of {at}");
                     usage.free.insert(at, words);
                     after_free = true;
+                    words
+                }
+                None if let Some(words) = space.reserved_words_at(at) => {
+                    usage.reserved.insert(at, words);
+                    after_free = false;
                     words
                 }
                 None => {
