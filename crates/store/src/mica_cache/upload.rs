@@ -48,7 +48,7 @@ use crate::table::{Cell, DRAFT_WORDS_MIN, Heap};
 use crate::work;
 use glimmer_base::Moment;
 use glimmer_base::limits::UPLOADS_PART;
-use glimmer_base::sync::Arc;
+use glimmer_base::sync::{Arc, weakened};
 
 /// After flushes that have used up this part of the laps all stale entries are removed.
 const LAPS_UNPAID_PART: u64 = 8;
@@ -98,6 +98,9 @@ impl<A: Access> Writer<'_, A> {
         let Some(cell) = self.state.ledger.uploads.at(at).cloned() else {
             return self.shared.common.drafts.wait_for(at);
         };
+        if weakened("upload_kept") {
+            return;
+        }
         if cell.is_given_up() {
             self.state.ledger.uploads.end(at);
             self.state.reserved_words -= cell.place().words;
