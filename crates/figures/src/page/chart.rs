@@ -35,9 +35,46 @@ pub fn svg(directory: &Path) -> Result<Option<String>> {
     for mut row in record.data.rows {
         let system = SYSTEMS.iter().find(|(system, _)| *system == row.series);
         if let Some((_, name)) = system.filter(|_| row.panel == PANEL) {
-            (row.panel, row.series) = (String::new(), (*name).to_owned());
+            let name = with_version(name, &record.machine.versions);
+            (row.panel, row.series) = (String::new(), name);
             data.rows.push(row);
         }
     }
     plot::svg(&spec, &data).map(Some)
+}
+
+/// The name of a peer with the version that was measured, as an old one says little. Our own is the
+/// one that the reader has.
+fn with_version(name: &str, versions: &[String]) -> String {
+    if name == "Glimmer" {
+        return name.to_owned();
+    }
+    let is_its = |line: &&String| line.get(..name.len()).is_some_and(|of| of == name);
+    let words = versions.iter().find(is_its).map(|line| line.split(' '));
+    let number = |word: &&str| {
+        let word = word.trim_start_matches("v=");
+        word.starts_with(|letter: char| letter.is_ascii_digit())
+    };
+    match words.and_then(|mut words| words.find(number)) {
+        Some(version) => format!("{name} {}", version.trim_start_matches("v=")),
+        None => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_have_the_version_that_was_measured() {
+        let versions = [
+            "glimmer 0.1.0",
+            "memcached 1.6.45",
+            "Redis server v=7.0.15 sha=00000000:0",
+        ];
+        let versions = versions.map(String::from);
+        let names = SYSTEMS.map(|(_, name)| with_version(name, &versions));
+        assert_eq!(names, ["Glimmer", "memcached 1.6.45", "Redis 7.0.15"]);
+        assert_eq!(with_version("Redis", &versions[..2]), "Redis");
+    }
 }
