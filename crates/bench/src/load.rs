@@ -153,6 +153,7 @@ impl Arguments {
                 threads: usize::from(self.large_threads),
             }),
             cores: self.cores.clone(),
+            read_bytes: self.read_bytes.map(|bytes| bytes as usize),
             kernel_timestamps: self.kernel_timestamps,
             warm_up,
             measured: measured.map(Duration::from_secs_f64),

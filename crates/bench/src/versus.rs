@@ -38,7 +38,7 @@ use glimmer_cli::vocabulary::{
 ///
 /// Examples:
 ///
-///   glimmer bench versus                               everything, a few minutes
+///   glimmer bench versus                               everything, half an hour
 ///
 ///   glimmer bench versus --scenario pipeline32 --keys 20m
 ///

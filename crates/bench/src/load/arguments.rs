@@ -226,6 +226,14 @@ pub struct Arguments {
     /// Cores to bind the threads to, in turn, such as 1,2,3
     #[arg(long, value_delimiter = ',', help_heading = "Client")]
     pub cores: Vec<usize>,
+    /// Bytes that one read of a connection asks for at most [default: what its buffer has room for]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        value_parser = notation::within::<u32>(notation::bytes, 1..=1 << 30),
+        help_heading = "Client",
+    )]
+    pub read_bytes: Option<u32>,
     /// A latency ends when the kernel received the reply, and not when the client read it
     /// (SO_TIMESTAMPNS; not for Unix sockets)
     #[arg(long, help_heading = "Client")]

@@ -26,7 +26,12 @@ pub struct Described {
 
 impl fmt::Display for Described {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: {}, {}", self.server, self.version, self.build)
+        write!(out, "{}: {}, {}", self.server, self.version, self.build)?;
+        // memcached tells settings of TLS only if it was built with it.
+        match self.settings.contains_key("ssl_enabled") {
+            true => out.write_str(", with TLS"),
+            false => Ok(()),
+        }
     }
 }
 
@@ -133,5 +138,20 @@ mod tests {
         let nothing = "which does not say how it was built";
         assert_eq!(said(b"GCC: (unknown)\0"), nothing);
         assert_eq!(Build::of(Path::new("/no/such/file")).to_string(), nothing);
+    }
+
+    #[test]
+    fn tls_is_told_where_memcached_tells_its_settings() {
+        let mut memcached = Described {
+            server: "newest".to_owned(),
+            version: "memcached 1.6.45".to_owned(),
+            program: PathBuf::new(),
+            build: Build::default(),
+            settings: BTreeMap::new(),
+        };
+        assert!(!memcached.to_string().contains("TLS"), "{memcached}");
+        let setting = ("ssl_enabled".to_owned(), "no".to_owned());
+        memcached.settings.extend([setting]);
+        assert!(memcached.to_string().ends_with("with TLS"), "{memcached}");
     }
 }

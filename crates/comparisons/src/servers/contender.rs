@@ -129,40 +129,32 @@ fn on_search_path(program: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{fs, os::unix::fs::PermissionsExt};
-
-    /// A program that answers each command with this line.
-    fn program(folder: &Path, line: &str) -> PathBuf {
-        let file = folder.join("server");
-        fs::write(&file, format!("#!/bin/sh\necho '{line}'\n")).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
-        file
-    }
 
     #[test]
     fn a_program_is_the_server_that_its_version_names() {
-        let folder = tempfile::tempdir().unwrap();
-        for (line, kind) in [
-            ("memcached 1.6.45", Kind::Memcached),
-            ("Redis server v=7.0.15 sha=00000000:0", Kind::Redis),
-            ("Valkey server v=8.0.1 sha=00000000:0", Kind::Valkey),
-            ("pogocache 1.3.1", Kind::Pogocache),
-            ("glimmer 0.1.0", Kind::Glimmer),
+        for (version, kind) in [
+            ("memcached 1.6.45", Some(Kind::Memcached)),
+            ("Redis server v=7.0.15 sha=00000000:0", Some(Kind::Redis)),
+            ("Valkey server v=8.0.1 sha=00000000:0", Some(Kind::Valkey)),
+            ("pogocache 1.3.1", Some(Kind::Pogocache)),
+            ("glimmer 0.1.0", Some(Kind::Glimmer)),
+            ("nginx version: nginx/1.22.1", None),
+            ("", None),
         ] {
-            let program = program(folder.path(), line);
-            let contender = Contender::named("newest", &program).unwrap();
-            assert_eq!((contender.kind(), contender.name()), (kind, "newest"));
-            let described = contender.described().unwrap();
-            assert_eq!(
-                (described.version.as_str(), described.program),
-                (line, program)
-            );
+            assert_eq!(Kind::introduced_by(version), kind, "{version}");
         }
-        let other = program(folder.path(), "nginx version: nginx/1.22.1");
-        let error = Contender::named("newest", &other).unwrap_err().to_string();
-        assert!(error.contains("nginx/1.22.1"), "{error}");
-        let missing = folder.path().join("missing");
-        assert!(Contender::named("newest", &missing).is_err());
+        // One runs and is no server, the other does not run.
+        for (program, hint) in [("/bin/sh", "no server"), ("/no/such/file", "cannot be run")] {
+            let error = Contender::named("newest", Path::new(program)).unwrap_err();
+            assert!(error.to_string().contains(hint), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_name_without_a_folder_is_looked_up() {
+        let found = on_search_path(Path::new("sh")).unwrap();
+        assert!(found.is_absolute() && found.ends_with("sh"), "{found:?}");
+        assert_eq!(on_search_path(Path::new("/bin/sh")), None);
     }
 
     #[test]

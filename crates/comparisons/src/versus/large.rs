@@ -1,4 +1,5 @@
-//! Large values: bytes per second of values of 10 KB, 100 KB and 1 MB.
+//! Large values: bytes per second of values of 10 KB, 100 KB and 1 MB, with clients of different
+//! habits. A server that suits one client may not suit another, so that none of them decides alone.
 
 use std::fmt;
 
@@ -11,19 +12,66 @@ use crate::{
         VALUE_BYTES_MAX,
         closed::{Burst, Plan},
     },
-    row::{self, BUSY, Column, Figure, HITS, MISSES, Row},
+    row::{self, BUSY, Figure, HITS, MISSES, Row},
     servers::{Contender, Launch, Server},
 };
-use glimmer_loadgen::{load::Pass, workload::Popularity};
+use glimmer_loadgen::{
+    load::{self, Pass},
+    workload::Popularity,
+};
 use glimmer_measure::{
     machine::{self, CLIENT_CORE, SERVER_CORE},
     report::Table,
+    stats::Spread,
 };
 
-/// Connections of the client, whatever `--connections` says. Each has [`REQUESTS`] in flight, which
-/// bounds the client's memory: a few times as many largest values.
-const CONNECTIONS: usize = 4;
-const REQUESTS: u32 = 2;
+/// What a client of large values is like.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Habit {
+    connections: usize,
+    /// Requests in flight on each connection.
+    in_flight: u32,
+    /// Bytes that it reads at a time, at most.
+    read_bytes: usize,
+}
+
+const READ_SMALL: usize = 64 << 10;
+const READ_LARGE: usize = 1 << 20;
+/// The clients, whatever `--connections` says. Each of the three habits meets both values of each of
+/// the others, which takes half of all combinations. The most in flight, 64 values, bounds the
+/// client's memory.
+const HABITS: [Habit; 4] = [
+    Habit::new(1, 1, READ_SMALL),
+    Habit::new(1, 8, READ_LARGE),
+    Habit::new(8, 1, READ_LARGE),
+    Habit::new(8, 8, READ_SMALL),
+];
+
+impl Habit {
+    const fn new(connections: usize, in_flight: u32, read_bytes: usize) -> Habit {
+        Habit {
+            connections,
+            in_flight,
+            read_bytes,
+        }
+    }
+
+    /// In a table. A client that writes reads short replies, so that its reads do not matter.
+    fn name(self, load: Load) -> String {
+        let Habit {
+            connections,
+            in_flight,
+            read_bytes,
+        } = self;
+        let plural = if connections == 1 { "" } else { "s" };
+        let name = format!("{connections} connection{plural}, {in_flight} in flight");
+        match load {
+            Load::Get => format!("{name}, read({} KiB)", read_bytes >> 10),
+            Load::Set => name,
+        }
+    }
+}
+
 /// Bytes of values in every server: more than most caches of a processor hold.
 const DATA_BYTES: usize = 256 << 20;
 /// The values take at most this part (1 / n) of a server's memory, so that nothing is evicted.
@@ -32,7 +80,7 @@ const MEMORY_PART: usize = 8;
 /// Lengths of values in bytes, with their names and the loads that are measured.
 const SIZES: [(usize, &str, &[Load]); 3] = [
     (10 << 10, "10 KB", &[Load::Get]),
-    (100 << 10, "100 KB", &[Load::Get]),
+    (100 << 10, "100 KB", &[Load::Get, Load::Set]),
     (VALUE_BYTES_MAX, "1 MB", &[Load::Get, Load::Set]),
 ];
 
@@ -63,6 +111,14 @@ struct Measured {
     size: &'static str,
     value_bytes: usize,
     load: Load,
+    clients: Vec<Client>,
+}
+
+/// All servers with one client.
+#[derive(Debug, Serialize)]
+struct Client {
+    #[serde(flatten)]
+    habit: Habit,
     rows: Vec<Row>,
 }
 
@@ -74,7 +130,7 @@ pub struct Comparison {
 
 /// Measurements per repetition.
 pub fn cases(servers: &[Contender]) -> usize {
-    servers.len() * SIZES.iter().map(|(_, _, loads)| loads.len()).sum::<usize>()
+    servers.len() * HABITS.len() * SIZES.iter().map(|(_, _, loads)| loads.len()).sum::<usize>()
 }
 
 /// Measures all servers in turn. They are started again for each length.
@@ -84,12 +140,15 @@ pub fn compare(bench: &mut Bench<'_>) -> Result<Comparison> {
         let keys = keys(bench.options.memory_mib, value_bytes);
         let servers = start(bench, value_bytes, keys)?;
         for &load in loads {
-            let rows = measure(bench, &servers, (size, value_bytes), keys, load)?;
+            let clients = HABITS.map(|habit| {
+                let rows = measure(bench, &servers, (size, value_bytes), keys, (load, habit))?;
+                Ok(Client { habit, rows })
+            });
             tables.push(Measured {
                 size,
                 value_bytes,
                 load,
-                rows,
+                clients: clients.into_iter().collect::<Result<_>>()?,
             });
         }
     }
@@ -103,19 +162,22 @@ fn keys(memory_mib: usize, value_bytes: usize) -> u32 {
 }
 
 /// Starts every server and stores all keys in each.
-fn start(bench: &Bench<'_>, value_bytes: usize, keys: u32) -> Result<Vec<Server>> {
-    let start = |contender: &Contender| {
+fn start(bench: &mut Bench<'_>, value_bytes: usize, keys: u32) -> Result<Vec<Server>> {
+    let options = bench.options;
+    let mut servers = Vec::new();
+    for contender in &options.servers {
         let launch = Launch {
             value_bytes,
             udp: false,
             ..bench.launch(contender, 1, vec![SERVER_CORE])
         };
         let server = launch.start()?;
+        bench.note_settings(&server);
         let fill = || server.pass(Pass::Write, 0..keys, |_| {});
         machine::on_core(Some(CLIENT_CORE), fill)??;
-        Ok(server)
-    };
-    bench.options.servers.iter().map(start).collect()
+        servers.push(server);
+    }
+    Ok(servers)
 }
 
 fn measure(
@@ -123,7 +185,7 @@ fn measure(
     servers: &[Server],
     (size, value_bytes): (&str, usize),
     keys: u32,
-    load: Load,
+    (load, habit): (Load, Habit),
 ) -> Result<Vec<Row>> {
     let figures = [BYTES, BUSY, SERVER_US, HITS, MISSES];
     let row = |server: &Server| Row::of_server(server.name(), &figures);
@@ -132,10 +194,10 @@ fn measure(
     for repetition in 0..bench.options.repeat {
         bench.look_at_machine()?;
         let plan = Plan {
-            connections: CONNECTIONS,
+            connections: habit.connections,
             cores: bench.options.client_cores.clone(),
             burst: Burst::Single {
-                requests: REQUESTS,
+                requests: habit.in_flight,
                 get_share: if load == Load::Get { 1.0 } else { 0.0 },
             },
             popularity: Popularity::uniform(u64::from(keys)),
@@ -143,18 +205,26 @@ fn measure(
             measured: bench.options.measured,
             seed: repetition as u64,
         };
+        let plan = load::Plan {
+            read_bytes: Some(habit.read_bytes),
+            ..plan.with_values(value_bytes)
+        };
         for (server, row) in servers.iter().zip(&mut rows) {
-            let outcome = machine::on_core(Some(CLIENT_CORE), || server.closed(&plan))??;
+            let outcome = machine::on_core(Some(CLIENT_CORE), || server.drive(&plan))??;
             let bytes_per_s = outcome.operations_per_s() * value_bytes as f64;
             row.add(BYTES, bytes_per_s);
             row.add(BUSY, outcome.client_busy());
             row.add(SERVER_US, outcome.server_ns_per_operation() / 1e3 / mib);
             row.count(HITS, outcome.tally.hits);
             row.count(MISSES, outcome.tally.misses);
-            let (name, load) = (&row.name, load.name().to_lowercase());
+            let (name, client) = (&row.name, habit.name(load).replace("KiB", "k"));
+            let load = load.name().to_lowercase();
             // Progress lines are lower-case but for units.
             let size = size.replace("KB", "k").replace("MB", "M");
-            let line = format_args!("{load} {size}, {name}, {:.0} M bytes/s", bytes_per_s / 1e6);
+            let line = format_args!(
+                "{load} {size}, {client}: {name}, {:.0} M bytes/s",
+                bytes_per_s / 1e6
+            );
             bench.step(Scenario::Large, repetition, line);
         }
     }
@@ -169,30 +239,71 @@ impl fmt::Display for Comparison {
 
 impl fmt::Display for Measured {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let first = &self.rows[0];
-        let (load, size) = (self.load.name(), self.size);
-        let columns = [
-            row::name(format!(
-                "{load} of {size}, {CONNECTIONS} connections, pipeline {REQUESTS}"
-            )),
-            row::scaled("GB/s", BYTES, 1e9, 2),
-            row::speedup(BYTES, first),
-            row::busy(),
-            row::spread("server CPU µs/MiB", SERVER_US, 0),
-            Column::new("misses", |row: &Row| {
+        let first = &self.clients[0].rows[0].name;
+        let mut table = Table::new([
+            format!("{} of {}", self.load.name(), self.size),
+            "server".to_owned(),
+            "GB/s".to_owned(),
+            format!("speedup of {first} over this"),
+            "client busy".to_owned(),
+            "server CPU µs/MiB".to_owned(),
+            format!("CPU of {first} / CPU of this"),
+            "misses".to_owned(),
+        ]);
+        for Client { habit, rows } in &self.clients {
+            let first = &rows[0];
+            for row in rows {
+                let gb_per_s: Vec<f64> = row.each(BYTES).iter().map(|bytes| bytes / 1e9).collect();
+                let over = |figure| Spread::of_ratios(first.each(figure), row.each(figure)).text(2);
                 let misses = row.counted(MISSES);
                 let reads = (row.counted(HITS) + misses).max(1) as f64;
-                format!("{:.3}%", misses as f64 / reads * 100.0)
-            }),
-        ];
-        let table = Table::of(&self.rows, columns);
+                table.row([
+                    habit.name(self.load),
+                    row.name.clone(),
+                    Spread::of(&gb_per_s).text(2),
+                    over(BYTES),
+                    format!("{:.0}%", row.spread(BUSY).median * 100.0),
+                    row.spread(SERVER_US).text(0),
+                    over(SERVER_US),
+                    format!("{:.3}%", misses as f64 / reads * 100.0),
+                ]);
+            }
+        }
         write!(out, "{table}")
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    #[test]
+    fn each_habit_meets_both_values_of_the_others() {
+        let of = |habit: &Habit| {
+            [
+                habit.connections,
+                habit.in_flight as usize,
+                habit.read_bytes,
+            ]
+        };
+        for (one, other) in [(0, 1), (0, 2), (1, 2)] {
+            let pairs: BTreeSet<_> = HABITS
+                .iter()
+                .map(of)
+                .map(|of| (of[one], of[other]))
+                .collect();
+            assert_eq!(pairs.len(), 4, "{pairs:?}");
+        }
+        let names = |load| HABITS.map(|habit| habit.name(load));
+        assert_eq!(
+            names(Load::Get)[1],
+            "1 connection, 8 in flight, read(1024 KiB)"
+        );
+        let writes: BTreeSet<_> = names(Load::Set).into();
+        assert_eq!(writes.len(), 4, "{writes:?}");
+    }
 
     #[test]
     fn the_values_fit_into_the_servers() {

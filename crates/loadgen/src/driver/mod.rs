@@ -248,6 +248,11 @@ pub trait Link {
     /// Requests without a complete reply.
     fn under_way(&self) -> usize;
 
+    /// From now on, one read asks for this many bytes at most, if this is a stream.
+    fn read_at_most(&mut self, bytes: usize) {
+        let _ = bytes;
+    }
+
     /// From now on, steps say when the kernel received them ([`Reply::arrived_ns`]).
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 use std::{
     net::{SocketAddr, TcpStream},
+    ops::Range,
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
         unix::net::UnixStream,
@@ -33,6 +34,8 @@ pub struct Stream<P> {
     written: usize,
     queue: Queue,
     input: Vec<u8>,
+    /// Bytes that one read asks for at most.
+    read_bytes: usize,
     start: usize,
     end: usize,
 }
@@ -65,9 +68,17 @@ impl<P: Protocol> Stream<P> {
             written: 0,
             queue: Queue::default(),
             input: vec![0; INPUT_BYTES],
+            read_bytes: usize::MAX,
             start: 0,
             end: 0,
         }
+    }
+
+    /// Where the next read puts what has arrived.
+    #[inline]
+    fn room(&self) -> Range<usize> {
+        let most = self.end.saturating_add(self.read_bytes);
+        self.end..self.input.len().min(most)
     }
 
     /// Makes room for a reply of `needed` bytes in total.
@@ -121,7 +132,8 @@ impl<P: Protocol> Link for Stream<P> {
 
     #[inline]
     fn receive(&mut self, on_step: &mut impl FnMut(Reply)) -> Result<()> {
-        let room = &mut self.input[self.end..];
+        let room = self.room();
+        let room = &mut self.input[room];
         let mut arrived_ns = 0;
         let read = match &mut self.arrivals {
             None => rustix::io::read(&self.socket, room),
@@ -160,6 +172,13 @@ impl<P: Protocol> Link for Stream<P> {
         self.queue.requests()
     }
 
+    fn read_at_most(&mut self, bytes: usize) {
+        self.read_bytes = bytes.max(1);
+        if self.input.len() < bytes {
+            self.input.resize(bytes, 0);
+        }
+    }
+
     fn note_arrivals(&mut self) -> Result<()> {
         ensure!(
             self.is_tcp,
@@ -167,5 +186,25 @@ impl<P: Protocol> Link for Stream<P> {
         );
         self.arrivals = Some(Arrivals::of(&self.socket)?);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::text::Text, *};
+
+    #[test]
+    fn a_read_asks_for_no_more_than_it_may() {
+        let (client, _server) = UnixStream::pair().unwrap();
+        let mut stream = Stream::<Text>::over(client.into(), false);
+        assert_eq!(stream.room(), 0..INPUT_BYTES);
+        stream.read_at_most(7);
+        assert_eq!(stream.room(), 0..7);
+        stream.end = INPUT_BYTES - 3;
+        assert_eq!(stream.room(), INPUT_BYTES - 3..INPUT_BYTES);
+        stream.end = 0;
+        // The buffer has room for the longest read from the start on.
+        stream.read_at_most(1 << 20);
+        assert_eq!(stream.room(), 0..1 << 20);
     }
 }

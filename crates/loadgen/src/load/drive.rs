@@ -73,6 +73,13 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
         }
     }
 
+    /// From now on, one read of a stream asks for this many bytes at most.
+    pub fn read_at_most(&mut self, bytes: usize) {
+        self.links
+            .iter_mut()
+            .for_each(|link| link.read_at_most(bytes));
+    }
+
     /// From now on, a reply ends when the kernel received it.
     ///
     /// # Errors

@@ -81,6 +81,9 @@ pub struct Plan {
     pub warm_up: WarmUp,
     /// The measured time; `None` means until the requests end.
     pub measured: Option<Duration>,
+    /// Bytes that one read of a stream asks for at most. `None`: all that its buffer has room for,
+    /// which is 16 KiB or the next power of two above the largest reply so far.
+    pub read_bytes: Option<usize>,
     /// Whether a latency ends when the kernel received the reply (`SO_TIMESTAMPNS`), and not when
     /// the client read it. Not for Unix sockets.
     pub kernel_timestamps: bool,
@@ -106,6 +109,7 @@ impl Plan {
             real_time: false,
             warm_up: WarmUp::Fixed(Duration::from_millis(500)),
             measured: Some(Duration::from_secs(3)),
+            read_bytes: None,
             kernel_timestamps: false,
             reply_max: REPLY_MAX,
             seed: 1,

@@ -166,6 +166,9 @@ impl Job for Thread<'_> {
             counted,
             reply_max.as_nanos() as u64,
         );
+        if let Some(bytes) = shared.plan.read_bytes {
+            drive.read_at_most(bytes);
+        }
         if shared.plan.kernel_timestamps {
             drive.note_arrivals()?;
         }
