@@ -37,8 +37,8 @@ struct Habit {
 
 const READ_SMALL: usize = 64 << 10;
 const READ_LARGE: usize = 1 << 20;
-/// The clients, whatever `--connections` says. Each of the three habits meets both values of each of
-/// the others, which takes half of all combinations. The most in flight, 64 values, bounds the
+/// The clients, whatever `--connections` says. Each of the three habits meets both values of each
+/// of the others, which takes half of all combinations. The most in flight, 64 values, bounds the
 /// client's memory.
 const HABITS: [Habit; 4] = [
     Habit::new(1, 1, READ_SMALL),
