@@ -454,6 +454,40 @@ def test_redis_py(server, version):
         assert client.flushall() and client.get("a") is None
 
 
+def test_locks_of_redis_py(server, redis):
+    for port in (server.port, redis.port):
+        with redis_py.Redis(port=port) as client:
+            client.flushall()
+            lock, other = client.lock("lock", timeout=100), client.lock("lock", timeout=100)
+            assert lock.acquire(blocking=False) and not other.acquire(blocking=False)
+            assert lock.extend(100) and 150 < client.ttl("lock") <= 200 and lock.extend(50, replace_ttl=True) and client.ttl("lock") <= 50
+            assert lock.reacquire() and 90 < client.ttl("lock") <= 100
+            other.local.token = b"other"
+            for change in (other.release, other.reacquire, lambda: other.extend(5)):
+                other.local.token = b"other"
+                with pytest.raises(redis_py.exceptions.LockError):
+                    change()
+            lock.release()
+            assert client.exists("lock") == 0
+            with client.lock("lock", timeout=5):
+                assert client.exists("lock") == 1
+            assert client.exists("lock") == 0
+            with pytest.raises(redis_py.exceptions.LockError):
+                lock.release()
+
+
+def test_scripts_are_known_by_their_texts(server):
+    script = 'if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end'
+    with redis_py.Redis(port=server.port) as client:
+        digest = client.script_load(script)
+        assert digest == "b70c2384248f88e6b75b9f89241a180f856ad852" and client.script_exists(digest, "0" * 40) == [True, False]
+        client.set("lock", "mine")
+        assert client.eval(script, 1, "lock", "other") == 0 and client.evalsha(digest, 1, "lock", "mine") == 1
+        for refused in (lambda: client.eval("return 1", 0), lambda: client.script_load("return 1"), lambda: client.register_script("return 1")()):
+            with pytest.raises(redis_py.ResponseError, match="docs/resp.md"):
+                refused()
+
+
 def redis_cli(server, *arguments, said=None):
     line = [resp.tool("redis-cli"), "-p", str(server.port), *arguments]
     return subprocess.run(line, input=said, capture_output=True, text=True, timeout=20, check=True).stdout

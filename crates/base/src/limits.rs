@@ -51,6 +51,9 @@ pub const RESP_WHOLE_BYTES_MAX: usize = 64 << 10;
 /// so is the transaction.
 pub const RESP_QUEUE_BYTES_MAX: usize = 64 << 20;
 
+/// Longest Lua script of RESP in bytes that may be one of those that are known.
+pub const RESP_SCRIPT_BYTES_MAX: usize = 4 << 10;
+
 /// Longest pattern of RESP's `SCAN` and `KEYS` in bytes.
 pub const RESP_PATTERN_BYTES_MAX: usize = 1 << 10;
 

@@ -274,6 +274,11 @@ pub enum AddRule {
         /// The milliseconds.
         ms: i64,
     },
+    /// The same, and it holds zero before the sum.
+    RestartsIfUnlimited {
+        /// The milliseconds.
+        ms: i64,
+    },
 }
 
 /// An initial number.

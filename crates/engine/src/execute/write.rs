@@ -211,13 +211,19 @@ pub fn add(
             false
         }
     };
+    let is_unlimited = expiry == Expiry::NEVER;
+    if is_unlimited && matches!(rule, AddRule::RestartsIfUnlimited { .. }) {
+        number = 0;
+    }
     let is_first = number == 0;
     let Some(number) = number.checked_add(delta) else {
         return Outcome::Overflow;
     };
     expiry = match rule {
         AddRule::ExpiresIfFirst { ms } if is_first => Lifetime::Ms(ms.max(0) as u64),
-        AddRule::ExpiresIfUnlimited { ms } if expiry == Expiry::NEVER => {
+        AddRule::ExpiresIfUnlimited { ms } | AddRule::RestartsIfUnlimited { ms }
+            if is_unlimited =>
+        {
             Lifetime::Ms(ms.max(0) as u64)
         }
         _ => Lifetime::Kept,

@@ -251,3 +251,114 @@ fn values_are_compared() {
     let rows: Vec<(&str, &str)> = rows.iter().map(|(said, reply)| (&**said, *reply)).collect();
     converse(&rows);
 }
+
+/// Each script by its digest. Libraries that send them are in tests/suites.
+#[test]
+fn scripts_are_executed() {
+    for mut server in servers() {
+        let mut says = |said: &str, reply: &str| {
+            assert_eq!(
+                shown(&server.say(&command(said))),
+                shown(reply.as_bytes()),
+                "{said}"
+            );
+        };
+        for release in [
+            "c3f8721cbb97f72bc19e972846bd7aaf91901658",
+            "b70c2384248f88e6b75b9f89241a180f856ad852",
+            "647c65a442733a1aa440f99908d249d13b4d6c4a",
+            "ae3671744a5dbb24ea37ef607b8b10ac7856d43e",
+            "E4612211C9F8F51C257E26E056B0A654B3187242",
+        ] {
+            says("SET lock mine PX 1000", "+OK\r\n");
+            says(&format!("EVALSHA {release} 1 lock other"), ":0\r\n");
+            says(&format!("EVALSHA {release} 1 lock mine"), ":1\r\n");
+            says(&format!("EVALSHA {release} 1 lock mine"), ":0\r\n");
+        }
+        let release = "EVALSHA e950836ed1e694540c503ef9972b8de518044d3b 1 lock";
+        says(&format!("{release} mine"), ":-1\r\n");
+        // Locks that are extended: what is left is added to, or replaced.
+        let extend = "EVALSHA a4e8783852e6b949f9ef3a97212805108459a890 1 lock";
+        says(&format!("{extend} mine 1000 0"), ":0\r\n");
+        says("SET lock mine PX 1000", "+OK\r\n");
+        says(&format!("{extend} other 1000 0"), ":0\r\n");
+        says(&format!("{extend} mine 1000 0"), ":1\r\n");
+        says("PTTL lock", ":2000\r\n");
+        says(&format!("{extend} mine 500 1"), ":1\r\n");
+        says("PTTL lock", ":500\r\n");
+        let reacquire = "EVALSHA 1cac51482acf5858da00f6d685d68f886cd6b6b2 1 lock";
+        says(&format!("{reacquire} mine 700"), ":1\r\n");
+        says("PTTL lock", ":700\r\n");
+        says(
+            &format!("{reacquire} mine x"),
+            "-ERR value is not an integer or out of range\r\n",
+        );
+        says("PERSIST lock", ":1\r\n");
+        says(&format!("{extend} mine 1000 0"), ":0\r\n");
+        // Values that are added, or stored in place of another.
+        let add = "EVALSHA a08c9c69b7c07ae2485190873b90d128a23e502d 1 lock";
+        says(&format!("{add} new 5"), "$-1\r\n");
+        says("DEL lock", ":1\r\n");
+        says(&format!("{add} new 5"), "+OK\r\n");
+        says("PTTL lock", ":5000\r\n");
+        let acquire = "EVALSHA 96da70f7716f27d278a5218544df37fd8b0a5e4c 1 lock";
+        says(&format!("{acquire} mine 1000"), ":0\r\n");
+        let cas = "EVALSHA 782e993d12091daacc7a3164ddf5c4624fe56042 1 lock";
+        says(&format!("{cas} newer old"), ":0\r\n");
+        says(&format!("{cas} newer new EX 7"), "+OK\r\n");
+        says("PTTL lock", ":7000\r\n");
+        says(&format!("{cas} newest newer"), "+OK\r\n");
+        says("PTTL lock", ":-1\r\n");
+        // Counters.
+        let incr = "EVALSHA f4a7da3e5d8ea3b46642af08427151cae0190400 1 n";
+        says(&format!("{incr} 2"), "$-1\r\n");
+        says(
+            "EVALSHA 4d15273b16b10c15e1d9202cbe93c959ab7d250b 1 n 2",
+            ":2\r\n",
+        );
+        says(&format!("{incr} 2"), ":4\r\n");
+        let window = "EVALSHA 628bd136a573a06b346879695681af12ccef300f 1 w";
+        says(&format!("{window} 60 2"), ":2\r\n");
+        says("TTL w", ":60\r\n");
+        says(&format!("{window} 90 2"), ":4\r\n");
+        says("TTL w", ":60\r\n");
+        let consume = "EVALSHA a1de965f42e177aa339706bd580f049065eca79a 1 points";
+        says(&format!("{consume} 3 10"), "*2\r\n:3\r\n:10000\r\n");
+        says(&format!("{consume} 3 20"), "*2\r\n:6\r\n:10000\r\n");
+        says("PERSIST points", ":1\r\n");
+        says(&format!("{consume} 1 20"), "*2\r\n:7\r\n:20000\r\n");
+        let count = "EVALSHA 895b92e1712734e1b464999be23953485475357b 1 hits";
+        let show = "EVALSHA 6aeb97ed6086dcdeafdc6fda3999a0d0e38ec96a 1 hits";
+        says(show, "*2\r\n$-1\r\n:-2\r\n");
+        says(&format!("{count} 1000"), "*2\r\n:1\r\n:1000\r\n");
+        says(&format!("{count} 2000"), "*2\r\n:2\r\n:1000\r\n");
+        says(show, "*2\r\n$1\r\n2\r\n:1000\r\n");
+        says("PERSIST hits", ":1\r\n");
+        says(&format!("{count} 3000"), "*2\r\n:1\r\n:3000\r\n");
+    }
+}
+
+#[test]
+fn other_scripts_are_refused() {
+    let no = "-ERR this server has no Lua, and the script is none of those that it knows (see \
+        docs/resp.md#scripts)\r\n";
+    let release = "b70c2384248f88e6b75b9f89241a180f856ad852";
+    let unknown = "0".repeat(40);
+    let rows = [
+        ("EVAL return 0 x".into(), no),
+        (
+            format!("EVALSHA {unknown} 0"),
+            "-NOSCRIPT No matching script. Please use EVAL.\r\n",
+        ),
+        // With another number of keys.
+        (format!("EVALSHA {release} 2 a b c"), no),
+        ("SCRIPT LOAD return".into(), no),
+        (
+            format!("SCRIPT EXISTS {unknown} {release} {unknown}"),
+            "*3\r\n:0\r\n:1\r\n:0\r\n",
+        ),
+        ("SCRIPT FLUSH".into(), "+OK\r\n"),
+    ];
+    let rows: Vec<(&str, &str)> = rows.iter().map(|(said, reply)| (&**said, *reply)).collect();
+    converse(&rows);
+}

@@ -7,7 +7,7 @@ use super::keys::keys;
 use super::names::{NAME_BYTES_MAX, arity, upper};
 use super::state::{Each, Parser};
 use super::words::Words;
-use super::{lines, multi, scan, session, set, string};
+use super::{lines, multi, scan, scripts, session, set, string};
 use crate::control::Control;
 use crate::request::{Condition, ExpireWhen, Lifetime};
 use crate::text::Step;
@@ -110,6 +110,9 @@ fn other<'a>(call: &Call<'_, 'a>, name: &[u8]) -> Step<'a> {
         b"INFO" => session::info(call),
         b"TIME" => call.control(Control::Time, Words::Time),
         b"DBSIZE" => call.control(Control::Size, Words::Number),
+        b"EVAL" => scripts::eval(call),
+        b"EVALSHA" => scripts::eval_digest(call),
+        b"SCRIPT" => scripts::script(call),
         b"KEYS" => scan::keys(call),
         b"SCAN" => scan::scan(call),
         b"OBJECT" => string::object(call),

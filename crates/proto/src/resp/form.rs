@@ -49,6 +49,8 @@ pub enum Shows {
     StatusOrZero,
     /// 1 or 0.
     Flag,
+    /// 1 or 0, or -1 if there is no item.
+    FlagOrMissing,
     /// The number that the item holds.
     Number,
     /// Seconds until the item expires.
@@ -59,6 +61,8 @@ pub enum Shows {
     UnixSecond,
     /// The millisecond since 1970 at which the item expires.
     UnixMillisecond,
+    /// The value or null, and milliseconds until the item expires, in an array.
+    ValueAndMilliseconds,
     /// The number that the item holds, and milliseconds until it expires, in an array.
     NumberAndMilliseconds,
     /// A part of the value. A position that is negative counts from the end, as in Redis.
@@ -115,12 +119,18 @@ impl Emit for Form {
                 Outcome::Miss,
                 Shows::Seconds | Shows::Milliseconds | Shows::UnixSecond | Shows::UnixMillisecond,
             ) => ":-2\r\n",
+            (Outcome::Miss, Shows::ValueAndMilliseconds) => {
+                out.extend_from_slice(b"*2\r\n");
+                out.extend_from_slice(self.version.null().as_bytes());
+                ":-2\r\n"
+            }
+            (Outcome::NotFound, Shows::FlagOrMissing) => ":-1\r\n",
             (Outcome::Miss, Shows::Type) => "+none\r\n",
             (Outcome::Miss, Shows::Flag | Shows::Length) => ":0\r\n",
             (Outcome::Miss, Shows::Range { .. }) => "$0\r\n\r\n",
             (
                 Outcome::NotStored | Outcome::NotFound | Outcome::Exists,
-                Shows::Flag | Shows::StatusOrZero,
+                Shows::Flag | Shows::FlagOrMissing | Shows::StatusOrZero,
             ) => ":0\r\n",
             (Outcome::Miss | Outcome::NotStored | Outcome::NotFound | Outcome::Exists, _) => {
                 self.version.null()
@@ -178,6 +188,13 @@ fn rarely_found<I: ItemView>(found: Found<I>, shows: Shows, out: &mut Vec<u8>) {
             head(out, b'$', part);
             item.append_part(from as usize, part as usize, out);
             out.extend_from_slice(b"\r\n");
+        }
+        Shows::ValueAndMilliseconds => {
+            head(out, b'*', 2);
+            head(out, b'$', bytes as i64);
+            item.append_value(out);
+            out.extend_from_slice(b"\r\n");
+            head(out, b':', left(item.expiry(), found.now, 1));
         }
         Shows::HeapBytes => head(out, b':', item.heap_bytes() as i64),
         Shows::Encoding => {

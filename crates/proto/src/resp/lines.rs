@@ -73,6 +73,11 @@ pub const LONG_PATTERN: &str = "-ERR the pattern is too long\r\n";
 pub const TOO_MANY_KEYS: &str = "-ERR too many keys for KEYS: use SCAN\r\n";
 /// Listings of keys are disabled by an option.
 pub const KEYS_NOT_ALLOWED: &str = "-ERR listing keys is not allowed\r\n";
+/// `EVALSHA` of a script that is not known; clients then send `EVAL`.
+pub const NO_SCRIPT: &str = "-NOSCRIPT No matching script. Please use EVAL.\r\n";
+/// `EVAL` of a script that is not known.
+pub const NO_SUCH_SCRIPT: &str = "-ERR this server has no Lua, and the script is none of those \
+    that it knows (see docs/resp.md#scripts)\r\n";
 /// A command of a transaction will be executed later.
 pub const QUEUED: &str = "+QUEUED\r\n";
 /// A transaction one of whose commands was refused.

@@ -18,6 +18,7 @@
 //! | `scale` | numbers that say how long an item stays |
 //! | `string` | other commands on strings |
 //! | `caching` | client-side caching, of which clients are told to keep nothing |
+//! | `scripts` | the Lua scripts that are known |
 //! | `scan` | `SCAN` and `KEYS` |
 //! | `session` | commands that the parser answers by itself, and those of the connection |
 //! | `form` | what a request says about its reply, and outcomes in the words of RESP |
@@ -42,6 +43,7 @@ mod parser;
 mod pieces;
 mod scale;
 mod scan;
+mod scripts;
 mod session;
 mod set;
 mod state;

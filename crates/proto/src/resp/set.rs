@@ -36,7 +36,7 @@ pub(super) fn set<'a>(call: &Call<'_, 'a>) -> Step<'a> {
                 let Some(expected) = options.next() else {
                     return call.refuse(lines::SYNTAX);
                 };
-                equal(call, &mut write, expected);
+                equal(call, &mut write, value, expected);
             }
             b"GET" => write.shows_old = true,
             b"KEEPTTL" if scaled.is_none() => write.lifetime = Lifetime::Kept,
@@ -57,7 +57,7 @@ pub(super) fn set<'a>(call: &Call<'_, 'a>) -> Step<'a> {
         true => Shows::Value,
         false => Shows::Status,
     };
-    store(call, write, shows)
+    store(call, call.arguments[1], write, shows)
 }
 
 /// `SETEX key s value` and `PSETEX key ms value`.
@@ -77,7 +77,7 @@ pub(super) fn with_lifetime<'a>(call: &Call<'_, 'a>, name: &'static str, unit_ms
         lifetime,
         shows_old: false,
     };
-    store(call, write, Shows::Status)
+    store(call, call.arguments[1], write, Shows::Status)
 }
 
 /// `SETNX key value` and `GETSET key value`.
@@ -88,7 +88,7 @@ pub(super) fn plain<'a>(call: &Call<'_, 'a>, condition: Condition, shows: Shows)
         lifetime: Lifetime::Unlimited,
         shows_old: shows == Shows::Value,
     };
-    store(call, write, shows)
+    store(call, call.arguments[1], write, shows)
 }
 
 /// Whether a command is a `SET` with `IFEQ`. The parser hands out both values together, and large
@@ -100,10 +100,15 @@ pub(super) fn compares(arguments: &[&[u8]]) -> bool {
     arguments[0].eq_ignore_ascii_case(b"SET") && options.iter().any(is_option)
 }
 
-/// Has a write of the command's third argument depend on the item's value, which is to be
+/// The lifetime that an option of `SET` and its number name.
+pub(super) fn lifetime(option: &[u8], number: &[u8]) -> Option<Lifetime> {
+    let mut buffer = [0; 8];
+    Scale::of(upper(option, &mut buffer))?.positive(number).ok()
+}
+
+/// Has a write of `value`, an argument of the command, depend on the item's value, which is to be
 /// `expected`, a later one of its arguments.
-pub(super) fn equal<'a>(call: &Call<'_, 'a>, write: &mut Write<'a>, expected: &[u8]) {
-    let value = call.arguments[2];
+pub(super) fn equal<'a>(call: &Call<'_, 'a>, write: &mut Write<'a>, value: &[u8], expected: &[u8]) {
     let at = |part: &[u8]| part.as_ptr().addr() - call.whole.as_ptr().addr();
     let (begin, from) = (at(value), at(expected));
     write.bytes = &call.whole[begin..from + expected.len()];
@@ -114,9 +119,14 @@ pub(super) fn equal<'a>(call: &Call<'_, 'a>, write: &mut Write<'a>, expected: &[
 }
 
 /// A write of a value that an item can have.
-pub(super) fn store<'a>(call: &Call<'_, 'a>, write: Write<'a>, shows: Shows) -> Step<'a> {
-    match call.fits(call.arguments[1], write.value()) {
-        true => call.request(Verb::Write(write), shows),
+pub(super) fn store<'a>(
+    call: &Call<'_, 'a>,
+    key: &'a [u8],
+    write: Write<'a>,
+    shows: Shows,
+) -> Step<'a> {
+    match call.fits(key, write.value()) {
+        true => call.request_for(key, Verb::Write(write), shows),
         false => call.refuse(lines::TOO_LARGE),
     }
 }

@@ -48,6 +48,13 @@ pub enum Words {
     NoKeys,
     /// With the beginning of an array of this many elements, which follow.
     Array(u32),
+    /// With this many flags, of which the last is the lowest bit.
+    Flags {
+        /// The flags.
+        are: u32,
+        /// How many.
+        count: u32,
+    },
     /// With this error line, whatever its keys come to.
     SumRefused(&'static str),
     /// With the number of commands that there are.
@@ -109,6 +116,12 @@ impl Words {
             | Words::SumRefused(_)
             | Words::ConnectionId => out.extend_from_slice(lines::OK.as_bytes()),
             Words::NoKeys => out.extend_from_slice(b"*2\r\n$1\r\n0\r\n*0\r\n"),
+            Words::Flags { are, count } => {
+                head(out, b'*', count.into());
+                for nth in (0..count).rev() {
+                    head(out, b':', (are >> nth & 1).into());
+                }
+            }
             Words::Array(count) => head(out, b'*', count.into()),
             Words::CommandCount => head(out, b':', NAMES.len() as i64),
             Words::Setting(version) => settings(version, text, out),
