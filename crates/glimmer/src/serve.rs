@@ -245,10 +245,7 @@ impl Arguments {
         let fitting = Needs { workers, ..needs };
         if self.workers.threads.is_none() {
             config.workers = workers;
-        } else if workers < config.workers
-            && (MemoryPlan::keeps_item_limit(fitting) || MemoryPlan::make(needs).is_err())
-            && MemoryPlan::make(fitting).is_ok()
-        {
+        } else if workers < config.workers && MemoryPlan::make(fitting).is_ok() {
             config.notices.push(format!(
                 "-t {}: the memory limit (-m) has room for the buffers of only \
                  {workers} worker threads",

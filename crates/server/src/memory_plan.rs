@@ -36,6 +36,10 @@ const INDEX_BYTES_PER_100_BUCKETS: usize = 100 * BUCKET_BYTES + SPARE_PERCENT * 
 /// finally need, so that a whole number of doublings leads there. The log uses the remaining memory
 /// until the index needs it.
 const FIRST_BUCKETS_PART: usize = 16;
+/// The indexes of all partitions together start with this much at most, and then with a smaller
+/// fraction. Items come to buckets all over an index, so that few of them make all of its pages
+/// resident.
+const FIRST_INDEX_BYTES_MAX: usize = 16 << 20;
 
 /// Bytes that an item of store mode costs in addition to its entry, at most: 17 bytes of an index
 /// that has just doubled, and a bit for each word of the heap.
@@ -246,24 +250,23 @@ impl MemoryPlan {
         })
     }
 
-    /// The largest number of workers, up to `needs.workers`, whose buffers have room for the
-    /// largest item and leave most of the memory for items; at least one.
+    /// The largest number of workers, up to `needs.workers`, with which items may be as large as
+    /// with one worker, and whose buffers leave most of the memory for items; at least one.
     pub fn workers_fitting(needs: Needs) -> usize {
+        let limit = |workers| {
+            let plan = Self::try_make(Needs { workers, ..needs });
+            plan.map_or(0, |plan| plan.item_bytes_max)
+        };
+        let with_one = limit(1);
         let fits = |&workers: &usize| {
             let needs = Needs { workers, ..needs };
             let buffer_bytes = workers * buffer_bytes_min(needs.item_bytes_max);
             let counted_bytes = buffer_bytes_counted(needs, buffer_bytes);
             let leaves_room = workers <= WORKERS_BEFORE_ITEMS
                 || counted_bytes <= needs.memory_bytes / BUFFER_SHARE_OF_MANY_WORKERS;
-            leaves_room && Self::keeps_item_limit(needs)
+            leaves_room && limit(workers) >= with_one
         };
         (1..=needs.workers).rev().find(fits).unwrap_or(1)
-    }
-
-    /// Whether the buffers of all workers have room for the largest item, so that they do not lower
-    /// the item limit.
-    pub fn keeps_item_limit(needs: Needs) -> bool {
-        item_bytes_bufferable(needs).is_some_and(|bytes| bytes >= needs.item_bytes_max)
     }
 
     /// The total: at most `-m`, plus up to 8 MiB of buffers if buffers would otherwise take more
@@ -282,8 +285,13 @@ impl MemoryPlan {
     /// The initial sizes of a partition in cache mode. They use all planned memory; the index,
     /// which will grow, starts with a small part of it.
     pub fn first_sizes(&self) -> FirstSizes {
-        let main_buckets = (self.main_buckets / FIRST_BUCKETS_PART).max(1);
-        let spare_buckets = (self.spare_buckets / FIRST_BUCKETS_PART).max(1);
+        let all_bytes = self.partitions * index_bytes_of(self.main_buckets, self.spare_buckets);
+        let part = all_bytes
+            .div_ceil(FIRST_INDEX_BYTES_MAX)
+            .next_power_of_two()
+            .max(FIRST_BUCKETS_PART);
+        let main_buckets = (self.main_buckets / part).max(1);
+        let spare_buckets = (self.spare_buckets / part).max(1);
         let spare_buckets = spare_buckets.min(self.spare_buckets).min(main_buckets);
         let index_bytes = index_bytes_of(main_buckets, spare_buckets);
         FirstSizes {

@@ -358,8 +358,9 @@ fn the_item_limit_does_not_depend_on_the_number_of_threads() {
         ("-m 1024 -t 32", 32),
         ("-m 256 -t 4 -I 8m", 4),
         ("-m 64 -t 4 -I 8m", 1),
-        // Buffers for such an item are too much for one worker, too.
-        ("-m 64 -t 4 -I 32m", 4),
+        // Buffers for such an item are too much for one worker, too. With more, items would have to
+        // be smaller still.
+        ("-m 64 -t 4 -I 32m", 1),
     ] {
         let config = parse(line).unwrap();
         assert_eq!(config.workers, workers, "{line}");
@@ -368,9 +369,15 @@ fn the_item_limit_does_not_depend_on_the_number_of_threads() {
             .iter()
             .any(|it| it.contains("worker threads"));
         assert_eq!(is_told, !line.contains(&format!("-t {workers}")), "{line}");
-        let plan = MemoryPlan::make(Needs::of(&config)).unwrap();
+        let needs = Needs::of(&config);
+        let limit = |needs| MemoryPlan::make(needs).unwrap().item_bytes_max;
+        let with_one = limit(Needs {
+            workers: 1,
+            ..needs
+        });
+        assert_eq!(limit(needs), with_one, "{line}");
         if !line.contains("-I 32m") {
-            assert_eq!(plan.item_bytes_max, config.item_bytes_max, "{line}");
+            assert_eq!(with_one, config.item_bytes_max, "{line}");
         }
     }
 }

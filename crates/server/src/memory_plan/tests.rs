@@ -114,6 +114,77 @@ fn a_partition_begins_within_the_plan() {
     }
 }
 
+/// Fewer workers start instead, even if the limit is more than `-m` has room for.
+#[test]
+fn threads_do_not_lower_the_item_limit() {
+    for mib in [2, 8, 16, 64, 256, 1024] {
+        for item_kib in [64, 1 << 10, 4 << 10, 32 << 10] {
+            for &access in AccessMode::ALL {
+                let limit = |threads| {
+                    let asked = Needs {
+                        item_bytes_max: (item_kib << 10).min(mib * MIB / 2),
+                        ..needs(mib, threads, access)
+                    };
+                    let workers = MemoryPlan::workers_fitting(asked);
+                    let plan = MemoryPlan::make(Needs { workers, ..asked }).unwrap();
+                    plan.item_bytes_max
+                };
+                for threads in [2, 4, 16, 32, 256] {
+                    assert_eq!(
+                        limit(threads),
+                        limit(1),
+                        "-m {mib} -t {threads}, {item_kib} KiB"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_documents_say_how_many_workers_a_small_memory_has_room_for() {
+    let fitting = |mib| MemoryPlan::workers_fitting(needs(mib, 256, AccessMode::Crcw));
+    let numbers = format!(
+        "{} with `-m 64`, {} with `-m 128` and {} with `-m 256`",
+        fitting(64),
+        fitting(128),
+        fitting(256)
+    );
+    let flags = include_str!("../../../../docs/flags.md");
+    let row = flags
+        .lines()
+        .find(|line| line.starts_with("| `-t`"))
+        .unwrap();
+    assert!(row.contains(&numbers), "{numbers} is not in {row}");
+}
+
+/// Few items make all of an index resident, however large `-m` is.
+#[test]
+fn a_large_memory_begins_with_a_small_index() {
+    let first_bytes = |mib| {
+        let plan = MemoryPlan::make(needs(mib, 2, AccessMode::Crcw)).unwrap();
+        let first = plan.first_sizes();
+        let doublings = (plan.main_buckets / first.main_buckets).ilog2();
+        let reached = first.main_buckets << doublings;
+        assert!(
+            reached >= plan.main_buckets / 100 * 99,
+            "whole doublings lead to {plan:?}"
+        );
+        let bytes = index_bytes_of(first.main_buckets, first.spare_buckets);
+        (
+            plan.partitions * bytes,
+            plan.partitions * (plan.partition_bytes() - plan.log_bytes),
+        )
+    };
+    for mib in [1024, 30_000, 1 << 20] {
+        let (first, finally) = first_bytes(mib);
+        assert!(
+            first <= 16 * MIB && first >= 8 * MIB.min(finally / 17),
+            "{mib}: {first}"
+        );
+    }
+}
+
 #[test]
 fn a_gibibyte_stores_thirteen_million_small_items() {
     for &access in AccessMode::ALL {

@@ -46,7 +46,12 @@ impl fmt::Display for ConfigError {
             ),
             ConfigError::NoBuckets => write!(f, "an index needs at least one bucket"),
             ConfigError::Memory(error) => {
-                write!(f, "the kernel gave no memory for a table: {error}")
+                write!(
+                    f,
+                    "the kernel gave no memory for a table: {error}; addresses for all of -m are \
+                     reserved at start, so lower -m or raise their limit (ulimit -v, \
+                     vm.overcommit_memory)"
+                )
             }
         }
     }

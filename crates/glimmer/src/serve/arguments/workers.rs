@@ -14,8 +14,8 @@ pub struct Workers {
     /// Worker threads [default: one per core]
     ///
     /// memcached's default is 4 on every machine. An idle worker sleeps. Each worker needs buffers
-    /// for a few of the largest items, so with a small -m and without -t there may be fewer workers
-    /// than cores: 4 with -m 64 and -I 1m.
+    /// for a few of the largest items. If -m has no room for them, fewer workers start, and a
+    /// warning says so: with -I 1m, at most 4 with -m 64, 6 with -m 128 and 10 with -m 256.
     #[arg(
         short,
         long,
