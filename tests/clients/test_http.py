@@ -21,8 +21,14 @@ class Pages(Server):
     """A server with pages."""
 
     def __init__(self, *flags):
+        self.given = flags
+        super().__init__(*flags)
+
+    def _start(self):
+        # Each try takes other ports.
         self.http = free_port()
-        super().__init__("--http", self.http, *flags)
+        self.flags = ("--http", self.http, *self.given)
+        super()._start()
 
     def page(self, path, **headers):
         """The status, the headers and the content of a page."""
@@ -73,6 +79,17 @@ def test_metrics_are_the_statistics(pages):
         if name not in ("verbosity", "oldest"):
             value = value.replace("\\", "\\\\").replace('"', '\\"')
             assert ("glimmer_setting_info", f'setting="{name}",value="{value}"') in metrics
+
+
+def test_connections_are_counted_by_the_reason_for_which_they_were_closed(pages):
+    def closed(reason):
+        return pages.metrics()["glimmer_connections_closed_total", f'reason="{reason}"']
+
+    before = closed("error")
+    with pages.wire() as wire:
+        wire.send(b"x" * 100_000)
+        wire.expect_closed()
+    assert closed("error") == before + 1
 
 
 def test_a_scraper_chooses_the_format(pages):

@@ -379,3 +379,25 @@ def test_hot_keys_are_shown_by_their_bytes(server, ours):
     names = list(server.stats("hotkeys"))
     assert "caf%E9" in names
     assert "Y2Fm6Q==" not in names
+
+
+def test_a_slow_request_is_kept_with_its_key_and_what_its_time_went_to():
+    length = 16_000_000
+    with Server("-t", 1, "-m", 256, "-I", "32m", "--slow-ms", 1) as server, server.wire() as wire:
+        wire.exchange(store(b"x" * length, b"\x01large"), STORED)
+        deadline = time.monotonic() + PATIENCE_S
+        while not (found := [it for it in server.stats("slow").values() if f"command=get bytes={length}" in it]):
+            assert time.monotonic() < deadline
+            wire.send(b"get \x01large\r\n")
+            # The sockets' buffers hold less than the value, so that its reply ends after this.
+            time.sleep(0.005)
+            wire.receive(length + len(b"VALUE \x01large 0 %d\r\n\r\nEND\r\n" % length))
+        fields = dict(field.split("=") for field in found[0].split(" "))
+        assert fields["key"] == "%01large" and fields["worker"] == "0"
+        parts = [int(fields[name]) for name in ("waiting_us", "elsewhere_us", "executing_us", "sending_us")]
+        assert 1000 <= int(fields["total_us"]) and abs(sum(parts) - int(fields["total_us"])) <= len(parts)
+        assert int(fields["sending_us"]) == max(parts)
+        # Another threshold while the server runs.
+        assert server.stats("slow", "1234")["threshold_ms"] == "1234"
+        latency = server.stats("latency")
+        assert int(latency["get:larger:timed"]) > 0

@@ -60,6 +60,8 @@ counters! {
     idle_kicks,
     /// Connections closed because they held memory without progress while others needed it.
     stalled_kicks,
+    /// Connections closed because their clients broke the protocol or gave too many wrong logins.
+    error_kicks,
     /// Values refused for lack of buffer memory.
     values_refused,
     /// Connections that had to wait for a place for a large value.

@@ -17,7 +17,7 @@ use glimmer_base::limits::{
     SLOW_CANDIDATES_MAX, SLOW_KEPT_MAX, SLOW_KEY_BYTES_MAX, SLOW_TURNS_KEPT_MAX,
 };
 use glimmer_base::sync::{AtomicU64, Mutex, Ordering::Relaxed, lock};
-use glimmer_dispatch::Ask;
+use glimmer_dispatch::{Ask, SizeClass};
 use glimmer_engine::{Done, Job, Status};
 
 use super::ask::ask;
@@ -162,6 +162,13 @@ struct Candidate {
     entry: SlowRequest,
 }
 
+impl Candidate {
+    /// Whether its value may be the one of a reply of this many bytes, which has a little more.
+    fn is_of(&self, bytes: usize) -> bool {
+        SizeClass::of(self.entry.size as u32) == SizeClass::of(bytes as u32)
+    }
+}
+
 impl SlowWatch {
     pub fn new(log: Arc<SlowLog>, clock: Arc<dyn Clock>, worker: usize) -> SlowWatch {
         SlowWatch {
@@ -279,9 +286,9 @@ impl SlowWatch {
         });
     }
 
-    /// The reply to a member's read of this many bytes leaves slice by slice.
+    /// The reply to a member's read of about this many bytes leaves slice by slice.
     pub fn withdraw(&mut self, member: usize, bytes: usize) {
-        let is_its = |it: &Candidate| it.member == member && it.entry.size == bytes as u64;
+        let is_its = |it: &Candidate| it.member == member && it.is_of(bytes);
         if let Some(place) = self.unsent.iter().position(is_its) {
             let candidate = self.unsent.swap_remove(place);
             if self.leaving.is_full() {
@@ -291,9 +298,9 @@ impl SlowWatch {
         }
     }
 
-    /// A reply of this many bytes, to a request that is timed since then, was sent slice by slice.
+    /// A reply of about this many bytes, to a request that is timed since then, was sent slice by slice.
     pub fn sent(&mut self, bytes: usize, since_ns: u64, now_ns: u64) {
-        let is_its = |it: &Candidate| it.since_ns == since_ns && it.entry.size == bytes as u64;
+        let is_its = |it: &Candidate| it.since_ns == since_ns && it.is_of(bytes);
         if let Some(place) = self.leaving.iter().position(is_its) {
             let candidate = self.leaving.swap_remove(place);
             self.finish(candidate, now_ns);
@@ -382,10 +389,10 @@ mod tests {
         let (mut watch, log, _) = watch(10);
         watch.unsent.push(candidate(70_000, 100, 102));
         watch.unsent.push(candidate(10, 100, 101));
-        watch.withdraw(1, 70_000);
+        watch.withdraw(1, 70_002);
         watch.written(105_000_000);
         assert!(log.latest().is_empty(), "the other one took 5 ms");
-        watch.sent(70_000, 100_000_000, 150_000_000);
+        watch.sent(70_002, 100_000_000, 150_000_000);
         watch.sent(70_000, 100_000_000, 900_000_000);
         let found = log.latest();
         assert_eq!(found.len(), 1, "{found:?}");

@@ -83,6 +83,7 @@ impl Streams {
         (shared.observers()).show_connection(&connection.entry, Some(reason));
         shared.balancer.release(core.me);
         core.tally.curr_connections -= 1;
+        core.tally.error_kicks += u64::from(reason == CloseReason::Error);
         // The client must not see the end of its connection before it is counted: it may ask for
         // the figures next. The stream is open until this function returns.
         core.show_figures();

@@ -20,14 +20,16 @@ pub(super) const ALL: &[Family] = &[
         |source, out| out.put(source.figures.node().total_connections)),
     Family::counter("glimmer_connections_closed", In::Units,
         "Connections closed, by reason: silent for longer than idle_timeout, holding memory that \
-         others needed, or by the client and for all other reasons",
+         others needed, breaking the protocol or logging in wrongly, or by the client and for all \
+         other reasons",
         |source, out| {
             let of = source.figures.node();
             let closed = of.total_connections.saturating_sub(of.curr_connections);
+            let for_a_reason = of.idle_kicks + of.stalled_kicks + of.error_kicks;
             out.one("reason", "idle", of.idle_kicks);
             out.one("reason", "stalled", of.stalled_kicks);
-            let other = closed.saturating_sub(of.idle_kicks + of.stalled_kicks);
-            out.one("reason", "other", other);
+            out.one("reason", "error", of.error_kicks);
+            out.one("reason", "other", closed.saturating_sub(for_a_reason));
         }),
     Family::counter("glimmer_connections_refused", In::Units,
         "Connections that were not served, by reason: there were too many, or the process or the \

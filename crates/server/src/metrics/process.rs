@@ -68,6 +68,12 @@ pub(super) const ALL: &[Family] = &[
     Family::gauge("process_virtual_memory", In::Bytes,
         "Address space of the process",
         |_, out| if let Some(bytes) = pages(0) { out.put(bytes) }),
+    Family::gauge("process_open_fds", In::Units,
+        "Open files, connections included",
+        |_, out| if let Ok(open) = fs::read_dir("/proc/self/fd") {
+            // One of them is that of the list.
+            out.put(open.count().saturating_sub(1));
+        }),
     Family::gauge("process_max_fds", In::Units,
         "The limit of open files",
         |_, out| if let Ok((soft, _)) = getrlimit(Resource::RLIMIT_NOFILE) { out.put(soft) }),
