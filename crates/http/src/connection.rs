@@ -172,6 +172,8 @@ enum Received {
 mod tests {
     use super::*;
     use crate::Status;
+    use rand::rngs::SmallRng;
+    use rand::{Rng, SeedableRng};
     use std::collections::VecDeque;
 
     /// A stream that hands out pieces, and takes a few bytes at a time.
@@ -284,6 +286,44 @@ mod tests {
             assert!(connection.serve(0, &mut page).unwrap());
             assert_eq!(pages(&connection.stream.taken).len(), answered);
             assert_eq!(connection.is_waiting(), is_waiting);
+        }
+    }
+
+    #[test]
+    fn whatever_comes_gets_replies_or_the_end() {
+        let mut random = SmallRng::seed_from_u64(glimmer_seeds::seed());
+        let words: [&[u8]; 12] = [
+            b"GET ",
+            b"HEAD ",
+            b"/metrics",
+            b"/?a=1&",
+            b" HTTP/1.1",
+            b" HTTP/1.0",
+            b"\r\n",
+            b"\n\n",
+            b"Host: ",
+            b"Connection: close",
+            b"Content-Length: 9",
+            b"\0\xff",
+        ];
+        for _ in 0..2_000 {
+            let mut connection = Connection::new(Pieces::default(), 0);
+            connection.stream.is_closed = true;
+            for _ in 0..random.random_range(1..20) {
+                let word = words[random.random_range(0..words.len())];
+                connection.stream.incoming.push_back(word.to_vec());
+            }
+            let mut turns = 0;
+            loop {
+                connection.stream.takes = random.random_range(1..500);
+                turns += 1;
+                assert!(turns < 10_000, "it comes to an end");
+                if !connection.serve(0, &mut page).unwrap() {
+                    break;
+                }
+            }
+            let text = String::from_utf8_lossy(&connection.stream.taken);
+            assert!(text.is_empty() || text.starts_with("HTTP/1.1 "), "{text}");
         }
     }
 

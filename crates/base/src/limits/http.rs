@@ -38,6 +38,9 @@ pub const SLOW_KEPT_MAX: usize = 128;
 /// Slow turns among them.
 pub const SLOW_TURNS_KEPT_MAX: usize = 32;
 
+/// Milliseconds in which a worker enters one slow turn.
+pub const SLOW_TURNS_PAUSE_MS: u64 = 100;
+
 /// Bytes of a key that are kept of a slow request.
 pub const SLOW_KEY_BYTES_MAX: usize = 64;
 

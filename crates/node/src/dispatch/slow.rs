@@ -15,6 +15,7 @@ use std::sync::Arc;
 use arrayvec::ArrayVec;
 use glimmer_base::limits::{
     SLOW_CANDIDATES_MAX, SLOW_KEPT_MAX, SLOW_KEY_BYTES_MAX, SLOW_TURNS_KEPT_MAX,
+    SLOW_TURNS_PAUSE_MS,
 };
 use glimmer_base::sync::{AtomicU64, Mutex, Ordering::Relaxed, lock};
 use glimmer_dispatch::{Ask, SizeClass};
@@ -122,8 +123,8 @@ impl SlowLog {
         };
         // Turns tell less, and must not push the requests out.
         let is_turn = |entry: &SlowRequest| entry.command.is_none();
-        let turns = entries.iter().filter(|entry| is_turn(entry)).count();
-        if is_turn(&entry) && turns >= SLOW_TURNS_KEPT_MAX {
+        if is_turn(&entry) && entries.iter().filter(|it| is_turn(it)).count() >= SLOW_TURNS_KEPT_MAX
+        {
             let oldest = entries.iter().position(is_turn);
             oldest.and_then(|place| entries.remove(place));
         }
@@ -150,6 +151,8 @@ pub(crate) struct SlowWatch {
     /// When the turn began, in milliseconds, if nobody slept since; and the requests until then.
     turn_ms: Option<u64>,
     requests: u64,
+    /// Until when slow turns are passed over, in milliseconds.
+    quiet_until_ms: u64,
 }
 
 /// A request of a timed turn.
@@ -180,6 +183,7 @@ impl SlowWatch {
             leaving: ArrayVec::new(),
             turn_ms: None,
             requests: 0,
+            quiet_until_ms: 0,
         }
     }
 
@@ -190,15 +194,16 @@ impl SlowWatch {
         if let Some(before_ms) = self.turn_ms.replace(now_ms)
             && self.log.is_slow_ms(now_ms.wrapping_sub(before_ms))
         {
-            self.enter_turn(now_ms - before_ms, requests);
+            self.enter_turn(now_ms, now_ms - before_ms, requests);
         }
         self.requests = requests;
     }
 
     #[cold]
-    fn enter_turn(&mut self, took_ms: u64, requests: u64) {
+    fn enter_turn(&mut self, now_ms: u64, took_ms: u64, requests: u64) {
         let size = requests - self.requests;
-        if size > 0 {
+        if size > 0 && now_ms >= self.quiet_until_ms {
+            self.quiet_until_ms = now_ms + SLOW_TURNS_PAUSE_MS;
             let entry = SlowRequest {
                 size,
                 total_us: took_ms * 1_000,
@@ -423,11 +428,20 @@ mod tests {
         watch.unsent.push(candidate(7, 0, 1));
         watch.written(9_000_000);
         for turn in 0..2 * SLOW_KEPT_MAX as u64 {
-            watch.begin_turn(10 * turn, turn);
+            watch.begin_turn(SLOW_TURNS_PAUSE_MS * turn, turn);
         }
         let found = log.latest();
         assert_eq!(found.len(), SLOW_TURNS_KEPT_MAX + 1);
         assert_eq!(found.last().map(|it| it.size), Some(7));
+    }
+
+    #[test]
+    fn a_flood_of_slow_turns_costs_an_entry_now_and_then() {
+        let (mut watch, log, _) = watch(5);
+        for turn in 0..100 {
+            watch.begin_turn(1_000 + 10 * turn, turn);
+        }
+        assert_eq!(log.counts(), (1_000 / SLOW_TURNS_PAUSE_MS, 0));
     }
 
     #[test]
