@@ -303,7 +303,8 @@ impl SlowWatch {
         }
     }
 
-    /// A reply of about this many bytes, to a request that is timed since then, was sent slice by slice.
+    /// A reply of about this many bytes, to a request that is timed since then, was sent slice by
+    /// slice.
     pub fn sent(&mut self, bytes: usize, since_ns: u64, now_ns: u64) {
         let is_its = |it: &Candidate| it.since_ns == since_ns && it.is_of(bytes);
         if let Some(place) = self.leaving.iter().position(is_its) {
