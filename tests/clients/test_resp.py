@@ -84,7 +84,7 @@ CONVERSATIONS = {
     "about keys": [
         ("SET", "a", "12"), ("OBJECT", "ENCODING", "a"), ("SET", "a", "text"), ("OBJECT", "ENCODING", "a"), ("SET", "a", "x" * 44), ("OBJECT", "ENCODING", "a"),
         ("SET", "a", "x" * 45), ("OBJECT", "ENCODING", "a"), ("OBJECT", "REFCOUNT", "a"), ("OBJECT", "ENCODING", "none"), ("MEMORY", "USAGE", "none"), ("DBSIZE",),
-        ("OBJECT", "NOPE", "a"), ("OBJECT", "ENCODING"), ("MEMORY", "USAGE"), ("LATENCY", "LATEST"), ("CONFIG", "GET", "save"), ("CONFIG", "GET", "appendonly"),
+        ("OBJECT", "NOPE", "a"), ("OBJECT", "ENCODING"), ("MEMORY", "USAGE"), ("LATENCY", "LATEST"), ("LATENCY", "NOPE"), ("CONFIG", "GET", "save"), ("CONFIG", "GET", "appendonly"),
     ],
     "transactions": [
         ("MULTI",), ("SET", "a", "1"), ("INCR", "a"), ("MGET", "a", "b"), ("GET", "a"), ("EXEC",), ("GET", "a"), ("MULTI",), ("EXEC",), ("EXEC",), ("DISCARD",),
@@ -180,7 +180,7 @@ def test_a_transaction_of_many_commands(server, redis):
 
 def test_a_transaction_without_memory_is_given_up():
     with Server("-m", 64, "-t", 1) as server, server.wire() as wire:
-        commands = [("MULTI",), *[("SET", f"k{i}", "v" * 1000) for i in range(20_000)], ("EXEC",), ("DBSIZE",)]
+        commands = [("MULTI",), *[("SET", f"k{i}", "v" * 10_000) for i in range(2_000)], ("EXEC",), ("DBSIZE",)]
         wire.send(b"".join(resp.command(*arguments) for arguments in commands))
         said = [resp.reply(wire) for _ in commands]
         assert said[0] == b"+OK\r\n" and said[-2].startswith(b"-EXECABORT") and said[-1] == b":0\r\n"
@@ -189,14 +189,14 @@ def test_a_transaction_without_memory_is_given_up():
 
 def test_a_command_of_many_arguments(server, redis):
     ours, theirs = wires(server, redis, 2)
-    keys = [f"key-number-{i:017}" for i in range(60_000)]
+    keys = [f"key-number-{i:017}" for i in range(6_000)]
     with ours, theirs:
-        for arguments in (("MSET", *[word for key in keys[:20_000] for word in (key, "v")]), ("EXISTS", *keys), ("MGET", *keys), ("DEL", *keys), ("DBSIZE",)):
+        for arguments in (("MSET", *[word for key in keys[:2_000] for word in (key, "v")]), ("EXISTS", *keys), ("MGET", *keys), ("DEL", *keys), ("DBSIZE",)):
             assert say(ours, *arguments) == say(theirs, *arguments), arguments[0]
         # A key that is too long for an item has none.
         assert say(ours, "EXISTS", *keys, "k" * 70_000) == b":0\r\n"
         assert say(ours, "MSET", *[word for key in keys for word in (key, "v")], "k" * 251, "v") == b"-ERR keys have 1 to 250 bytes\r\n"
-        assert say(ours, "DBSIZE") == b":60000\r\n"
+        assert say(ours, "DBSIZE") == b":6000\r\n"
 
 
 def test_random_commands_are_answered_as_by_redis(server, redis, version):
@@ -346,12 +346,12 @@ def test_keys_are_listed(server):
     with server.wire() as wire:
         say(wire, "FLUSHALL")
         assert say(wire, "KEYS", "*") == b"*0\r\n" and scan(wire)[0] == []
-        expected = {f"key:{i}".encode() for i in range(3000)}
+        expected = {f"key:{i}".encode() for i in range(400)}
         say(wire, "MSET", *[word for key in expected for word in (key, "v")])
         say(wire, "MSET", "other[1]", "v", "other[2]", "v", b"with\r\n", "v", "gone", "v", "over", "v")
         say(wire, "DEL", "gone")
         say(wire, "PEXPIRE", "over", "1")
-        for pattern, count in (("key:*", 3000), ("*", 3003), ("key:?", 10), ("key:[0-4]", 5), ("other\\[1\\]", 1), ("with*", 1), ("none", 0)):
+        for pattern, count in (("key:*", 400), ("*", 403), ("key:?", 10), ("key:[0-4]", 5), ("other\\[1\\]", 1), ("with*", 1), ("none", 0)):
             while say(wire, "EXISTS", "over") != b":0\r\n":
                 pass
             said = say(wire, "KEYS", pattern)
@@ -362,7 +362,7 @@ def test_keys_are_listed(server):
                     assert len(found) == len(set(found)) == count, (pattern, options)
         assert set(scan(wire, "MATCH", "key:*", "TYPE", "string")[0]) == expected
         assert scan(wire, "TYPE", "hash") == ([], 1)
-        assert scan(wire, "COUNT", "100")[1] > 10 and scan(wire, "COUNT", "4000000000")[1] < 10
+        assert scan(wire, "COUNT", "40")[1] > 5 and scan(wire, "COUNT", "4000000000")[1] < 10
         for arguments in (("SCAN", "x"), ("SCAN", "0", "COUNT", "0"), ("SCAN", "0", "MATCH"), ("SCAN", "0", "COUNT", "x"), ("KEYS",), ("KEYS", "x" * 2000)):
             assert say(wire, *arguments).startswith(b"-ERR"), arguments
         assert page(wire, str((1 << 64) - 1)) == (b"0", []) and page(wire, str(1 << 36))[0] is not None
@@ -374,10 +374,47 @@ def test_keys_are_listed(server):
             assert say(wire, "PING") == b"+PONG\r\n"
 
 
+def test_each_command_is_one_change_of_its_item(server):
+    """Several clients at once, each with all of its commands in one write."""
+    count = 300
+    with server.wire() as wire:
+        say(wire, "FLUSHALL")
+        say(wire, "MSET", *[word for i in range(count) for word in (f"token{i}", "v", f"lock{i}", "mine")])
+        commands = []
+        for i in range(count):
+            commands += [("GETDEL", f"token{i}"), ("DELIFEQ", f"lock{i}", "mine"), ("SET", f"once{i}", "v", "NX"), ("SET", f"swap{i}", "1", "IFEQ", "0")]
+            commands += [("APPEND", "log", "x"), ("INCRBYFLOAT", "sum", "0.25"), ("SETRANGE", "bytes", str(i), "y"), ("EXPIRE", f"once{i}", "100", "NX")]
+        say(wire, "MSET", *[word for i in range(count) for word in (f"swap{i}", "0")])
+        wires = [server.wire() for _ in range(4)]
+        for each in wires:
+            each.send(b"".join(resp.command(*arguments) for arguments in commands))
+        replies = []
+        for each in wires:
+            with each:
+                replies.append([resp.reply(each) for _ in commands])
+        for nth, arguments in enumerate(commands):
+            said = [each[nth] for each in replies]
+            won = {"GETDEL": b"$1\r\nv\r\n", "DELIFEQ": b":1\r\n", "SET": b"+OK\r\n", "EXPIRE": b":1\r\n"}.get(arguments[0])
+            assert won is None or said.count(won) == 1, (arguments, said)
+        assert say(wire, "STRLEN", "log") == b":%d\r\n" % (4 * count) and say(wire, "GET", "sum") == b"$3\r\n%d\r\n" % count
+        assert say(wire, "GET", "bytes") == b"$%d\r\n%s\r\n" % (count, b"y" * count)
+        # A transaction is executed in order, by each of its clients.
+        wires = [server.wire() for _ in range(4)]
+        for each in wires:
+            each.send(b"".join(resp.command(*it) for it in [("MULTI",), *[("INCR", "counted")] * 100, ("EXEC",)]))
+        for each in wires:
+            with each:
+                for _ in range(101):
+                    resp.reply(each)
+                numbers = [int(line) for line in resp.reply(each).split(b"\r\n:")[1:-1]]
+                assert numbers == sorted(numbers)
+        assert say(wire, "GET", "counted") == b"$3\r\n400\r\n"
+
+
 def test_keys_that_stay_are_found_while_others_come_and_go(server):
     with server.wire() as wire, server.wire() as other:
         say(wire, "FLUSHALL")
-        stays = {f"stay:{i}".encode() for i in range(2000)}
+        stays = {f"stay:{i}".encode() for i in range(1000)}
         say(wire, "MSET", *[word for key in stays for word in (key, "v")])
         cursor, found, turn = b"0", set(), 0
         while turn == 0 or cursor != b"0":
@@ -392,14 +429,14 @@ def test_keys_that_stay_are_found_while_others_come_and_go(server):
 def test_several_clients_list_all_keys_at_once(server):
     with server.wire() as wire:
         say(wire, "FLUSHALL")
-        say(wire, "MSET", *[word for i in range(5000) for word in (f"key-number-{i:020}", "v")])
+        say(wire, "MSET", *[word for i in range(1000) for word in (f"key-number-{i:020}", "v")])
         wires = [server.wire() for _ in range(6)]
         for each in wires:
             each.send(resp.command("KEYS", "*") + resp.command("PING"))
         wires.pop().close()
         for each in wires:
             with each:
-                assert resp.reply(each).startswith(b"*5000\r\n") and resp.reply(each) == b"+PONG\r\n"
+                assert resp.reply(each).startswith(b"*1000\r\n") and resp.reply(each) == b"+PONG\r\n"
 
 
 def test_memcached_clients_share_the_port_and_the_items(server):

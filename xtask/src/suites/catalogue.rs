@@ -2,6 +2,7 @@
 
 use super::TESTS;
 use super::outcome::Format;
+use super::server::Kind;
 use anyhow::Context;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -24,6 +25,9 @@ pub struct Suite {
     /// A script that fetches the tests and their dependencies into the current folder. Its last
     /// line of output is the version.
     pub fetch: String,
+    /// The server that ours is compared with.
+    #[serde(default)]
+    pub peer: Kind,
     /// Flags of the server.
     #[serde(default)]
     pub flags: Vec<String>,

@@ -1,4 +1,5 @@
-//! Runs the test suites of memcached's clients against our server and against memcached.
+//! Runs the test suites of memcached's clients against our server and against memcached, and those
+//! of Redis' clients against our server and against Redis.
 //!
 //! `tests/suites/suites.toml` has an entry for each suite. Fetched files go to `.suites`, which git
 //! ignores. The table of results goes to `docs/client-suites.md`.
@@ -30,6 +31,7 @@ const PATIENCE_S: &str = "900";
 struct Report {
     name: String,
     about: String,
+    peer: Kind,
     notes: Vec<(String, String)>,
     result: Result<Results, String>,
 }
@@ -38,11 +40,11 @@ struct Report {
 struct Results {
     version: String,
     glimmer: Outcomes,
-    memcached: Outcomes,
+    peer: Outcomes,
 }
 
 /// Runs the named suites, or all of them, and writes the results into the table. Fails if a test
-/// fails with our server but passes with memcached, and the catalogue does not explain it.
+/// fails with our server but passes with the other one, and the catalogue does not explain it.
 pub fn check(chosen: &[String]) -> anyhow::Result<()> {
     let suites = catalogue::read()?;
     for name in chosen {
@@ -74,10 +76,10 @@ pub fn check(chosen: &[String]) -> anyhow::Result<()> {
 fn report(suite: &Suite) -> anyhow::Result<Report> {
     let result = match fetch::fetch(suite)? {
         Fetched::Ready { folder, version } => match outcomes(suite, &folder) {
-            Ok((glimmer, memcached)) => Ok(Results {
+            Ok((glimmer, peer)) => Ok(Results {
                 version,
                 glimmer,
-                memcached,
+                peer,
             }),
             Err(error) => Err(format!("{error:#}")),
         },
@@ -85,14 +87,15 @@ fn report(suite: &Suite) -> anyhow::Result<Report> {
     };
     match &result {
         Ok(results) => println!(
-            "{}: Glimmer {}, memcached {}",
-            suite.name, results.glimmer, results.memcached
+            "{}: Glimmer {}, {} {}",
+            suite.name, results.glimmer, suite.peer, results.peer
         ),
         Err(reason) => println!("{}: not run: {reason}", suite.name),
     }
     Ok(Report {
         name: suite.name.clone(),
         about: suite.about.clone(),
+        peer: suite.peer,
         notes: suite.notes(),
         result,
     })
@@ -100,7 +103,7 @@ fn report(suite: &Suite) -> anyhow::Result<Report> {
 
 fn outcomes(suite: &Suite, folder: &Path) -> anyhow::Result<(Outcomes, Outcomes)> {
     let glimmer = outcomes_with(suite, folder, Kind::Glimmer)?;
-    Ok((glimmer, outcomes_with(suite, folder, Kind::Memcached)?))
+    Ok((glimmer, outcomes_with(suite, folder, suite.peer)?))
 }
 
 /// Runs the suite's script while a server listens on its own port.
@@ -151,7 +154,7 @@ fn environment(suite: &Suite) -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
 }
 
 impl Report {
-    /// Tests that fail with our server, pass with memcached, and have no note.
+    /// Tests that fail with our server, pass with the other one, and have no note.
     fn unexplained(&self) -> Vec<String> {
         let Ok(results) = &self.result else {
             return Vec::new();
@@ -174,6 +177,6 @@ impl Report {
 impl Results {
     fn failed_here_alone(&self) -> impl Iterator<Item = &str> {
         let failed = self.glimmer.failed();
-        failed.filter(|test| self.memcached.has_passed(test))
+        failed.filter(|test| self.peer.has_passed(test))
     }
 }

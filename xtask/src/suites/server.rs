@@ -3,6 +3,7 @@
 use super::BUILT;
 use crate::process;
 use anyhow::{Context, bail};
+use serde::Deserialize;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, Permissions};
@@ -19,12 +20,16 @@ pub const HOST: &str = "127.0.0.1";
 const START_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Which server.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Glimmer.
     Glimmer,
     /// The memcached on the search path, or the one named by `GLIMMER_MEMCACHED`.
+    #[default]
     Memcached,
+    /// The redis-server on the search path, or the one named by `GLIMMER_REDIS`.
+    Redis,
 }
 
 impl fmt::Display for Kind {
@@ -32,6 +37,7 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Kind::Glimmer => "glimmer",
             Kind::Memcached => "memcached",
+            Kind::Redis => "redis",
         })
     }
 }
@@ -113,11 +119,17 @@ fn folder(kind: Kind) -> anyhow::Result<PathBuf> {
             let ours = process::target_dir().join("debug/glimmer");
             symlink(std::path::absolute(ours)?, &executable)?;
         }
+        Kind::Redis => {
+            let theirs = theirs("redis-server", "GLIMMER_REDIS");
+            // Of memcached's arguments, those that every server is given.
+            let script = format!(
+                "#!/bin/sh\nexec {theirs} --port \"$2\" --bind \"$4\" --save '' > /dev/null\n"
+            );
+            fs::write(&executable, script)?;
+            fs::set_permissions(&executable, Permissions::from_mode(0o755))?;
+        }
         Kind::Memcached => {
-            let theirs = std::env::var("GLIMMER_MEMCACHED").unwrap_or_else(|_| {
-                let found = process::find("memcached");
-                found.map_or_else(|| "memcached".into(), |path| path.display().to_string())
-            });
+            let theirs = theirs("memcached", "GLIMMER_MEMCACHED");
             // Root must name a user.
             let script = format!(
                 "#!/bin/sh\n[ \"$(id -u)\" != 0 ] || set -- -u root \"$@\"\nexec {theirs} \"$@\"\n"
@@ -127,4 +139,12 @@ fn folder(kind: Kind) -> anyhow::Result<PathBuf> {
         }
     }
     Ok(folder)
+}
+
+/// Another server's program: the one that a variable names, or the one on the search path.
+fn theirs(name: &str, variable: &str) -> String {
+    std::env::var(variable).unwrap_or_else(|_| {
+        let found = process::find(name);
+        found.map_or_else(|| name.into(), |path| path.display().to_string())
+    })
 }

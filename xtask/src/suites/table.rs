@@ -10,17 +10,18 @@ use std::fmt::Write;
 const PATH: &str = "docs/client-suites.md";
 
 const HEAD: &str = "\
-# Test suites of memcached's clients
+# Test suites of clients
 
 `cargo xtask suites` runs the test suites of memcached's clients against Glimmer and against
-memcached, and writes this page. Where a package includes the client's own tests, these are run.
+memcached, those of Redis' clients and of frameworks that use them against Glimmer and against
+Redis, and writes this page. Where a package includes the client's own tests, these are run.
 Where none does, tests in `tests/suites` use the client instead, and the table says so.
 `tests/suites/suites.toml` has the entries, each with the commands that fetch and run a suite;
 `.suites/<name>/work` has the logs. `cargo xtask suites <name>` runs single suites.
 
 ";
 const COLUMNS: &str = "\
-| client | version | tests | Glimmer | memcached |
+| client | version | tests | Glimmer | memcached, or Redis |
 | --- | --- | --- | --- | --- |
 ";
 const FAILURES: &str = "\n## Tests that fail\n";
@@ -79,15 +80,19 @@ fn memcached_version() -> String {
 
 impl Report {
     fn row(&self) -> String {
-        let (version, glimmer, memcached) = match &self.result {
+        let peer = match self.peer {
+            Kind::Redis => "Redis: ",
+            _ => "",
+        };
+        let (version, glimmer, theirs) = match &self.result {
             Ok(results) => (
                 results.version.clone(),
                 results.glimmer.to_string(),
-                results.memcached.to_string(),
+                format!("{peer}{}", results.peer),
             ),
             Err(reason) => (String::new(), format!("not run: {reason}"), String::new()),
         };
-        let cells = [&self.name, &version, &self.about, &glimmer, &memcached];
+        let cells = [&self.name, &version, &self.about, &glimmer, &theirs];
         let cells = cells.map(|cell| cell.replace('|', "/").replace('\n', " "));
         format!("| {} |\n", cells.join(" | "))
     }
@@ -99,15 +104,15 @@ impl Report {
         };
         let mut parts = String::new();
         let failed_both: Vec<_> = (results.glimmer.failed())
-            .filter(|test| !results.memcached.has_passed(test))
+            .filter(|test| !results.peer.has_passed(test))
             .collect();
         let here: Vec<_> = results.failed_here_alone().collect();
-        let there: Vec<_> = (results.memcached.failed())
+        let there: Vec<_> = (results.peer.failed())
             .filter(|test| results.glimmer.has_passed(test))
             .collect();
         for (title, tests) in [
             (format!("With {} alone", Kind::Glimmer), here),
-            (format!("With {} alone", Kind::Memcached), there),
+            (format!("With {} alone", self.peer), there),
             ("With both".to_owned(), failed_both),
         ] {
             if tests.is_empty() {

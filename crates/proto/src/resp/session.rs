@@ -97,13 +97,14 @@ pub(super) fn info<'a>(call: &Call<'_, 'a>) -> Step<'a> {
 }
 
 /// `SLOWLOG` and `LATENCY`, in which nothing is ever written here.
-pub(super) fn logs<'a>(call: &Call<'_, 'a>) -> Step<'a> {
-    let mut buffer = [0; 8];
+pub(super) fn logs<'a>(call: &Call<'_, 'a>, command: &'static str) -> Step<'a> {
+    let mut buffer = [0; 12];
     match upper(call.arguments[1], &mut buffer) {
         b"LEN" => call.refuse(lines::ZERO),
         b"GET" | b"LATEST" => call.answer(Words::EmptyArray, &[]),
+        b"HISTOGRAM" => call.answer(Words::EmptyMap(call.version), &[]),
         b"RESET" => call.refuse(lines::OK),
-        _ => call.answer(Words::UnknownSubcommand("SLOWLOG"), call.arguments[1]),
+        _ => call.answer(Words::UnknownSubcommand(command), call.arguments[1]),
     }
 }
 
