@@ -126,6 +126,7 @@ def test_an_address_in_use_is_refused_in_one_line(pages):
         Server("--http", pages.http)
     text = str(refusal.value).split("did not start: ")[1].strip()
     assert text.count("\n") == 0 and f"--http 127.0.0.1:{pages.http}: " in text, text
+    assert text.count("in use") == 1, text
 
 
 def test_prometheus_finds_no_fault(pages):
@@ -137,3 +138,21 @@ def test_prometheus_finds_no_fault(pages):
     for arguments in (["check", "rules", "alerts.yml"], ["test", "rules", "alerts.test.yml"]):
         check = subprocess.run([promtool, *arguments], cwd=REPOSITORY / "contrib/prometheus", capture_output=True, text=True)
         assert check.returncode == 0, check.stdout + check.stderr
+
+
+def test_a_server_that_stops_is_not_ready():
+    length = 32_000_000
+    with Pages("-t", 1, "-m", 256, "-I", "64m") as server:
+        with server.wire() as wire:
+            wire.exchange(store(b"x" * length, b"large"), STORED)
+            # Its reply is longer than the sockets' buffers: the server waits for this client at its end.
+            wire.send(b"get large\r\n")
+            wire.receive(1)
+            assert server.page("/readyz")[0] == 200
+            server.process.terminate()
+            deadline = time.monotonic() + PATIENCE_S
+            while server.page("/readyz")[::2] != (503, "not ready: the server is stopping\n"):
+                assert time.monotonic() < deadline
+            assert server.page("/healthz")[0] == 200
+            wire.receive(length)
+        assert server.ended() == 0

@@ -56,13 +56,13 @@ pub enum ServeError {
     Node(glimmer_node::Error),
     /// The address of `--http` cannot be bound.
     #[error(
-        "--http {at}: {source}; choose another address or port, or end the process that has it"
+        "--http {at}: {reason}; choose another address or port, or end the process that has it"
     )]
     Http {
         /// The address.
         at: SocketAddr,
         /// The kernel's reason.
-        source: io::Error,
+        reason: io::Error,
     },
     /// The accelerator cannot be attached to its interface.
     #[error(transparent)]
@@ -156,7 +156,7 @@ pub fn serve(mut config: Config) -> Result<(), ServeError> {
     let http = (!config.http.is_empty()).then(|| glimmer_http::Server::bind(&config.http));
     let http = http
         .transpose()
-        .map_err(|(at, source)| ServeError::Http { at, source })?;
+        .map_err(|(at, reason)| ServeError::Http { at, reason })?;
     // It needs rights that are given up below. Until workers give it keys, it answers nothing.
     let attachment = accelerate::attach(&config, random())?;
     let clock = &*surroundings.clock;
