@@ -54,9 +54,10 @@ impl Streams {
         } else {
             let out = connection.tx.buffer(&mut core.memory.pool);
             let before = out.len();
-            // A client that has seen the end may begin the next at once.
-            if !dump.end(workers, out) {
-                connection.phase.begin(Phase::Dump(dump));
+            match dump.end(workers, out) {
+                false => connection.phase.begin(Phase::Dump(dump)),
+                // A client that has seen the end may begin the next at once.
+                true => drop(dump),
             }
             (core.allowance).spend_on_command(connection.tx.bytes.len() - before);
         }
