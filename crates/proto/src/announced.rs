@@ -15,8 +15,6 @@ pub struct Announced<'a> {
     pub value_at: usize,
     /// Length of the value in bytes, without its line end. At least [`DRAFT_BYTES_MIN`].
     pub value_bytes: usize,
-    /// The value becomes an item's whole value. Otherwise it is appended or prepended to one.
-    pub is_whole: bool,
 }
 
 impl<'a> Announced<'a> {

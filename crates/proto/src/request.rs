@@ -201,6 +201,11 @@ pub struct Write<'a> {
     pub lifetime: Lifetime,
     /// The reply shows the item that was there before, whether or not the value is written.
     pub shows_old: bool,
+    /// With [`Condition::Equal`], bytes between the value and what it is compared with. The two
+    /// numbers lie here, and not in the condition, so that a [`Verb`] is not longer for them.
+    pub gap: u16,
+    /// With [`Condition::Equal`], bytes of the value, which comes first.
+    pub value_bytes: u32,
 }
 
 /// The condition of a [`Write`].
@@ -212,31 +217,36 @@ pub enum Condition {
     Absent,
     /// If the key has an item.
     Present,
-    /// If the key has an item with this value, which is a part of [`Write::bytes`].
-    Equal {
-        /// Bytes of the value to be written, which come first.
-        value_bytes: u32,
-        /// Where the value begins that the item has to have; it takes the rest.
-        from: u32,
-    },
+    /// If the key has an item with this value, which is the end of [`Write::bytes`].
+    Equal,
 }
 
 impl<'a> Write<'a> {
+    /// A write of these bytes that is always carried out, for an item that stays.
+    pub fn of(bytes: &'a [u8]) -> Write<'a> {
+        Write {
+            bytes,
+            condition: Condition::Always,
+            lifetime: Lifetime::Unlimited,
+            shows_old: false,
+            gap: 0,
+            value_bytes: 0,
+        }
+    }
+
     /// The value to be written: 0 bytes to the item limit.
     #[inline(always)]
     pub fn value(&self) -> &'a [u8] {
         match self.condition {
-            Condition::Equal { value_bytes, .. } => &self.bytes[..value_bytes as usize],
+            Condition::Equal => &self.bytes[..self.value_bytes as usize],
             _ => self.bytes,
         }
     }
 
     /// The value that the item has to have, if it has to have one.
     pub fn expected(&self) -> Option<&'a [u8]> {
-        match self.condition {
-            Condition::Equal { from, .. } => Some(&self.bytes[from as usize..]),
-            _ => None,
-        }
+        let from = self.value_bytes as usize + usize::from(self.gap);
+        (self.condition == Condition::Equal).then(|| &self.bytes[from..])
     }
 }
 
@@ -339,6 +349,6 @@ pub enum StoreMode {
 }
 
 const _: () = assert!(
-    size_of::<Request<'_>>() <= 96,
+    size_of::<Request<'_>>() <= 88,
     "a batch holds many, and every one is copied a few times"
 );

@@ -14,10 +14,16 @@ use glimmer_store::table::{Draft, Large, Table, TableWriter};
 /// Whether a request brings a large value.
 #[inline(always)]
 pub fn is_large(verb: &Verb<'_>) -> bool {
-    value_of(verb).len() >= DRAFT_BYTES_MIN
+    match verb {
+        Verb::Store { value, .. } | Verb::Meta { value, .. } => value.len() >= DRAFT_BYTES_MIN,
+        Verb::Write(_) | Verb::Append { .. } | Verb::Overlay { .. } => {
+            value_of(verb).len() >= DRAFT_BYTES_MIN
+        }
+        _ => false,
+    }
 }
 
-#[inline(always)]
+#[inline(never)]
 fn value_of<'a>(verb: &Verb<'a>) -> &'a [u8] {
     match *verb {
         Verb::Store { value, .. } | Verb::Meta { value, .. } => value,
@@ -72,7 +78,7 @@ fn will_store(writer: &dyn TableWriter, context: &Context<'_>, job: &Job<'_>) ->
             ..
         } => meta::store_mode(job),
         Verb::Write(write) => match write.condition {
-            Condition::Equal { .. } => {
+            Condition::Equal => {
                 let expected = write.expected().unwrap_or_default();
                 return old().is_some_and(|item| item.value().equals(expected));
             }

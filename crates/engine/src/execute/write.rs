@@ -42,7 +42,7 @@ pub fn write(
         Condition::Always => true,
         Condition::Absent => old.is_none(),
         Condition::Present => old.is_some(),
-        Condition::Equal { .. } => old.is_some_and(|(_, is_equal)| is_equal),
+        Condition::Equal => old.is_some_and(|(_, is_equal)| is_equal),
     };
     let outcome = if holds {
         let kept = old.map_or(Expiry::NEVER, |(expiry, _)| expiry);

@@ -58,14 +58,6 @@ pub(super) fn stored_flags(header: &RequestHeader, extras: &[u8]) -> Option<u32>
     }
 }
 
-/// Whether a store appends or prepends its value to an item's.
-pub(super) fn extends(header: Header) -> bool {
-    matches!(
-        opcode::loud(header.opcode),
-        opcode::APPEND | opcode::PREPEND
-    )
-}
-
 /// Parses a packet that has passed [`check`].
 #[inline]
 pub(super) fn read<'a>(packet: &Packet<'a>) -> Asked<'a> {

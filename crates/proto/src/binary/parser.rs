@@ -180,7 +180,6 @@ impl Parser {
             has_base64_key: false,
             value_at: BYTES + front_bytes,
             value_bytes: header.value_bytes(),
-            is_whole: !command::extends(header.header),
         };
         let is_stored = command::stored_flags(header, extras).is_some();
         Step::Need {

@@ -162,7 +162,6 @@ fn store<'a>(
                 has_base64_key: flags.base64_key,
                 value_at: line.used,
                 value_bytes,
-                is_whole: !matches!(options.mode, Some(b'A' | b'P')),
             });
             return Step::Need { need, announced };
         }

@@ -47,7 +47,6 @@ pub(super) fn next_value<'a>(
         has_base64_key: false,
         value_at,
         value_bytes,
-        is_whole: name != b"APPEND",
     };
     announced.large()
 }

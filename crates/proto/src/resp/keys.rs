@@ -7,7 +7,7 @@ use super::lines;
 use super::state::{Each, Keys, Parser, State};
 use super::words::Words;
 use crate::control::Control;
-use crate::request::{Condition, Lifetime, Write};
+use crate::request::Write;
 use crate::text::{Admin, After, Step};
 use crate::{Request, Verb};
 
@@ -100,12 +100,7 @@ impl Parser {
                 let value;
                 (value, used) = next(used);
                 arguments = 2;
-                verb = Verb::Write(Write {
-                    bytes: value,
-                    condition: Condition::Always,
-                    lifetime: Lifetime::Unlimited,
-                    shows_old: false,
-                });
+                verb = Verb::Write(Write::of(value));
             }
         }
         let left = keys.left - arguments;

@@ -14,7 +14,7 @@ use super::parser::{close, fault_step};
 use super::state::{Each, Parser, PieceFault, Pieces, State};
 use super::words::Words;
 use crate::control::Control;
-use crate::request::{Condition, Lifetime, Write};
+use crate::request::Write;
 use crate::text::{Admin, After, Step};
 use crate::{Request, Verb};
 use glimmer_base::limits::{KEY_BYTES_MAX, RESP_BULK_BYTES_MAX};
@@ -105,12 +105,7 @@ impl Parser {
             Each::Set => match self.value_after(input, end + 2, key, pieces) {
                 Ok((value, end)) => {
                     pieces.left -= 1;
-                    let write = Write {
-                        bytes: value,
-                        condition: Condition::Always,
-                        lifetime: Lifetime::Unlimited,
-                        shows_old: false,
-                    };
+                    let write = Write::of(value);
                     (Verb::Write(write), Shows::Part, end)
                 }
                 Err(step) => return step,

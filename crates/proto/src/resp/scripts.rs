@@ -293,10 +293,9 @@ fn store<'a>(
         return call.answer(Words::BadLifetime("setex"), &[]);
     };
     let write = Write {
-        bytes: value,
         condition: Condition::Absent,
         lifetime: Lifetime::Ms(ms as u64),
-        shows_old: false,
+        ..Write::of(value)
     };
     set::store(call, key, write, shows)
 }
@@ -306,13 +305,10 @@ fn store_if_equal<'a>(call: &Call<'_, 'a>, key: &'a [u8]) -> Step<'a> {
     let [value, expected, ref rest @ ..] = call.arguments[4..] else {
         return call.refuse(lines::SYNTAX);
     };
-    let mut write = Write {
-        bytes: value,
-        condition: Condition::Always,
-        lifetime: Lifetime::Unlimited,
-        shows_old: false,
-    };
-    set::equal(call, &mut write, value, expected);
+    let mut write = Write::of(value);
+    if !set::equal(call, &mut write, value, expected) {
+        return call.refuse(lines::SYNTAX);
+    }
     if let [option, number] = *rest {
         match set::lifetime(option, number) {
             Some(lifetime) => write.lifetime = lifetime,

@@ -17,12 +17,7 @@ pub(super) fn set<'a>(call: &Call<'_, 'a>) -> Step<'a> {
     if value.len() >= DRAFT_BYTES_MIN && compares(call.arguments) {
         return call.refuse(lines::TOO_LARGE_TO_COMPARE);
     }
-    let mut write = Write {
-        bytes: value,
-        condition: Condition::Always,
-        lifetime: Lifetime::Unlimited,
-        shows_old: false,
-    };
+    let mut write = Write::of(value);
     let mut scaled = None;
     let mut options = call.arguments[3..].iter();
     while let Some(option) = options.next() {
@@ -36,7 +31,9 @@ pub(super) fn set<'a>(call: &Call<'_, 'a>) -> Step<'a> {
                 let Some(expected) = options.next() else {
                     return call.refuse(lines::SYNTAX);
                 };
-                equal(call, &mut write, value, expected);
+                if !equal(call, &mut write, value, expected) {
+                    return call.refuse(lines::SYNTAX);
+                }
             }
             b"GET" => write.shows_old = true,
             b"KEEPTTL" if scaled.is_none() => write.lifetime = Lifetime::Kept,
@@ -72,10 +69,8 @@ pub(super) fn with_lifetime<'a>(call: &Call<'_, 'a>, name: &'static str, unit_ms
         Err(BadLifetime::OutOfRange) => return call.answer(Words::BadLifetime(name), &[]),
     };
     let write = Write {
-        bytes: call.arguments[3],
-        condition: Condition::Always,
         lifetime,
-        shows_old: false,
+        ..Write::of(call.arguments[3])
     };
     store(call, call.arguments[1], write, Shows::Status)
 }
@@ -83,10 +78,9 @@ pub(super) fn with_lifetime<'a>(call: &Call<'_, 'a>, name: &'static str, unit_ms
 /// `SETNX key value` and `GETSET key value`.
 pub(super) fn plain<'a>(call: &Call<'_, 'a>, condition: Condition, shows: Shows) -> Step<'a> {
     let write = Write {
-        bytes: call.arguments[2],
         condition,
-        lifetime: Lifetime::Unlimited,
         shows_old: shows == Shows::Value,
+        ..Write::of(call.arguments[2])
     };
     store(call, call.arguments[1], write, shows)
 }
@@ -107,15 +101,24 @@ pub(super) fn lifetime(option: &[u8], number: &[u8]) -> Option<Lifetime> {
 }
 
 /// Has a write of `value`, an argument of the command, depend on the item's value, which is to be
-/// `expected`, a later one of its arguments.
-pub(super) fn equal<'a>(call: &Call<'_, 'a>, write: &mut Write<'a>, value: &[u8], expected: &[u8]) {
+/// `expected`, a later one of its arguments. Says whether it can: few bytes lie between the two,
+/// unless a client sends options that mean nothing.
+#[must_use]
+pub(super) fn equal<'a>(
+    call: &Call<'_, 'a>,
+    write: &mut Write<'a>,
+    value: &[u8],
+    expected: &[u8],
+) -> bool {
     let at = |part: &[u8]| part.as_ptr().addr() - call.whole.as_ptr().addr();
     let (begin, from) = (at(value), at(expected));
-    write.bytes = &call.whole[begin..from + expected.len()];
-    write.condition = Condition::Equal {
-        value_bytes: value.len() as u32,
-        from: (from - begin) as u32,
+    let Ok(gap) = u16::try_from(from - begin - value.len()) else {
+        return false;
     };
+    write.bytes = &call.whole[begin..from + expected.len()];
+    write.condition = Condition::Equal;
+    (write.gap, write.value_bytes) = (gap, value.len() as u32);
+    true
 }
 
 /// A write of a value that an item can have.

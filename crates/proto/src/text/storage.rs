@@ -92,7 +92,6 @@ impl<'a> Header<'a> {
                     has_base64_key: false,
                     value_at: line.used,
                     value_bytes: self.value_bytes,
-                    is_whole: !matches!(self.mode, StoreMode::Append | StoreMode::Prepend),
                 });
                 return Step::Need { need, announced };
             }

@@ -9,8 +9,6 @@ pub struct Store {
     pub head: Vec<u8>,
     /// Everything after the value.
     pub tail: &'static str,
-    /// The value becomes the item's.
-    pub is_whole: bool,
     make: Make,
 }
 
@@ -33,14 +31,9 @@ impl Make {
 }
 
 impl Store {
-    fn new(make: Make, tail: &'static str, is_whole: bool) -> Store {
+    fn new(make: Make, tail: &'static str) -> Store {
         let head = make.head(DRAFT_BYTES_MIN);
-        Store {
-            head,
-            tail,
-            is_whole,
-            make,
-        }
+        Store { head, tail, make }
     }
 
     /// The head for a value of another length.
@@ -51,52 +44,37 @@ impl Store {
 
 /// Each kind of store.
 pub fn stores() -> Vec<Store> {
-    const TEXT: &[(&str, &str, bool)] = &[
-        ("set key 0 0 LENGTH\r\n", "\r\n", true),
-        ("set key 0 0 LENGTH noreply\n", "\r\n", true),
-        ("add key 1 100 LENGTH\r\n", "\r\n", true),
-        ("replace  key 0 0 LENGTH \r\n", "\r\n", true),
-        ("cas key 0 0 LENGTH 7 noreply\r\n", "\r\n", true),
-        ("append key 0 0 LENGTH\r\n", "\r\n", false),
-        ("prepend key 0 0 LENGTH noreply\r\n", "\r\n", false),
-        ("ms key LENGTH\r\n", "\r\n", true),
-        ("ms a2V5 LENGTH b T10 F3 c\r\n", "\r\n", true),
-        ("ms key LENGTH ME q\r\n", "\r\n", true),
-        ("ms key LENGTH MR\r\n", "\r\n", true),
-        ("ms key LENGTH MS C5 I\n", "\r\n", true),
-        ("ms a2V5 LENGTH MA N60 b\r\n", "\r\n", false),
-        ("ms key LENGTH MP\r\n", "\r\n", false),
-        ("*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$LENGTH\r\n", "\r\n", true),
+    const TEXT: &[(&str, &str)] = &[
+        ("set key 0 0 LENGTH\r\n", "\r\n"),
+        ("set key 0 0 LENGTH noreply\n", "\r\n"),
+        ("add key 1 100 LENGTH\r\n", "\r\n"),
+        ("replace  key 0 0 LENGTH \r\n", "\r\n"),
+        ("cas key 0 0 LENGTH 7 noreply\r\n", "\r\n"),
+        ("append key 0 0 LENGTH\r\n", "\r\n"),
+        ("prepend key 0 0 LENGTH noreply\r\n", "\r\n"),
+        ("ms key LENGTH\r\n", "\r\n"),
+        ("ms a2V5 LENGTH b T10 F3 c\r\n", "\r\n"),
+        ("ms key LENGTH ME q\r\n", "\r\n"),
+        ("ms key LENGTH MR\r\n", "\r\n"),
+        ("ms key LENGTH MS C5 I\n", "\r\n"),
+        ("ms a2V5 LENGTH MA N60 b\r\n", "\r\n"),
+        ("ms key LENGTH MP\r\n", "\r\n"),
+        ("*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$LENGTH\r\n", "\r\n"),
         (
             "*6\r\n$3\r\nset\r\n$3\r\nkey\r\n$LENGTH\r\n",
             "\r\n$2\r\nEX\r\n$2\r\n10\r\n$2\r\nnx\r\n",
-            true,
         ),
         (
             "*4\r\n$5\r\nSETEX\r\n$3\r\nkey\r\n$2\r\n10\r\n$LENGTH\r\n",
             "\r\n",
-            true,
         ),
         (
             "*4\r\n$6\r\npsetex\r\n$3\r\nkey\r\n$1\r\n1\r\n$LENGTH\r\n",
             "\r\n",
-            true,
         ),
-        (
-            "*3\r\n$5\r\nSETNX\r\n$3\r\nkey\r\n$LENGTH\r\n",
-            "\r\n",
-            true,
-        ),
-        (
-            "*3\r\n$6\r\nGETSET\r\n$3\r\nkey\r\n$LENGTH\r\n",
-            "\r\n",
-            true,
-        ),
-        (
-            "*3\r\n$6\r\nAPPEND\r\n$3\r\nkey\r\n$LENGTH\r\n",
-            "\r\n",
-            false,
-        ),
+        ("*3\r\n$5\r\nSETNX\r\n$3\r\nkey\r\n$LENGTH\r\n", "\r\n"),
+        ("*3\r\n$6\r\nGETSET\r\n$3\r\nkey\r\n$LENGTH\r\n", "\r\n"),
+        ("*3\r\n$6\r\nAPPEND\r\n$3\r\nkey\r\n$LENGTH\r\n", "\r\n"),
     ];
     /// Set, add and replace, which have flags and an expiry time, then append and prepend; loud
     /// and quiet.
@@ -114,14 +92,14 @@ pub fn stores() -> Vec<Store> {
     ];
     let text = TEXT
         .iter()
-        .map(|&(head, tail, is_whole)| Store::new(Make::Text(head), tail, is_whole));
-    let packets = PACKETS.iter().map(|&(opcode, is_whole)| {
-        let extras: &[u8] = if is_whole {
+        .map(|&(head, tail)| Store::new(Make::Text(head), tail));
+    let packets = PACKETS.iter().map(|&(opcode, has_extras)| {
+        let extras: &[u8] = if has_extras {
             &[0, 0, 0, 1, 0, 0, 0, 9]
         } else {
             &[]
         };
-        Store::new(Make::Packet { opcode, extras }, "", is_whole)
+        Store::new(Make::Packet { opcode, extras }, "")
     });
     text.chain(packets).collect()
 }

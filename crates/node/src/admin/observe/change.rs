@@ -41,7 +41,7 @@ impl Asked {
                 Condition::Always => "set",
                 Condition::Absent => "add",
                 Condition::Present => "replace",
-                Condition::Equal { .. } => "cas",
+                Condition::Equal => "cas",
             }),
             Verb::Append { .. } => Asked::Store("append"),
             Verb::Overlay { .. } => Asked::Store("set"),
@@ -105,7 +105,7 @@ pub(super) fn status(job: &Job<'_>, was_there: bool, outcome: OutcomeKind) -> &'
             Condition::Absent if was_there => "not_stored",
             Condition::Present if !was_there => "not_stored",
             // The outcome does not tell whether the values were equal.
-            Condition::Equal { .. } => "not_stored",
+            Condition::Equal => "not_stored",
             _ => STORED,
         },
         _ => "not_stored",
