@@ -75,7 +75,7 @@ impl<A: Access> Writer<'_, A> {
             .filter(|place| named(place.at).0 == id)
             .map(|place| place.words)
             .sum();
-        (taken + words) * UPLOADS_PART as u64 <= self.limit(id)
+        taken == 0 || (taken + words) * UPLOADS_PART as u64 <= self.limit(id)
     }
 
     /// Whether there is the place of an upload.
