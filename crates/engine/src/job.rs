@@ -71,7 +71,7 @@ pub struct Done {
     pub kind: Option<OutcomeKind>,
     /// Length of the job's reply buffer after the job.
     pub end: usize,
-    /// Bytes of the value that it has read; 0 if it has read none.
+    /// Bytes of the value that it has read, or that it found in place; 0 if neither.
     pub read_bytes: u32,
 }
 

@@ -330,6 +330,7 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
         if self.partitions.owner(place).is_none() {
             return Err(upload);
         }
+        let value_bytes = upload.bytes() as u32;
         let (epoch, flushes) = self.epoch_and_flushes(now);
         let mut context = Context {
             batch: T::Access::SHARED_READS.then(|| self.participant.begin()),
@@ -348,7 +349,7 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
             status: Status::Done,
             kind: Some(kind),
             end: out.len(),
-            read_bytes: 0,
+            read_bytes: value_bytes,
         };
         self.sample(now, &[*job], &[done]);
         Ok(done)

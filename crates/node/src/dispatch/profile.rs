@@ -1,12 +1,12 @@
 //! A histogram of one worker's requests, by the size of their values.
 
 use glimmer_base::sync::{AtomicU64, Ordering::Relaxed};
-use glimmer_dispatch::{Ask, Histogram, SizeClass};
+use glimmer_dispatch::{Histogram, SizeClass};
 use glimmer_engine::{Done, Job, Status};
 use glimmer_proto::Form;
 use glimmer_proto::native::Wanted;
 
-use super::ask::ask;
+use super::ask::value_bytes;
 
 /// The requests that one worker has executed since the server began, by the size of their values.
 ///
@@ -31,10 +31,7 @@ impl Profile {
     pub fn note(&self, jobs: &[Job<'_>], done: &[Done]) {
         for (job, done) in jobs.iter().zip(done) {
             if done.status == Status::Done && !is_continued(job) {
-                self.record(match ask(&job.request.verb) {
-                    Ask::Read => done.read_bytes,
-                    Ask::Write { bytes } => bytes,
-                });
+                self.record(value_bytes(job, done));
             }
         }
     }

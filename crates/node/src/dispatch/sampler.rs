@@ -7,10 +7,10 @@
 
 use arrayvec::ArrayVec;
 use glimmer_base::limits::{BURST_CONNECTIONS_MAX, SAMPLED_TURNS_EVERY};
-use glimmer_dispatch::{Ask, SizeClass};
+use glimmer_dispatch::SizeClass;
 use glimmer_engine::{Done, Job, Status};
 
-use super::ask::ask;
+use super::ask::value_bytes;
 use super::latencies::{Command, Latencies};
 use super::profile::is_continued;
 use super::service_times::ServiceTimes;
@@ -120,10 +120,7 @@ impl Sampler {
             if done.status != Status::Done || is_continued(job) {
                 continue;
             }
-            let class = SizeClass::of(match ask(&job.request.verb) {
-                Ask::Read => done.read_bytes,
-                Ask::Write { bytes } => bytes,
-            });
+            let class = SizeClass::of(value_bytes(job, done));
             let command = Command::of(&job.request.verb);
             let member = job.out as usize;
             if is_visitor(member) {

@@ -18,10 +18,10 @@ use glimmer_base::limits::{
     SLOW_TURNS_PAUSE_MS,
 };
 use glimmer_base::sync::{AtomicU64, Mutex, Ordering::Relaxed, lock};
-use glimmer_dispatch::{Ask, SizeClass};
+use glimmer_dispatch::SizeClass;
 use glimmer_engine::{Done, Job, Status};
 
-use super::ask::ask;
+use super::ask::value_bytes;
 use super::latencies::Command;
 use crate::clock::Clock;
 
@@ -252,15 +252,11 @@ impl SlowWatch {
         }
         let now_ns = self.clock.ns();
         let begin_ns = std::mem::replace(&mut self.noted_ns, now_ns);
-        let bytes = |job: &Job<'_>, done: &Done| match ask(&job.request.verb) {
-            Ask::Read => done.read_bytes,
-            Ask::Write { bytes } => bytes,
-        };
         let executed = jobs
             .iter()
             .zip(done)
             .filter(|(_, done)| done.status == Status::Done);
-        let Some((job, done)) = executed.max_by_key(|(job, done)| bytes(job, done)) else {
+        let Some((job, done)) = executed.max_by_key(|(job, done)| value_bytes(job, done)) else {
             return;
         };
         let member = job.out as usize;
@@ -280,7 +276,7 @@ impl SlowWatch {
             entry: SlowRequest {
                 worker: self.worker,
                 command: Some(Command::of(&job.request.verb)),
-                size: bytes(job, done).into(),
+                size: value_bytes(job, done).into(),
                 key: kept.iter().copied().collect(),
                 is_shortened: kept.len() < key.len(),
                 waiting_us: if is_visitor { 0 } else { waited_us },

@@ -7,7 +7,7 @@ use glimmer_proto::{Parser, Sum};
 use glimmer_transport::stream::ByteStream;
 use glimmer_transport::{Readiness, Received};
 
-use super::incoming::IncomingValue;
+use super::incoming::LargeValue;
 use super::patience::Patience;
 use super::phase::Phase;
 use super::ready::Lane;
@@ -189,7 +189,7 @@ impl Connection {
     /// Where it waits for its turn: with those that are sent much, or send much.
     #[inline]
     pub fn lane(&self) -> Lane {
-        Lane::of(self.burst_reply_bytes.max(self.rx.request_bytes()))
+        Lane::of(self.burst_reply_bytes.max(self.rx.need))
     }
 
     /// Whether everything that was asked has been answered and sent.
@@ -268,7 +268,7 @@ impl Connection {
     /// Receives once into the place of its value, at most this many bytes of it. Returns the number
     /// of bytes.
     pub fn receive_in_place(&mut self, bytes_max: usize, pool: &mut Pool, now_ms: u64) -> usize {
-        let IncomingValue::InPlace(incoming) = &mut self.rx.value else {
+        let Some(LargeValue::InPlace(incoming)) = self.rx.value.as_deref_mut() else {
             return 0;
         };
         let into = (&mut self.rx.bytes, pool);

@@ -31,16 +31,13 @@ pub(crate) struct Incoming {
     pub received: usize,
 }
 
-/// Where the value is that the next request of a connection brings.
-#[derive(Default)]
-pub(crate) enum IncomingValue {
-    /// In the connection's receive buffer, as far as it has arrived, or there is none.
-    #[default]
-    Buffered,
-    /// The same, and it has yet to get a place.
-    Announced(Box<Announcement>),
+/// A large value that the next request of a connection brings. One that is received into the
+/// connection's buffer is none.
+pub(crate) enum LargeValue {
+    /// It has yet to get a place. As far as it has arrived, it is in the buffer.
+    Announced(Announcement),
     /// At its place.
-    InPlace(Box<Incoming>),
+    InPlace(Incoming),
 }
 
 impl Incoming {

@@ -88,11 +88,15 @@ impl Streams {
     #[inline]
     pub fn worker_for_value(&self, key: ConnectionKey, core: &Core) -> Option<usize> {
         let connection = self.connections.get(key)?;
-        let need = (connection.rx.request_bytes()).min(u32::MAX as usize - 1) as u32;
-        let is_large = need >= core.plan.large_from() && connection.rx.expects_value();
-        if !is_large || !connection.may_visit() {
+        let is_large = |bytes: usize| bytes >= core.plan.large_from() as usize;
+        if !is_large(connection.rx.need) || !connection.may_visit() {
             return None;
         }
+        let need = connection.rx.request_bytes();
+        if !is_large(need) || !connection.rx.expects_value() {
+            return None;
+        }
+        let need = need.min(u32::MAX as usize - 1) as u32;
         if !core.may_depart() {
             return None;
         }

@@ -33,7 +33,9 @@ impl Streams {
             Stop::Hungry(need) => need,
             _ => 1,
         };
-        connection.rx.value = std::mem::take(&mut member.value);
+        if member.value.is_some() {
+            connection.rx.value = member.value.take();
+        }
         let activity = match connection.rx.expects_value() {
             true => Activity::Value,
             false => Activity::Read,
@@ -72,7 +74,11 @@ impl Streams {
             };
             match visited.filter(|_| self.connections[key].may_visit()) {
                 Some(worker) => self.depart(key, worker, core),
-                None if self.begin_upload(key, core) => self.settle(key, core),
+                None if self.connections[key].rx.value.is_none()
+                    || self.begin_upload(key, core) =>
+                {
+                    self.settle(key, core);
+                }
                 None => {}
             }
         }

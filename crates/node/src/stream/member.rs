@@ -5,7 +5,7 @@ use glimmer_engine::{Job, Upload};
 use glimmer_proto::{Admin, AdminCommand, After, Announced, Control, Parser, Step, control};
 
 use super::connection::{Connection, Session};
-use super::incoming::{Announcement, Incoming, IncomingValue};
+use super::incoming::{Announcement, Incoming, LargeValue};
 use super::key::ConnectionKey;
 use super::phase::Phase;
 use super::reorder::ReorderBuffer;
@@ -86,8 +86,8 @@ pub(crate) struct Member {
     pub steps: u16,
     /// The job that it added to the batch last.
     pub last_job: Option<u8>,
-    /// Where the value of its next request is.
-    pub value: IncomingValue,
+    /// The value of its next request, if it is large.
+    pub value: Option<Box<LargeValue>>,
     /// Bytes of the value that its requests of this burst have found in place.
     pub placed_bytes: usize,
 }
@@ -112,7 +112,7 @@ impl Member {
             client: connection.entry.fd,
             reply_bytes_guess: connection.reply_bytes_guess,
             is_visitor: connection.visit.is_some(),
-            value: std::mem::take(&mut connection.rx.value),
+            value: connection.rx.value.take(),
             ..Member::at(
                 Asker::Connection(key),
                 connection.rx.start,
@@ -165,7 +165,7 @@ impl Member {
             batch_at: 0,
             steps: 0,
             last_job: None,
-            value: IncomingValue::Buffered,
+            value: None,
             placed_bytes: 0,
         }
     }
@@ -173,8 +173,7 @@ impl Member {
     /// Notes that its next request has announced its value, which is to get a place in the table.
     #[cold]
     pub fn announce(&mut self, announced: &Announced<'_>, core: &Core) {
-        let is_known = !matches!(self.value, IncomingValue::Buffered);
-        if is_known || !self.is_connection() {
+        if self.value.is_some() || !self.is_connection() {
             return;
         }
         let announcement = announced.with_key(|key| Announcement {
@@ -184,26 +183,26 @@ impl Member {
             value_bytes: announced.value_bytes,
             is_refused: false,
         });
-        self.value = IncomingValue::Announced(Box::new(announcement));
+        self.value = Some(Box::new(LargeValue::Announced(announcement)));
     }
 
     /// Whether the value of its next request is complete, where it will lie.
     #[inline]
     pub fn has_value_in_place(&self) -> bool {
-        matches!(self.value, IncomingValue::InPlace(_))
+        matches!(self.value.as_deref(), Some(LargeValue::InPlace(_)))
     }
 
     /// Takes the value that is complete.
     pub fn take_upload(&mut self) -> Option<Upload> {
-        match std::mem::take(&mut self.value) {
-            IncomingValue::InPlace(incoming) => Some(incoming.upload),
-            _ => None,
+        match *self.value.take()? {
+            LargeValue::InPlace(incoming) => Some(incoming.upload),
+            LargeValue::Announced(_) => None,
         }
     }
 
     /// Puts it back: its request is executed later.
     pub fn put_back(&mut self, upload: Upload) {
-        self.value = IncomingValue::InPlace(Box::new(Incoming::complete(upload)));
+        self.value = Some(Box::new(LargeValue::InPlace(Incoming::complete(upload))));
     }
 
     /// Gives up the value that is in place, if there is one.
@@ -476,9 +475,9 @@ impl Member {
         (self.session.parser, self.at) = self.parser_at(input, step);
         self.requests = self.requests.saturating_sub(u32::from(self.steps - step));
         self.steps = step;
-        if let IncomingValue::Announced(_) = self.value {
+        if let Some(LargeValue::Announced(_)) = self.value.as_deref() {
             // That was a later request.
-            self.value = IncomingValue::Buffered;
+            self.value = None;
         }
     }
 }

@@ -3,7 +3,7 @@
 use glimmer_base::Keyhash;
 use glimmer_base::limits::{BUFFER_BYTES, BUFFER_BYTES_KEPT_MAX, RECEIVE_BYTES_SCARCE};
 
-use super::incoming::{Announcement, IncomingValue};
+use super::incoming::{Announcement, LargeValue};
 use crate::budget::pool::Pool;
 use glimmer_engine::Upload;
 
@@ -14,8 +14,8 @@ pub(crate) struct ReceiveBuffer {
     pub start: usize,
     /// Unfinished bytes before which the parser is not worth calling.
     pub need: usize,
-    /// Where the value of the next request is.
-    pub value: IncomingValue,
+    /// The value of the next request, if it is large and is not received here.
+    pub value: Option<Box<LargeValue>>,
 }
 
 /// Why nothing could be received.
@@ -33,7 +33,7 @@ impl Default for ReceiveBuffer {
             bytes: Vec::new(),
             start: 0,
             need: 1,
-            value: IncomingValue::Buffered,
+            value: None,
         }
     }
 }
@@ -60,51 +60,48 @@ impl ReceiveBuffer {
     /// Whether the missing bytes belong to a value whose length is known and that is received here,
     /// so that it can be refused and swallowed.
     pub fn awaits_value(&self) -> bool {
-        self.need > self.len() + 1 && matches!(self.value, IncomingValue::Buffered)
+        self.value.is_none() && self.need > self.len() + 1
     }
 
     /// Whether the value of the next request is received where it will lie.
-    #[inline]
     pub fn is_in_place(&self) -> bool {
-        matches!(self.value, IncomingValue::InPlace(_))
+        matches!(self.value.as_deref(), Some(LargeValue::InPlace(_)))
+    }
+
+    /// Whether a value whose length is known has yet to arrive.
+    #[inline]
+    pub fn expects_value(&self) -> bool {
+        self.need > self.len() + 1 || self.value.is_some()
     }
 
     /// The key of the value that waits for a place, as its hash.
     pub fn announced_keyhash(&self) -> Option<Keyhash> {
-        match &self.value {
-            IncomingValue::Announced(announcement) => Some(announcement.keyhash),
+        match self.value.as_deref() {
+            Some(LargeValue::Announced(announcement)) => Some(announcement.keyhash),
             _ => None,
         }
     }
 
     /// Whether it has asked for a place for a value in vain.
     pub fn is_refused(&self) -> bool {
-        matches!(&self.value, IncomingValue::Announced(announcement) if announcement.is_refused)
-    }
-
-    /// Whether a value whose length is known has yet to arrive.
-    pub fn expects_value(&self) -> bool {
-        match &self.value {
-            IncomingValue::Buffered => self.need > self.len() + 1,
-            IncomingValue::Announced(_) => true,
-            IncomingValue::InPlace(incoming) => incoming.missing() > 0,
+        match self.value.as_deref() {
+            Some(LargeValue::Announced(announcement)) => announcement.is_refused,
+            _ => false,
         }
     }
 
     /// Bytes of that value which have yet to arrive.
-    #[inline]
     pub fn missing_in_place(&self) -> usize {
-        match &self.value {
-            IncomingValue::InPlace(incoming) => incoming.missing(),
+        match self.value.as_deref() {
+            Some(LargeValue::InPlace(incoming)) => incoming.missing(),
             _ => 0,
         }
     }
 
     /// Bytes that the next request has, as far as is known.
-    #[inline]
     pub fn request_bytes(&self) -> usize {
-        match &self.value {
-            IncomingValue::InPlace(incoming) => incoming.upload.bytes(),
+        match self.value.as_deref() {
+            Some(LargeValue::InPlace(incoming)) => incoming.upload.bytes(),
             _ => self.need,
         }
     }

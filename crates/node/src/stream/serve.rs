@@ -162,7 +162,7 @@ impl Streams {
                     .burst_reply_bytes
                     .max(connection.tx.unsent_bytes());
                 each.max(sent)
-                    .max(connection.rx.request_bytes())
+                    .max(connection.rx.need)
                     .min(core.slice_bytes())
             }
         }
@@ -197,19 +197,10 @@ impl Streams {
             self.depart(key, worker, core);
             return Joined::NOTHING;
         }
-        if !self.begin_upload(key, core) {
-            return Joined::NOTHING;
-        }
-        let connection = &mut self.connections[key];
-        if connection.rx.missing_in_place() > 0 {
-            let (bytes_max, pool) = (core.slice_bytes(), &mut core.memory.pool);
-            let bytes = connection.receive_in_place(bytes_max, pool, core.now.ms);
-            core.tally.bytes_read += bytes as u64;
-            let may_go_on = connection.rx.has_input() || connection.input.is_readable();
-            if connection.rx.missing_in_place() > 0 || !may_go_on {
-                self.settle(key, core);
-                return Joined::Slice(bytes);
-            }
+        if self.connections[key].rx.value.is_some()
+            && let Some(bytes) = self.go_on_with_upload(key, core)
+        {
+            return Joined::Slice(bytes);
         }
         let connection = &self.connections[key];
         // One whose replies have been large waits until there is room for one more, unless it holds

@@ -18,7 +18,7 @@ use glimmer_engine::{Announced, Begun};
 
 use super::Streams;
 use super::connection::{Connection, Turn};
-use super::incoming::{Incoming, IncomingValue};
+use super::incoming::{Incoming, LargeValue};
 use super::key::ConnectionKey;
 use super::ready::Lane;
 use crate::core::Core;
@@ -47,19 +47,41 @@ pub(super) struct WaitingUploads {
 }
 
 impl Streams {
-    /// Asks for a place for the value that a connection has announced, if it has. Returns false if
-    /// the connection has to wait, or has left for the worker that has the place.
-    #[inline]
-    pub(super) fn begin_upload(&mut self, key: ConnectionKey, core: &mut Core) -> bool {
-        match self.connections[key].rx.value {
-            IncomingValue::Announced(_) => self.ask_or_wait(key, core),
-            _ => true,
-        }
-    }
-
+    /// Goes on with the large value of a connection: asks for a place, and receives. Returns the
+    /// number of bytes if there is nothing to be parsed now.
     #[cold]
     #[inline(never)]
-    fn ask_or_wait(&mut self, key: ConnectionKey, core: &mut Core) -> bool {
+    pub(super) fn go_on_with_upload(
+        &mut self,
+        key: ConnectionKey,
+        core: &mut Core,
+    ) -> Option<usize> {
+        if !self.begin_upload(key, core) {
+            return Some(0);
+        }
+        let connection = &mut self.connections[key];
+        if connection.rx.missing_in_place() == 0 {
+            return None;
+        }
+        let (bytes_max, pool) = (core.slice_bytes(), &mut core.memory.pool);
+        let bytes = connection.receive_in_place(bytes_max, pool, core.now.ms);
+        core.tally.bytes_read += bytes as u64;
+        let is_complete = connection.rx.missing_in_place() == 0;
+        if is_complete && (connection.rx.has_input() || connection.input.is_readable()) {
+            return None;
+        }
+        self.settle(key, core);
+        Some(bytes)
+    }
+
+    /// Asks for a place for the value that a connection has announced, if it has. Returns false if
+    /// the connection has to wait, or has left for the worker that has the place.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn begin_upload(&mut self, key: ConnectionKey, core: &mut Core) -> bool {
+        if self.connections[key].rx.announced_keyhash().is_none() {
+            return true;
+        }
         let is_visitor = self.connections[key].visit.is_some();
         let asked = match core.shared.places.are_awaited() && !is_visitor {
             // Others came first.
@@ -81,7 +103,7 @@ impl Streams {
     /// Asks for a place for the value that a connection has announced.
     fn ask(&mut self, key: ConnectionKey, core: &mut Core) -> Asked {
         let connection = &mut self.connections[key];
-        let IncomingValue::Announced(announcement) = &mut connection.rx.value else {
+        let Some(LargeValue::Announced(announcement)) = connection.rx.value.as_deref_mut() else {
             return Asked::Settled;
         };
         let layout = core.plan.layout();
@@ -96,7 +118,7 @@ impl Streams {
             now: core.now,
         });
         match begun {
-            Begun::Never => connection.rx.value = IncomingValue::Buffered,
+            Begun::Never => connection.rx.value = None,
             Begun::Full => {
                 announcement.is_refused = true;
                 return Asked::Full;
@@ -107,7 +129,7 @@ impl Streams {
                 let pool = &mut core.memory.pool;
                 let received = connection.rx.move_value(&announcement, &upload, pool);
                 let incoming = Incoming { upload, received };
-                connection.rx.value = IncomingValue::InPlace(Box::new(incoming));
+                connection.rx.value = Some(Box::new(LargeValue::InPlace(incoming)));
             }
         }
         Asked::Settled
@@ -124,7 +146,7 @@ impl Streams {
             self.depart(key, owner, core);
             return Asked::Left;
         }
-        connection.rx.value = IncomingValue::Buffered;
+        connection.rx.value = None;
         Asked::Settled
     }
 
