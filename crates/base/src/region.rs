@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 
 /// A region that the kernel may store received bytes to.
 ///
-/// It is no slice, because others may be reading it, by atomic loads and in vain: they look
-/// afterwards whether what they have read was theirs to read, and discard it.
+/// It is not a slice, because optimistic readers may load from it at the same time. They find
+/// afterwards that the item which they looked for is gone, and discard what they have read.
 #[derive(Debug)]
 pub struct Region<'a> {
     start: *mut u8,

@@ -9,11 +9,11 @@ use crate::Status;
 pub struct Request<'a> {
     /// The path, such as `/metrics`.
     pub path: &'a str,
-    /// What follows the question mark; empty if there is none.
+    /// What follows the question mark, or nothing.
     pub query: &'a str,
-    /// The header `Accept`; empty if there is none.
+    /// The header `Accept`, or nothing.
     pub accept: &'a str,
-    /// The header `Host`; empty if there is none.
+    /// The header `Host`, or nothing.
     pub host: &'a str,
     /// The client wants the head of the reply only.
     pub(crate) is_head: bool,

@@ -35,7 +35,7 @@ impl Contender {
     ///
     /// # Errors
     ///
-    /// If it does not run, or is none of the servers that can be measured.
+    /// If it does not run, or if it is a server that cannot be measured.
     pub fn named(name: &str, program: &Path) -> Result<Contender> {
         let version =
             version_of(program).with_context(|| format!("{} cannot be run", program.display()))?;

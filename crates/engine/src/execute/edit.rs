@@ -66,7 +66,7 @@ pub fn overlay(
         value.resize(end, 0);
     }
     value[from..end].copy_from_slice(bytes);
-    // A draft is of the bytes that came with a request, and this value is none of these.
+    // A draft holds the bytes that came with a request. This value was made here.
     writer.bring(None);
     put(writer, context, job, &value, (flags, expiry, history))
 }

@@ -111,7 +111,7 @@ impl DumpCursor {
                         lines += 1;
                     };
                     engine.list(now, &mut self.cursor, 1, visit);
-                    // A client's cursor goes from partition to partition, whoever owns them.
+                    // A client's cursor goes through all partitions, and not only the worker's own.
                     self.at = owner(layout, &self.cursor);
                     keys.end_chain();
                     allowance.spend_on_chain(0);
