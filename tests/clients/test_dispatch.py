@@ -8,7 +8,7 @@ import time
 
 import pytest
 from clauses_text import END, STORED, store, value
-from harness import Server, server_binary
+from harness import PATIENCE_S, Server, server_binary
 
 ACCESS = ("erew", "crew", "crcw")
 ANY_ACCESS = ("keyhash", "owner")
@@ -81,11 +81,19 @@ def test_the_owner_of_a_key_executes_every_request_for_it(ours, access):
         for _ in range(5):
             for wire in wires:
                 wire.exchange(store(b"1", b"never-stored"), STORED + value(b"never-stored", b"1"))
-        workers = server.stats("workers")
+
+        def counted():
+            workers = server.stats("workers")
+            counts = ("requests", "requests_crossed")
+            return [[int(workers[f"worker:{worker}:{count}"]) for worker in range(4)] for count in counts]
+
+        # A worker shows what it has counted when its turn ends, and a reply leaves before.
+        deadline = time.monotonic() + PATIENCE_S
+        while sum(map(sum, counted())) < 16 * 5 * 2:
+            assert time.monotonic() < deadline, counted()
+        requests, crossed = counted()
         for wire in wires:
             wire.close()
-    requests = [int(workers[f"worker:{worker}:requests"]) for worker in range(4)]
-    crossed = [int(workers[f"worker:{worker}:requests_crossed"]) for worker in range(4)]
     assert sum(requests) + sum(crossed) == 16 * 5 * 2
     assert sum(count > 0 for count in requests) <= 1, requests
     assert all(request == 0 or crossing == 0 for request, crossing in zip(requests, crossed)), (requests, crossed)
@@ -247,6 +255,8 @@ def test_listings_and_watchers_stay_at_home(ours):
         wires = [server.wire() for _ in range(8)]
 
         def visits():
+            # A worker shows what it has counted when its turn ends, and a reply leaves before.
+            time.sleep(0.1)
             return int(server.stats("glimmer")["visits"])
 
         wires[0].exchange(store(large, b"large") + store(b"s", b"small"), STORED * 2)

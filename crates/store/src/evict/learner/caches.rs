@@ -22,6 +22,11 @@ pub(super) struct Caches {
     visitors: VecDeque<u16>,
     /// The sample holds one key in 2^bits.
     bits: u32,
+    /// Of one key in 2^known_bits it has been told everything. Of the others it has not been told
+    /// what was stored before the sample held them,
+    known_bits: u32,
+    /// which has gone or was stored again when so many more words were written.
+    unknown_words: u64,
     /// Words of all logs of the table.
     table_words: u64,
     sizes: Sizes,
@@ -74,6 +79,8 @@ impl Caches {
             caches: std::array::from_fn(cache),
             visitors: VecDeque::new(),
             bits,
+            known_bits: bits,
+            unknown_words: 0,
             table_words: 0,
             sizes: Sizes {
                 small_words: 0,
@@ -122,7 +129,8 @@ impl Caches {
     }
 
     /// A key was read. Adds what each cache found, and returns what was asked for: the item's
-    /// words, unless every item counts as one unit.
+    /// words, unless every item counts as one unit; nothing if it was stored before the sample held
+    /// it, as no cache could find it.
     pub fn read(
         &mut self,
         key: u64,
@@ -133,6 +141,8 @@ impl Caches {
         let Some(number) = self.sample.find(key) else {
             if !is_hit {
                 self.visit(key);
+            } else if self.unknown_words > 0 && !self.is_known(key) {
+                return 0;
             }
             return unit.unwrap_or(0);
         };
@@ -155,6 +165,10 @@ impl Caches {
         }
         self.sample.forget_unless_used(number);
         gain
+    }
+
+    fn is_known(&self, key: u64) -> bool {
+        key & ((1 << self.known_bits) - 1) == 0
     }
 
     /// A key that no cache knows was missed: it may be written soon.
@@ -189,6 +203,7 @@ impl Caches {
             return;
         };
         let now = self.now;
+        self.unknown_words = self.unknown_words.saturating_sub(words);
         let words = words.min(u32::MAX.into());
         let node = self.sample.node(number);
         let missed_at = node.missed_at.take();
@@ -256,8 +271,12 @@ impl Caches {
         let held = queues[At::Small as usize].words + queues[At::Main as usize].words;
         let is_full = held >= (self.table_words >> self.bits) / 2;
         if self.bits > bits_min && is_full && self.sample.len() < KEYS_FEW {
+            if self.unknown_words == 0 {
+                self.known_bits = self.bits;
+            }
             self.bits -= 1;
             self.resize();
+            self.unknown_words = self.table_words >> self.bits;
         }
     }
 

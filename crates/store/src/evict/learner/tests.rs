@@ -54,6 +54,35 @@ fn any_requests_leave_the_books_right() {
     });
 }
 
+/// While a small sample grows, what was stored before it held a key does not count as missed: each
+/// item is read once, when half of the memory has been written after it, and FIFO keeps it.
+#[test]
+fn a_sample_that_grows_does_not_count_what_it_could_not_know() {
+    const ITEM: usize = 100;
+    let learner = Learner {
+        bits_min: 0,
+        ..Learner::following(Objective::Hits, 4)
+    };
+    learner.add_partition(WORDS as usize, 1_000);
+    let turnover = WORDS / ITEM as u64;
+    for turn in 0..20 * turnover {
+        let stored = keyhash(turn);
+        if learner.follows(stored) {
+            learner.write(stored, ITEM);
+        }
+        if turn > turnover / 2 {
+            let read = keyhash(turn - turnover / 2);
+            if learner.follows(read) {
+                learner.read(read, true);
+            }
+        }
+        if let Some(found) = learner.learned().and_then(|it| it.found) {
+            assert!(found[0] > 1.0 - 1e-9, "after {turn} stores: {found:?}");
+        }
+    }
+    assert!(learner.learned().unwrap().one_in < 16, "it has not grown");
+}
+
 /// Under a constant load the setting comes to rest; after another load has misled it, it comes back
 /// within two turnovers of the memory.
 #[test]
