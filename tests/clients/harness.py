@@ -56,9 +56,12 @@ def speaks(server, protocol):
 class Server:
     """A running server. Use it as a context manager: leaving it stops it and requires a clean exit."""
 
-    def __init__(self, *flags, binary=None):
+    def __init__(self, *flags, binary=None, environment=None):
         self.binary = binary or server_binary()
         self.flags = flags
+        # What the tests are told by variables is no setting of the server.
+        own = {name: value for name, value in os.environ.items() if not name.startswith("GLIMMER_")}
+        self.environment = {**own, **(environment or {})}
         # Another process may take a free port before the server listens on it.
         for attempts_left in (2, 1, 0):
             try:
@@ -76,6 +79,7 @@ class Server:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            env=self.environment,
         )
         self.pid = self.process.pid
         deadline = time.monotonic() + PATIENCE_S

@@ -6,6 +6,7 @@
     reason = "comments of arguments are help texts, where brackets mean what may be left out"
 )]
 
+mod config;
 mod dispatch;
 mod neighbours;
 mod serve;
@@ -13,7 +14,9 @@ mod serve;
 pub use serve::{Arguments as ServeArguments, exit_code};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use glimmer_cli::suggest::complaint;
 use glimmer_cli::{explain, told};
+use glimmer_server::{Reader, Reread};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -40,6 +43,7 @@ struct Arguments {
 enum Command {
     Serve(Box<serve::Arguments>),
     Dispatch(dispatch::Arguments),
+    Config(config::command::Arguments),
 }
 
 impl Command {
@@ -47,6 +51,7 @@ impl Command {
         match self {
             Command::Serve(arguments) => arguments.run(),
             Command::Dispatch(arguments) => arguments.run(),
+            Command::Config(arguments) => arguments.run(),
         }
     }
 }
@@ -61,12 +66,19 @@ pub fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let result = match neighbours::call(&arguments) {
         Some(call) => call.run(),
-        None => match parse(arguments.clone()) {
-            Ok(command) => command.run(),
-            Err(error) => {
-                let code = explain(&error, &arguments, &command());
-                return serve::exit_code_of_value(&error).map_or(code, ExitCode::from);
-            }
+        None => match with_settings(&arguments, &config::environment()) {
+            Err(mistakes) => Err(mistakes),
+            Ok((words, whole)) => match parse(words.clone()) {
+                Ok(Command::Serve(serve)) => {
+                    let notices = whole.notices.clone();
+                    serve.noting(notices).serve(Some(reader(arguments, whole)))
+                }
+                Ok(command) => command.run(),
+                Err(error) => {
+                    let code = explain(&error, &words, &command());
+                    return serve::exit_code_of_value(&error).map_or(code, ExitCode::from);
+                }
+            },
         },
     };
     match result {
@@ -77,6 +89,47 @@ pub fn main() -> ExitCode {
             ExitCode::from(code.unwrap_or(1))
         }
     }
+}
+
+/// The command line of a server with what a file and the environment add to it. Other command
+/// lines stay as they are.
+fn with_settings(
+    typed: &[OsString],
+    environment: &[(String, String)],
+) -> anyhow::Result<(Vec<OsString>, config::Whole)> {
+    let before = match (program(typed), typed.get(1)) {
+        (Some("memcached" | "memcached-debug"), _) => 1,
+        (_, Some(command)) if command == "serve" => 2,
+        _ => return Ok((typed.to_vec(), config::Whole::default())),
+    };
+    let (before, typed) = typed.split_at(before);
+    let whole = config::Whole::of(typed, environment)?;
+    Ok(([before, &whole.words].concat(), whole))
+}
+
+/// What reads the settings again after SIGHUP, from the same file and the same variables.
+fn reader(mut typed: Vec<OsString>, mut last: config::Whole) -> Reader {
+    let environment = config::environment();
+    let file = last
+        .file
+        .as_ref()
+        .map(|path| ["--config".into(), path.into()]);
+    typed.extend(file.into_iter().flatten());
+    Box::new(move || {
+        let read = with_settings(&typed, &environment).map_err(|mistakes| told(&mistakes))?;
+        let (words, whole) = read;
+        let parsed = parse(words.clone());
+        let parsed = parsed.map_err(|error| complaint(&error, &words, &command()))?;
+        let Command::Serve(arguments) = parsed else {
+            return Err("the command line has changed".to_owned());
+        };
+        let reread = Reread {
+            config: arguments.config().map_err(|error| told(&error))?,
+            changed: whole.changed_since(&last),
+        };
+        last = whole;
+        Ok(reread)
+    })
 }
 
 /// Parses a command line of this program. An executable called `memcached` (a link or a copy; also

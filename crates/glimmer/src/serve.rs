@@ -13,7 +13,8 @@ use glimmer_server::config::{PORT_DEFAULT, PREFIX_DELIMITER_DEFAULT};
 use glimmer_server::evict;
 use glimmer_server::memory_plan::Needs;
 use glimmer_server::{
-    Accelerate, Accepts, Config, Liveness, MakeBody, MemoryPlan, Mode, TableKind, UnixSocket,
+    Accelerate, Accepts, Config, Liveness, MakeBody, MemoryPlan, Mode, Reader, TableKind,
+    UnixSocket,
 };
 use listen::Listeners;
 use std::sync::Arc;
@@ -23,11 +24,16 @@ use values::Port;
 impl Arguments {
     /// Serves until a signal stops it.
     pub fn run(self) -> anyhow::Result<()> {
+        self.serve(None)
+    }
+
+    /// Serves until a signal stops it. SIGHUP reads the settings again by the reader.
+    pub fn serve(self, reader: Option<Reader>) -> anyhow::Result<()> {
         if self.process.license {
             print!("{LICENSE}");
             return Ok(());
         }
-        glimmer_server::serve(self.config()?)?;
+        glimmer_server::serve(self.config()?, reader)?;
         Ok(())
     }
 
@@ -39,6 +45,12 @@ impl Arguments {
     pub fn run_with(mut self, body: Arc<dyn MakeBody>) -> anyhow::Result<()> {
         self.accelerator.accelerate = Accelerate::Made(body);
         self.run()
+    }
+
+    /// The same with lines that the server is to print when it starts.
+    pub fn noting(mut self, notices: Vec<String>) -> Arguments {
+        self.notices.extend(notices);
+        self
     }
 
     /// What happens when memory is full. Fails if the flags contradict each other.
@@ -65,7 +77,12 @@ impl Arguments {
         }
     }
 
-    fn config(self) -> anyhow::Result<Config> {
+    /// The configuration.
+    ///
+    /// # Errors
+    ///
+    /// What contradicts another setting, or cannot be had.
+    pub fn config(self) -> anyhow::Result<Config> {
         for (is_given, reason) in [
             (
                 self.clients.enable_ssl,
@@ -88,7 +105,8 @@ impl Arguments {
         let mode = self.mode()?;
         let mut options = Config::default();
         extended::read(&self.clients.extended, &mut options)?;
-        let mut notices = std::mem::take(&mut options.notices);
+        let mut notices = self.notices;
+        notices.append(&mut options.notices);
         const SLABS: &str = "there are no slabs";
         const QUEUES: &str = "the server does not assign threads by network queue";
         for (flag, is_given, reason) in [
@@ -299,6 +317,8 @@ pub struct Refused {
 
 /// memcached's `EX_USAGE`.
 const USAGE: u8 = 64;
+/// `EX_CONFIG` of `sysexits.h`.
+const CONFIGURATION: u8 = 78;
 
 impl Refused {
     /// Settings that memcached refuses after it has read all flags.
@@ -308,6 +328,14 @@ impl Refused {
             message: message.into(),
         }
         .into()
+    }
+
+    /// Mistakes in a file of settings or in the environment.
+    pub fn configuration(message: impl Into<String>) -> Refused {
+        Refused {
+            exit_code: CONFIGURATION,
+            message: message.into(),
+        }
     }
 
     /// memcached's exit code for a value that it checks while it parses it.

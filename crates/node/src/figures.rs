@@ -5,10 +5,11 @@ use std::sync::{Arc, Weak};
 
 use glimmer_base::Moment;
 use glimmer_base::sync::Ordering;
-use glimmer_dispatch::{Histogram, SizeClass};
+use glimmer_dispatch::{AccessMode, Histogram, Policy, SizeClass};
 use glimmer_hotset::HotKey;
 
 use crate::admin::stats::Tally;
+use crate::admin::switch::{self, Wanted};
 use crate::dispatch::latencies::{Command, Latency};
 use crate::dispatch::plans::DispatchView;
 use crate::dispatch::service_times::Times;
@@ -81,6 +82,37 @@ impl NodeFigures {
     pub fn dispatch(&self) -> Option<DispatchView> {
         let shared = self.0.upgrade()?;
         Some(shared.plans.view())
+    }
+
+    /// Begins to put a dispatch policy in force, and an access mode if there is one.
+    ///
+    /// # Errors
+    ///
+    /// The reason why it cannot be.
+    pub fn switch(
+        &self,
+        policy: Arc<dyn Policy>,
+        access: Option<AccessMode>,
+    ) -> Result<(), String> {
+        let shared = self.0.upgrade().ok_or("the server stops")?;
+        let policy = Some(policy);
+        let switch = switch::begin(Wanted { policy, access }, &shared, self.now());
+        switch.map(|_| ())
+    }
+
+    /// The most connections at a time.
+    pub fn connections_max(&self) -> usize {
+        let shared = self.0.upgrade();
+        shared.map_or(0, |shared| shared.balancer.connections_max())
+    }
+
+    /// From now on there are at most so many connections. Those that there are stay.
+    pub fn limit_connections(&self, most: usize) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.balancer.limit(most);
+            // Those that wait may fit now.
+            shared.wake_all();
+        }
     }
 
     /// How long the latest requests of a class took on all workers.

@@ -12,6 +12,8 @@
 //! | `stats` | answers `stats` |
 //! | `web`, `metrics` | the pages of `--http`, and the metrics on one of them |
 //! | `auth` | users and passwords |
+//! | `reload` | what SIGHUP reads again |
+//! | [`machine`] | how much memory the process may take |
 //! | `cores`, `process`, `log` | cores, privileges and limits of the process, and its log |
 
 mod accelerate;
@@ -21,9 +23,11 @@ pub mod config;
 mod cores;
 mod driven;
 mod log;
+pub mod machine;
 pub mod memory_plan;
 mod metrics;
 mod process;
+mod reload;
 mod serve;
 mod stats;
 mod web;
@@ -44,4 +48,5 @@ pub use glimmer_transport::tcp::Liveness;
 pub use log::LogFormat;
 pub use memory_plan::{MemoryPlan, PlanError};
 pub use process::ProcessError;
+pub use reload::{Reader, Reread};
 pub use serve::{ServeError, serve};

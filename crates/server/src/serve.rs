@@ -4,8 +4,10 @@ use crate::accelerate::{self, AccelerateError, Attachment, Refusal, Sources};
 use crate::auth::{AuthError, AuthFile};
 use crate::config::{Config, ConfigError, Direction, HugepagePolicy, Mode};
 use crate::log::Log;
+use crate::machine::{self, Allowed, BESIDE_LIMIT_BYTES};
 use crate::memory_plan::{MemoryPlan, Needs, PlanError};
 use crate::process::{self, PidFile, ProcessError};
+use crate::reload::{self, Reader};
 use crate::stats::ServerAdmin;
 use crate::web::Web;
 use crate::{assembly, cores, log};
@@ -70,6 +72,19 @@ pub enum ServeError {
     /// The user file cannot be used.
     #[error(transparent)]
     Auth(#[from] AuthError),
+    /// The control group of the process would end it before `-m` is reached.
+    #[error(
+        "-m {wanted_mib}: the control group of this process may take {allowed_mib} MiB ({file}): \
+         choose less, such as -m 75%, or raise that limit"
+    )]
+    Group {
+        /// `-m` in MiB.
+        wanted_mib: u64,
+        /// What the group may take, in MiB.
+        allowed_mib: u64,
+        /// The file that says so.
+        file: String,
+    },
     /// The system refused a request of the process.
     #[error(transparent)]
     Process(#[from] ProcessError),
@@ -110,10 +125,12 @@ impl From<glimmer_node::Error> for ServeError {
 }
 
 /// Serves until SIGTERM, SIGINT or SIGUSR1, then completes the requests that clients have sent, and
-/// returns. Must be called while the process has one thread.
-pub fn serve(mut config: Config) -> Result<(), ServeError> {
+/// returns. SIGHUP reads the settings again by `reader`. Must be called while the process has one
+/// thread.
+pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), ServeError> {
     config.check()?;
     let plan = MemoryPlan::make(Needs::of(&config))?;
+    bounded_by_group(&mut config, machine::memory_allowed())?;
     let auth = config
         .auth_file
         .as_deref()
@@ -222,7 +239,7 @@ pub fn serve(mut config: Config) -> Result<(), ServeError> {
         log.flush();
         birth.announce(config.verbosity > 0)?;
     }
-    wait_for_the_end(&mut signals, &admin);
+    wait_for_the_end(&mut signals, || reload::reload(&admin, reader.as_mut()));
     if let Some(web) = &web {
         web.drain();
     }
@@ -232,6 +249,36 @@ pub fn serve(mut config: Config) -> Result<(), ServeError> {
     drop(attachment);
     drop(pid_file);
     tracing::info!("stopped");
+    Ok(())
+}
+
+/// Fails if the control group of the process allows less than `-m`, and warns if it allows so
+/// little more that the rest of the process may not fit.
+fn bounded_by_group(config: &mut Config, allowed: Option<Allowed>) -> Result<(), ServeError> {
+    let Some(Allowed {
+        bytes,
+        by: Some(file),
+    }) = allowed
+    else {
+        return Ok(());
+    };
+    let (wanted, file) = (config.memory_bytes as u64, file.display());
+    if bytes < wanted {
+        return Err(ServeError::Group {
+            wanted_mib: wanted >> 20,
+            allowed_mib: bytes >> 20,
+            file: file.to_string(),
+        });
+    }
+    if bytes < wanted + BESIDE_LIMIT_BYTES {
+        config.notices.push(format!(
+            "-m {} leaves {} MiB of what the control group may take ({file}): the process may need \
+             {} MiB beside it",
+            wanted >> 20,
+            (bytes - wanted) >> 20,
+            BESIDE_LIMIT_BYTES >> 20
+        ));
+    }
     Ok(())
 }
 
@@ -506,10 +553,10 @@ fn announce(config: &Config, plan: &MemoryPlan, node: &Node, pages: &[SocketAddr
 
 /// Returns at the first SIGTERM, SIGINT or SIGUSR1. Another SIGTERM or SIGINT ends the process at
 /// once.
-fn wait_for_the_end(signals: &mut Signals, admin: &ServerAdmin) {
+fn wait_for_the_end(signals: &mut Signals, mut reload: impl FnMut()) {
     for signal in signals.forever() {
         if signal == SIGHUP {
-            admin.reload();
+            reload();
             continue;
         }
         let again = Arc::new(AtomicBool::new(true));

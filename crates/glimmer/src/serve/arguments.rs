@@ -41,6 +41,9 @@ pub struct Arguments {
     pub(super) workers: workers::Workers,
     #[command(flatten)]
     pub(super) process: process::Process,
+    /// What whoever reads settings has to say of them.
+    #[arg(skip)]
+    pub(super) notices: Vec<String>,
 }
 
 const EXAMPLES: &str = "\
@@ -50,5 +53,7 @@ Examples:
   glimmer serve -m 1024 -I 8m -t 2          items up to 8 MiB, two workers
   glimmer serve -m 65536 --pin --hugepages hugetlb --item-size-hint 500
                                             a dedicated machine, items of about 500 bytes
+  glimmer serve --config /etc/glimmer.toml -m 4096
+                                            settings from a file, but 4 GiB
   ln -s glimmer memcached; ./memcached -m 64
                                             run under memcached's name";

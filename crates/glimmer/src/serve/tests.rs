@@ -226,7 +226,7 @@ fn refusing_instead_of_evicting() {
 /// The error message of a server with this command line, before it allocates anything.
 fn plan_error(line: &str) -> String {
     let config = parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
-    let error = glimmer_server::serve(config).unwrap_err();
+    let error = glimmer_server::serve(config, None).unwrap_err();
     assert_eq!(error.exit_code(), 1, "{error}");
     error.to_string()
 }

@@ -2,6 +2,7 @@
 
 use glimmer_dispatch::Settings;
 use glimmer_notation as notation;
+use glimmer_server::machine;
 use glimmer_server::memory_plan::memory_mib_max;
 use glimmer_server::{Accepts, Mode, TableKind};
 use std::str::FromStr;
@@ -139,8 +140,17 @@ fn positive(text: &str, otherwise: &str) -> Result<usize, String> {
     }
 }
 
-/// `-m`: MiB, returned in bytes.
+/// `-m`: MiB, or a share of what the process may take, returned in bytes.
 pub fn memory_limit(text: &str) -> Result<usize, String> {
+    if let Some(percent) = text.trim().strip_suffix('%') {
+        let percent: u8 = match percent.parse() {
+            Ok(percent @ 1..=100) => percent,
+            _ => return Err("a share of the memory is 1% to 100%".to_owned()),
+        };
+        let allowed = machine::memory_allowed().ok_or("the system does not tell its memory")?;
+        let mebibytes = (allowed.bytes >> 20) * u64::from(percent) / 100;
+        return Ok((mebibytes.max(1) as usize) << 20);
+    }
     let mebibytes = notation::mebibytes(text.trim_start())?;
     let bytes = usize::try_from(mebibytes).ok();
     let bytes = bytes.and_then(|mebibytes| mebibytes.checked_mul(1 << 20));

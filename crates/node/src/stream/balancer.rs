@@ -1,6 +1,7 @@
 //! Assigns connections to workers.
 
-use glimmer_base::sync::{Mutex, lock};
+use glimmer_base::sync::Ordering::Relaxed;
+use glimmer_base::sync::{AtomicUsize, Mutex, lock};
 use glimmer_dispatch::Plan;
 
 /// Counts every worker's connections. The worker that accepts a connection asks here which worker
@@ -8,14 +9,14 @@ use glimmer_dispatch::Plan;
 /// makes homes of connections, so that the load stays balanced however unevenly the kernel
 /// distributes connections. It is asked once per connection, so a lock is fast enough.
 pub(crate) struct AcceptBalancer {
-    connections_max: usize,
+    connections_max: AtomicUsize,
     counts: Mutex<Vec<usize>>,
 }
 
 impl AcceptBalancer {
     pub fn new(workers: usize, connections_max: usize) -> AcceptBalancer {
         AcceptBalancer {
-            connections_max,
+            connections_max: AtomicUsize::new(connections_max),
             counts: Mutex::new(vec![0; workers]),
         }
     }
@@ -24,7 +25,7 @@ impl AcceptBalancer {
     /// connections.
     pub fn assign(&self, me: usize, plan: &Plan) -> Option<usize> {
         let mut counts = lock(&self.counts);
-        if counts.iter().sum::<usize>() >= self.connections_max {
+        if counts.iter().sum::<usize>() >= self.connections_max() {
             return None;
         }
         let worker = home_with_fewest(&counts, me, plan);
@@ -46,9 +47,20 @@ impl AcceptBalancer {
         Some(worker)
     }
 
+    /// The maximum number of connections.
+    pub fn connections_max(&self) -> usize {
+        self.connections_max.load(Relaxed)
+    }
+
+    /// Sets the maximum number of connections. It only bounds those that are assigned later, so
+    /// nothing has to be seen with it.
+    pub fn limit(&self, connections_max: usize) {
+        self.connections_max.store(connections_max, Relaxed);
+    }
+
     /// Whether the maximum number of connections is reached.
     pub fn is_full(&self) -> bool {
-        lock(&self.counts).iter().sum::<usize>() >= self.connections_max
+        lock(&self.counts).iter().sum::<usize>() >= self.connections_max()
     }
 
     /// A connection of a worker was closed.

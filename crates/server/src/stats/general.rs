@@ -51,15 +51,14 @@ pub(super) fn seconds(time: TimeVal) -> String {
 }
 
 fn connections(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
-    let config = &snapshot.admin.config;
     let node = &snapshot.now.node;
-    lines.put("max_connections", config.connections_max);
+    lines.put("max_connections", snapshot.admin.connections_max());
     lines.put("curr_connections", node.curr_connections);
     lines.put(
         "total_connections",
         count!(snapshot, node.total_connections),
     );
-    if config.rejects_beyond_max {
+    if snapshot.admin.config.rejects_beyond_max {
         lines.put(
             "rejected_connections",
             count!(snapshot, node.rejected_connections),
@@ -74,7 +73,10 @@ fn connections(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     lines.put("read_buf_bytes", node.buffer_bytes);
     lines.put("read_buf_bytes_free", node.buffer_bytes_free);
     lines.put("read_buf_oom", count!(snapshot, node.values_refused));
-    lines.put("reserved_fds", descriptors_reserved(config.workers));
+    lines.put(
+        "reserved_fds",
+        descriptors_reserved(snapshot.admin.config.workers),
+    );
 }
 
 fn commands(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
@@ -110,7 +112,7 @@ fn server(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     lines.put("bytes_read", count!(snapshot, node.bytes_read));
     lines.put("bytes_written", count!(snapshot, node.bytes_written));
     lines.put("limit_maxbytes", config.memory_bytes);
-    let is_full = node.curr_connections >= config.connections_max as u64;
+    let is_full = node.curr_connections >= snapshot.admin.connections_max() as u64;
     lines.put(
         "accepting_conns",
         u8::from(config.rejects_beyond_max || !is_full),

@@ -138,13 +138,27 @@ impl ServerAdmin {
         })
     }
 
-    /// Reloads what may change while the server runs, after a SIGHUP.
-    pub fn reload(&self) {
+    /// Reads users and passwords again, after a SIGHUP.
+    pub fn reload_users(&self) {
         match self.auth.as_ref().map(AuthFile::reload) {
-            None => tracing::info!("SIGHUP: there is no file of users to read"),
+            None => {}
             Some(Ok(())) => tracing::info!("SIGHUP: read users and passwords again"),
             Some(Err(error)) => tracing::warn!("SIGHUP: {error}; the old users remain valid"),
         }
+    }
+
+    /// The log shows lines up to this level.
+    pub fn set_verbosity(&self, level: u32) {
+        self.verbosity.store(level, Ordering::Relaxed);
+        self.log.set_verbosity(level);
+    }
+
+    /// The most connections at a time.
+    fn connections_max(&self) -> usize {
+        let node = self.node.get();
+        node.map_or(self.config.connections_max, |node| {
+            node.figures.connections_max()
+        })
     }
 
     fn counts(&self) -> Counts {
@@ -386,8 +400,7 @@ impl AdminHandler for ServerAdmin {
     }
 
     fn verbosity(&self, level: u32) {
-        self.verbosity.store(level, Ordering::Relaxed);
-        self.log.set_verbosity(level);
+        self.set_verbosity(level);
     }
 
     fn alarm(&self, alarm: Alarm) {

@@ -85,7 +85,7 @@ fn server(snapshot: &Snapshot<'_>, fields: &mut Fields<'_>) {
 
 fn clients(snapshot: &Snapshot<'_>, fields: &mut Fields<'_>) {
     fields.put("connected_clients", snapshot.now.node.curr_connections);
-    fields.put("maxclients", snapshot.admin.config.connections_max);
+    fields.put("maxclients", snapshot.admin.connections_max());
     fields.put_zeros(&["blocked_clients", "tracking_clients"]);
 }
 

@@ -31,7 +31,7 @@ pub(super) fn write(admin: &ServerAdmin, lines: &mut Lines<'_>) {
 fn network(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     let config = &admin.config;
     lines.put("maxbytes", config.memory_bytes);
-    lines.put("maxconns", config.connections_max);
+    lines.put("maxconns", admin.connections_max());
     let port = |addresses: &[SocketAddr]| addresses.first().map_or(0, SocketAddr::port);
     lines.put("tcpport", port(&admin.tcp()));
     lines.put("udpport", port(admin.udp()));

@@ -60,6 +60,7 @@ pub struct Clients {
     /// Delimiter of key prefixes for `stats detail`; also enables its counts at start [default: :]
     #[arg(
         short = 'D',
+        long,
         value_name = "CHAR",
         value_parser = values::delimiter,
     )]

@@ -12,9 +12,10 @@ use glimmer_server::{HugepagePolicy, Mode, TableKind};
 pub struct Memory {
     /// Memory for items, index and connections together, in MiB
     ///
-    /// 64m and 64MB mean the same as 64; 1g means 1024. -m bounds everything together here. In
-    /// memcached it bounds the items, and the hash table and connection buffers come on top. The
-    /// process takes up to 32 MiB more.
+    /// 64m and 64MB mean the same as 64; 1g means 1024. 75% is that share of what the control group
+    /// (of a container or a unit) allows, or of the machine's memory if that is less. -m bounds
+    /// everything together here. In memcached it bounds the items, and the hash table and
+    /// connection buffers come on top. The process takes up to 32 MiB more.
     #[arg(
         short,
         long,

@@ -9,6 +9,14 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Process")]
 pub struct Process {
+    /// File of settings, in TOML: each is a flag under its long name, such as memory-limit = 1024
+    ///
+    /// A flag comes before a variable of the environment (GLIMMER_MEMORY_LIMIT=1024), and a
+    /// variable before the file. SIGHUP reads the file again. `glimmer config` checks a file,
+    /// prints the settings in effect, and converts memcached's file.
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::serve) config: Option<PathBuf>,
+
     /// Run in the background
     ///
     /// The command returns when the server is ready, or with the reason why it is not.

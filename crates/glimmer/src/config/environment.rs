@@ -1,0 +1,72 @@
+//! Settings in the environment, for containers: `GLIMMER_MEMORY_LIMIT` is `--memory-limit`.
+
+use super::{CONFIG, Origin, Setting, Value, nearest, refused, settings, words};
+use clap::{ArgAction, Command};
+
+const PREFIX: &str = "GLIMMER_";
+
+/// The variable of a setting.
+pub fn name_of(setting: &str) -> String {
+    format!("{PREFIX}{}", setting.replace('-', "_").to_uppercase())
+}
+
+/// The settings of the environment. A variable that is nearly the name of one adds a notice: others
+/// put variables with this prefix into the environment, so it is no error.
+///
+/// # Errors
+///
+/// Each wrong value in a line of its own, with the variable.
+pub fn read(
+    flags: &Command,
+    environment: &[(String, String)],
+    notices: &mut Vec<String>,
+) -> anyhow::Result<Vec<Setting>> {
+    let mut found = Vec::new();
+    let mut mistakes = Vec::new();
+    let ours = (environment.iter()).filter(|(name, _)| name.starts_with(PREFIX));
+    for (variable, text) in ours.filter(|(name, text)| !is_of_kubernetes(name, text)) {
+        let flag = settings(flags).find(|(name, _)| name_of(name) == *variable);
+        let Some((name, flag)) = flag else {
+            let meant = variable[PREFIX.len()..].to_lowercase();
+            let meant = nearest(flags, &meant).filter(|_| *variable != name_of(CONFIG));
+            notices.extend(meant.map(|meant| {
+                let meant = name_of(&meant);
+                format!("the variable {variable} is no setting; did you mean {meant}?")
+            }));
+            continue;
+        };
+        let read = value_of(flag.get_action(), name, text);
+        match read.and_then(|value| words(flags, name, value)) {
+            Ok(words) => found.push(Setting {
+                name: name.to_owned(),
+                origin: Origin::Variable(variable.clone()),
+                words,
+            }),
+            Err(reason) => mistakes.push(format!("{variable}={text}: {reason}")),
+        }
+    }
+    match mistakes.is_empty() {
+        true => Ok(found),
+        false => Err(refused(&mistakes)),
+    }
+}
+
+/// In the containers of a namespace with a service called `glimmer`, Kubernetes sets variables of
+/// this prefix, as Docker's links did: `GLIMMER_PORT=tcp://10.0.0.1:11211`.
+fn is_of_kubernetes(name: &str, text: &str) -> bool {
+    (name == name_of("port") && text.contains("://"))
+        || name.starts_with("GLIMMER_PORT_")
+        || name.contains("_SERVICE_")
+}
+
+fn value_of(action: &ArgAction, name: &str, text: &str) -> Result<Value, String> {
+    match action {
+        ArgAction::SetTrue => match text {
+            "true" | "1" | "yes" | "on" => Ok(Value::Switch(true)),
+            "false" | "0" | "no" | "off" | "" => Ok(Value::Switch(false)),
+            _ => Err(format!("{name} is true or false")),
+        },
+        ArgAction::Count => Ok(Value::Number(text.to_owned())),
+        _ => Ok(Value::Text(text.to_owned())),
+    }
+}

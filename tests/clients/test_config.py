@@ -1,0 +1,131 @@
+"""Settings from a file and from the environment, and what SIGHUP makes of a file that has changed."""
+
+import os
+import signal
+import subprocess
+import time
+
+from harness import PATIENCE_S, Server, server_binary
+
+
+def run(*words, **environment):
+    return subprocess.run(
+        [server_binary(), *map(str, words)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        timeout=PATIENCE_S,
+    )
+
+
+def figures(server):
+    """What SIGHUP can change."""
+    settings = server.stats("settings")
+    names = ("maxconns", "verbosity", "glimmer_dispatch", "glimmer_access", "maxbytes")
+    return tuple(settings[name] for name in names), server.stats("slow")["threshold_ms"]
+
+
+def hang_up(server, expected):
+    """Sends SIGHUP and waits until the settings are as expected."""
+    os.kill(server.pid, signal.SIGHUP)
+    deadline = time.monotonic() + PATIENCE_S
+    while figures(server) != expected:
+        assert time.monotonic() < deadline, (figures(server), expected)
+
+
+def test_a_hang_up_applies_what_has_changed_in_the_file(ours, tmp_path):
+    path = tmp_path / "glimmer.toml"
+    before = "memory-limit = 32\nthreads = 2\nconn-limit = 500\nverbose = 1\n"
+    path.write_text(before)
+    with Server("--config", path) as server:
+        at_first = (("500", "1", "size-aware", "crcw", str(32 << 20)), "10")
+        assert figures(server) == at_first
+        path.write_text("memory-limit = 64\nthreads = 2\nconn-limit = 3\nslow-ms = 7\ndispatch = 'owner'\naccess = 'erew'\n")
+        changed = (("3", "0", "owner", "erew", str(32 << 20)), "7")
+        hang_up(server, changed)
+        # A connection beyond the new limit is refused. The server may not have seen the end of the latest one for `stats`.
+        wires, lines = [], []
+        while b"ERROR Too many open connections\r\n" not in lines:
+            wires.append(server.wire())
+            wires[-1].send(b"mn\r\n")
+            lines.append(wires[-1].line())
+        assert lines[:-1] in ([b"MN\r\n"] * 3, [b"MN\r\n"] * 2)
+        for wire in wires:
+            wire.close()
+        path.write_text("conn-limit = 600\nthreads = lots\nnonsense = 1\n")
+        os.kill(server.pid, signal.SIGHUP)
+        path_of_lines = [f"{path}:2", "settings stay as they were"]
+        lines = []
+        while not all(any(part in line for line in lines) for part in path_of_lines):
+            lines.append(server.process.stderr.readline())
+        text = "".join(lines)
+        assert "memory-limit stays as it was; the change takes effect when the server starts again" in text
+        assert figures(server) == changed
+        path.write_text(before)
+        hang_up(server, at_first)
+
+
+def test_a_hang_up_leaves_what_a_client_has_changed(ours, tmp_path):
+    path = tmp_path / "glimmer.toml"
+    path.write_text("conn-limit = 500\n")
+    with Server("--config", path, "-t", 2) as server, server.wire() as wire:
+        wire.exchange(b"verbosity 1\r\n", b"OK\r\n")
+        wire.exchange(b"dispatch keyhash\r\n", b"OK\r\n")
+        path.write_text("conn-limit = 501\n")
+        hang_up(server, (("501", "1", "keyhash", "crcw", str(64 << 20)), "10"))
+
+
+def test_a_wrong_file_prevents_the_start(ours, tmp_path):
+    path = tmp_path / "glimmer.toml"
+    path.write_text("memory-limt = 64\n\nthreads = 'many'\n")
+    for words in (("serve", "--config", path), ("config", "check", path)):
+        refused = run(*words)
+        assert refused.returncode == 78
+        lines = refused.stderr.splitlines()
+        assert lines[0] == f"glimmer: {path}:1: there is no setting memory-limt; did you mean memory-limit?"
+        assert lines[1].startswith(f"{path}:3: invalid value 'many' for '--threads <NUM>'")
+        assert len(lines) == 2
+    path.write_text("memory-limit = 64\nthreads = 2\n")
+    checked = run("config", "check", path)
+    assert (checked.returncode, checked.stdout) == (0, f"{path}: no mistake in 2 settings\n")
+    path.write_text("memory-limit = 1\nmax-item-size = '2m'\n")
+    checked = run("config", "check", path)
+    assert checked.returncode == 64 and "-I: " in checked.stderr
+
+
+def test_the_environment_counts_less_than_flags_and_more_than_the_file(ours, tmp_path):
+    path = tmp_path / "glimmer.toml"
+    path.write_text("memory-limit = 100\nthreads = 3\nconn-limit = 11\n")
+    environment = {"GLIMMER_CONFIG": str(path), "GLIMMER_THREADS": "2", "GLIMMER_CONN_LIMIT": "22"}
+    printed = run("config", "print", "-c", "33", **environment)
+    assert printed.returncode == 0, printed.stderr
+    lines = {line.split(" = ")[0]: " ".join(line.split()) for line in printed.stdout.splitlines()}
+    assert lines["memory-limit"] == f"memory-limit = 100 # {path}:1"
+    assert lines["threads"] == "threads = 2 # variable GLIMMER_THREADS"
+    assert lines["conn-limit"] == "conn-limit = 33 # command line"
+    assert lines["listen-backlog"] == "listen-backlog = 1024 # default"
+    with Server(environment={**environment, "GLIMMER_CONN_LIMITS": "7"}) as server:
+        settings = server.stats("settings")
+        assert (settings["maxbytes"], settings["num_threads"], settings["maxconns"]) == (str(100 << 20), "2", "22")
+    warning = "the variable GLIMMER_CONN_LIMITS is no setting; did you mean GLIMMER_CONN_LIMIT?"
+    assert warning in server.errors
+
+
+def test_memcacheds_file_is_converted(ours, tmp_path):
+    path, converted = tmp_path / "memcached.conf", tmp_path / "glimmer.toml"
+    path.write_text("# A comment.\n-d\nlogfile /var/log/memcached.log\n-m 64\n-p 11211\n-u memcache\n-l 127.0.0.1\n")
+    conversion = run("config", "from-memcached", path)
+    assert conversion.returncode == 0, conversion.stderr
+    assert conversion.stdout.startswith("# A comment.\ndaemon = true\n# logfile ")
+    converted.write_text(conversion.stdout)
+    assert run("config", "check", converted).returncode == 0
+
+
+def test_memory_is_a_share_of_what_there_is(ours):
+    with open("/proc/meminfo") as meminfo:
+        machine = int(meminfo.readline().split()[1]) << 10
+    printed = run("serve", "-m", "101%")
+    assert printed.returncode == 64 and "1% to 100%" in printed.stderr
+    with Server("-m", "1%") as server:
+        # A control group may allow less.
+        assert 1 << 20 <= int(server.stats("settings")["maxbytes"]) <= machine // 100
