@@ -1,7 +1,7 @@
 //! `glimmer serve`: memcached's flags with memcached's meanings, and this server's own.
 
 mod arguments;
-mod extended;
+pub mod extended;
 mod listen;
 mod values;
 

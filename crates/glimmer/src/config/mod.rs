@@ -26,6 +26,8 @@ use std::path::{Path, PathBuf};
 
 /// The flag that names the file. It is no setting of the file.
 const CONFIG: &str = "config";
+/// The setting that is a list of options (`-o`).
+const EXTENDED: &str = "extended";
 /// Settings that only a command line has: they print something, or read settings.
 const ONLY_FLAGS: [&str; 4] = [CONFIG, "license", "help", "version"];
 
@@ -196,7 +198,20 @@ fn words(flags: &Command, name: &str, value: Value) -> Result<Vec<OsString>, Str
         (_, Value::Number(text) | Value::Text(text)) => vec![with(&text)],
     };
     check(flags, &words)?;
+    if name == EXTENDED {
+        check_extended(&words)?;
+    }
     Ok(words)
+}
+
+/// Whether there are such extended options. As flags, they are read when all flags are known.
+fn check_extended(words: &[OsString]) -> Result<(), String> {
+    let values = words
+        .iter()
+        .filter_map(|word| word.to_str()?.split_once('='));
+    let lists: Vec<String> = values.map(|(_, list)| list.to_owned()).collect();
+    let mut unused = glimmer_server::Config::default();
+    crate::serve::extended::read(&lists, &mut unused).map_err(|error| error.to_string())
 }
 
 /// What a flag takes, as its help says it.

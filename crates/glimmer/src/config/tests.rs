@@ -92,13 +92,21 @@ fn mistakes_are_told_with_their_lines() {
         ("pin = 'x'", "x.toml:1: pin is true or false"),
         ("threads = true", "x.toml:1: threads has a value"),
         ("verbose = 'x'", "x.toml:1: verbose is a number"),
-        (
-            "threads = 0x10",
-            "x.toml:1: threads is a string, a decimal number",
-        ),
         ("[memory]\nlimit = 5", "x.toml:1: memory is no table"),
         ("threads = 1\nthreads = 2", "x.toml:2: "),
         ("threads = ", "x.toml:1: "),
+        (
+            "threads = 2\n[extended]\nidle_timeot = 5",
+            "x.toml:2: Illegal suboption",
+        ),
+        (
+            "\n\nextended = 'modern,hashpower=x'",
+            "x.toml:3: -o hashpower=x: it must be",
+        ),
+        (
+            "listen = [1, \u{1}]",
+            "x.toml:1: unexpected character found: `\\u{1}`",
+        ),
         ("license = true", "x.toml:1: there is no setting license"),
         ("config = 'x'", "x.toml:1: there is no setting config"),
     ] {
