@@ -13,6 +13,7 @@
 //! | `web`, `metrics` | the pages of `--http`, and the metrics on one of them |
 //! | `auth` | users and passwords |
 //! | `reload` | what SIGHUP reads again |
+//! | `service` | what a service manager is told |
 //! | [`machine`] | how much memory the process may take |
 //! | `cores`, `process`, `log` | cores, privileges and limits of the process, and its log |
 
@@ -29,6 +30,7 @@ mod metrics;
 mod process;
 mod reload;
 mod serve;
+mod service;
 mod stats;
 mod web;
 

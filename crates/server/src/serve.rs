@@ -8,6 +8,7 @@ use crate::machine::{self, Allowed, BESIDE_LIMIT_BYTES};
 use crate::memory_plan::{MemoryPlan, Needs, PlanError};
 use crate::process::{self, PidFile, ProcessError};
 use crate::reload::{self, Reader};
+use crate::service::Service;
 use crate::stats::ServerAdmin;
 use crate::web::Web;
 use crate::{assembly, cores, log};
@@ -225,7 +226,7 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
     let web = http
         .map(|server| Web::start(server, admin.clone()))
         .transpose()?;
-    announce(&config, &plan, &node, &pages, &log);
+    let ready = announce(&config, &plan, &node, &pages, &log);
     for line in passed_over {
         tracing::warn!("{line}");
     }
@@ -239,7 +240,11 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
         log.flush();
         birth.announce(config.verbosity > 0)?;
     }
-    wait_for_the_end(&mut signals, || reload::reload(&admin, reader.as_mut()));
+    let service = Service::ready(&ready, &admin)?;
+    wait_for_the_end(&mut signals, || {
+        service.reload(|| reload::reload(&admin, reader.as_mut()));
+    });
+    service.stop();
     if let Some(web) = &web {
         web.drain();
     }
@@ -467,7 +472,13 @@ impl Needs {
 }
 
 /// Logs one line about the running server and, with `-v`, its memory layout.
-fn announce(config: &Config, plan: &MemoryPlan, node: &Node, pages: &[SocketAddr], log: &Log) {
+fn announce(
+    config: &Config,
+    plan: &MemoryPlan,
+    node: &Node,
+    pages: &[SocketAddr],
+    log: &Log,
+) -> String {
     let addresses = node.addresses().iter().map(Address::to_string);
     let udp = node.udp_addresses().iter().map(|udp| format!("UDP {udp}"));
     let native = node.native_ports().iter().map(|(ip, ports)| {
@@ -549,6 +560,7 @@ fn announce(config: &Config, plan: &MemoryPlan, node: &Node, pages: &[SocketAddr
         config.item_bytes_hint,
         config.hugepages,
     );
+    ready
 }
 
 /// Returns at the first SIGTERM, SIGINT or SIGUSR1. Another SIGTERM or SIGINT ends the process at

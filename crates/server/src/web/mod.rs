@@ -35,7 +35,7 @@ use glimmer_http::{Server, Waker};
 
 use crate::stats::ServerAdmin;
 use pages::Pages;
-pub(crate) use watch::Watched;
+pub(crate) use watch::{Watch, Watched};
 
 /// The priority of the thread among the others of the process: workers go first.
 const NICE: i32 = 10;

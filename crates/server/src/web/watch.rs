@@ -29,7 +29,7 @@ impl Watched {
 
 /// Watches the workers.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(crate) struct Watch {
     /// Of each worker: its turns when they last changed, and since when they have not.
     seen: Vec<(u64, u64)>,
     /// When the workers are to be woken again.
