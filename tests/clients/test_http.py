@@ -81,6 +81,29 @@ def test_metrics_are_the_statistics(pages):
             assert ("glimmer_setting_info", f'setting="{name}",value="{value}"') in metrics
 
 
+
+def test_connections_are_counted_by_their_state(ours):
+    with Pages("-t", 2) as server:
+        wires = [server.wire() for _ in range(6)]
+        for wire in wires:
+            wire.exchange(b"mn\r\n", b"MN\r\n")
+        wires[0].send(b"set a 0 0 100\r\nhalf of it")
+        wires[1].send(b"watch fetchers\r\n")
+        wires[1].expect(b"OK\r\n")
+        expected = {"conn_read": 4, "conn_nread": 1, "conn_watch": 1}
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            samples = server.metrics()
+            labels = {state: f'listener="tcp:{server.port}",state="{state}"' for state in expected}
+            counted = {state: samples.get(("glimmer_connections_by_state", label)) for state, label in labels.items()}
+            if counted == expected:
+                break
+            assert time.monotonic() < deadline, counted
+            time.sleep(0.2)
+        for wire in wires:
+            wire.close()
+
+
 def test_connections_are_counted_by_the_reason_for_which_they_were_closed(pages):
     def closed(reason):
         return pages.metrics()["glimmer_connections_closed_total", f'reason="{reason}"']

@@ -17,7 +17,7 @@ use crate::dispatch::slow::SlowLog;
 use crate::feeds::WatchFigures;
 use crate::hot::Accelerator;
 use crate::shared::Shared;
-use crate::stream::registry::SocketView;
+use crate::stream::registry::{ConnectionCounts, SocketView};
 
 /// Access to the workers' statistics that does not keep the node alive, because the handler that
 /// answers `stats` is itself a part of the node.
@@ -34,6 +34,17 @@ impl NodeFigures {
     pub fn sockets(&self, from: RawFd, most: usize) -> Vec<SocketView> {
         let shared = self.0.upgrade();
         shared.map_or_else(Vec::new, |shared| shared.registry.view(from, most))
+    }
+
+    /// Adds to `counts` the state of at most `most` connections in the order of their descriptors,
+    /// starting with `from`, by the listener that they came in at. Returns where to go on.
+    pub fn count_connections(
+        &self,
+        from: RawFd,
+        most: usize,
+        counts: &mut ConnectionCounts,
+    ) -> Option<RawFd> {
+        self.0.upgrade()?.registry.count(from, most, counts)
     }
 
     /// Counters of events reported to watchers.

@@ -78,6 +78,6 @@ pub use {
     node::Node,
     packet::native,
     permits::Permits,
-    stream::registry::SocketView,
+    stream::registry::{ConnectionCounts, SocketView},
     worker::Rest,
 };

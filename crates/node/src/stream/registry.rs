@@ -61,6 +61,10 @@ pub struct SocketView {
     pub active_ms: u64,
 }
 
+/// Connections by the listener that they came in at (`tcp:PORT` or `unix`) and by what they are
+/// about, in memcached's words.
+pub type ConnectionCounts = BTreeMap<(String, &'static str), u64>;
+
 /// The number of the first source without a descriptor: no process has as many descriptors.
 const UNNUMBERED: RawFd = 1 << 30;
 
@@ -182,6 +186,26 @@ impl ConnectionRegistry {
         let sockets = lock(&self.sockets);
         let sockets = sockets.range(from..).take(most);
         sockets.map(|(_, entry)| entry.view()).collect()
+    }
+
+    /// Adds to `counts` those of at most `most` sockets that are connections, from descriptor
+    /// `from` on. Returns where to go on.
+    pub fn count(&self, from: RawFd, most: usize, counts: &mut ConnectionCounts) -> Option<RawFd> {
+        let sockets = lock(&self.sockets);
+        let mut next = None;
+        for (&fd, entry) in sockets.range(from..).take(most) {
+            next = Some(fd + 1);
+            let activity = ACTIVITIES[entry.activity.load(Ordering::Relaxed) as usize];
+            if entry.is_udp || activity.0 == Activity::Listening {
+                continue;
+            }
+            let listener = match &entry.local {
+                Some(Endpoint::Ip(address)) => format!("tcp:{}", address.port()),
+                _ => "unix".to_owned(),
+            };
+            *counts.entry((listener, activity.1)).or_default() += 1;
+        }
+        next
     }
 }
 

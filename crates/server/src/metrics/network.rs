@@ -12,6 +12,20 @@ pub(super) const ALL: &[Family] = &[
                 out.of_worker(worker, tally.curr_connections);
             }
         }),
+    Family::gauge("glimmer_connections_by_state", In::Units,
+        "Open connections, by the listener that they came in at (a port of TCP, or unix) and their \
+         state: conn_read waits for a request, conn_nread for the rest of a value, conn_parse_cmd \
+         is executing or sending, conn_watch is shown events. Counted every few seconds",
+        |source, out| {
+            for (name, count) in source.figures.texts.of(Kind::Connections) {
+                if let Some((listener, state)) = name.rsplit_once(':')
+                    && let Ok(count) = count.parse::<u64>()
+                {
+                    let label = |text: &str| text.to_owned().into();
+                    out.with([("listener", label(listener)), ("state", label(state))], count);
+                }
+            }
+        }),
     Family::gauge("glimmer_connections_limit", In::Units,
         "The most connections (-c)",
         |source, out| out.put(source.figures.config.connections_max)),

@@ -5,6 +5,7 @@ use super::lines::Lines;
 use glimmer_base::Moment;
 use glimmer_base::limits::REPORT_BYTES_HIGH;
 use glimmer_node::SocketView;
+use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 
 /// Sockets that are read under one lock.
@@ -33,6 +34,20 @@ pub(super) fn write(
         if is_last {
             return None;
         }
+    }
+}
+
+/// Writes how many connections are in each state, by the listener that they came
+/// in at: a port of TCP or `unix`. The states are those of `stats conns`.
+pub(super) fn write_states(admin: &ServerAdmin, lines: &mut Lines<'_>) {
+    let Some(node) = admin.node() else { return };
+    let mut counts = BTreeMap::new();
+    let mut next = Some(0);
+    while let Some(from) = next {
+        next = node.count_connections(from, SOCKETS_AT_ONCE, &mut counts);
+    }
+    for ((listener, state), count) in counts {
+        lines.put(&format!("{listener}:{state}"), count);
     }
 }
 

@@ -9,7 +9,7 @@ use glimmer_proto::text::lines::VERSION_NUMBER;
 
 use super::lines::Lines;
 use super::told::{Kind, Texts};
-use super::{Counts, ServerAdmin, dispatch, general, hot, own, settings};
+use super::{Counts, ServerAdmin, conns, dispatch, general, hot, own, settings};
 use crate::config::Config;
 use crate::memory_plan::MemoryPlan;
 
@@ -93,6 +93,7 @@ impl ServerAdmin {
             Kind::Dispatch => dispatch::write_all(self, &mut lines),
             Kind::Accelerator => hot::write_accelerator(self, now, &mut lines),
             Kind::HotKeys => hot::write_keys(self, now, &mut lines),
+            Kind::Connections => conns::write_states(self, &mut lines),
         }
     }
 }

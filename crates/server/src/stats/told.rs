@@ -18,19 +18,22 @@ pub(crate) enum Kind {
     Dispatch,
     Accelerator,
     HotKeys,
+    /// Open connections by state. No `stats` has it.
+    Connections,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 6] = [
+    pub const ALL: [Kind; 7] = [
         Kind::General,
         Kind::Glimmer,
         Kind::Settings,
         Kind::Dispatch,
         Kind::Accelerator,
         Kind::HotKeys,
+        Kind::Connections,
     ];
 
-    /// Its name in `/api/stats`, and after `stats`.
+    /// Its name in `/api/stats` and, unless no `stats` has it, after `stats`.
     pub fn name(self) -> &'static str {
         match self {
             Kind::General => "general",
@@ -39,6 +42,7 @@ impl Kind {
             Kind::Dispatch => "dispatch",
             Kind::Accelerator => "accelerator",
             Kind::HotKeys => "hotkeys",
+            Kind::Connections => "connections",
         }
     }
 }
