@@ -6,6 +6,7 @@ mod watch;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
+use glimmer_connect::{Admission, Tls};
 use glimmer_loadgen::{
     driver::{Address, Target},
     load::{self, Arrivals, Idle, LargeApart, Pace, Pass, Plan, Requests, Summary, WarmUp, sweep},
@@ -29,6 +30,9 @@ const ITEM_BYTES: u64 = 64;
 #[derive(Serialize)]
 struct Report<'a> {
     server: &'a Target,
+    /// Version and cipher, if the connections are encrypted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tls: Option<&'a str>,
     plan: &'a Plan,
     slo: Option<sweep::Slo>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,12 +44,16 @@ struct Report<'a> {
 impl Arguments {
     /// Drives the server and prints the results.
     pub fn run(&self) -> Result<()> {
-        let target = Target {
-            address: Address::resolve(&self.server.location())?,
-            dialect: self.protocol.into(),
-        };
         let plan = self.plan()?;
         plan.check().map_err(|error| anyhow!(error))?;
+        let location = self.server.location();
+        let target = Target {
+            admission: Admission {
+                host: location.host().map(str::to_owned),
+                ..self.admission.read()?
+            },
+            ..Target::new(Address::resolve(&location)?, self.protocol.into())
+        };
         let filled = match &plan.requests {
             Requests::Drawn(workload) if !self.no_fill => {
                 self.fill(&target, workload)?;
@@ -60,8 +68,12 @@ impl Arguments {
             }
             false => (Some(self.measure(&target, &plan)?), Vec::new()),
         };
+        let tls = target.admission.tls.as_ref().and_then(Tls::agreed);
         if let Some(summary) = &result {
             print!("{summary}");
+            if let Some(tls) = tls {
+                println!("encrypted: {tls}");
+            }
             if let Some(advice) = filled.and_then(|workload| does_not_fit(workload, summary)) {
                 println!("\n{advice}");
             }
@@ -71,6 +83,7 @@ impl Arguments {
                 file,
                 &Report {
                     server: &target,
+                    tls,
                     plan: &plan,
                     slo: self.slo,
                     result,

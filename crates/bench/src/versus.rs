@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use anyhow::ensure;
 use clap::ValueEnum;
 use glimmer_comparisons::{
-    servers::{Contender, Kind},
+    servers::{Contender, Encryption, Kind},
     versus::{self, Options, Scenario},
 };
 use glimmer_loadgen::workload::Popularity;
@@ -45,6 +45,8 @@ use glimmer_cli::vocabulary::{
 ///   glimmer bench versus --scenario large --client-threads 4
 ///
 ///   glimmer bench versus --peers redis --glimmer-args "--access crew"
+///
+///   glimmer bench versus --tls --scenario pipeline32,pipeline1,large --peers memcached
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -58,6 +60,10 @@ pub struct Arguments {
     /// Measure the peers alone
     #[arg(long)]
     without_glimmer: bool,
+    /// Encrypt: every server is started with TLS and a certificate that the command makes, and ours
+    /// also without TLS, as `glimmer without TLS`. Servers that were built without TLS are left out
+    #[arg(long)]
+    tls: bool,
     /// Load: 32 requests in flight on each connection, or one; reads of 50 keys; memcached's three
     /// protocols; UDP in plain datagrams and in segment batches; latency at a fixed rate; one
     /// request in flight on each of one to many connections; values of 10 KB to 1 MB; CPU time with
@@ -159,11 +165,14 @@ impl Arguments {
         );
         let ours = (!self.without_glimmer).then_some(Kind::Glimmer.into());
         let peers = contenders(&self.peers, &self.peer);
-        let servers: Vec<Contender> = ours.into_iter().chain(peers).collect();
+        let mut servers: Vec<Contender> = ours.into_iter().chain(peers).collect();
+        if self.tls {
+            servers = over_tls(servers)?;
+        }
         ensure!(!servers.is_empty(), "no server to measure");
         let options = Options {
             servers,
-            scenarios: self.scenarios(),
+            scenarios: self.scenarios()?,
             keys: self.keys,
             value_bytes: self.value_bytes,
             popularity: self.dist.over(self.keys),
@@ -187,8 +196,15 @@ impl Arguments {
         }
     }
 
-    fn scenarios(&self) -> Vec<Scenario> {
-        let wanted = |load| self.scenario.contains(&load) || self.scenario.contains(&Load::All);
+    fn scenarios(&self) -> anyhow::Result<Vec<Scenario>> {
+        ensure!(
+            !(self.tls && self.scenario.contains(&Load::Udp)),
+            "UDP is not encrypted: leave --tls or --scenario udp out"
+        );
+        let wanted = |load| {
+            let is_of_all = self.scenario.contains(&Load::All) && !(self.tls && load == Load::Udp);
+            self.scenario.contains(&load) || is_of_all
+        };
         let scenarios = Scenario::ALL.into_iter().filter(|scenario| {
             wanted(match scenario {
                 Scenario::Pipeline32 => Load::Pipeline32,
@@ -202,6 +218,25 @@ impl Arguments {
                 Scenario::CpuScaling => Load::CpuScaling,
             })
         });
-        scenarios.collect()
+        Ok(scenarios.collect())
     }
+}
+
+/// These servers over TLS, as far as they can, and ours in the clear beside them.
+fn over_tls(servers: Vec<Contender>) -> anyhow::Result<Vec<Contender>> {
+    let encryption = Encryption::new()?;
+    let mut plain = Vec::new();
+    let mut encrypted = Vec::new();
+    for server in servers {
+        if server.kind() == Kind::Glimmer {
+            let name = format!("{} without TLS", server.name());
+            plain.push(server.clone().renamed(&name));
+        }
+        match server.over_tls(&encryption) {
+            Ok(server) => encrypted.push(server),
+            Err(why) => eprintln!("{why}"),
+        }
+    }
+    encrypted.append(&mut plain);
+    Ok(encrypted)
 }

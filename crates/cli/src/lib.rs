@@ -1,6 +1,8 @@
-//! Floor 1: what the three programs share. [`vocabulary`] parses values that several commands take,
+//! Floor 2: what the three programs share. [`vocabulary`] parses values that several commands take,
+//! [`AdmissionArguments`] says how they connect to a server with TLS or users,
 //! [`suggest`] explains errors on the command line, and [`Program`] finds one program from another.
 
+mod admission;
 mod programs;
 pub mod suggest;
 pub mod vocabulary;
@@ -9,6 +11,7 @@ use std::{ffi::OsString, process::ExitCode};
 
 use clap::{Command, Parser, error::ErrorKind};
 
+pub use admission::AdmissionArguments;
 pub use programs::{EXIT_MISSING, Missing, Program};
 
 /// Runs a program: parses the command line, calls `run`, and reports a failure in one line.

@@ -144,9 +144,9 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         true => Some(launch(Kind::Redis, 1, Vec::new()).start()?),
         false => None,
     };
-    let native = |dialect| Target {
-        address: Address::Udp(SocketAddr::from((Ipv4Addr::LOCALHOST, native_port))),
-        dialect,
+    let native = |dialect| {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, native_port));
+        Target::new(Address::Udp(address), dialect)
     };
     let workload = |law, gets| Workload {
         law,
@@ -202,7 +202,8 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     let mut filled: Vec<Target> = Vec::new();
     for case in &cases {
         let target = case.server.target();
-        if !filled.contains(&target) {
+        let is_filled = |other: &Target| other.address == target.address;
+        if !filled.iter().any(is_filled) {
             progress(&format!("storing {} keys for {}", options.keys, case.name));
             let fill = || {
                 let numbers = 0..options.keys;

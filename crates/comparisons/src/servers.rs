@@ -3,6 +3,7 @@
 
 mod build;
 mod contender;
+mod encryption;
 mod kind;
 mod workers;
 
@@ -27,6 +28,7 @@ use crate::{
     client::{self, closed, open},
     lab::Place,
 };
+use glimmer_connect::Admission;
 use glimmer_loadgen::{
     driver::{Address, Target},
     load::{self, Pass, Tally},
@@ -36,6 +38,7 @@ use glimmer_measure::machine;
 
 pub use build::{Build, Described, list};
 pub use contender::Contender;
+pub use encryption::Encryption;
 pub use glimmer_measure::ports::free_ports;
 pub use kind::Kind;
 pub use workers::Worker;
@@ -72,6 +75,8 @@ pub struct Server {
     contender: Contender,
     address: SocketAddr,
     value_bytes: usize,
+    /// What it wants of its clients.
+    admission: Admission,
     /// Its standard error output.
     said: File,
 }
@@ -110,6 +115,11 @@ impl Launch {
     pub fn start_at(&self, place: &Place) -> Result<Server> {
         let name = self.contender.name();
         let address = SocketAddr::from((place.ip, free_ports(1)?));
+        let encryption = self.contender.encryption();
+        let admission = Admission {
+            tls: encryption.map(Encryption::client).transpose()?,
+            ..Admission::default()
+        };
         let mut command = self.command(address)?;
         let (cores, namespace) = (self.cores.clone(), place.namespace.clone());
         let start = move || {
@@ -134,6 +144,7 @@ impl Launch {
             contender: self.contender.clone(),
             address,
             value_bytes: self.value_bytes,
+            admission,
             said,
         };
         let begin = Instant::now();
@@ -183,7 +194,12 @@ impl Launch {
                 }
             }
             Kind::Redis | Kind::Valkey => {
-                command.args(["--bind", &ip, "--port", &port, "--io-threads", "1"]);
+                let (plain, encrypted) = match self.contender.encryption() {
+                    Some(_) => ("0", Some(["--tls-port", &port])),
+                    None => (port.as_str(), None),
+                };
+                command.args(["--bind", &ip, "--port", plain, "--io-threads", "1"]);
+                command.args(encrypted.into_iter().flatten());
                 command.args(["--save", "", "--appendonly", "no", "--loglevel", "warning"]);
             }
             Kind::Pogocache => {
@@ -203,6 +219,9 @@ impl Launch {
                     &value_bytes,
                 ]);
             }
+        }
+        if let Some(encryption) = self.contender.encryption() {
+            command.args(encryption.arguments(self.contender.kind()));
         }
         command.args(&self.arguments);
         Ok(command)
@@ -241,9 +260,10 @@ impl Server {
 
     /// The server as clients see it.
     pub fn target(&self) -> Target {
+        let dialect = self.contender.kind().dialect();
         Target {
-            address: Address::Tcp(self.address),
-            dialect: self.contender.kind().dialect(),
+            admission: self.admission.clone(),
+            ..Target::new(Address::Tcp(self.address), dialect)
         }
     }
 
@@ -284,6 +304,11 @@ impl Server {
     pub fn drive_at(&self, target: &Target, plan: &load::Plan) -> Result<load::Outcome> {
         load::run(target, plan, Some(&|| self.cpu()), &mut |_| {})
             .with_context(|| format!("measuring {}", self.name()))
+    }
+
+    /// The version and the cipher of its encrypted connections, once there has been one.
+    pub fn encrypted(&self) -> Option<&str> {
+        self.admission.tls.as_ref()?.agreed()
     }
 
     /// The server over UDP, if it was started with it, with or without segment batches.

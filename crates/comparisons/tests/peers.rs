@@ -12,21 +12,22 @@ use glimmer_comparisons::{
         load::Pass,
         open::{self, Idle},
     },
-    servers::{CONNECTIONS_MAX, Contender, Kind, Launch, Server},
+    servers::{CONNECTIONS_MAX, Contender, Encryption, Kind, Launch, Server},
 };
 use glimmer_loadgen::workload::Popularity;
 
 const KEYS: u32 = 20_000;
 
 /// Starts the server, unless it is not installed.
-fn start(kind: Kind, threads: usize) -> Option<Server> {
-    if let Err(missing) = Contender::from(kind).version() {
+fn start(contender: impl Into<Contender>, threads: usize) -> Option<Server> {
+    let contender = contender.into();
+    if let Err(missing) = contender.version() {
         eprintln!("SKIPPED: {missing:#}");
         return None;
     }
     let (cores, arguments) = (vec![0, 1], vec![]);
     let launch = Launch {
-        contender: kind.into(),
+        contender,
         threads,
         cores,
         memory_mib: 64,
@@ -38,8 +39,11 @@ fn start(kind: Kind, threads: usize) -> Option<Server> {
     Some(launch.start().unwrap())
 }
 
-fn drive(kind: Kind) {
-    let Some(server) = start(kind, 1) else { return };
+fn drive(contender: impl Into<Contender>) {
+    let Some(server) = start(contender, 1) else {
+        return;
+    };
+    let encrypts = server.contender().encryption().is_some();
     let misses = server.pass(Pass::Read, 0..1000, |_| {}).unwrap().misses;
     assert_eq!(misses, 1000, "a new server is empty");
     let loaded = server.pass(Pass::Write, 0..KEYS, |_| {}).unwrap();
@@ -88,6 +92,7 @@ fn drive(kind: Kind) {
         seed: 7,
     };
     let result = server.open(&plan).unwrap();
+    assert_eq!(server.encrypted().is_some(), encrypts);
     assert!(
         (400..800).contains(&result.latency_ns.len()),
         "{} arrivals",
@@ -103,6 +108,23 @@ fn memcached_answers_right() {
 #[test]
 fn redis_answers_right() {
     drive(Kind::Redis);
+}
+
+#[test]
+fn redis_answers_right_over_tls() {
+    let encryption = Encryption::new().unwrap();
+    match Contender::from(Kind::Redis).over_tls(&encryption) {
+        Ok(redis) => drive(redis),
+        Err(why) => eprintln!("SKIPPED: {why}"),
+    }
+}
+
+#[test]
+fn what_cannot_be_driven_over_tls_is_left_out() {
+    let encryption = Encryption::new().unwrap();
+    let left_out = Contender::from(Kind::Pogocache).over_tls(&encryption);
+    let why = left_out.unwrap_err();
+    assert!(why.contains("pogocache is left out"), "{why}");
 }
 
 #[test]

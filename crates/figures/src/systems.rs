@@ -145,10 +145,10 @@ impl System {
             name: self.name.clone(),
             threads: self.threads,
             target: match native_port {
-                Some(port) => Target {
-                    address: Address::Udp((Ipv4Addr::LOCALHOST, port).into()),
-                    dialect: Dialect::Native,
-                },
+                Some(port) => {
+                    let address = Address::Udp((Ipv4Addr::LOCALHOST, port).into());
+                    Target::new(address, Dialect::Native)
+                }
                 None => server.target(),
             },
             server,

@@ -106,7 +106,7 @@ fn plan(requests: Requests, pace: Pace) -> Plan {
 }
 
 fn drive(address: Address, dialect: Dialect) {
-    let (target, loses) = (Target { address, dialect }, 0.02);
+    let (target, loses) = (Target::new(address, dialect), 0.02);
     let udp = matches!(target.address, Address::Udp(_) | Address::UdpTrains(_));
     let what = format!("{} over {}", dialect.name(), target.address);
     let all = workload(Mix::reads(1.0));

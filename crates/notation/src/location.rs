@@ -72,6 +72,18 @@ impl FromStr for Location {
     }
 }
 
+impl Location {
+    /// The name or address of the machine, unless the server is at a Unix socket.
+    pub fn host(&self) -> Option<&str> {
+        match self {
+            Location::Tcp(host, _) | Location::Udp(host, _) | Location::UdpTrains(host, _) => {
+                Some(host)
+            }
+            Location::Unix(_) => None,
+        }
+    }
+}
+
 impl fmt::Display for Location {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (scheme, host, port) = match self {

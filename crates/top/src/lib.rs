@@ -7,7 +7,6 @@
 
 mod hot;
 mod latency;
-mod link;
 mod plain;
 mod sample;
 mod screen;
@@ -24,7 +23,10 @@ use std::{
 use anyhow::Result;
 use clap::{CommandFactory, Parser};
 
-use glimmer_cli::vocabulary::{self, ServerAddress};
+use glimmer_cli::{
+    AdmissionArguments,
+    vocabulary::{self, ServerAddress},
+};
 use watch::Watch;
 
 /// The command line.
@@ -65,6 +67,8 @@ pub fn main() -> ExitCode {
 ///   glimmer top cache.example:11211 --interval 5
 ///
 ///   glimmer top unix:/run/glimmer.sock --once
+///
+///   glimmer top cache.example --tls --tls-ca ca.pem --user ann --password-file password
 #[derive(Debug, Parser)]
 #[command(name = "glimmer-top", version, verbatim_doc_comment)]
 struct Arguments {
@@ -82,6 +86,8 @@ struct Arguments {
     /// With --plain: quit after this many intervals
     #[arg(long, value_parser = vocabulary::count)]
     count: Option<u64>,
+    #[command(flatten)]
+    admission: AdmissionArguments,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -95,7 +101,7 @@ impl Arguments {
     /// Watches the server until the user quits.
     fn run(&self) -> Result<()> {
         let interval = Duration::from_secs_f64(self.interval);
-        let mut watch = Watch::start(self.server.location(), interval)?;
+        let mut watch = Watch::start(self.server.location(), self.admission.read()?, interval)?;
         if self.once {
             plain::once(&mut watch)
         } else if self.plain || self.count.is_some() || !stdout().is_terminal() {

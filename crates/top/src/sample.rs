@@ -6,10 +6,10 @@ use std::{
 };
 
 use anyhow::Result;
+use glimmer_connect::Link;
 
 use super::{
     hot::{Acceleration, HotKey},
-    link::Link,
     sizes::{self, SizeRow},
 };
 

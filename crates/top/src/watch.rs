@@ -7,17 +7,19 @@ use std::{
 };
 
 use anyhow::Result;
+use glimmer_connect::{Admission, Link};
 use glimmer_notation::Location;
 
 use super::{
     latency::{Latency, Probes},
-    link::Link,
     sample::{Interval, Sample},
 };
 
 /// Interval between two probes: rare enough to cause no load, frequent enough for percentiles
 /// within a minute.
 const PROBE_EVERY: Duration = Duration::from_millis(50);
+/// A server that is silent for this long counts as gone.
+const SILENCE_MAX: Duration = Duration::from_secs(5);
 /// Intervals in the history: more than any terminal is wide.
 const HISTORY: usize = 512;
 
@@ -49,11 +51,19 @@ struct Session {
 }
 
 impl Session {
-    fn start(server: &Location) -> Result<Session> {
-        let mut link = Link::open(server)?;
-        let probe = Link::open(server)?;
+    fn start(server: &Location, admission: &Admission) -> Result<Session> {
+        let mut link = Link::open(server, admission, SILENCE_MAX)?;
+        let probe = Link::open(server, admission, SILENCE_MAX)?;
         let last = Sample::take(&mut link)?;
         Ok(Session { link, probe, last })
+    }
+
+    /// The round-trip time of the smallest request, which touches neither an item nor a statistic
+    /// of items.
+    fn round_trip(&mut self) -> Result<Duration> {
+        let begin = Instant::now();
+        self.probe.ask("version")?;
+        Ok(begin.elapsed())
     }
 
     fn look(&mut self) -> Result<Interval> {
@@ -72,6 +82,7 @@ impl Session {
 /// A watched server.
 pub struct Watch {
     server: Location,
+    admission: Admission,
     interval: Duration,
     session: Option<Session>,
     next: Instant,
@@ -82,8 +93,8 @@ pub struct Watch {
 
 impl Watch {
     /// Connects and takes the first sample.
-    pub fn start(server: Location, interval: Duration) -> Result<Watch> {
-        let session = Session::start(&server)?;
+    pub fn start(server: Location, admission: Admission, interval: Duration) -> Result<Watch> {
+        let session = Session::start(&server, &admission)?;
         let now = Instant::now();
         let view = View {
             server: server.to_string(),
@@ -92,6 +103,7 @@ impl Watch {
         };
         Ok(Watch {
             server,
+            admission,
             interval,
             session: Some(session),
             next: now + interval,
@@ -123,7 +135,7 @@ impl Watch {
         let Some(session) = &mut self.session else {
             return;
         };
-        match session.probe.round_trip() {
+        match session.round_trip() {
             Ok(round_trip) => self.probes.add(round_trip),
             Err(error) => self.lost(&error),
         }
@@ -132,7 +144,7 @@ impl Watch {
     fn look(&mut self) {
         let seen = match &mut self.session {
             Some(session) => session.look().map(Some),
-            None => Session::start(&self.server).map(|session| {
+            None => Session::start(&self.server, &self.admission).map(|session| {
                 self.session = Some(session);
                 self.view.gone = None;
                 None

@@ -10,7 +10,10 @@ use glimmer_loadgen::{
 };
 use glimmer_notation as notation;
 
-use glimmer_cli::vocabulary::{self, ServerAddress, above_zero};
+use glimmer_cli::{
+    AdmissionArguments,
+    vocabulary::{self, ServerAddress, above_zero},
+};
 
 /// Load any memcached or Redis, and measure its throughput and latency
 ///
@@ -54,6 +57,8 @@ use glimmer_cli::vocabulary::{self, ServerAddress, above_zero};
 ///   glimmer bench load 127.0.0.1:11300 --protocol native --connections 4 --pipeline 512
 ///
 ///   glimmer bench load --trace cluster52.csv --speed 10
+///
+///   glimmer bench load cache.example --tls --tls-ca ca.pem --pipeline 32
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 #[command(group = ArgGroup::new("pace").args(["rate", "pipeline", "speed"]))]
@@ -263,6 +268,9 @@ pub struct Arguments {
     /// Also write the latencies of every second to this file, as an HdrHistogram log
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     pub hdr_log: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub admission: AdmissionArguments,
 }
 
 /// What a server speaks.

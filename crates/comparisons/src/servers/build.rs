@@ -22,15 +22,20 @@ pub struct Described {
     pub build: Build,
     /// What it answers to `stats settings`, if it was asked and has an answer.
     pub settings: BTreeMap<String, String>,
+    /// The version and the cipher, if it was driven over TLS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<String>,
 }
 
 impl fmt::Display for Described {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}: {}, {}", self.server, self.version, self.build)?;
         // memcached tells settings of TLS only if it was built with it.
-        match self.settings.contains_key("ssl_enabled") {
-            true => out.write_str(", with TLS"),
-            false => Ok(()),
+        let has_tls = self.settings.contains_key("ssl_enabled");
+        match &self.tls {
+            Some(tls) => write!(out, ", driven over {tls}"),
+            None if has_tls => out.write_str(", with TLS, driven without"),
+            None => Ok(()),
         }
     }
 }
@@ -58,6 +63,12 @@ impl Build {
     /// That of an executable. One that cannot be read says nothing.
     pub fn of(program: &Path) -> Build {
         Build::said_in(&fs::read(program).unwrap_or_default())
+    }
+
+    /// Whether an executable calls OpenSSL.
+    pub fn has_openssl(program: &Path) -> bool {
+        let bytes = fs::read(program).unwrap_or_default();
+        memmem::find(&bytes, b"SSL_CTX_new").is_some()
     }
 
     fn said_in(bytes: &[u8]) -> Build {
@@ -141,17 +152,22 @@ mod tests {
     }
 
     #[test]
-    fn tls_is_told_where_memcached_tells_its_settings() {
+    fn tls_is_told_where_it_is_used_and_where_memcached_tells_its_settings() {
         let mut memcached = Described {
             server: "newest".to_owned(),
             version: "memcached 1.6.45".to_owned(),
             program: PathBuf::new(),
             build: Build::default(),
             settings: BTreeMap::new(),
+            tls: None,
         };
         assert!(!memcached.to_string().contains("TLS"), "{memcached}");
         let setting = ("ssl_enabled".to_owned(), "no".to_owned());
         memcached.settings.extend([setting]);
-        assert!(memcached.to_string().ends_with("with TLS"), "{memcached}");
+        let text = memcached.to_string();
+        assert!(text.ends_with("with TLS, driven without"), "{text}");
+        memcached.tls = Some("TLS 1.3".to_owned());
+        let text = memcached.to_string();
+        assert!(text.ends_with("driven over TLS 1.3"), "{text}");
     }
 }

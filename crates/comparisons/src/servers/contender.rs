@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Build, Described, Kind};
+use super::{Build, Described, Encryption, Kind};
 
 /// A server that takes part in a comparison: which one it is, its name in tables, and its program.
 /// One server may take part several times, as different builds.
@@ -17,6 +17,8 @@ pub struct Contender {
     name: String,
     /// `None` is the installed one.
     program: Option<PathBuf>,
+    /// The certificates with which it is started and driven over TLS.
+    encryption: Option<Encryption>,
 }
 
 impl From<Kind> for Contender {
@@ -26,6 +28,7 @@ impl From<Kind> for Contender {
             kind,
             name: kind.name().to_owned(),
             program: None,
+            encryption: None,
         }
     }
 }
@@ -47,7 +50,37 @@ impl Contender {
             kind,
             name: name.to_owned(),
             program: Some(program.to_owned()),
+            encryption: None,
         })
+    }
+
+    /// The same under another name.
+    pub fn renamed(self, name: &str) -> Contender {
+        let name = name.to_owned();
+        Contender { name, ..self }
+    }
+
+    /// The same over TLS, with these certificates. `Err` says in a line why that cannot be.
+    pub fn over_tls(self, encryption: &Encryption) -> Result<Contender, String> {
+        let name = &self.name;
+        if self.kind == Kind::Pogocache {
+            return Err(format!("{name} is left out: it is driven without TLS only"));
+        }
+        // What is not installed is complained about later.
+        let program = self.program().unwrap_or_default();
+        let program = on_search_path(&program).unwrap_or(program);
+        if self.kind.needs_openssl() && program.is_file() && !Build::has_openssl(&program) {
+            return Err(format!("{name} is left out: it was built without TLS"));
+        }
+        Ok(Contender {
+            encryption: Some(encryption.clone()),
+            ..self
+        })
+    }
+
+    /// The certificates, if it is driven over TLS.
+    pub fn encryption(&self) -> Option<&Encryption> {
+        self.encryption.as_ref()
     }
 
     /// Which server it is.
@@ -88,6 +121,7 @@ impl Contender {
             build: Build::of(&program),
             program,
             settings: Default::default(),
+            tls: None,
         })
     }
 

@@ -52,6 +52,11 @@ impl Kind {
         matches!(self, Kind::Glimmer | Kind::Memcached)
     }
 
+    /// Whether it encrypts with OpenSSL, if it was built with it.
+    pub(super) fn needs_openssl(self) -> bool {
+        matches!(self, Kind::Memcached | Kind::Redis | Kind::Valkey)
+    }
+
     /// Whether it has one thread, whatever it is asked for.
     pub fn has_one_thread(self) -> bool {
         matches!(self, Kind::Redis | Kind::Valkey | Kind::Echo)

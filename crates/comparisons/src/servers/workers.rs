@@ -2,12 +2,12 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    io::{BufRead, BufReader, Write},
-    net::TcpStream,
     time::Duration,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use glimmer_connect::Link;
+use glimmer_notation::Location;
 
 use super::Server;
 use glimmer_loadgen::driver::Dialect;
@@ -86,22 +86,11 @@ impl Server {
 
     /// The reply to `stats` with an argument, which may be empty.
     fn said_by_stats(&self, argument: &str) -> Result<BTreeMap<String, String>> {
-        let mut stream = TcpStream::connect(self.address).context("asking for stats")?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.write_all(format!("stats {argument}").trim_end().as_bytes())?;
-        stream.write_all(b"\r\n")?;
-        let mut figures = BTreeMap::new();
-        for line in BufReader::new(stream).lines() {
-            let line = line?;
-            let mut words = line.splitn(3, ' ');
-            match (words.next(), words.next(), words.next()) {
-                (Some("STAT"), Some(name), Some(value)) => {
-                    figures.insert(name.to_owned(), value.to_owned());
-                }
-                (Some("END"), ..) => return Ok(figures),
-                _ => bail!("stats {argument} was answered {line:?}"),
-            }
-        }
-        bail!("stats {argument} was not answered to the end")
+        let address = self.address;
+        let location = Location::Tcp(address.ip().to_string(), address.port());
+        let mut link = Link::open(&location, &self.admission, PATIENCE)?;
+        let figures = link.stats(argument)?;
+        let figures = figures.with_context(|| format!("stats {argument} is not known"))?;
+        Ok(figures.into_iter().collect())
     }
 }

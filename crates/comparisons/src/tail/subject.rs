@@ -106,9 +106,9 @@ impl Subject {
     pub fn target(&self, server: &Server) -> Target {
         self.native_port.map_or_else(
             || server.target(),
-            |port| Target {
-                address: Address::Udp(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
-                dialect: Dialect::Native,
+            |port| {
+                let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+                Target::new(Address::Udp(address), Dialect::Native)
             },
         )
     }

@@ -115,10 +115,7 @@ impl Trivial {
             serve(answers, its_life).expect("loopback works");
         });
         Ok(Trivial {
-            target: Target {
-                address,
-                dialect: Dialect::Text,
-            },
+            target: Target::new(address, Dialect::Text),
             value_bytes,
             life,
             thread: Some(thread),

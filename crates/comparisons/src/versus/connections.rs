@@ -49,8 +49,8 @@ pub struct Comparison {
 }
 
 /// Measurements per repetition.
-pub fn cases(servers: &[Contender], counts: &[usize]) -> usize {
-    counts.len() * (ways::cases(servers) + 1)
+pub fn cases(servers: &[Contender], counts: &[usize], has_echo: bool) -> usize {
+    counts.len() * (ways::cases(servers) + usize::from(has_echo))
 }
 
 /// Measures all servers and the bare echo in turn, with each number of connections.

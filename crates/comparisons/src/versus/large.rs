@@ -172,9 +172,9 @@ fn start(bench: &mut Bench<'_>, value_bytes: usize, keys: u32) -> Result<Vec<Ser
             ..bench.launch(contender, 1, vec![SERVER_CORE])
         };
         let server = launch.start()?;
-        bench.note_settings(&server);
         let fill = || server.pass(Pass::Write, 0..keys, |_| {});
         machine::on_core(Some(CLIENT_CORE), fill)??;
+        bench.note_settings(&server);
         servers.push(server);
     }
     Ok(servers)

@@ -124,14 +124,27 @@ impl Options {
         let of = |scenario: &Scenario| match scenario {
             Scenario::CpuScaling => scaling::cases(&self.servers),
             Scenario::OpenLoop => ways::cases(&self.servers),
-            Scenario::Connections => connections::cases(&self.servers, &self.many_connections),
+            Scenario::Connections => {
+                let has_echo = !self.is_encrypted();
+                connections::cases(&self.servers, &self.many_connections, has_echo)
+            }
             Scenario::Large => large::cases(&self.servers),
             closed => {
                 let shapes = throughput::Shape::of(*closed).into_iter();
-                shapes.map(|shape| shape.cases(&self.servers)).sum()
+                let ceilings = !self.is_encrypted();
+                shapes
+                    .map(|shape| shape.cases(&self.servers, ceilings))
+                    .sum()
             }
         };
         self.repeat * self.scenarios.iter().map(of).sum::<usize>()
+    }
+
+    /// Whether servers are driven over TLS.
+    fn is_encrypted(&self) -> bool {
+        self.servers
+            .iter()
+            .any(|server| server.encryption().is_some())
     }
 
     /// Length of the warm-up.
@@ -298,8 +311,8 @@ impl Bench<'_> {
     fn load(&mut self) -> Result<()> {
         for contender in &self.options.servers {
             let server = self.launch(contender, 1, vec![SERVER_CORE]).start()?;
-            self.note_settings(&server);
             self.fill(&server)?;
+            self.note_settings(&server);
             self.servers.push(server);
         }
         Ok(())
@@ -310,12 +323,14 @@ impl Bench<'_> {
         let mut described = self.described.iter_mut();
         if let Some(it) = described.find(|it| it.server == server.name()) {
             it.settings = server.settings();
+            it.tls = server.encrypted().map(str::to_owned);
         }
     }
 
-    /// The bare echo, on the core of the servers, unless values are too large for one receive.
+    /// The bare echo, on the core of the servers, unless values are too large for one receive. It
+    /// does not encrypt, so that it is no ceiling for servers that do.
     fn echo(&self) -> Result<Option<Server>> {
-        if self.options.value_bytes > bare::VALUE_BYTES_MAX {
+        if self.options.is_encrypted() || self.options.value_bytes > bare::VALUE_BYTES_MAX {
             return Ok(None);
         }
         let echo = Contender::from(Kind::Echo);

@@ -105,11 +105,11 @@ impl Shape {
     }
 
     /// Measurements per repetition.
-    pub fn cases(self, servers: &[Contender]) -> usize {
+    pub fn cases(self, servers: &[Contender], has_ceilings: bool) -> usize {
         let ways = |server| self.ways(server, servers).len();
         let cases = servers.iter().map(ways);
         let ceilings = 1 + usize::from(self.is_one_at_a_time());
-        cases.sum::<usize>() + ceilings
+        cases.sum::<usize>() + if has_ceilings { ceilings } else { 0 }
     }
 
     /// Whether no connection has more than one request in flight, of one key.
@@ -138,7 +138,8 @@ pub struct Comparison {
     pub(super) scenario: Scenario,
     title: &'static str,
     pub(super) rows: Vec<Row>,
-    ceiling: Row,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ceiling: Option<Row>,
     echo: Option<Row>,
 }
 
@@ -147,12 +148,18 @@ pub struct Comparison {
 pub fn compare(bench: &mut Bench<'_>, shape: Shape) -> Result<Comparison> {
     let options = bench.options;
     let mut cases = bench.cases(|server| shape.ways(server, &options.servers), row);
-    let mut ceiling = row("no store at all");
     let (value_bytes, core) = (options.value_bytes, Some(SERVER_CORE));
-    let trivial = match shape.udp {
-        Some(udp) => Trivial::start_udp(value_bytes, core, udp == Udp::Segmented)?,
-        None => Trivial::start(value_bytes, core, None)?,
-    };
+    // Like the echo, it does not encrypt.
+    let mut ceiling = match (options.is_encrypted(), shape.udp) {
+        (true, _) => None,
+        (_, Some(udp)) => Some(Trivial::start_udp(
+            value_bytes,
+            core,
+            udp == Udp::Segmented,
+        )?),
+        (_, None) => Some(Trivial::start(value_bytes, core, None)?),
+    }
+    .map(|trivial| (trivial, row("no store at all")));
     let mut echo = match shape.is_one_at_a_time() {
         true => bench.echo()?.map(|server| (server, row(ECHO_NAME))),
         false => None,
@@ -181,12 +188,11 @@ pub fn compare(bench: &mut Bench<'_>, shape: Shape) -> Result<Comparison> {
             let (name, rate) = (&row.name, per_second(outcome.operations_per_s()));
             bench.step(scenario, repetition, format_args!("{name}, {rate}"));
         }
-        let nothing = || trivial.closed(&plan);
-        add(
-            &mut ceiling,
-            &machine::on_core(Some(CLIENT_CORE), nothing)??,
-        );
-        bench.step(scenario, repetition, &ceiling.name);
+        if let Some((trivial, row)) = &mut ceiling {
+            let nothing = || trivial.closed(&plan);
+            add(row, &machine::on_core(Some(CLIENT_CORE), nothing)??);
+            bench.step(scenario, repetition, &row.name);
+        }
         if let Some((server, row)) = &mut echo {
             let drive = || server.closed(&plan);
             add(row, &machine::on_core(Some(CLIENT_CORE), drive)??);
@@ -197,15 +203,15 @@ pub fn compare(bench: &mut Bench<'_>, shape: Shape) -> Result<Comparison> {
         scenario: shape.scenario,
         title: shape.title,
         rows: cases.into_iter().map(|(_, _, row)| row).collect(),
-        ceiling,
+        ceiling: ceiling.map(|(_, row)| row),
         echo: echo.map(|(_, row)| row),
     })
 }
 
 impl fmt::Display for Comparison {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows = || self.rows.iter().chain([&self.ceiling]).chain(&self.echo);
-        let first = rows().next().expect("the ceiling at least");
+        let rows = || self.rows.iter().chain(&self.ceiling).chain(&self.echo);
+        let first = rows().next().expect("one server at least");
         let in_resp = self.rows.iter().find(|row| row.name == RESP_NAME);
         let of_reads = |head: &str, figure| {
             Column::new(head, move |row: &Row| {
@@ -247,7 +253,7 @@ mod tests {
             scenario: Scenario::Pipeline32,
             title: "",
             rows: ["glimmer", RESP_NAME, "redis"].map(row).into(),
-            ceiling: row("none"),
+            ceiling: Some(row("none")),
             echo: None,
         };
         let table = comparison.to_string();

@@ -43,10 +43,7 @@ fn workload() -> Workload {
 /// If an answer is wrong.
 pub fn load(requests: u64, seed: u64, mut tell: impl FnMut(u64)) -> Result<Tally> {
     let workload = workload();
-    let at = |address| Target {
-        address,
-        dialect: Dialect::Binary,
-    };
+    let at = |address| Target::new(address, Dialect::Binary);
     let server = (ADDRESS, PORT).into();
     let fill = at(Address::Tcp(server));
     let filled = load::pass(&fill, &workload, Pass::Write, 0..KEYS, &mut |_| {})?;

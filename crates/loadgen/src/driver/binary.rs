@@ -1,5 +1,7 @@
 //! memcached's binary protocol.
 
+use glimmer_connect::Speech;
+
 use super::{Kind, Meaning, Protocol, Step, Taken, Write};
 use crate::workload::{Key, value};
 
@@ -86,6 +88,8 @@ fn key_alone(out: &mut Vec<u8>, opcode: u8, key: Key) {
 }
 
 impl Protocol for Binary {
+    const LOGIN: Option<Speech> = Some(Speech::Binary);
+
     #[inline]
     fn get(&self, key: Key, out: &mut Vec<u8>) {
         key_alone(out, GET, key);

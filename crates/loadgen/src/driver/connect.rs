@@ -3,7 +3,8 @@
 
 use std::{fmt, marker::PhantomData, os::fd::AsFd};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
+use glimmer_connect::Admission;
 
 use super::datagrams::Sending;
 use super::{Address, Datagrams, Link, Protocol, Stream};
@@ -44,6 +45,7 @@ pub trait Connect: Sync {
 /// An address at which a server speaks the protocol `P`.
 pub struct Endpoint<P> {
     address: Address,
+    admission: Admission,
     protocol: PhantomData<fn() -> P>,
 }
 
@@ -52,8 +54,14 @@ impl<P> Endpoint<P> {
     pub fn new(address: Address) -> Endpoint<P> {
         Endpoint {
             address,
+            admission: Admission::default(),
             protocol: PhantomData,
         }
+    }
+
+    /// The same server, which wants this of its clients.
+    pub fn admitting(self, admission: Admission) -> Endpoint<P> {
+        Endpoint { admission, ..self }
     }
 }
 
@@ -68,9 +76,28 @@ impl<P: Protocol> Connect for Endpoint<P> {
         fn all<L>(count: usize, open: impl Fn() -> Result<L>) -> Result<Vec<L>> {
             (0..count).map(|_| open()).collect()
         }
+        let admission = &self.admission;
+        let is_tcp = matches!(self.address, Address::Tcp(_));
+        let is_stream = is_tcp || matches!(self.address, Address::Unix(_));
+        ensure!(
+            is_tcp || admission.tls.is_none(),
+            "only TCP is encrypted, and {} is not: leave --tls out",
+            self.address
+        );
+        ensure!(
+            is_stream || admission.login.is_none(),
+            "a login goes over TCP or a Unix socket, and {} is neither: leave --user out",
+            self.address
+        );
         match &self.address {
-            Address::Tcp(address) => job.run(all(connections, || Stream::<P>::tcp(*address))?),
-            Address::Unix(path) => job.run(all(connections, || Stream::<P>::unix(path))?),
+            Address::Tcp(address) => {
+                let open = || Stream::<P>::tcp(*address, admission);
+                job.run(all(connections, open)?)
+            }
+            Address::Unix(path) => {
+                let open = || Stream::<P>::unix(path, admission);
+                job.run(all(connections, open)?)
+            }
             Address::Udp(address) => {
                 let open = || Datagrams::<P>::open(*address, Sending::Plain);
                 job.run(all(connections, open)?)

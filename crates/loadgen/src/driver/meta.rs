@@ -1,5 +1,7 @@
 //! memcached's meta commands: `mg`, `ms`, `md`, `mn`.
 
+use glimmer_connect::Speech;
+
 use super::{Kind, Meaning, Protocol, Step, Taken, Write, digits, line, line_with};
 use crate::workload::{Key, value};
 
@@ -59,6 +61,8 @@ impl Meta {
 }
 
 impl Protocol for Meta {
+    const LOGIN: Option<Speech> = Some(Speech::Text);
+
     #[inline]
     fn get(&self, key: Key, out: &mut Vec<u8>) {
         out.extend_from_slice(b"mg ");

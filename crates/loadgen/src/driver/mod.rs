@@ -21,6 +21,7 @@ mod target;
 mod text;
 
 use anyhow::{Result, bail};
+use glimmer_connect::Speech;
 
 pub use address::Address;
 pub use binary::Binary;
@@ -125,6 +126,9 @@ pub trait Protocol: Copy + Default + Send + Sync {
     /// Whether the reply to a read of several keys starts with the number of values, instead of
     /// ending with an end marker.
     const HAS_HEAD: bool = false;
+
+    /// How a client says who it is, if the protocol has a way for that.
+    const LOGIN: Option<Speech> = None;
 
     /// Appends a read of one key.
     fn get(&self, key: Key, out: &mut Vec<u8>);

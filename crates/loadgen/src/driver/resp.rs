@@ -1,5 +1,7 @@
 //! RESP2, as Redis and Valkey speak it: the commands that a load needs.
 
+use glimmer_connect::Speech;
+
 use super::{Kind, Meaning, Protocol, Step, Taken, Write, digits, line, line_with};
 use crate::workload::{Key, value};
 
@@ -52,6 +54,7 @@ impl Resp {
 
 impl Protocol for Resp {
     const HAS_HEAD: bool = true;
+    const LOGIN: Option<Speech> = Some(Speech::Resp);
 
     #[inline]
     fn get(&self, key: Key, out: &mut Vec<u8>) {

@@ -1,6 +1,7 @@
 //! A connection over TCP or a Unix socket.
 
 use std::{
+    io::{Read, Write},
     net::{SocketAddr, TcpStream},
     ops::Range,
     os::{
@@ -8,9 +9,11 @@ use std::{
         unix::net::UnixStream,
     },
     path::Path,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail, ensure};
+use glimmer_connect::{Admission, Sealed, Session};
 use rustix::{io::Errno, net::SendFlags};
 
 use super::{Link, Protocol, Reply, arrivals::Arrivals, pending::Queue};
@@ -22,6 +25,10 @@ const INPUT_BYTES: usize = 16 << 10;
 /// Length of the longest reply in bytes: a value and its header.
 const REPLY_BYTES_MAX: usize = VALUE_BYTES_MAX as usize + INPUT_BYTES;
 
+const CLOSED: &str = "the server closed the connection";
+/// A server that is silent for this long while a connection is established has failed.
+const SILENCE_MAX: Duration = Duration::from_secs(10);
+
 /// A non-blocking connection with requests in flight.
 pub struct Stream<P> {
     socket: OwnedFd,
@@ -29,7 +36,10 @@ pub struct Stream<P> {
     /// If the kernel says when it received what is read.
     arrivals: Option<Arrivals>,
     protocol: P,
-    /// Requests that the kernel has not accepted yet.
+    /// The encryption, if there is one.
+    session: Option<Session>,
+    /// Requests that the kernel has not accepted yet; with encryption, those that are not encrypted
+    /// yet.
     out: Vec<u8>,
     written: usize,
     queue: Queue,
@@ -38,32 +48,52 @@ pub struct Stream<P> {
     read_bytes: usize,
     start: usize,
     end: usize,
+    /// Whether a reply has arrived.
+    heard: bool,
 }
 
 impl<P: Protocol> Stream<P> {
-    /// Connects over TCP.
-    pub fn tcp(address: SocketAddr) -> Result<Stream<P>> {
-        let socket =
-            TcpStream::connect(address).with_context(|| format!("connecting to {address}"))?;
+    /// Connects over TCP, with TLS and a login where they are wanted.
+    pub fn tcp(address: SocketAddr, admission: &Admission) -> Result<Stream<P>> {
+        let connecting = || format!("connecting to {address}");
+        let socket = TcpStream::connect(address).with_context(connecting)?;
         socket.set_nodelay(true)?;
+        socket.set_read_timeout(Some(SILENCE_MAX))?;
+        socket.set_write_timeout(Some(SILENCE_MAX))?;
+        let session = match &admission.tls {
+            Some(tls) => {
+                let host = admission.host.clone();
+                let host = host.unwrap_or_else(|| address.ip().to_string());
+                let mut sealed = Sealed::begin(tls, &host, &socket).with_context(connecting)?;
+                log_in::<P>(admission, &mut sealed).with_context(connecting)?;
+                Some(sealed.into_session())
+            }
+            None => {
+                log_in::<P>(admission, &mut &socket).with_context(connecting)?;
+                None
+            }
+        };
         socket.set_nonblocking(true)?;
-        Ok(Stream::over(socket.into(), true))
+        Ok(Stream::over(socket.into(), true, session))
     }
 
-    /// Connects to a Unix socket.
-    pub fn unix(path: &Path) -> Result<Stream<P>> {
-        let socket = UnixStream::connect(path)
-            .with_context(|| format!("connecting to {}", path.display()))?;
+    /// Connects to a Unix socket, with a login where one is wanted.
+    pub fn unix(path: &Path, admission: &Admission) -> Result<Stream<P>> {
+        let connecting = || format!("connecting to {}", path.display());
+        let socket = UnixStream::connect(path).with_context(connecting)?;
+        socket.set_read_timeout(Some(SILENCE_MAX))?;
+        log_in::<P>(admission, &mut &socket).with_context(connecting)?;
         socket.set_nonblocking(true)?;
-        Ok(Stream::over(socket.into(), false))
+        Ok(Stream::over(socket.into(), false, None))
     }
 
-    fn over(socket: OwnedFd, is_tcp: bool) -> Stream<P> {
+    fn over(socket: OwnedFd, is_tcp: bool, session: Option<Session>) -> Stream<P> {
         Stream {
             socket,
             is_tcp,
             arrivals: None,
             protocol: P::default(),
+            session,
             out: Vec::with_capacity(INPUT_BYTES),
             written: 0,
             queue: Queue::default(),
@@ -71,6 +101,7 @@ impl<P: Protocol> Stream<P> {
             read_bytes: usize::MAX,
             start: 0,
             end: 0,
+            heard: false,
         }
     }
 
@@ -79,6 +110,32 @@ impl<P: Protocol> Stream<P> {
     fn room(&self) -> Range<usize> {
         let most = self.end.saturating_add(self.read_bytes);
         self.end..self.input.len().min(most)
+    }
+
+    /// This many bytes have been received.
+    #[inline]
+    fn arrive(&mut self, bytes: usize) -> Result<()> {
+        let Some(session) = &mut self.session else {
+            self.end += bytes;
+            return Ok(());
+        };
+        let (input, end) = (&mut self.input, &mut self.end);
+        session.received(bytes, &mut |data| {
+            let needed = *end + data.len();
+            if needed > input.len() {
+                input.resize(needed.next_power_of_two(), 0);
+            }
+            input[*end..needed].copy_from_slice(data);
+            *end = needed;
+        })
+    }
+
+    /// What is said of a server that closes the connection, or that speaks TLS unasked.
+    fn closed(&self) -> &'static str {
+        let input = &self.input[self.start..self.end];
+        let hint = || glimmer_connect::hint(input, self.session.is_some());
+        let hint = (!self.heard).then(hint).flatten();
+        hint.unwrap_or(CLOSED)
     }
 
     /// Makes room for a reply of `needed` bytes in total.
@@ -99,6 +156,15 @@ impl<P: Protocol> Stream<P> {
     }
 }
 
+/// Says who the client is, if that is wanted.
+fn log_in<P: Protocol>(admission: &Admission, stream: &mut (impl Read + Write)) -> Result<()> {
+    let Some(login) = &admission.login else {
+        return Ok(());
+    };
+    let speech = P::LOGIN.context("this protocol has no login: leave --user out")?;
+    login.say(speech, stream)
+}
+
 impl<P> AsFd for Stream<P> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
@@ -112,12 +178,27 @@ impl<P: Protocol> Link for Stream<P> {
     }
 
     fn send(&mut self) -> Result<()> {
-        while self.is_blocked() {
-            match rustix::net::send(&self.socket, &self.out[self.written..], SendFlags::NOSIGNAL) {
-                Ok(bytes) => self.written += bytes,
-                Err(Errno::AGAIN) => return Ok(()),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error).context("sending requests"),
+        if let Some(session) = &mut self.session {
+            session.seal(&self.out)?;
+            self.out.clear();
+        }
+        loop {
+            let leaving = match &self.session {
+                None => &self.out[self.written..],
+                Some(session) => session.leaving(),
+            };
+            if leaving.is_empty() {
+                break;
+            }
+            match (
+                rustix::net::send(&self.socket, leaving, SendFlags::NOSIGNAL),
+                &mut self.session,
+            ) {
+                (Ok(bytes), None) => self.written += bytes,
+                (Ok(bytes), Some(session)) => session.sent(bytes),
+                (Err(Errno::AGAIN), _) => return Ok(()),
+                (Err(Errno::INTR), _) => {}
+                (Err(error), _) => return Err(error).context("sending requests"),
             }
         }
         self.out.clear();
@@ -127,13 +208,24 @@ impl<P: Protocol> Link for Stream<P> {
 
     #[inline]
     fn is_blocked(&self) -> bool {
-        self.written < self.out.len()
+        let leaves = |session: &Session| !session.leaving().is_empty();
+        self.written < self.out.len() || self.session.as_ref().is_some_and(leaves)
     }
 
     #[inline]
     fn receive(&mut self, on_step: &mut impl FnMut(Reply)) -> Result<()> {
-        let room = self.room();
-        let room = &mut self.input[room];
+        let room = match &mut self.session {
+            None => {
+                let room = self.room();
+                &mut self.input[room]
+            }
+            Some(session) => {
+                let bytes = self.read_bytes.min(self.input.len());
+                let room = session.room(bytes);
+                let bytes = room.len().min(self.read_bytes);
+                &mut room[..bytes]
+            }
+        };
         let mut arrived_ns = 0;
         let read = match &mut self.arrivals {
             None => rustix::io::read(&self.socket, room),
@@ -146,21 +238,26 @@ impl<P: Protocol> Link for Stream<P> {
             },
         };
         match read {
-            Ok(0) => bail!("the server closed the connection"),
-            Ok(bytes) => self.end += bytes,
+            Ok(0) | Err(Errno::CONNRESET) => bail!(self.closed()),
+            Ok(bytes) => self.arrive(bytes)?,
             Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
             Err(error) => return Err(error).context("receiving replies"),
         }
         let input = &self.input[self.start..self.end];
         let understood = match self.arrivals {
-            None => self.queue.take(&self.protocol, input, on_step)?,
+            None => self.queue.take(&self.protocol, input, on_step),
             Some(_) => self.queue.take(&self.protocol, input, &mut |reply| {
                 on_step(Reply {
                     arrived_ns,
                     ..reply
                 })
-            })?,
+            }),
         };
+        let understood = match understood {
+            Err(_) if !self.heard && self.closed() != CLOSED => bail!(self.closed()),
+            understood => understood?,
+        };
+        self.heard |= understood.bytes > 0;
         self.start += understood.bytes;
         self.make_room(understood.needed)
     }
@@ -196,7 +293,7 @@ mod tests {
     #[test]
     fn a_read_asks_for_no_more_than_it_may() {
         let (client, _server) = UnixStream::pair().unwrap();
-        let mut stream = Stream::<Text>::over(client.into(), false);
+        let mut stream = Stream::<Text>::over(client.into(), false, None);
         assert_eq!(stream.room(), 0..INPUT_BYTES);
         stream.read_at_most(7);
         assert_eq!(stream.room(), 0..7);

@@ -2,7 +2,8 @@
 
 use std::net::SocketAddr;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
+use glimmer_connect::Admission;
 use serde::Serialize;
 
 use super::connect::{BURST_KEYS, burst_keys};
@@ -63,12 +64,15 @@ impl Dialect {
 }
 
 /// A server as a client sees it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Target {
     /// The server's address.
     pub address: Address,
     /// The server's protocol.
     pub dialect: Dialect,
+    /// What the server wants of its clients.
+    #[serde(skip)]
+    pub admission: Admission,
 }
 
 impl Dialect {
@@ -80,12 +84,18 @@ impl Dialect {
 }
 
 impl Target {
+    /// A server that admits everyone.
+    pub fn new(address: Address, dialect: Dialect) -> Target {
+        Target {
+            address,
+            dialect,
+            admission: Admission::default(),
+        }
+    }
+
     /// memcached's text protocol over TCP.
     pub fn text(address: SocketAddr) -> Target {
-        Target {
-            address: Address::Tcp(address),
-            dialect: Dialect::Text,
-        }
+        Target::new(Address::Tcp(address), Dialect::Text)
     }
 
     fn open_native<J: Job>(&self, connections: usize, way: SendMode, job: J) -> Result<J::Output> {
@@ -94,6 +104,12 @@ impl Target {
         else {
             bail!("the native protocol goes over UDP: give the server's native port");
         };
+        let Admission { tls, login, .. } = &self.admission;
+        ensure!(
+            tls.is_none() && login.is_none(),
+            "the native protocol has no encryption and no login: leave --tls and --user out, and \
+             have the server listen for it where it needs neither"
+        );
         let links = (0..connections).map(|_| Native::open(address, way));
         job.run(links.collect::<Result<Vec<_>>>()?)
     }
@@ -101,15 +117,16 @@ impl Target {
 
 impl Connect for Target {
     fn open<J: Job>(&self, connections: usize, job: J) -> Result<J::Output> {
-        fn open<P: Protocol, J: Job>(address: &Address, count: usize, job: J) -> Result<J::Output> {
-            Endpoint::<P>::new(address.clone()).open(count, job)
+        fn open<P: Protocol, J: Job>(target: &Target, count: usize, job: J) -> Result<J::Output> {
+            let endpoint = Endpoint::<P>::new(target.address.clone());
+            let endpoint = endpoint.admitting(target.admission.clone());
+            endpoint.open(count, job)
         }
-        let address = &self.address;
         match self.dialect {
-            Dialect::Text => open::<Text, J>(address, connections, job),
-            Dialect::Meta => open::<Meta, J>(address, connections, job),
-            Dialect::Binary => open::<Binary, J>(address, connections, job),
-            Dialect::Resp => open::<Resp, J>(address, connections, job),
+            Dialect::Text => open::<Text, J>(self, connections, job),
+            Dialect::Meta => open::<Meta, J>(self, connections, job),
+            Dialect::Binary => open::<Binary, J>(self, connections, job),
+            Dialect::Resp => open::<Resp, J>(self, connections, job),
             Dialect::Native => self.open_native(connections, SendMode::Segmented, job),
             Dialect::NativePacked => self.open_native(connections, SendMode::Packed, job),
             Dialect::NativePlain => self.open_native(connections, SendMode::Plain, job),

@@ -1,5 +1,7 @@
 //! memcached's classic text protocol: the commands that a load needs.
 
+use glimmer_connect::Speech;
+
 use super::{Kind, Meaning, Protocol, Step, Taken, Write, digits, line, line_with};
 use crate::workload::{Key, value};
 
@@ -55,6 +57,8 @@ impl Text {
 }
 
 impl Protocol for Text {
+    const LOGIN: Option<Speech> = Some(Speech::Text);
+
     #[inline]
     fn get(&self, key: Key, out: &mut Vec<u8>) {
         out.extend_from_slice(b"get ");

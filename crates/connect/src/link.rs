@@ -1,0 +1,229 @@
+//! A connection with one request at a time.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpStream, ToSocketAddrs},
+    os::unix::net::UnixStream,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use glimmer_notation::Location;
+
+use crate::{Admission, Sealed, Speech};
+
+/// Length of the longest reply. A server that sends more is not one that can be asked.
+const REPLY_BYTES_MAX: u64 = 4 << 20;
+
+trait Stream: Read + Write + Send {}
+impl<T: Read + Write + Send> Stream for T {}
+
+/// A connection with one request at a time.
+pub struct Link {
+    reader: BufReader<Box<dyn Stream>>,
+    /// Whether the server has said anything.
+    heard: bool,
+    encrypted: bool,
+}
+
+impl Link {
+    /// Connects, and logs in where that is asked for. A server that is silent for `silence_max`
+    /// counts as gone.
+    ///
+    /// # Errors
+    ///
+    /// If the server is not there, does not speak TLS as asked, or refuses this client.
+    pub fn open(server: &Location, admission: &Admission, silence_max: Duration) -> Result<Link> {
+        let cannot = || format!("cannot connect to {server}");
+        let mut stream: Box<dyn Stream> = match server {
+            Location::Udp(..) | Location::UdpTrains(..) => {
+                bail!("this goes over TCP or a Unix socket, and {server} is neither")
+            }
+            Location::Tcp(host, port) => {
+                let stream = tcp(server, (host, *port), silence_max)?;
+                match &admission.tls {
+                    Some(tls) => {
+                        let host = admission.host.as_ref().unwrap_or(host);
+                        Box::new(Sealed::begin(tls, host, stream).with_context(cannot)?)
+                    }
+                    None => Box::new(stream),
+                }
+            }
+            Location::Unix(path) => {
+                ensure!(
+                    admission.tls.is_none(),
+                    "a Unix socket is not encrypted: leave --tls out"
+                );
+                let stream = UnixStream::connect(path).with_context(cannot)?;
+                stream.set_read_timeout(Some(silence_max))?;
+                Box::new(stream)
+            }
+        };
+        if let Some(login) = &admission.login {
+            login.say(Speech::Text, &mut *stream).with_context(cannot)?;
+        }
+        Ok(Link {
+            reader: BufReader::new(stream),
+            heard: admission.login.is_some(),
+            encrypted: admission.tls.is_some(),
+        })
+    }
+
+    /// Sends a command, and reads the first line of the reply, without its end.
+    ///
+    /// # Errors
+    ///
+    /// If the connection breaks.
+    pub fn ask(&mut self, command: &str) -> Result<String> {
+        self.send(command)?;
+        self.line(&mut { REPLY_BYTES_MAX })
+    }
+
+    /// The statistics that `stats` returns for an argument, in the server's order; `None` if the
+    /// server does not know the argument.
+    ///
+    /// # Errors
+    ///
+    /// If the connection breaks, or the server is none that knows statistics.
+    pub fn stats(&mut self, argument: &str) -> Result<Option<Vec<(String, String)>>> {
+        let command = format!("stats {argument}");
+        self.send(command.trim_end())?;
+        let mut figures = Vec::new();
+        let mut left = REPLY_BYTES_MAX;
+        loop {
+            let line = self.line(&mut left)?;
+            if line == "END" {
+                return Ok(Some(figures));
+            }
+            ensure!(
+                line != "CLIENT_ERROR unauthenticated",
+                "the server wants a login: give --user"
+            );
+            if line == "ERROR" || line.starts_with("CLIENT_ERROR") {
+                if argument.is_empty() {
+                    bail!("the server answers `stats` with {line}");
+                }
+                return Ok(None);
+            }
+            let figure = line.strip_prefix("STAT ").with_context(|| {
+                format!("not what a memcached answers: {}", line.escape_debug())
+            })?;
+            let (name, value) = figure.split_once(' ').unwrap_or((figure, ""));
+            figures.push((name.to_owned(), value.to_owned()));
+        }
+    }
+
+    fn send(&mut self, command: &str) -> Result<()> {
+        let line = format!("{command}\r\n");
+        let sent = self.reader.get_mut().write_all(line.as_bytes());
+        sent.context("the connection is gone")
+    }
+
+    fn line(&mut self, left: &mut u64) -> Result<String> {
+        let mut line = String::new();
+        let read = self.reader.by_ref().take(*left).read_line(&mut line);
+        let read = match read {
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => 0,
+            read => read.context("the server does not answer")?,
+        };
+        *left -= read as u64;
+        match line.strip_suffix("\r\n") {
+            Some(text) => {
+                self.heard = true;
+                // A terminal would obey them.
+                let is_plain = !text.contains(char::is_control);
+                Ok(if is_plain {
+                    text.to_owned()
+                } else {
+                    text.escape_debug().to_string()
+                })
+            }
+            None if *left == 0 => bail!("the answer has no end"),
+            None => {
+                let hint = || crate::hint(line.as_bytes(), self.encrypted);
+                let hint = (!self.heard).then(hint).flatten();
+                bail!(hint.unwrap_or("the server has closed the connection"))
+            }
+        }
+    }
+}
+
+/// Connects to the first address of a name that answers.
+fn tcp(server: &Location, name: (&str, u16), silence_max: Duration) -> Result<TcpStream> {
+    let mut last = None;
+    let mut addresses = name
+        .to_socket_addrs()
+        .with_context(|| format!("cannot look up {}", name.0))?;
+    let connected = addresses.find_map(|address| {
+        let connected = TcpStream::connect_timeout(&address, silence_max);
+        connected.map_err(|error| last = Some(error)).ok()
+    });
+    let Some(stream) = connected else {
+        let why = last.map_or("it has no address".to_owned(), |error| error.to_string());
+        bail!("cannot connect to {server}: {why}");
+    };
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(silence_max))?;
+    stream.set_write_timeout(Some(silence_max))?;
+    Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{net::TcpListener, thread};
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// A server that answers the first bytes with these and closes, as a location.
+    fn saying(reply: &'static [u8]) -> (Location, thread::JoinHandle<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = thread::spawn(move || {
+            let (mut peer, _) = listener.accept().unwrap();
+            let _ = peer.read(&mut [0; 4096]).unwrap();
+            peer.write_all(reply).unwrap();
+        });
+        (Location::Tcp("127.0.0.1".into(), port), server)
+    }
+
+    /// What becomes of `stats` with such a reply.
+    fn stats(reply: &'static [u8]) -> Result<Option<Vec<(String, String)>>> {
+        let (location, server) = saying(reply);
+        let mut link = Link::open(&location, &Admission::default(), PATIENCE).unwrap();
+        let stats = link.stats("");
+        server.join().unwrap();
+        stats
+    }
+
+    #[test]
+    fn a_terminal_obeys_nothing_that_a_server_says() {
+        let figures = stats("STAT \u{1b}[2J a\u{9b}b\r\nEND\r\n".as_bytes());
+        let figures = figures.unwrap().unwrap();
+        assert_eq!(figures, [(r"\u{1b}[2J".to_owned(), r"a\u{9b}b".to_owned())]);
+    }
+
+    #[test]
+    fn a_client_without_tls_is_told_that_the_server_has_it() {
+        for reply in [&b"\x15\x03\x03\0\x02\x02\x46"[..], b""] {
+            let error = stats(reply).unwrap_err().to_string();
+            assert!(error.contains("give --tls"), "{error}");
+        }
+        let error = stats(b"STAT a 1\r\n").unwrap_err().to_string();
+        assert!(error.contains("has closed"), "{error}");
+    }
+
+    #[test]
+    fn a_server_that_wants_a_login_is_named_so() {
+        let error = stats(b"CLIENT_ERROR unauthenticated\r\n").unwrap_err();
+        assert!(error.to_string().contains("--user"), "{error}");
+    }
+
+    #[test]
+    fn datagrams_cannot_be_asked() {
+        let location = "udp:127.0.0.1".parse().unwrap();
+        let error = Link::open(&location, &Admission::default(), PATIENCE).err();
+        let error = error.unwrap().to_string();
+        assert!(error.contains("TCP"), "{error}");
+    }
+}
