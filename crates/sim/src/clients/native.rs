@@ -90,13 +90,15 @@ impl NativeClient {
             batch,
             asked,
             script,
+            plan,
             ..
         } = self;
+        let is_cut = plan.packets.truncation > 0.0;
         let mut result = Ok(());
         let now_us = notes.now.us;
         let mut on_answer = |tag: usize, reply: Result<&Reply<'_>, Failure>| {
             let (request, call) = &asked[tag];
-            match understand(&request.action, reply) {
+            match understand(&request.action, reply, is_cut) {
                 Ok(answer) => {
                     if let (Answer::Value(Some(value)), Ok(reply)) = (&answer, reply) {
                         script.see(&request.keys[0], value, reply.cas.unwrap_or(0));
@@ -151,11 +153,18 @@ fn what(request: &Request) -> Result<What<'_>, String> {
     }))
 }
 
-fn understand(action: &Action, reply: Result<&Reply<'_>, Failure>) -> Result<Answer, String> {
+/// What an answer says. `is_cut`: the network cuts datagrams short, and a server refuses a request
+/// that it cannot read, as it may every copy of one.
+fn understand(
+    action: &Action,
+    reply: Result<&Reply<'_>, Failure>,
+    is_cut: bool,
+) -> Result<Answer, String> {
     let reply = match reply {
         Ok(reply) => reply,
         Err(Failure::Silent | Failure::Forgotten) => return Ok(Answer::Unknown),
         Err(Failure::Overloaded | Failure::TooManyWriters) => return Ok(Answer::Refused),
+        Err(Failure::Protocol) if is_cut => return Ok(Answer::Refused),
         Err(failure) => return Err(format!("{action} failed: {failure:?}")),
     };
     Ok(match (action, reply.status) {
