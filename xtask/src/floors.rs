@@ -40,6 +40,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("glimmer-bench", 6),
     ("glimmer-top", 6),
     ("glimmer-cosim", 7),
+    ("glimmer-packaging", 7),
 ];
 
 /// Crates outside the floors: they depend on no crate of the workspace, and no crate depends on

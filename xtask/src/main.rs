@@ -16,6 +16,7 @@ mod loom;
 mod memcached_tests;
 mod metrics;
 mod miri;
+mod package;
 mod packet_program;
 mod process;
 mod programs;
@@ -105,6 +106,10 @@ enum Chore {
     /// Check the structural rules: crates depend only on lower floors, files do not import one
     /// another in circles, the server is built from few crates, and lines have at most 100 columns
     Floors,
+    /// Build the Debian package of the server, and try it in a clean root
+    ///
+    /// Compiles cargo-deb into target/tools if it is missing. Not part of the test suite.
+    Package(package::Package),
     /// Compile the hot-key accelerator's packet program, and write the object that is committed
     ///
     /// Installs clang as root on Debian.
@@ -188,6 +193,7 @@ fn run() -> anyhow::Result<()> {
         Chore::Cosim(cosimulation) => cosimulation.run(),
         Chore::Synth(synthesis) => synthesis.run(),
         Chore::Floors => floors::check(),
+        Chore::Package(package) => package.build(),
         Chore::PacketProgram { check } => packet_program::build(check),
         Chore::Soak(soak) => soak.run(),
         Chore::Ci => stages::ci(),

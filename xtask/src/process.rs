@@ -137,7 +137,7 @@ pub fn apt_install(packages: &[&str]) -> anyhow::Result<()> {
     .env("DEBIAN_FRONTEND", "noninteractive"))
 }
 
-fn is_root() -> anyhow::Result<bool> {
+pub fn is_root() -> anyhow::Result<bool> {
     use std::os::unix::fs::MetadataExt;
     Ok(std::fs::metadata("/proc/self")?.uid() == 0)
 }

@@ -1,0 +1,75 @@
+# What a package is put through, in a root with nothing else installed: installed, used, upgraded,
+# removed and purged.
+set -eu
+
+# What dpkg itself keeps does not count.
+files() {
+    find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /run -o -path /tmp \
+        -o -path /var/lib/dpkg -o -path /var/log -o -path /var/cache \) -prune -o -print | sort
+}
+
+say() { echo "trial: $*"; }
+
+fail() { say "FAILED: $*"; exit 1; }
+
+# Sends a line to the server, and prints the reply up to a line that ends it.
+ask() {
+    perl -MIO::Socket::INET -e '
+        my $server = IO::Socket::INET->new("127.0.0.1:11211") or die "no server: $!\n";
+        print $server "$ARGV[0]\r\n";
+        while (my $line = <$server>) { print $line; last if $line =~ /^(END|STORED|OK|ERROR)/ }' "$1"
+}
+
+# Runs the command of the unit, as a user with no rights.
+start() {
+    # shellcheck disable=SC2046
+    setpriv --reuid=65534 --regid=65534 --clear-groups \
+        $(sed -n 's/^ExecStart=//p' /lib/systemd/system/glimmer.service /usr/lib/systemd/system/glimmer.service | head -1) &
+    server=$!
+    for _ in $(seq 100); do
+        if ask version > /dev/null 2>&1; then return; fi
+        kill -0 "$server" 2> /dev/null || fail "the server has ended"
+        sleep 0.1
+    done
+    fail "no answer"
+}
+
+stop() {
+    kill "$server"
+    wait "$server" || fail "the server ended with status $?"
+}
+
+maxbytes() { ask "stats settings" | sed -n 's/^STAT maxbytes \([0-9]*\).*/\1/p'; }
+
+files > /tmp/before
+dpkg -i /glimmer.deb
+say "installed: $(glimmer --version)"
+for file in /usr/share/man/man1/glimmer-serve.1.gz /usr/share/bash-completion/completions/glimmer \
+    /usr/share/zsh/vendor-completions/_glimmer /usr/share/fish/vendor_completions.d/glimmer.fish; do
+    [ -e "$file" ] || fail "$file is not there"
+done
+glimmer config check /etc/glimmer/glimmer.toml
+glimmer top --version > /dev/null
+
+start
+ask "$(printf 'set key 0 0 5\r\nvalue')" | grep -q STORED || fail "not stored"
+ask "get key" | grep -q value || fail "not found"
+[ "$(maxbytes)" = $((64 << 20)) ] || fail "maxbytes is $(maxbytes)"
+stop
+say "serves"
+
+sed -i 's/^memory-limit = .*/memory-limit = 96/' /etc/glimmer/glimmer.toml
+dpkg -i /glimmer-next.deb < /dev/null
+grep -q '^memory-limit = 96' /etc/glimmer/glimmer.toml || fail "the configuration is lost"
+start
+[ "$(maxbytes)" = $((96 << 20)) ] || fail "maxbytes is $(maxbytes)"
+stop
+say "upgraded, with its configuration"
+
+dpkg --remove glimmer
+[ ! -e /usr/bin/glimmer ] || fail "the program stays"
+[ -e /etc/glimmer/glimmer.toml ] || fail "the configuration went before the purge"
+dpkg --purge glimmer
+files > /tmp/after
+diff /tmp/before /tmp/after || fail "this is left, or gone"
+say "removed and purged: nothing is left"
