@@ -1,9 +1,14 @@
 //! Settings in the environment, for containers: `GLIMMER_MEMORY_LIMIT` is `--memory-limit`.
 
-use super::{CONFIG, Origin, Setting, Value, nearest, refused, settings, words};
+use super::{CONFIG, Origin, Setting, Value, refused, settings, words};
 use clap::{ArgAction, Command};
+use strsim::osa_distance;
 
 const PREFIX: &str = "GLIMMER_";
+/// Letters that are wrong, missing or too many in a name that is meant to be that of a setting,
+const SLIPS_MAX: usize = 2;
+/// if it has as many bytes as this. Shorter names are near to others by chance.
+const NAME_BYTES_MIN: usize = 6;
 
 /// The variable of a setting.
 pub fn name_of(setting: &str) -> String {
@@ -27,10 +32,14 @@ pub fn read(
     for (variable, text) in ours.filter(|(name, text)| !is_of_kubernetes(name, text)) {
         let flag = settings(flags).find(|(name, _)| name_of(name) == *variable);
         let Some((name, flag)) = flag else {
-            let meant = variable[PREFIX.len()..].to_lowercase();
-            let meant = nearest(flags, &meant).filter(|_| *variable != name_of(CONFIG));
-            notices.extend(meant.map(|meant| {
-                let meant = name_of(&meant);
+            let meant = settings(flags).map(|(name, _)| name_of(name));
+            let meant = meant.filter(|_| *variable != name_of(CONFIG));
+            let meant = meant.min_by_key(|name| osa_distance(name, variable));
+            let is_near = |name: &String| {
+                variable.len() >= PREFIX.len() + NAME_BYTES_MIN
+                    && osa_distance(name, variable) <= SLIPS_MAX
+            };
+            notices.extend(meant.filter(is_near).map(|meant| {
                 format!("the variable {variable} is no setting; did you mean {meant}?")
             }));
             continue;

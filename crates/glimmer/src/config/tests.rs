@@ -140,6 +140,8 @@ fn variables_of_others_do_not_prevent_the_start() {
         ("GLIMMER_SERVICE_HOST", "10.0.0.1"),
         ("GLIMMER_METRICS_SERVICE_PORT", "9150"),
         ("GLIMMER_XYZZY", "1"),
+        ("GLIMMER_BIN", "near to pin"),
+        ("GLIMMER_SEED", "1"),
         ("GLIMMER_MEMORY_LIMITS", "1"),
     ];
     let whole = whole("", &environment, "").unwrap();
