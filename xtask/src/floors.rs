@@ -25,6 +25,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("glimmer-cli", 2),
     ("glimmer-client", 2),
     ("glimmer-queueing", 2),
+    ("glimmer-tls", 2),
     ("glimmer-xdp", 2),
     ("glimmer-accel-rtl", 3),
     ("glimmer-client-c", 3),

@@ -3,10 +3,12 @@
 mod accelerator;
 mod http;
 mod native;
+mod tls;
 
 pub use accelerator::*;
 pub use http::*;
 pub use native::*;
+pub use tls::*;
 
 /// Longest key in bytes. A longer key is refused; the memcached text protocol answers
 /// `CLIENT_ERROR`.

@@ -31,7 +31,7 @@ impl ByteStream for Absent {
         Received::Drained(0)
     }
 
-    fn send_parts(&self, _parts: &[IoSlice<'_>]) -> Sent {
+    fn send_parts(&mut self, _parts: &[IoSlice<'_>]) -> Sent {
         Sent::Part(0)
     }
 

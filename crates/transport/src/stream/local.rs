@@ -263,7 +263,7 @@ impl ByteStream for LocalStream {
         }
     }
 
-    fn send_parts(&self, parts: &[IoSlice<'_>]) -> Sent {
+    fn send_parts(&mut self, parts: &[IoSlice<'_>]) -> Sent {
         let mut connection = self.lock();
         let is_unheard = connection.pipes[self.end].is_deaf;
         if is_unheard {

@@ -9,6 +9,8 @@
 //! | [`SocketStream`](crate::tcp::SocketStream) | [`Listener`](crate::tcp::Listener) | sockets |
 //! | [`LocalStream`] | [`LocalListener`] | in-process, with faults drawn from a seed |
 //!
+//! A stream can lie over another one, as one that is encrypted does (`glimmer_tls`).
+//!
 //! **Memory.** Bytes are received into the spare capacity of the caller's vector, and sent from
 //! slices that are borrowed for the call: the caller owns all buffers, and no call allocates. A
 //! socket copies each byte once, into or out of the kernel.
@@ -48,6 +50,19 @@ pub enum Sent {
     Failed,
 }
 
+/// How far a stream has come with what precedes its first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handshaking {
+    /// Bytes can be received and sent.
+    Done,
+    /// The stream's poller reports when it is worth going on.
+    Waits,
+    /// It goes on with the next call.
+    GoesOn,
+    /// The connection failed.
+    Failed,
+}
+
 /// One connection. Dropping it closes it: the peer receives what was sent, and then the end.
 pub trait ByteStream: Send {
     /// Receives once, into the capacity that the buffer has to spare, which must not be nothing.
@@ -72,7 +87,7 @@ pub trait ByteStream: Send {
 
     /// Sends once the bytes of several slices, one after another, as much as there is room for. The
     /// slices may lie anywhere: when this returns, nothing refers to them.
-    fn send_parts(&self, parts: &[IoSlice<'_>]) -> Sent;
+    fn send_parts(&mut self, parts: &[IoSlice<'_>]) -> Sent;
 
     /// How to wait for it: it is watched for edges
     /// ([`Poller::watch_edges`](crate::Poller::watch_edges)).
@@ -93,6 +108,28 @@ pub trait ByteStream: Send {
 
     /// The other end's name; none if it is not connected any more.
     fn peer(&self) -> Option<Endpoint>;
+
+    /// Whether something precedes its first byte: [`handshake`](Self::handshake) is called until it
+    /// is done, and nothing is received or sent until then.
+    fn is_handshaking(&self) -> bool {
+        false
+    }
+
+    /// Goes on with that, without blocking.
+    fn handshake(&mut self) -> Handshaking {
+        Handshaking::Done
+    }
+
+    /// Bytes of buffers of its own that it holds, because its peer has yet to send the rest of a
+    /// record or to take one.
+    fn held_bytes(&self) -> usize {
+        0
+    }
+
+    /// The name in the certificate that the peer has shown, if that is verified.
+    fn client_name(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// Where connections come in.

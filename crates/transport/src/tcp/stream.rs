@@ -128,7 +128,7 @@ impl ByteStream for SocketStream {
         SocketStream::send(self, bytes)
     }
 
-    fn send_parts(&self, parts: &[IoSlice<'_>]) -> Sent {
+    fn send_parts(&mut self, parts: &[IoSlice<'_>]) -> Sent {
         SocketStream::send_parts(self, parts)
     }
 

@@ -1,0 +1,35 @@
+//! Limits of TLS.
+
+/// Most bytes that a record carries (RFC 8446, §5.1). More is sent as several records.
+pub const TLS_RECORD_BYTES_MAX: usize = 1 << 14;
+
+/// Full records that are encrypted before they are sent together. What the kernel does not take of
+/// them stays with the connection, so a connection whose client is slow gets one at a time.
+pub const TLS_RECORDS_SENT_MAX: usize = 4;
+
+/// Times that a connection receives in a row without data, because what comes are parts of a record
+/// or records without data, before others have their turn.
+pub const TLS_RECEIVES_MAX: usize = 16;
+
+/// Most bytes that a client may send until its handshake is over and that have not been taken yet.
+/// Its certificates are the most of it. A connection that sends more is closed.
+pub const TLS_HANDSHAKE_BYTES_MAX: usize = 64 << 10;
+
+/// Milliseconds that a handshake may take. After that the connection is closed, and counted with
+/// failed handshakes.
+pub const TLS_HANDSHAKE_MS_MAX: u64 = 5_000;
+
+/// Part (1 / n) of the time that handshakes may take while other connections are served. A
+/// handshake costs as much as hundreds of requests.
+pub const TLS_HANDSHAKE_SHARE: u64 = 4;
+
+/// Blocks of 16 bytes that are encrypted with one key. After that, TLS 1.3 changes the key, and a
+/// connection of TLS 1.2 is closed. RFC 8446 (§5.5) allows AES-GCM 2^24.5 full records, which have
+/// 2^34.5 blocks.
+pub const TLS_KEY_BLOCKS_MAX: u64 = 1 << 34;
+
+/// Sessions that a client may resume after a handshake, one connection each. Clients that open
+/// several connections at a time use several.
+pub const TLS_TICKETS: usize = 2;
+
+const _: () = assert!(TLS_HANDSHAKE_BYTES_MAX > 2 * TLS_RECORD_BYTES_MAX);
