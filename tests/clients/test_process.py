@@ -101,7 +101,7 @@ def test_a_port_in_use(ours):
         (["-I", "100"], 64, "-I 100"),
         (["-I", "2000m"], 64, "-I"),
         (["-B", "http"], 64, "auto, binary, resp, or ascii"),
-        (["-Z"], 64, "TLS"),
+        (["-Z"], 64, "ssl_chain_cert"),
         (["-o", "nonsense"], 1, 'Illegal suboption "nonsense"'),
         (["-o", "hashpower=9"], 1, "hashpower=9"),
         (["-Y", "/nonexistent", "-B", "binary"], 64, "-Y"),

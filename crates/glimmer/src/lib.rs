@@ -143,7 +143,9 @@ fn parse(mut arguments: Vec<OsString>) -> Result<Command, clap::Error> {
             return Ok(Arguments::from_arg_matches(&matches)?.command);
         }
     }
-    refuse_tls_first(&mut arguments);
+    if !cfg!(feature = "tls") {
+        refuse_tls_first(&mut arguments);
+    }
     // The same version as in the reply to `version`, from which scripts recognise the server. They
     // read `-V` or the first line of `-h`.
     let version = glimmer_server::VERSION_NUMBER;
@@ -163,8 +165,9 @@ fn program(arguments: &[OsString]) -> Option<&str> {
     program.and_then(|name| name.to_str())
 }
 
-/// memcached refuses TLS as soon as it parses `-Z`. Clients use `--enable-ssl --version` to find
-/// out whether it is supported, so a version or help requested after `-Z` is not shown.
+/// Without TLS, memcached refuses it as soon as it parses `-Z`. Clients use `--enable-ssl
+/// --version` to find out whether it is supported, so a version or help requested after `-Z` is not
+/// shown.
 fn refuse_tls_first(arguments: &mut Vec<OsString>) {
     let is_tls = |argument: &OsString| argument == "-Z" || argument == "--enable-ssl";
     if let Some(first) = arguments.iter().position(is_tls) {
@@ -198,8 +201,15 @@ mod tests {
         assert!(parse("glimmer -m 64").is_err() && parse("memcached serve").is_err());
     }
 
+    /// Clients' test suites find out by it whether there is TLS.
     #[test]
-    fn called_memcached_it_refuses_tls_before_it_says_what_it_is() {
+    fn called_memcached_it_says_whether_it_has_tls() {
+        let version = parse("memcached --enable-ssl --version");
+        if cfg!(feature = "tls") {
+            let version = version.unwrap_err().to_string();
+            assert!(version.starts_with("memcached 1.6."), "{version}");
+            return;
+        }
         for line in ["memcached --enable-ssl --version", "memcached -Z -h"] {
             let arguments = parse(line).expect("only serving refuses TLS");
             let refusal = arguments.run().unwrap_err();

@@ -84,10 +84,7 @@ impl Arguments {
     /// What contradicts another setting, or cannot be had.
     pub fn config(self) -> anyhow::Result<Config> {
         for (is_given, reason) in [
-            (
-                self.clients.enable_ssl,
-                "-Z: This server is not built with TLS support.",
-            ),
+            (self.clients.enable_ssl && !cfg!(feature = "tls"), NO_TLS),
             (
                 self.clients.memory_file.is_some(),
                 "-e: this server keeps items in memory only",
@@ -137,6 +134,15 @@ impl Arguments {
                 notices.push("-U has no effect: -s listens on a Unix socket only".into());
             }
         }
+        options.tls.is_enabled = self.clients.enable_ssl;
+        if self.clients.enable_ssl && self.network.port == Some(Port::None) {
+            return Err(Refused::usage(
+                "-Z: You cannot enable SSL without a TCP port.",
+            ));
+        }
+        if self.clients.enable_ssl && self.network.unix_socket.is_some() {
+            notices.push("-Z has no effect: -s listens on a Unix socket only".into());
+        }
         let tcp_port = match (self.network.port, self.network.udp_port) {
             (Some(port), _) => port,
             (None, Port::None) => Port::Number(PORT_DEFAULT),
@@ -145,11 +151,18 @@ impl Arguments {
         let is_local = self.network.unix_socket.is_some();
         let listeners = |port| match port {
             _ if is_local => Ok(Listeners::default()),
-            port => listen::addresses(&self.network.listen, port),
+            port => listen::addresses(&self.network.listen, port, self.clients.enable_ssl),
         };
         let tcp = listeners(tcp_port)?;
         let udp = listeners(self.network.udp_port)?;
         let native = listeners(self.network.native_port)?.addresses;
+        if options.tls.has_no_roots(&tcp.encryption) {
+            notices.push(
+                "no client can show a certificate that is good: give the file of their roots with \
+                 -o ssl_ca_cert=FILE"
+                    .into(),
+            );
+        }
         let default_protocol = match (&self.clients.auth_file, self.clients.enable_sasl) {
             (_, true) => Accepts::Binary,
             (Some(_), false) => Accepts::Text,
@@ -190,6 +203,7 @@ impl Arguments {
             tcp: tcp.addresses,
             tcp_protocols: tcp.protocols.into_iter().map(tcp_protocol).collect(),
             tcp_names: tcp.names,
+            tcp_encryption: tcp.encryption,
             liveness: Liveness {
                 keepalive: unless_0(self.network.tcp_keepalive),
                 user_timeout: unless_0(self.network.tcp_user_timeout),
@@ -274,6 +288,9 @@ impl Arguments {
         Ok(config)
     }
 }
+
+/// memcached's words.
+const NO_TLS: &str = "-Z: This server is not built with TLS support.";
 
 fn unless_0(seconds: u64) -> Option<Duration> {
     (seconds > 0).then(|| Duration::from_secs(seconds))

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use glimmer_base::limits::WORKERS_MAX;
 use glimmer_proto::Accepts;
+use glimmer_transport::stream::StreamListener;
 use glimmer_transport::{Listener, tcp, unix};
 
 use crate::config::{Address, Error, NodeConfig};
@@ -85,7 +86,7 @@ impl Bound {
         let bind = |index: usize| {
             let accepts = config.accepts_at.get(index).copied();
             let accepts = accepts.unwrap_or(config.accepts);
-            listen(&config.listen[index], accepts, &config, &mut sources)
+            listen(index, accepts, &config, &mut sources)
         };
         let bound = bind_names(config.listen.len(), &config.listen_names, bind);
         let (addresses, in_use) = bound.map_err(|(index, source)| Error::Listen {
@@ -213,11 +214,16 @@ fn may_be_passed_over(error: &io::Error) -> bool {
 /// kernel does not let them share; whose the connections are is decided when they are accepted.
 /// Returns the address with its port.
 fn listen(
-    address: &Address,
+    index: usize,
     accepts: Accepts,
     config: &NodeConfig,
     sources: &mut [Sources],
 ) -> io::Result<Address> {
+    let address = &config.listen[index];
+    let encrypted = |listener: Box<dyn StreamListener>| match &config.encryption {
+        Some(encryption) => encryption.over(listener, index),
+        None => listener,
+    };
     match address {
         Address::Tcp(address) => {
             tcp::probe(*address)?;
@@ -226,7 +232,7 @@ fn listen(
                 let listener = Listener::bind_with(chosen, config.backlog, config.liveness)?;
                 chosen = listener.address()?;
                 sources.listeners.push(StreamSource {
-                    listener: Box::new(listener),
+                    listener: encrypted(Box::new(listener)),
                     accepts,
                 });
             }

@@ -15,6 +15,7 @@ use glimmer_dispatch::{Policy, Settings};
 use glimmer_engine::Rebuild;
 use glimmer_proto::{Accepts, Limits};
 use glimmer_transport::packet::PacketTransport;
+use glimmer_transport::stream::StreamListener;
 use glimmer_transport::tcp::Liveness;
 
 use crate::admin::observe::Observers;
@@ -46,6 +47,13 @@ impl fmt::Display for Address {
             Address::Unix { path, .. } => write!(f, "{}", path.display()),
         }
     }
+}
+
+/// What encrypts connections.
+pub trait Encryption: fmt::Debug + Send + Sync {
+    /// The listener at the address of this index ([`NodeConfig::listen`]), with connections that
+    /// are encrypted if those at this address are to be.
+    fn over(&self, listener: Box<dyn StreamListener>, index: usize) -> Box<dyn StreamListener>;
 }
 
 /// What a node is started with.
@@ -86,6 +94,8 @@ pub struct NodeConfig {
     /// Whether a connection beyond them is told so and closed. If not, it waits until another one
     /// is closed.
     pub rejects_beyond_max: bool,
+    /// What encrypts connections; `None`: nothing does.
+    pub encryption: Option<Arc<dyn Encryption>>,
     /// Requests of one connection that are executed before the other connections have their turn;
     /// at most [`glimmer_base::limits::TURN_REQUESTS_MAX`].
     pub turn_requests: u32,

@@ -65,7 +65,7 @@ pub use {
     admin::stats::{Tally, WorkerStats},
     bind::{Bound, PassedOver},
     clock::{Clock, SystemClock},
-    config::{Address, Error, NodeConfig},
+    config::{Address, Encryption, Error, NodeConfig},
     devices::Devices,
     dispatch::latencies::{Command, Latencies, Latency},
     dispatch::plans::DispatchView,

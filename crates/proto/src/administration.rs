@@ -63,6 +63,8 @@ commands! {
     Metadump, "metadump", lines::METADUMP_NOT_ALLOWED;
     /// `lru_crawler mgdump`.
     Mgdump, "mgdump", lines::MGDUMP_NOT_ALLOWED;
+    /// `refresh_certs`.
+    RefreshCerts, "refresh_certs", not_allowed!("refresh_certs");
     /// `shutdown`.
     Shutdown, "shutdown", lines::SHUTDOWN_NOT_ENABLED;
     /// `slabs`.

@@ -1,6 +1,7 @@
 //! The configuration of a server: plain values, checked before anything is allocated or bound.
 
 use crate::accelerate::{Accelerate, HotPolicy, Sources};
+use crate::encryption::{ListenerTls, TlsConfig};
 use crate::log::LogFormat;
 use glimmer_base::limits;
 pub use glimmer_dispatch::AccessMode;
@@ -78,6 +79,11 @@ pub struct Config {
     pub auth_file: Option<PathBuf>,
     /// Whether clients authenticate with SASL (`-S`).
     pub sasl: bool,
+    /// TLS (`-Z`, and `-o ssl_...`).
+    pub tls: TlsConfig,
+    /// How the connections at each address in `tcp` are encrypted with TLS (`-l notls:` and
+    /// others); with `-Z` those that are not named here are, as `-o` says.
+    pub tcp_encryption: Vec<ListenerTls>,
     /// The character after a key's prefix, for `stats detail` (`-D`).
     pub prefix_delimiter: u8,
     /// Whether `stats detail` starts enabled.
@@ -263,6 +269,8 @@ impl Default for Config {
             cas: true,
             auth_file: None,
             sasl: false,
+            tls: TlsConfig::default(),
+            tcp_encryption: Vec::new(),
             prefix_delimiter: PREFIX_DELIMITER_DEFAULT,
             detail: false,
             accelerate: Accelerate::Off,
@@ -395,7 +403,19 @@ impl Config {
     /// Settings that exclude each other, as in memcached.
     fn contradiction(&self) -> Option<&'static str> {
         let has_udp = !self.udp.is_empty();
-        if self.sasl && self.protocol != Accepts::Binary {
+        let is_plain = |listener: &ListenerTls| *listener == ListenerTls::Plain;
+        let has_plain_only = self.tcp_encryption.iter().all(is_plain);
+        let is_encrypted = self.tls.is_enabled && !has_plain_only && self.unix.is_none();
+        if self.tls.is_enabled && self.tls.chain.is_none() {
+            Some("-Z needs a certificate: give its file with -o ssl_chain_cert=FILE")
+        } else if is_encrypted && has_udp {
+            Some("-Z encrypts TCP only: leave -U out, or give every address as notls:ADDRESS (-l)")
+        } else if is_encrypted && !self.native.is_empty() {
+            Some(
+                "-Z encrypts TCP only: leave --native-port out, or give every address as \
+                 notls:ADDRESS (-l)",
+            )
+        } else if self.sasl && self.protocol != Accepts::Binary {
             Some("-S needs the binary protocol; leave -B out or give -B binary")
         } else if self.sasl && has_udp {
             Some("-S excludes UDP; leave -U out or give -U 0")

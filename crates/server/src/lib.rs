@@ -15,6 +15,7 @@
 //! | `reload` | what SIGHUP reads again |
 //! | `service` | what a service manager is told |
 //! | [`machine`] | how much memory the process may take |
+//! | `encryption` | TLS, if the build has it |
 //! | `cores`, `process`, `log` | cores, privileges and limits of the process, and its log |
 
 mod accelerate;
@@ -23,6 +24,7 @@ mod auth;
 pub mod config;
 mod cores;
 mod driven;
+pub mod encryption;
 mod log;
 pub mod machine;
 pub mod memory_plan;

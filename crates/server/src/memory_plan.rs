@@ -101,6 +101,8 @@ pub struct Needs {
     pub buffer_bytes: Option<usize>,
     /// Bytes of the hot-key accelerator.
     pub accelerator_bytes: usize,
+    /// Bytes that encrypted connections may take for it.
+    pub encryption_bytes: usize,
 }
 
 /// The size of every part.
@@ -122,6 +124,8 @@ pub struct MemoryPlan {
     pub buffer_bytes_per_worker: usize,
     /// Bytes of the hot-key accelerator.
     pub accelerator_bytes: usize,
+    /// Bytes that encrypted connections may take for it.
+    pub encryption_bytes: usize,
 }
 
 /// The initial sizes of a partition in cache mode. See [`MemoryPlan::first_sizes`].
@@ -209,7 +213,7 @@ impl MemoryPlan {
             buffer_bytes_min(item_bytes_max).max(wanted_bytes / needs.workers);
         let buffer_bytes = buffer_bytes_per_worker * needs.workers;
         let store_bytes = (needs.memory_bytes - buffer_bytes_counted(needs, buffer_bytes))
-            .checked_sub(needs.accelerator_bytes)?;
+            .checked_sub(needs.accelerator_bytes + needs.encryption_bytes)?;
         if store_bytes < STORE_BYTES_MIN {
             return None;
         }
@@ -225,6 +229,7 @@ impl MemoryPlan {
                 item_bytes_max: item_bytes_max.min(log_bytes / LARGEST_ITEMS_IN_ONLY_LOG),
                 buffer_bytes_per_worker,
                 accelerator_bytes: needs.accelerator_bytes,
+                encryption_bytes: needs.encryption_bytes,
             });
         }
         let partitions = partitions(needs, item_bytes_max, log_share(store_bytes, needs));
@@ -247,6 +252,7 @@ impl MemoryPlan {
             item_bytes_max: item_bytes_max.min(items_bytes / LARGEST_ITEMS_IN_ONLY_LOG),
             buffer_bytes_per_worker,
             accelerator_bytes: needs.accelerator_bytes,
+            encryption_bytes: needs.encryption_bytes,
         })
     }
 
@@ -275,6 +281,7 @@ impl MemoryPlan {
         self.partitions * self.partition_bytes()
             + workers * self.buffer_bytes_per_worker
             + self.accelerator_bytes
+            + self.encryption_bytes
     }
 
     /// The bytes of one partition, in total.

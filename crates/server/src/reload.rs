@@ -48,6 +48,7 @@ fn is_changeable(name: &str) -> bool {
 /// Reads everything again and says what became of it.
 pub(crate) fn reload(admin: &ServerAdmin, reader: Option<&mut Reader>) {
     admin.reload_users();
+    admin.reload_certificates();
     let read = match reader.map(|read| read()) {
         None => return,
         Some(Err(mistakes)) => {

@@ -3,6 +3,7 @@
 use crate::accelerate::{self, AccelerateError, Attachment, Refusal, Sources};
 use crate::auth::{AuthError, AuthFile};
 use crate::config::{Config, ConfigError, Direction, HugepagePolicy, Mode};
+use crate::encryption::{self, TlsError};
 use crate::log::Log;
 use crate::machine::{self, Allowed, BESIDE_LIMIT_BYTES};
 use crate::memory_plan::{MemoryPlan, Needs, PlanError};
@@ -70,6 +71,9 @@ pub enum ServeError {
     /// The accelerator cannot be attached to its interface.
     #[error(transparent)]
     Accelerate(#[from] AccelerateError),
+    /// The files of TLS cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The user file cannot be used.
     #[error(transparent)]
     Auth(#[from] AuthError),
@@ -101,7 +105,8 @@ impl ServeError {
         const NO_USER: u8 = 67;
         const OS: u8 = 71;
         match self {
-            ServeError::Config(ConfigError::ItemBytes(_) | ConfigError::Together(_)) => USAGE,
+            ServeError::Config(ConfigError::ItemBytes(_) | ConfigError::Together(_))
+            | ServeError::Tls(_) => USAGE,
             ServeError::Node(
                 glimmer_node::Error::Listen { .. } | glimmer_node::Error::Udp { .. },
             ) => OS,
@@ -137,6 +142,7 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
         .as_deref()
         .map(AuthFile::load)
         .transpose()?;
+    let tls = encryption::load(&config.tls, plan.encryption_bytes)?;
     let birth = config
         .daemon
         .then(process::daemon::to_background)
@@ -188,7 +194,10 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
         None => accelerate::make(&config, clock)?,
     };
     let store = build(&config, &plan, body, &mut surroundings)?;
-    let node = node_config(&config, &plan, &store, surroundings);
+    let mut node = node_config(&config, &plan, &store, surroundings);
+    // A Unix socket is not encrypted, as in memcached.
+    let encrypted = tls.as_ref().filter(|_| config.unix.is_none());
+    node.encryption = encrypted.map(|tls| tls.of_listeners(&config.tcp_encryption));
     let bound = Bound::bind(node, config.workers)?;
     if attachment.is_some() && bound.udp_addresses().len() < config.udp.len() {
         let others = bound.passed_over().iter().map(|other| &*other.address);
@@ -218,6 +227,7 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
         tables.collect(),
         mode,
         log.clone(),
+        tls,
     )?);
     let node = bound.serve(store.engines, admin.clone())?;
     let pages = http
@@ -383,6 +393,7 @@ pub(crate) fn node_config(
         rejects_beyond_max: config.rejects_beyond_max,
         turn_requests: config.turn_requests,
         slice_bytes: config.slice_bytes,
+        encryption: None,
         idle_timeout: config.idle_timeout,
         buffer_bytes: plan.buffer_bytes_per_worker,
         accepts: config.protocol,
@@ -467,6 +478,11 @@ impl Needs {
             item_bytes_hint: config.item_bytes_hint,
             buffer_bytes: config.buffer_bytes,
             accelerator_bytes: accelerate::bytes(config),
+            encryption_bytes: encryption::bytes(
+                &config.tls,
+                config.connections_max,
+                config.memory_bytes,
+            ),
         }
     }
 }

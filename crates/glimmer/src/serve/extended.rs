@@ -4,6 +4,7 @@
 use super::Refused;
 use glimmer_base::limits::ITEM_BYTES_MAX;
 use glimmer_server::Config;
+use glimmer_server::encryption::{KeyFormat, MinVersion, VerifyMode};
 use std::ops::RangeInclusive;
 
 /// The valid values of an option.
@@ -26,6 +27,8 @@ enum Value {
 enum Effect {
     /// It changes the configuration. An option without an integer passes 0.
     Sets(fn(&mut Config, i64)),
+    /// The same with its text.
+    Takes(fn(&mut Config, &str)),
     /// It asks for something that this server always does.
     Holds,
     /// Its feature does not exist here.
@@ -184,9 +187,76 @@ const OPTIONS: &[(&str, Value, Effect)] = &[
     (
         "ssl_chain_cert",
         Value::Text,
-        Refuse("TLS is not supported"),
+        Takes(|config, path| config.tls.chain = Some(path.into())),
     ),
-    ("ssl_key", Value::Text, Refuse("TLS is not supported")),
+    (
+        "ssl_key",
+        Value::Text,
+        Takes(|config, path| config.tls.key = Some(path.into())),
+    ),
+    // memcached takes the numbers, and names the words.
+    (
+        "ssl_keyformat",
+        Value::OneOf(&["1", "2", "PEM", "DER"]),
+        Takes(|config, format| {
+            config.tls.key_format = match format {
+                "2" | "DER" => KeyFormat::Der,
+                _ => KeyFormat::Pem,
+            }
+        }),
+    ),
+    (
+        "ssl_verify_mode",
+        Value::Whole(0..=3),
+        Sets(|config, mode| {
+            config.tls.verify = match mode {
+                0 => VerifyMode::None,
+                1 => VerifyMode::Request,
+                2 => VerifyMode::Require,
+                _ => VerifyMode::Once,
+            }
+        }),
+    ),
+    (
+        "ssl_ca_cert",
+        Value::Text,
+        Takes(|config, path| config.tls.roots = Some(path.into())),
+    ),
+    (
+        "ssl_ciphers",
+        Value::Text,
+        Takes(|config, names| config.tls.ciphers = Some(names.into())),
+    ),
+    (
+        "ssl_wbuf_size",
+        Value::Whole(ANY),
+        Sets(|config, kib| config.tls.write_buffer_kib = kib as usize),
+    ),
+    (
+        "ssl_session_cache",
+        Value::None,
+        Sets(|config, _| config.tls.counts_sessions = true),
+    ),
+    (
+        "ssl_kernel_tls",
+        Value::None,
+        Nothing("the server encrypts by itself"),
+    ),
+    (
+        "ssl_min_version",
+        Value::Whole(0..=3),
+        Sets(|config, version| {
+            if version < 2 {
+                config.notices.push(format!(
+                    "-o ssl_min_version={version}: TLS 1.2 is the oldest version that is spoken"
+                ));
+            }
+            config.tls.min_version = match version {
+                3 => MinVersion::Tls13,
+                _ => MinVersion::Tls12,
+            }
+        }),
+    ),
 ];
 
 /// Reads comma-separated lists of options into the configuration. An option without an effect adds
@@ -214,6 +284,7 @@ fn take(option: &str, config: &mut Config) -> anyhow::Result<()> {
         .map_err(|reason| Refused::value(format!("-o {option}: {reason}")))?;
     match effect {
         Sets(set) => set(config, number),
+        Takes(take) => take(config, value.unwrap_or_default()),
         Holds => {}
         Nothing(reason) => config
             .notices
@@ -329,7 +400,7 @@ mod tests {
         let is = |row: &str, name: &str| row.split('=').next() == Some(name);
         for (name, _, effect) in OPTIONS {
             let is_there = documented.iter().any(|row| is(row, name));
-            let has_effect = matches!(effect, Sets(_));
+            let has_effect = matches!(effect, Sets(_) | Takes(_));
             assert_eq!(
                 is_there, has_effect,
                 "docs/flags.md, Extended options: {name}"

@@ -4,13 +4,21 @@ use super::Refused;
 use super::values::{self, Port};
 use glimmer_server::Accepts;
 use glimmer_server::config::HTTP_PORT_DEFAULT;
+use glimmer_server::encryption::ListenerTls;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
 /// memcached's exit code if it cannot listen (`EX_OSERR`).
 pub const OS_ERROR: u8 = 71;
 
-/// An address, and its protocol if the name specifies one.
-type Listener = (SocketAddr, Option<Accepts>);
+/// An address, its protocol if the name specifies one, and how its connections are encrypted.
+type Listener = (SocketAddr, Option<Accepts>, ListenerTls);
+
+/// The prefixes of names that say how connections are encrypted.
+const TLS_PREFIXES: [(&str, ListenerTls); 3] = [
+    ("notls:", ListenerTls::Plain),
+    ("btls:", ListenerTls::NoClientCertificates),
+    ("mtls:", ListenerTls::ClientCertificates),
+];
 
 /// Addresses to listen on.
 #[derive(Debug, Default)]
@@ -19,12 +27,14 @@ pub struct Listeners {
     pub addresses: Vec<SocketAddr>,
     /// The protocol that each address's name specifies.
     pub protocols: Vec<Option<Accepts>>,
+    /// How the connections at each address are encrypted, if they are.
+    pub encryption: Vec<ListenerTls>,
     /// The index of each address's name. All interfaces share one name.
     pub names: Vec<usize>,
 }
 
 /// Every address of the given names, or all interfaces if there are none. Empty if the port is 0.
-pub fn addresses(listen: &[String], port: Port) -> anyhow::Result<Listeners> {
+pub fn addresses(listen: &[String], port: Port, has_tls: bool) -> anyhow::Result<Listeners> {
     let port = match port {
         Port::None => return Ok(Listeners::default()),
         Port::Any => 0,
@@ -33,7 +43,7 @@ pub fn addresses(listen: &[String], port: Port) -> anyhow::Result<Listeners> {
     let mut listeners = Listeners::default();
     if listen.is_empty() {
         for address in every_interface(port) {
-            listeners.add(0, (address, None));
+            listeners.add(0, (address, None, ListenerTls::AsSet));
         }
         return Ok(listeners);
     }
@@ -45,7 +55,7 @@ pub fn addresses(listen: &[String], port: Port) -> anyhow::Result<Listeners> {
         names.push("");
     }
     for (number, name) in names.into_iter().enumerate() {
-        let found = listeners_of(name.trim(), port).map_err(|reason| Refused {
+        let found = listeners_of(name.trim(), port, has_tls).map_err(|reason| Refused {
             exit_code: OS_ERROR,
             message: format!("-l {name}: not an address to listen on: {reason}"),
         })?;
@@ -57,28 +67,32 @@ pub fn addresses(listen: &[String], port: Port) -> anyhow::Result<Listeners> {
 }
 
 impl Listeners {
-    fn add(&mut self, name: usize, (address, protocol): Listener) {
+    fn add(&mut self, name: usize, (address, protocol, encryption): Listener) {
         // Two free ports on one address are two addresses.
         if address.port() == 0 || !self.addresses.contains(&address) {
             self.addresses.push(address);
             self.protocols.push(protocol);
+            self.encryption.push(encryption);
             self.names.push(name);
         }
     }
 }
 
-/// The addresses of one name: `proto[NAME]:`, then `tag[NAME]:`, then an address. Only the address
-/// is required.
-fn listeners_of(text: &str, port: u16) -> Result<Vec<Listener>, String> {
-    if ["notls", "btls", "mtls"]
-        .iter()
-        .any(|tls| text.starts_with(tls))
-    {
-        return Err("TLS is not supported".into());
-    }
+/// The addresses of one name: `notls:`, `btls:` or `mtls:`, `proto[NAME]:`, then `tag[NAME]:`, then
+/// an address. Only the address is required.
+fn listeners_of(text: &str, port: u16, has_tls: bool) -> Result<Vec<Listener>, String> {
+    let prefixes = TLS_PREFIXES.iter();
+    let named = |&(prefix, tls): &(&str, _)| Some((tls, text.strip_prefix(prefix)?));
+    let (tls, text) = match prefixes.filter_map(named).next() {
+        Some(_) if !has_tls => {
+            return Err("notls:, btls: and mtls: are for a server with TLS (-Z)".into());
+        }
+        Some(found) => found,
+        None => (ListenerTls::AsSet, text),
+    };
     let (protocol, text) = protocol(text)?;
     let found = resolve(text, port)?.into_iter();
-    Ok(found.map(|address| (address, protocol)).collect())
+    Ok(found.map(|address| (address, protocol, tls)).collect())
 }
 
 /// The protocol in memcached's `proto[NAME]:`, and the text after it. The protocol's name may be
@@ -204,7 +218,7 @@ mod tests {
 
     fn found(listen: &[&str], port: Port) -> Vec<String> {
         let listen: Vec<String> = listen.iter().map(ToString::to_string).collect();
-        let found = addresses(&listen, port).unwrap();
+        let found = addresses(&listen, port, false).unwrap();
         let name = |(address, protocol): (&SocketAddr, &Option<Accepts>)| match protocol {
             None => address.to_string(),
             Some(protocol) => format!("{protocol} {address}"),
@@ -241,7 +255,7 @@ mod tests {
     #[test]
     fn native_clients_have_a_port_of_their_own() {
         let listen = ["127.0.0.1:3,127.0.0.1:4,127.0.0.2".to_owned()];
-        let found = addresses(&listen, Port::Number(7)).unwrap();
+        let found = addresses(&listen, Port::Number(7), false).unwrap();
         let found = at_port(found.addresses, Port::Number(7));
         let found: Vec<String> = found.iter().map(SocketAddr::to_string).collect();
         assert_eq!(found, ["127.0.0.1:7", "127.0.0.2:7"]);
@@ -298,7 +312,7 @@ mod tests {
 
     #[test]
     fn localhost_is_looked_up() {
-        let found = addresses(&["localhost".into()], Port::Number(7)).unwrap();
+        let found = addresses(&["localhost".into()], Port::Number(7), false).unwrap();
         let is_local = |address: &SocketAddr| address.ip().is_loopback() && address.port() == 7;
         assert!(found.addresses.iter().all(is_local));
         assert!(
@@ -311,7 +325,7 @@ mod tests {
     fn each_name_has_a_number() {
         let names = |listen: &[&str]| {
             let listen: Vec<String> = listen.iter().map(ToString::to_string).collect();
-            addresses(&listen, Port::Number(2)).unwrap().names
+            addresses(&listen, Port::Number(2), false).unwrap().names
         };
         assert_eq!(names(&["127.0.0.1,127.0.0.2", "::1"]), [0, 1, 2]);
         assert!(names(&[]).iter().all(|&name| name == 0));
@@ -320,7 +334,7 @@ mod tests {
 
     #[test]
     fn wrong_addresses_are_named() {
-        assert!(addresses(&[",".into()], Port::Number(2)).is_err());
+        assert!(addresses(&[",".into()], Port::Number(2), false).is_err());
         for wrong in [
             "",
             ":",
@@ -337,7 +351,7 @@ mod tests {
             "tag[]:::",
             "tag[x",
         ] {
-            let error = addresses(&[wrong.into()], Port::Number(2)).expect_err(wrong);
+            let error = addresses(&[wrong.into()], Port::Number(2), false).expect_err(wrong);
             let refused = error.downcast_ref::<Refused>().expect("a refusal");
             assert_eq!(refused.exit_code, OS_ERROR);
             assert!(

@@ -62,7 +62,8 @@ fn memcacheds_short_flags() {
     let permitted = permitted(&config);
     assert_eq!(
         permitted.join(" "),
-        "cache_memlimit dispatch lru lru_crawler shutdown slabs stats stats_reset verbosity"
+        "cache_memlimit dispatch lru lru_crawler refresh_certs shutdown slabs stats stats_reset \
+         verbosity"
     );
     assert_eq!((config.prefix_delimiter, config.detail), (b'/', true));
     assert!(config.daemon && config.lock_memory && config.core_files);
@@ -288,7 +289,7 @@ fn what_is_wrong_is_named() {
         ("--table memc3 --evict lru", "CLOCK"),
         ("--table memc3 -M", "--table memc3"),
         ("--table memc3 --mode store", "--table memc3"),
-        ("-Z", "TLS"),
+        ("-Z", "ssl_chain_cert"),
         ("-e /tmp/x", "-e"),
         ("-S", "-Y"),
         ("-S -Y f -B ascii", "-S"),

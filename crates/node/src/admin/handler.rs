@@ -6,7 +6,7 @@ use std::sync::Arc;
 use glimmer_base::Moment;
 use glimmer_proto::AdminCommand;
 use glimmer_proto::sections::Sections;
-use glimmer_proto::text::Shutdown;
+use glimmer_proto::text::{Shutdown, lines};
 
 use crate::admin::alarm::Alarm;
 use crate::config::Address;
@@ -120,6 +120,12 @@ pub trait AdminHandler: Send + Sync {
     /// A client at this address did this. Must not block, because workers call it.
     fn audit(&self, client: &str, what: Audited<'_>) {
         let _ = (client, what);
+    }
+
+    /// A client has the certificates of TLS read again: appends the line that answers it. The files
+    /// are small, and the worker reads them as memcached's does.
+    fn refresh_certificates(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(lines::ERROR.as_bytes());
     }
 
     /// A client asks the server to stop. Starts to stop, or appends the line that says why not.

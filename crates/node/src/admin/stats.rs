@@ -60,6 +60,8 @@ counters! {
     idle_kicks,
     /// Connections closed because they held memory without progress while others needed it.
     stalled_kicks,
+    /// Connections closed because their handshakes took too long.
+    handshake_kicks,
     /// Connections closed because their clients broke the protocol or gave too many wrong logins.
     error_kicks,
     /// Values refused for lack of buffer memory.

@@ -215,6 +215,9 @@ impl Streams {
         }
         core.tally.total_connections += 1;
         core.show_figures();
+        if self.connections[key].stream.is_handshaking() {
+            self.begin_handshake(key, core);
+        }
         if core.is_draining {
             // Data that has already arrived is read once, as for the connections that were open.
             self.connections[key].input = Input::Readable;

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `accept` | listeners, and which worker gets a new connection |
 //! | `connection` | what a worker knows about one client |
+//! | `handshakes` | encrypted connections before their first byte |
 //! | `key` | the key of a connection in its worker's table |
 //! | `phase` | what a connection waits for before its next request is parsed |
 //! | `receive_buffer` | what has been received of a client and is not finished |
@@ -35,6 +36,7 @@ pub(crate) mod balancer;
 pub(crate) mod burst;
 pub(crate) mod connection;
 mod continuation;
+mod handshakes;
 mod incoming;
 mod intake;
 mod join;
@@ -70,6 +72,7 @@ use slotmap::SlotMap;
 use crate::core::Core;
 use burst::Burst;
 use connection::Connection;
+use handshakes::Handshakes;
 use journey::Travels;
 use key::ConnectionKey;
 use moves::Leaving;
@@ -103,6 +106,7 @@ pub(crate) struct Streams {
     moved: Vec<ConnectionKey>,
     /// Connections that may get another home since the plan has changed.
     leaving: Leaving,
+    handshakes: Handshakes,
     burst: Burst,
     travels: Arc<Travels>,
     /// A connection was closed since this was last asked.
@@ -124,6 +128,7 @@ impl Streams {
             heard: Vec::new(),
             moved: Vec::new(),
             leaving: Leaving::default(),
+            handshakes: Handshakes::default(),
             burst: Burst::new(),
             travels,
             has_closed: false,
@@ -140,7 +145,7 @@ impl Streams {
     pub fn is_busy(&self, core: &Core) -> bool {
         let goes_on = self.has_postponed() && !core.allowance.is_overdrawn();
         let has_small = self.ready.len(Lane::Small) > 0 || goes_on;
-        has_small || self.may_serve_large(core) || self.leaving.is_busy()
+        has_small || self.may_serve_large(core) || self.leaving.is_busy() || self.has_handshakes()
     }
 
     /// Whether connections with large requests wait to be served, and may be.

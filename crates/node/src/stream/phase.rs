@@ -14,6 +14,8 @@ pub(crate) enum Phase {
     /// Nothing but its input, and that its replies are sent.
     #[default]
     Open,
+    /// What comes before the first byte of an encrypted connection.
+    Handshake,
     /// Replies that other workers make.
     Reordering(Box<ReorderBuffer>),
     /// The time at which the answer to a wrong login may be sent. Nothing is received meanwhile.
@@ -41,6 +43,11 @@ impl Phase {
     #[inline]
     pub fn is_producing(&self) -> bool {
         matches!(self, Phase::Dump(_) | Phase::LongReply(_))
+    }
+
+    /// Whether it shakes hands.
+    pub fn is_handshake(&self) -> bool {
+        matches!(self, Phase::Handshake)
     }
 
     /// Whether only the client can end it: by what it sends, or by taking its replies.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use glimmer_base::sync::{AtomicU32, AtomicU64, Mutex, Ordering, lock};
 use glimmer_transport::stream::{ByteStream, StreamListener};
@@ -38,6 +38,8 @@ pub(crate) struct SocketEntry {
     is_udp: bool,
     local: Option<Endpoint>,
     pub peer: Option<Endpoint>,
+    /// The name in the client's certificate, if it has shown one.
+    client: OnceLock<Box<str>>,
     /// An index into [`ACTIVITIES`].
     activity: AtomicU32,
     /// When something last arrived, in milliseconds since the epoch.
@@ -55,6 +57,8 @@ pub struct SocketView {
     pub address: String,
     /// For a connection, this server's end.
     pub listen_address: Option<String>,
+    /// The name in the client's certificate, if it has shown one that was verified.
+    pub client: Option<String>,
     /// What it is about, in memcached's words.
     pub activity: &'static str,
     /// When something last arrived, in milliseconds since the server's epoch.
@@ -109,6 +113,7 @@ impl SocketEntry {
             is_udp: false,
             local,
             peer: None,
+            client: OnceLock::new(),
             activity: AtomicU32::new(activity as u32),
             active_ms: AtomicU64::new(now_ms),
         }
@@ -119,6 +124,14 @@ impl SocketEntry {
     pub fn note_input(&self, now_ms: u64) {
         self.active_ms.store(now_ms, Ordering::Relaxed);
         self.note(Activity::Parse);
+    }
+
+    /// Notes the name in the client's certificate.
+    pub fn note_client(&self, name: Option<&str>) {
+        if let Some(name) = name {
+            // A client shows its certificate once.
+            let _ = self.client.set(name.into());
+        }
     }
 
     /// Notes what it is about now.
@@ -145,6 +158,7 @@ impl SocketEntry {
             is_udp: self.is_udp,
             address: self.name(address),
             listen_address: (!is_open).then(|| self.name(&self.local)),
+            client: self.client.get().map(ToString::to_string),
             activity: activity.1,
             active_ms: self.active_ms.load(Ordering::Relaxed),
         }

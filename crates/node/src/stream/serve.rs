@@ -44,6 +44,8 @@ impl Streams {
             connection.turn = Turn::Queued;
             let lane = connection.lane();
             self.ready.push(key, lane);
+        } else if connection.phase.is_handshake() {
+            self.note_handshake(key);
         }
     }
 

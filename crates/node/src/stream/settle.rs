@@ -128,6 +128,7 @@ impl Streams {
 
     /// The server stops: has one more look at each connection for what has already arrived.
     pub fn begin_to_drain(&mut self, core: &mut Core) {
+        self.close_handshakes(core);
         self.send_withheld(u64::MAX, usize::MAX, core);
         let keys: Vec<ConnectionKey> = self.connections.keys().collect();
         for key in keys {

@@ -304,6 +304,9 @@ impl Worker {
             self.streams.serve_waiting_uploads(core);
             self.streams.give_up_upload(core);
         }
+        if self.streams.has_handshakes() {
+            self.streams.serve_handshake(core);
+        }
         if self.streams.serve_ready(core, port) {
             let idle_turns = self.naps.note_large();
             self.idle_turns_left = self.idle_turns_left.max(idle_turns);
@@ -335,6 +338,7 @@ impl Worker {
             self.acceptor.listen_again(core, &self.poller);
             self.streams.close_idle(core);
             self.streams.close_full_watchers(core);
+            self.streams.close_late_handshakes(core);
             core.admin.tick(core.me, core.now);
         }
         self.crawler.go_on(core);

@@ -106,6 +106,7 @@ impl Worker {
             || core.is_alarmed
             || watches_idlers
             || self.streams.has_watchers()
+            || self.streams.awaits_handshakes()
             || core.memory.pool.has_large()
             || core.memory.pool.has_freed();
         let is_soon =

@@ -262,6 +262,7 @@ pub fn config() -> NodeConfig {
         native: None,
         busy_poll: false,
         rejects_beyond_max: true,
+        encryption: None,
         turn_requests: TURN_REQUESTS_MAX,
         slice_bytes: SLICE_BYTES,
         permits: Permits::DEFAULT,

@@ -40,6 +40,7 @@ pub(super) fn read<'a>(
 fn rare<'a>(line: &Line<'a>, words: &Words<'a>) -> Step<'a> {
     let admin = match words.at(0) {
         b"shutdown" => Ok(Admin::Shutdown(shutdown(words))),
+        b"refresh_certs" => Ok(Admin::RefreshCerts),
         b"verbosity" => verbosity(words),
         b"flush_all" => flush_all(words).or_else(faulty(AdminCommand::FlushAll, words.are_quiet())),
         b"cache_memlimit" => memlimit(words),

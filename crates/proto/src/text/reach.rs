@@ -23,6 +23,7 @@ impl Admin<'_> {
             Admin::MemoryLimit { .. } => AdminCommand::CacheMemlimit,
             Admin::Answer { command, .. } => command,
             Admin::Dispatch(_) => AdminCommand::Dispatch,
+            Admin::RefreshCerts => AdminCommand::RefreshCerts,
             Admin::Shutdown(_) => AdminCommand::Shutdown,
             Admin::Control(control, _) => match control {
                 Control::Flush { .. } => AdminCommand::FlushAll,

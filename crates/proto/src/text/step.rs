@@ -147,6 +147,8 @@ pub enum Admin<'a> {
     Dispatch([&'a [u8]; 2]),
     /// Remove expired items in the background and answer `OK` (`lru_crawler crawl`).
     Crawl,
+    /// Read the certificates of TLS again (`refresh_certs`) and answer `OK`, or say why not.
+    RefreshCerts,
     /// Send unsent replies, then close.
     Quit,
     /// A command that several protocols have, to be answered in these words.

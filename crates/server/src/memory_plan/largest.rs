@@ -84,6 +84,7 @@ mod tests {
             item_bytes_hint: crate::config::ITEM_BYTES_HINT_DEFAULT,
             buffer_bytes: None,
             accelerator_bytes: 0,
+            encryption_bytes: 0,
         }
     }
 

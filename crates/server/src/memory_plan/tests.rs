@@ -18,6 +18,7 @@ fn needs(mib: usize, workers: usize, access: AccessMode) -> Needs {
         item_bytes_hint: crate::config::ITEM_BYTES_HINT_DEFAULT,
         buffer_bytes: None,
         accelerator_bytes: 0,
+        encryption_bytes: 0,
     }
 }
 
@@ -321,6 +322,7 @@ fn any_needs() -> impl Strategy<Value = Needs> {
                     item_bytes_max,
                     item_bytes_hint: hint.min(item_bytes_max),
                     accelerator_bytes,
+                    encryption_bytes: 0,
                 }
             },
         )

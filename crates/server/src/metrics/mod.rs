@@ -8,7 +8,7 @@
 //! | file | idea |
 //! | --- | --- |
 //! | `family` | a metric, and how it is encoded |
-//! | `requests`, `latency`, `store`, `network`, `workers`, `process` | the metrics |
+//! | `requests`, `latency`, `store`, `network`, `tls`, `workers`, `process` | the metrics |
 
 mod family;
 mod latency;
@@ -18,6 +18,7 @@ mod requests;
 mod store;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod workers;
 
 use std::sync::Arc;
@@ -42,6 +43,7 @@ pub(crate) fn families() -> impl Iterator<Item = &'static Family> {
         latency::ALL,
         store::ALL,
         network::ALL,
+        tls::ALL,
         workers::ALL,
     ];
     tables.into_iter().flatten()

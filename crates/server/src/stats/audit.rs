@@ -1,6 +1,7 @@
 //! Logs for auditors what clients do that changes the server, or that shows many keys, and who logs
 //! in. `stats` is no such thing: monitoring asks for it all the time.
 
+use crate::encryption::TlsError;
 use glimmer_base::limits::LOG_NAME_BYTES_MAX;
 use glimmer_base::shown;
 use glimmer_node::Audited;
@@ -49,6 +50,17 @@ pub(super) fn log(client: &str, what: Audited<'_>) {
             }
         }
     }
+}
+
+/// Logs that certificates were read again, or why they were not. Returns that.
+pub(super) fn log_renewal(by: &str, outcome: Result<(), TlsError>) -> Result<(), TlsError> {
+    match &outcome {
+        Ok(()) => tracing::info!(target: "audit::renewal", by, "audit: certificates renewed"),
+        Err(error) => tracing::warn!(
+            target: "audit::renewal", by, "{error}; the old certificate remains in use"
+        ),
+    }
+    outcome
 }
 
 /// What a client wrote, as text without control characters, and shortened.

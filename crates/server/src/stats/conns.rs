@@ -2,8 +2,8 @@
 
 use super::ServerAdmin;
 use super::lines::Lines;
-use glimmer_base::Moment;
 use glimmer_base::limits::REPORT_BYTES_HIGH;
+use glimmer_base::{Moment, shown};
 use glimmer_node::SocketView;
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
@@ -61,6 +61,9 @@ fn write_one(socket: &SocketView, now: Moment, lines: &mut Lines<'_>) {
     put("addr", &socket.address);
     if let Some(address) = &socket.listen_address {
         put("listen_addr", address);
+    }
+    if let Some(name) = &socket.client {
+        put("tls_client", &shown::visible(name.as_bytes()));
     }
     put("state", &socket.activity);
     let idle_ms = now.ms.saturating_sub(socket.active_ms);

@@ -24,6 +24,7 @@ pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     crawler(snapshot, lines);
     watchers(snapshot, lines);
     store(snapshot, lines);
+    tls(snapshot, lines);
 }
 
 fn process(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
@@ -103,6 +104,31 @@ fn commands(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     if snapshot.admin.config.idle_timeout.is_some() {
         lines.put("idle_kicks", count!(snapshot, node.idle_kicks));
     }
+}
+
+/// memcached's names, and then this server's own.
+fn tls(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
+    let Some(tls) = snapshot.admin.tls() else {
+        return;
+    };
+    if snapshot.admin.config.tls.counts_sessions {
+        lines.put("ssl_new_sessions", tls.handshakes - tls.resumed);
+    }
+    lines.put("ssl_handshake_errors", tls.handshake_errors);
+    lines.put("ssl_proto_errors", tls.protocol_errors);
+    lines.put("time_since_server_cert_refresh", tls.since_renewal_s);
+    lines.put("ssl_handshakes", tls.handshakes);
+    lines.put("ssl_resumed_sessions", tls.resumed);
+    lines.put(
+        "ssl_handshake_timeouts",
+        count!(snapshot, node.handshake_kicks),
+    );
+    lines.put("ssl_cert_refreshes", tls.renewals);
+    lines.put("ssl_cert_refresh_errors", tls.renewal_errors);
+    lines.put("ssl_cert_not_after", tls.not_after_unix_s);
+    lines.put("ssl_memory_bytes", tls.bytes);
+    lines.put("ssl_memory_limit", tls.bytes_max);
+    lines.put("ssl_memory_kicks", tls.refusals);
 }
 
 fn server(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {

@@ -26,6 +26,7 @@ mod workers;
 use crate::accelerate;
 use crate::auth::AuthFile;
 use crate::config::{AccessMode, Config, Mode};
+use crate::encryption::{Tls, TlsFigures};
 use crate::log::Log;
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::Moment;
@@ -56,6 +57,7 @@ pub struct ServerAdmin {
     config: Config,
     plan: MemoryPlan,
     auth: Option<AuthFile>,
+    tls: Option<Arc<Tls>>,
     tables: Vec<Arc<dyn Figures>>,
     pages: Pages,
     node: OnceLock<Opened>,
@@ -120,6 +122,7 @@ impl ServerAdmin {
         tables: Vec<Arc<dyn Figures>>,
         mode: Option<accelerate::Mode>,
         log: Log,
+        tls: Option<Arc<Tls>>,
     ) -> io::Result<ServerAdmin> {
         let told = (!config.http.is_empty()).then(Told::default);
         Ok(ServerAdmin {
@@ -128,6 +131,7 @@ impl ServerAdmin {
             config,
             plan,
             auth,
+            tls,
             tables,
             node: OnceLock::new(),
             native: OnceLock::new(),
@@ -145,6 +149,19 @@ impl ServerAdmin {
             Some(Ok(())) => tracing::info!("SIGHUP: read users and passwords again"),
             Some(Err(error)) => tracing::warn!("SIGHUP: {error}; the old users remain valid"),
         }
+    }
+
+    /// Reads certificates again, after a SIGHUP.
+    pub fn reload_certificates(&self) {
+        if let Some(tls) = &self.tls {
+            // It logs what is wrong.
+            let _ = audit::log_renewal("SIGHUP", tls.renew());
+        }
+    }
+
+    /// What TLS has done, if there is TLS.
+    pub(crate) fn tls(&self) -> Option<TlsFigures> {
+        self.tls.as_ref().map(|tls| tls.figures())
     }
 
     /// The log shows lines up to this level.
@@ -413,6 +430,16 @@ impl AdminHandler for ServerAdmin {
 
     fn audit(&self, client: &str, what: Audited<'_>) {
         audit::log(client, what);
+    }
+
+    fn refresh_certificates(&self, out: &mut Vec<u8>) {
+        let Some(tls) = &self.tls else {
+            return out.extend_from_slice(replies::ERROR.as_bytes());
+        };
+        match audit::log_renewal("refresh_certs", tls.renew()) {
+            Ok(()) => out.extend_from_slice(replies::OK.as_bytes()),
+            Err(error) => out.extend_from_slice(format!("SERVER_ERROR {error}\r\n").as_bytes()),
+        }
     }
 
     fn shutdown(&self, how: Shutdown, out: &mut Vec<u8>) -> bool {

@@ -5,9 +5,11 @@ use super::ServerAdmin;
 use super::items::CHUNK_BYTES;
 use super::lines::Lines;
 use crate::config::UNIX_MODE_DEFAULT;
+use crate::encryption::TlsConfig;
 use glimmer_base::limits::WATCH_BYTES_MAX;
 use glimmer_proto::{Accepts, AdminCommand};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -24,7 +26,7 @@ pub(super) fn write(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     segments(lines);
     buffers(admin, lines);
     storage(lines);
-    tls(lines);
+    tls(&admin.config.tls, lines);
     own(admin, lines);
 }
 
@@ -150,19 +152,23 @@ fn storage(lines: &mut Lines<'_>) {
     lines.put_yes_or_no("ext_drop_unread", false);
 }
 
-/// There is no TLS.
-fn tls(lines: &mut Lines<'_>) {
-    lines.put_yes_or_no("ssl_enabled", false);
-    lines.put("ssl_chain_cert", UNNAMED);
-    lines.put("ssl_key", UNNAMED);
-    lines.put("ssl_verify_mode", 0);
-    lines.put("ssl_keyformat", 0);
-    lines.put("ssl_ciphers", "NULL");
-    lines.put("ssl_ca_cert", "NULL");
-    lines.put("ssl_wbuf_size", 0);
-    lines.put_yes_or_no("ssl_session_cache", false);
+/// As a build of memcached with TLS shows it, whether that is in use or not.
+fn tls(tls: &TlsConfig, lines: &mut Lines<'_>) {
+    let path = |path: &Option<PathBuf>, none: &str| {
+        path.as_ref()
+            .map_or(none.into(), |path| path.display().to_string())
+    };
+    lines.put_yes_or_no("ssl_enabled", tls.is_enabled);
+    lines.put("ssl_chain_cert", path(&tls.chain, UNNAMED));
+    lines.put("ssl_key", path(&tls.key, UNNAMED));
+    lines.put("ssl_verify_mode", tls.verify.openssl_flags());
+    lines.put("ssl_keyformat", tls.key_format as u8);
+    lines.put("ssl_ciphers", tls.ciphers.as_deref().unwrap_or("NULL"));
+    lines.put("ssl_ca_cert", path(&tls.roots, "NULL"));
+    lines.put("ssl_wbuf_size", tls.write_buffer_kib << 10);
+    lines.put_yes_or_no("ssl_session_cache", tls.counts_sessions);
     lines.put_yes_or_no("ssl_kernel_tls", false);
-    lines.put("ssl_min_version", "none");
+    lines.put("ssl_min_version", tls.min_version.name());
 }
 
 fn own(admin: &ServerAdmin, lines: &mut Lines<'_>) {

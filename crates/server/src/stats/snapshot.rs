@@ -11,6 +11,7 @@ use super::lines::Lines;
 use super::told::{Kind, Texts};
 use super::{Counts, ServerAdmin, conns, dispatch, general, hot, own, settings};
 use crate::config::Config;
+use crate::encryption::TlsFigures;
 use crate::memory_plan::MemoryPlan;
 
 /// The server's figures at one moment. Each counter is exact and counts since the start, whatever
@@ -34,6 +35,8 @@ pub(crate) struct Figures {
     /// What a worker has told.
     pub texts: Texts,
     pub log_lines_lost: u64,
+    /// What TLS has done, if there is TLS.
+    pub tls: Option<TlsFigures>,
 }
 
 impl Figures {
@@ -80,6 +83,7 @@ impl ServerAdmin {
                 .map(|told| told.texts())
                 .unwrap_or_default(),
             log_lines_lost: self.log.lost(),
+            tls: self.tls(),
         }
     }
 
@@ -113,7 +117,7 @@ mod tests {
         };
         let plan = MemoryPlan::make(Needs::of(&config)).unwrap();
         let log = log::start(0, LogFormat::Text).unwrap();
-        let admin = ServerAdmin::new(config, plan, None, Vec::new(), None, log).unwrap();
+        let admin = ServerAdmin::new(config, plan, None, Vec::new(), None, log, None).unwrap();
         let held = admin.at_reset.lock().unwrap();
         assert_eq!(admin.figures().table().store.items, 0);
         drop(held);

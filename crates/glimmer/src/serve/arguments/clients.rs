@@ -47,7 +47,8 @@ pub struct Clients {
     /// Disable administrative commands, separated by commas
     ///
     /// The names are cache_memlimit, cachedump, debugtime, detail, dispatch, flush_all, lru,
-    /// lru_crawler, metadump, mgdump, shutdown, slabs, stats, stats_reset, verbosity and watch.
+    /// lru_crawler, metadump, mgdump, refresh_certs, shutdown, slabs, stats, stats_reset,
+    /// verbosity and watch.
     /// -F is flush_all, -W is watch, and -X is cachedump,detail,metadump,mgdump.
     #[arg(
         long,
@@ -78,8 +79,9 @@ pub struct Clients {
     #[arg(long, hide = true)]
     pub(in crate::serve) debug_commands: bool,
 
-    /// TLS, which this server does not support
-    #[arg(short = 'Z', long, hide = true)]
+    /// Encrypt TCP connections with TLS. Needs -o ssl_chain_cert=FILE, and -o ssl_key=FILE if the
+    /// key is not in that file
+    #[arg(short = 'Z', long)]
     pub(in crate::serve) enable_ssl: bool,
 
     /// File to map items from; this server keeps items in memory only
