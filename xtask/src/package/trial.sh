@@ -17,7 +17,7 @@ ask() {
     perl -MIO::Socket::INET -e '
         my $server = IO::Socket::INET->new("127.0.0.1:11211") or die "no server: $!\n";
         print $server "$ARGV[0]\r\n";
-        while (my $line = <$server>) { print $line; last if $line =~ /^(END|STORED|OK|ERROR)/ }' "$1"
+        while (my $line = <$server>) { print $line; last if $line =~ /^(END|STORED|OK|ERROR|VERSION)/ }' "$1"
 }
 
 # Runs the command of the unit, as a user with no rights.
