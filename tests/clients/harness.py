@@ -54,9 +54,11 @@ def speaks(server, protocol):
 
 
 class Server:
-    """A running server. Use it as a context manager: leaving it stops it and requires a clean exit."""
+    """A running server. Use it as a context manager: leaving it stops it and requires a clean exit. With a `context`, connections of the
+    harness are encrypted; the flags make the server encrypt."""
 
-    def __init__(self, *flags, binary=None, environment=None):
+    def __init__(self, *flags, binary=None, environment=None, context=None):
+        self.context = context
         self.binary = binary or server_binary()
         self.flags = flags
         # What the tests are told by variables is no setting of the server.
@@ -108,7 +110,7 @@ class Server:
         return f"127.0.0.1:{self.port}"
 
     def wire(self):
-        return Wire(self.port)
+        return Wire(self.port, self.context)
 
     def stats(self, *argument):
         """Statistics as a dictionary of strings."""
@@ -147,11 +149,13 @@ class Server:
 
 
 class Wire:
-    """One connection, byte by byte."""
+    """One connection, byte by byte; over TLS with a context."""
 
-    def __init__(self, port):
+    def __init__(self, port, context=None):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if context is not None:
+            self.socket = context.wrap_socket(self.socket, server_hostname="localhost")
         self.pending = b""
 
     def send(self, data):

@@ -34,6 +34,8 @@ class Program:
     checks: frozenset
     needs: tuple
     environment: dict = field(default_factory=dict)
+    # Checks that it leaves out over TLS.
+    plain_only: frozenset = frozenset()
 
     @property
     def name(self):
@@ -43,11 +45,13 @@ class Program:
         """What `cargo xtask test --only clients` should have installed, or None."""
         return next((need for need in self.needs if not present(need)), None)
 
-    def run(self, address):
-        """Runs the program to its end; it checks every answer itself. Returns the checks that it reports."""
+    def run(self, address, authority=None):
+        """Runs the program to its end; it checks every answer itself. Over TLS, if it is given the certificate of the server's authority.
+        Returns the checks that it reports."""
+        tls = {} if authority is None else {"TLS_AUTHORITY": str(authority)}
         finished = subprocess.run(
             [*map(str, self.line), address, self.protocol],
-            env=os.environ | self.environment,
+            env=os.environ | self.environment | tls,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -104,6 +108,7 @@ def dalli():
         ("ruby", HERE / "ruby" / "main.rb"),
         FULL | {"many connections", "stats and version"},
         (("ruby", "-e", "require 'dalli'"),),
+        plain_only=frozenset({"multi-get"}),
     )
 
 
@@ -127,3 +132,6 @@ PROGRAMS = [
     php_memcached("text"),
     php_memcached("binary"),
 ]
+
+# The others have no TLS: spymemcached, memjs, and libmemcached under PHP's extension.
+PROGRAMS_WITH_TLS = [gomemcache(), dalli()]

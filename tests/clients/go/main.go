@@ -3,6 +3,8 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -22,9 +24,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: program HOST:PORT text")
 		os.Exit(2)
 	}
-	client := memcache.New(os.Args[1])
-	client.Timeout = 20 * time.Second
-	client.MaxIdleConns = 16
+	client := connect()
 	for _, check := range []struct {
 		name string
 		run  func(*memcache.Client)
@@ -48,6 +48,22 @@ func main() {
 		fmt.Println("ok", check.name)
 	}
 	must(client.Close())
+}
+
+// connect opens a client; with $TLS_AUTHORITY, the file of the server's authority, its connections are encrypted.
+func connect() *memcache.Client {
+	client := memcache.New(os.Args[1])
+	client.Timeout = 20 * time.Second
+	client.MaxIdleConns = 16
+	if file := os.Getenv("TLS_AUTHORITY"); file != "" {
+		pem, err := os.ReadFile(file)
+		must(err)
+		authorities := x509.NewCertPool()
+		equal(authorities.AppendCertsFromPEM(pem), true)
+		dialer := tls.Dialer{Config: &tls.Config{RootCAs: authorities, ServerName: "localhost"}}
+		client.DialContext = dialer.DialContext
+	}
+	return client
 }
 
 func setAndGet(client *memcache.Client) {

@@ -9,8 +9,24 @@ RAW = { raw: true }.freeze
 abort 'usage: main.rb HOST:PORT binary' unless ARGV.length == 2 && ARGV[1] == 'binary'
 Dalli.logger.level = Logger::ERROR
 
+# With $TLS_AUTHORITY, the file of the server's authority, connections are encrypted.
+TLS = if ENV['TLS_AUTHORITY']
+        context = OpenSSL::SSL::SSLContext.new
+        context.set_params(ca_file: ENV['TLS_AUTHORITY'], verify_mode: OpenSSL::SSL::VERIFY_PEER)
+        { ssl_context: context }
+      else
+        {}
+      end
+
 def connect(**options)
-  Dalli::Client.new(ARGV[0], socket_timeout: 20, error_when_over_max_size: true, **options)
+  Dalli::Client.new(ARGV[0], socket_timeout: 20, error_when_over_max_size: true, **TLS, **options)
+end
+
+# The values of several keys, one by one over TLS: there, Dalli 3.0 asks the socket for its server, which only plain sockets know.
+def all(client, keys)
+  return client.get_multi(keys) if TLS.empty?
+
+  keys.to_h { |key| [key, client.get(key)] }.compact
 end
 
 def equal(received, expected)
@@ -97,7 +113,7 @@ CHECKS = {
     equal client.touch('key', NEVER), true
     equal client.gat('other', NEVER), '1'
     sleep 2.1
-    equal client.get_multi('key', 'other'), { 'key' => '1', 'other' => '1' }
+    equal all(client, %w[key other]), { 'key' => '1', 'other' => '1' }
   end,
   'expiry' => lambda do |client|
     client.set('short', '1', 1)
@@ -127,9 +143,9 @@ CHECKS = {
   'many keys' => lambda do |client|
     items = (0...10_000).to_h { |i| ["key-#{i}", "value-#{i}"] }
     client.multi { items.each { |key, value| client.set(key, value) } }
-    equal client.get_multi(items.keys) == items, true
+    equal all(client, items.keys) == items, true
     client.multi { items.each_key { |key| client.delete(key) } }
-    equal client.get_multi(items.keys), {}
+    equal all(client, items.keys), {}
   end,
   'many connections' => lambda do |client|
     client.incr('count', 1, NEVER, 0)
@@ -157,6 +173,8 @@ CHECKS = {
 }.freeze
 
 CHECKS.each do |name, check|
+  next if name == 'multi-get' && !TLS.empty?
+
   client = connect
   client.flush
   check.call(client)
