@@ -1,9 +1,12 @@
 // Stores, reads and counts with gomemcache.
 //
 // Run it: go run -C examples/go . 127.0.0.1:11211
+// Over TLS, with the certificate of the server's authority: go run -C examples/go . cache.example:11211 $PWD/ca.pem
 package main
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"log"
 	"os"
@@ -17,6 +20,14 @@ func main() {
 		address = os.Args[1]
 	}
 	client := memcache.New(address)
+	if len(os.Args) > 2 {
+		pem, err := os.ReadFile(os.Args[2])
+		check(err)
+		authorities := x509.NewCertPool()
+		authorities.AppendCertsFromPEM(pem)
+		dialer := tls.Dialer{Config: &tls.Config{RootCAs: authorities}}
+		client.DialContext = dialer.DialContext
+	}
 
 	check(client.Set(&memcache.Item{Key: "greeting", Value: []byte("hello"), Expiration: 60}))
 	greeting, err := client.Get("greeting")

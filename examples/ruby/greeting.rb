@@ -3,9 +3,15 @@
 # Stores, reads and counts with Dalli.
 #
 # Run it: gem install dalli && ruby examples/ruby/greeting.rb 127.0.0.1:11211
+# Over TLS, with the certificate of the server's authority: ruby examples/ruby/greeting.rb cache.example:11211 ca.pem
 require 'dalli'
 
-client = Dalli::Client.new(ARGV.fetch(0, '127.0.0.1:11211'))
+options = {}
+if ARGV[1]
+  options[:ssl_context] = OpenSSL::SSL::SSLContext.new
+  options[:ssl_context].set_params(ca_file: ARGV[1])
+end
+client = Dalli::Client.new(ARGV.fetch(0, '127.0.0.1:11211'), **options)
 
 client.set('greeting', 'hello', 60)
 puts "greeting: #{client.get('greeting')}"

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import certificates
 import pytest
 from harness import Server, is_memcached, server_binary
 from languages import GO, JARS, MODULES, PATIENCE_S, present
@@ -49,6 +50,18 @@ def test_memcached_client(language):
         pytest.skip(f"not installed: {missing}")
     with Server("-t", 1) as server:
         assert printed(*command, server.url) == PRINTED
+
+
+@pytest.mark.parametrize("language", ["python", "go", "ruby"])
+def test_memcached_client_over_tls(language, tmp_path):
+    if not certificates.available():
+        pytest.skip("openssl is not installed")
+    command, needs = MEMCACHED_CLIENTS[language]
+    if missing := next((need for need in needs if not present(need)), None):
+        pytest.skip(f"not installed: {missing}")
+    authority = certificates.Authority(tmp_path)
+    with Server(*authority.flags(), "-t", 1, context=authority.context()) as server:
+        assert printed(*command, f"localhost:{server.port}", authority.ca) == PRINTED
 
 
 @pytest.fixture
