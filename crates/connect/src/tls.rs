@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use rustls::{
-    ClientConfig, Error, ProtocolVersion, RootCertStore, SupportedCipherSuite,
+    CertificateError, ClientConfig, Error, ProtocolVersion, RootCertStore, SupportedCipherSuite,
     client::WebPkiServerVerifier,
     crypto::{CryptoProvider, ring},
 };
@@ -149,6 +149,10 @@ fn unusable(error: &Error, certificate: &Path, key: &Path) -> String {
         Error::InconsistentKeys(_) => format!(
             "--tls-key {key} does not belong to --tls-cert {certificate}: give the key that the \
              certificate was made with"
+        ),
+        Error::InvalidCertificate(CertificateError::Other(other)) => format!(
+            "--tls-cert {certificate} cannot be used ({other}): make one of X.509 version 3, for \
+             example with openssl x509 -req -extfile"
         ),
         error => format!("--tls-cert {certificate} with --tls-key {key}: {error}"),
     }

@@ -1,0 +1,157 @@
+//! `glimmer bench load` and a server with TLS, or with users.
+
+#[path = "../../../tests/support/certificates.rs"]
+mod certificates;
+mod program;
+
+use std::{
+    net::TcpStream,
+    process::{Child, Stdio},
+    time::{Duration, Instant},
+};
+
+use certificates::{Authority, VALID};
+use glimmer_measure::ports::free_ports;
+use program::{bench, program, server, told};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(arguments: &[String]) -> Server {
+        let port = free_ports(1).unwrap().to_string();
+        let address = format!("127.0.0.1:{port}");
+        let child = server()
+            .args([
+                "serve",
+                "-l",
+                "127.0.0.1",
+                "-p",
+                &port,
+                "-t",
+                "1",
+                "-m",
+                "256",
+            ])
+            .args(arguments)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let server = Server { child, address };
+        let begin = Instant::now();
+        while TcpStream::connect(&server.address).is_err() {
+            assert!(begin.elapsed() < PATIENCE, "the server does not start");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        server
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const SHORT: [&str; 6] = ["--seconds", "0.2", "--warm-up", "0", "-c", "4"];
+
+/// The last line on standard error of a load that fails.
+fn complaint(server: &Server, arguments: &[&str]) -> String {
+    let output = program()
+        .args(["--keep-priority", "load", &server.address, "--keys", "100"])
+        .args(SHORT)
+        .args(arguments)
+        .env_remove("GLIMMER_PASSWORD")
+        .output()
+        .unwrap();
+    assert!(!output.status.success(), "{arguments:?}");
+    let text = String::from_utf8(output.stderr).unwrap();
+    text.lines().last().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_load_is_encrypted_in_every_protocol_and_every_length() {
+    let authority = Authority::new("an authority");
+    let identity = authority.sign(&["127.0.0.1"], VALID);
+    let server = Server::start(&authority.server(&identity));
+    let ca = authority.named();
+    let (load, trusting) = (["load", &server.address], ["--tls", "--tls-ca", &ca]);
+    for protocol in ["text", "meta", "binary", "resp"] {
+        for values in ["64", "100000"] {
+            let more = ["-B", protocol, "--value-bytes", values, "--keys", "200"];
+            let paces: [&[&str]; 3] = [
+                &["--pipeline", "8"],
+                &["--rate", "2k", "--sleep"],
+                &["--multi-get", "20", "--kernel-timestamps"],
+            ];
+            for pace in paces {
+                let printed = bench(&[&load[..], &SHORT, &trusting, &more, pace].concat());
+                let how = format!("{protocol} {values} {pace:?}: {printed}");
+                assert!(printed.contains("\nencrypted: TLS 1.3, TLS_"), "{how}");
+                assert!(printed.contains("hit ratio 100.00%"), "{how}");
+            }
+        }
+    }
+    let (_, errors) = told(&[&load[..], &SHORT, &["--tls", "--tls-insecure"]].concat());
+    assert!(errors.contains("warning: --tls-insecure"), "{errors}");
+}
+
+#[test]
+fn what_fails_says_what_to_do() {
+    let authority = Authority::new("an authority");
+    let identity = authority.sign(&["127.0.0.1"], VALID);
+    let server = Server::start(&authority.server(&identity));
+    let (ca, other) = (authority.named(), Authority::new("another authority"));
+    for protocol in ["text", "binary", "resp"] {
+        let error = complaint(&server, &["-B", protocol]);
+        assert!(error.contains("give --tls"), "{protocol}: {error}");
+    }
+    let error = complaint(&server, &["--tls", "--tls-ca", &other.named()]);
+    assert!(error.contains("not signed by an authority in"), "{error}");
+    for protocol in ["native", "native-plain"] {
+        let error = complaint(&server, &["--tls", "--tls-ca", &ca, "-B", protocol]);
+        assert!(
+            error.contains("native protocol has no encryption"),
+            "{error}"
+        );
+    }
+    let plain = Server::start(&[]);
+    let error = complaint(&plain, &["--tls", "--tls-ca", &ca]);
+    assert!(error.contains("leave --tls out"), "{error}");
+}
+
+#[test]
+fn a_load_logs_in() {
+    let authority = Authority::new("a folder");
+    let users = authority
+        .file("users", "ann:secret\n")
+        .display()
+        .to_string();
+    let right = authority.file("right", "secret\n").display().to_string();
+    let wrong = authority.file("wrong", "public\n").display().to_string();
+    for (flags, protocols) in [
+        (&[][..], &["text", "meta"][..]),
+        (&["-B", "resp"], &["resp"]),
+        (&["-S"], &["binary"]),
+    ] {
+        let flags = [flags, &["-Y", &users]].concat();
+        let flags: Vec<String> = flags.into_iter().map(str::to_owned).collect();
+        let server = Server::start(&flags);
+        for protocol in protocols {
+            let login = ["-B", protocol, "--user", "ann", "--password-file"];
+            let load = ["load", &server.address, "--keys", "100"];
+            let printed = bench(&[&load[..], &SHORT, &login, &[&right]].concat());
+            assert!(
+                printed.contains("hit ratio 100.00%"),
+                "{protocol}: {printed}"
+            );
+            let error = complaint(&server, &[&login[..], &[&wrong]].concat());
+            assert!(error.contains("refuses user ann"), "{protocol}: {error}");
+        }
+    }
+}
