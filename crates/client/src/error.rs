@@ -21,7 +21,10 @@ pub enum ConnectError {
     #[error("no socket for the native protocol: {0}")]
     Socket(#[from] io::Error),
     /// Nothing listens at the server's UDP port: its host refused the datagram.
-    #[error("nothing listens at UDP port {0}: is a server running there with --native-port?")]
+    #[error(
+        "nothing listens at UDP port {0}: is a server running there with --native-port, and without \
+         TLS?"
+    )]
     Refused(SocketAddr),
     /// No answer arrived in time.
     #[error(

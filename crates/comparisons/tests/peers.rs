@@ -92,7 +92,8 @@ fn drive(contender: impl Into<Contender>) {
         seed: 7,
     };
     let result = server.open(&plan).unwrap();
-    assert_eq!(server.encrypted().is_some(), encrypts);
+    let suite = "TLS 1.3, TLS_AES_128_GCM_SHA256";
+    assert_eq!(server.encrypted(), encrypts.then_some(suite));
     assert!(
         (400..800).contains(&result.latency_ns.len()),
         "{} arrivals",

@@ -10,22 +10,7 @@ use crate::Tls;
 /// A server that closes while hands are shaken.
 pub const CLOSED: &str = "the server closed the connection during the TLS handshake: does it \
                           speak TLS at this port? Without TLS, leave --tls out";
-/// The same, seen by a client without TLS that has not heard anything yet.
-pub const CLOSED_PLAIN: &str = "the server closed the connection before it answered: if it speaks \
-                                TLS at this port, give --tls";
-/// The same with TLS.
-pub const CLOSED_ENCRYPTED: &str = "the server closed the connection after the TLS handshake: it \
-                                    may want a certificate of its clients (--tls-cert and \
-                                    --tls-key), or another one";
-/// A client without TLS that is answered by an alert.
-pub const TLS_SPOKEN: &str = "the server speaks TLS at this port: give --tls";
-
 const DAY_S: u64 = 24 * 60 * 60;
-
-/// Whether the first bytes of a reply are an alert or a handshake of TLS.
-pub fn is_tls(reply: &[u8]) -> bool {
-    matches!(reply, [0x15 | 0x16, 0x03, ..])
-}
 
 /// The socket failed while hands were shaken.
 pub fn interrupted(error: &io::Error) -> Error {
@@ -164,11 +149,5 @@ mod tests {
         assert_eq!(said(59), "1 minute");
         assert_eq!(said(7_200), "2 hours");
         assert_eq!(said(400 * DAY_S), "400 days");
-    }
-
-    #[test]
-    fn a_record_of_tls_is_recognised() {
-        assert!(is_tls(&[0x15, 3, 3, 0, 2, 2, 70]));
-        assert!(!is_tls(b"ERROR\r\n") && !is_tls(b"\x15") && !is_tls(b""));
     }
 }

@@ -5,20 +5,43 @@
 //! certificates once, [`Session`], which encrypts and decrypts in the caller's buffers, and
 //! [`Login`].
 
+#[cfg(feature = "tls")]
 mod explain;
+#[cfg(feature = "tls")]
 mod files;
+mod hint;
 mod link;
 mod login;
+#[cfg(feature = "tls")]
 mod sealed;
+#[cfg(feature = "tls")]
 mod session;
+#[cfg_attr(not(feature = "tls"), path = "without_tls.rs")]
 mod tls;
+#[cfg(feature = "tls")]
 mod trust;
 
+use std::path::PathBuf;
+
+pub use hint::hint;
 pub use link::Link;
 pub use login::{Login, Speech};
-pub use sealed::Sealed;
-pub use session::Session;
-pub use tls::{Files, Tls};
+pub use tls::Tls;
+#[cfg(feature = "tls")]
+pub use {rustls::CipherSuite, sealed::Sealed, session::Session};
+
+/// The files of a client, as flags name them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Files {
+    /// `--tls-ca`: whom it trusts; `None` for the authorities that the system trusts.
+    pub authorities: Option<PathBuf>,
+    /// `--tls-cert`: its own certificate, for servers that want one.
+    pub certificate: Option<PathBuf>,
+    /// `--tls-key`: the key of that certificate.
+    pub key: Option<PathBuf>,
+    /// `--tls-insecure`: accept any certificate of the server.
+    pub insecure: bool,
+}
 
 /// What a server wants of a client before it serves it. The default is nothing.
 #[derive(Clone, Debug, Default)]
@@ -30,15 +53,4 @@ pub struct Admission {
     /// The name that the server's certificate has to bear, if it is not the one by which the client
     /// connects.
     pub host: Option<String>,
-}
-
-/// What is said of a connection that broke before its first reply was complete, if that may be for
-/// want of TLS or of a certificate. `reply` is what has arrived.
-pub fn hint(reply: &[u8], is_encrypted: bool) -> Option<&'static str> {
-    match (reply, is_encrypted) {
-        ([], true) => Some(explain::CLOSED_ENCRYPTED),
-        ([], false) => Some(explain::CLOSED_PLAIN),
-        (reply, false) if explain::is_tls(reply) => Some(explain::TLS_SPOKEN),
-        _ => None,
-    }
 }

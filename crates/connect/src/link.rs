@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use glimmer_notation::Location;
 
-use crate::{Admission, Sealed, Speech};
+use crate::{Admission, Speech, tls};
 
 /// Length of the longest reply. A server that sends more is not one that can be asked.
 const REPLY_BYTES_MAX: u64 = 4 << 20;
@@ -42,9 +42,9 @@ impl Link {
             Location::Tcp(host, port) => {
                 let stream = tcp(server, (host, *port), silence_max)?;
                 match &admission.tls {
-                    Some(tls) => {
+                    Some(client) => {
                         let host = admission.host.as_ref().unwrap_or(host);
-                        Box::new(Sealed::begin(tls, host, stream).with_context(cannot)?)
+                        Box::new(tls::over(client, host, stream).with_context(cannot)?)
                     }
                     None => Box::new(stream),
                 }

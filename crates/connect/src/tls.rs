@@ -2,19 +2,21 @@
 
 use std::{
     env, fmt,
+    io::{Read, Write},
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
 use anyhow::{Context, Result, bail, ensure};
 use rustls::{
-    CertificateError, ClientConfig, Error, ProtocolVersion, RootCertStore, SupportedCipherSuite,
+    CertificateError, CipherSuite, ClientConfig, Error, ProtocolVersion, RootCertStore,
+    SupportedCipherSuite,
     client::WebPkiServerVerifier,
     crypto::{CryptoProvider, ring},
 };
 
 use crate::{
-    files,
+    Files, Sealed, files,
     trust::{Anyone, Named},
 };
 
@@ -26,19 +28,6 @@ const SYSTEM_FILES: [&str; 3] = [
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/cert.pem",
 ];
-
-/// The files of a client, as flags name them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Files {
-    /// `--tls-ca`: whom it trusts; `None` for the authorities that the system trusts.
-    pub authorities: Option<PathBuf>,
-    /// `--tls-cert`: its own certificate, for servers that want one.
-    pub certificate: Option<PathBuf>,
-    /// `--tls-key`: the key of that certificate.
-    pub key: Option<PathBuf>,
-    /// `--tls-insecure`: accept any certificate of the server.
-    pub insecure: bool,
-}
 
 /// A client of TLS. Clones share sessions, so that later connections resume earlier ones.
 #[derive(Clone)]
@@ -71,7 +60,24 @@ impl Tls {
     ///
     /// If one is missing or wrong, or if they do not fit together.
     pub fn new(wanted: &Files) -> Result<Tls> {
-        let versions = ClientConfig::builder_with_provider(provider())
+        Tls::offering(wanted, |_| true)
+    }
+
+    /// The same with one cipher suite, for comparisons: servers that may choose choose differently.
+    ///
+    /// # Errors
+    ///
+    /// As there, or if the suite is unknown.
+    pub fn with_suite(wanted: &Files, suite: CipherSuite) -> Result<Tls> {
+        Tls::offering(wanted, |offered| offered == suite)
+    }
+
+    fn offering(wanted: &Files, is_offered: impl Fn(CipherSuite) -> bool) -> Result<Tls> {
+        let mut offered = CryptoProvider::clone(&provider());
+        offered
+            .cipher_suites
+            .retain(|suite| is_offered(suite.suite()));
+        let versions = ClientConfig::builder_with_provider(offered.into())
             .with_safe_default_protocol_versions()
             .context("TLS cannot be set up")?;
         let (builder, trusted) = if wanted.insecure {
@@ -140,6 +146,11 @@ impl Tls {
             format!("{version}, {}", name.replace("TLS13_", "TLS_")).into()
         });
     }
+}
+
+/// The stream over TLS.
+pub fn over<S: Read + Write>(tls: &Tls, host: &str, stream: S) -> Result<Sealed<S>> {
+    Sealed::begin(tls, host, stream)
 }
 
 /// Why a certificate and a key cannot be used.

@@ -3,7 +3,7 @@
 use std::{fs, net::IpAddr, path::PathBuf, sync::Arc};
 
 use anyhow::{Context, Result};
-use glimmer_connect::{Files, Tls};
+use glimmer_connect::{CipherSuite, Files, Tls};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, SanType};
 use tempfile::TempDir;
 
@@ -53,10 +53,11 @@ impl Encryption {
     /// A client that trusts these servers. Each server has its own, so that none resumes a session
     /// of another.
     pub(super) fn client(&self) -> Result<Tls> {
-        Tls::new(&Files {
+        let files = Files {
             authorities: Some(self.file(CA)),
             ..Files::default()
-        })
+        };
+        Tls::with_suite(&files, SUITE)
     }
 
     /// What a server is given so that it encrypts, if comparisons know how.
@@ -82,6 +83,9 @@ impl Encryption {
         }
     }
 }
+
+/// The cipher suite of every connection. Left to themselves, servers choose differently.
+const SUITE: CipherSuite = CipherSuite::TLS13_AES_128_GCM_SHA256;
 
 const CA: &str = "ca.pem";
 const CERTIFICATE: &str = "server.pem";
