@@ -95,10 +95,6 @@ impl Link {
             if line == "END" {
                 return Ok(Some(figures));
             }
-            ensure!(
-                line != "CLIENT_ERROR unauthenticated",
-                "the server wants a login: give --user"
-            );
             if line == "ERROR" || line.starts_with("CLIENT_ERROR") {
                 if argument.is_empty() {
                     bail!("the server answers `stats` with {line}");
@@ -130,6 +126,10 @@ impl Link {
         match line.strip_suffix("\r\n") {
             Some(text) => {
                 self.heard = true;
+                ensure!(
+                    text != "CLIENT_ERROR unauthenticated",
+                    "the server wants a login: give --user"
+                );
                 // A terminal would obey them.
                 let is_plain = !text.contains(char::is_control);
                 Ok(if is_plain {

@@ -1,10 +1,17 @@
 //! `glimmer dispatch`, against a running server.
 
+#[path = "../../../tests/support/certificates.rs"]
+mod certificates;
+
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
+
+use certificates::{Authority, VALID};
+use glimmer_measure::ports::free_ports;
 
 const GLIMMER: &str = env!("CARGO_BIN_EXE_glimmer");
 
@@ -119,5 +126,64 @@ fn an_access_mode_that_the_policy_excludes_is_refused_in_words_of_flags() {
     ] {
         let complaint = complaint(&socket, arguments);
         assert!(complaint.ends_with(advice), "{complaint}");
+    }
+}
+
+#[test]
+fn a_server_with_tls_and_users_is_asked_by_whoever_may() {
+    let authority = Authority::new("an authority");
+    let identity = authority.sign(&["127.0.0.1"], VALID);
+    let users = authority
+        .file("users", "ann:secret\n")
+        .display()
+        .to_string();
+    let password = authority.file("password", "secret\n").display().to_string();
+    let port = free_ports(1).unwrap().to_string();
+    let address = format!("127.0.0.1:{port}");
+    let child = Command::new(GLIMMER)
+        .args([
+            "serve",
+            "-t",
+            "2",
+            "-m",
+            "64",
+            "-l",
+            "127.0.0.1",
+            "-p",
+            &port,
+            "-Y",
+            &users,
+        ])
+        .args(authority.server(&identity))
+        .stderr(Stdio::null())
+        .spawn();
+    let mut server = Server(child.unwrap());
+    while TcpStream::connect(&address).is_err() {
+        let ended = server.0.try_wait().unwrap();
+        assert!(ended.is_none(), "the server has not started: {ended:?}");
+        sleep(Duration::from_millis(10));
+    }
+    let ca = authority.named();
+    let ask = |arguments: &[&str]| {
+        let mut command = Command::new(GLIMMER);
+        let command = command
+            .args(["dispatch", "--server", &address])
+            .args(arguments);
+        let output = command.env_remove("GLIMMER_PASSWORD").output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8(text).unwrap())
+    };
+    let trusting = ["--tls", "--tls-ca", &ca];
+    let login = ["--user", "ann", "--password-file", &password];
+    let (succeeds, shown) = ask(&[&["keyhash"], &trusting[..], &login].concat());
+    assert!(succeeds && shown.contains("policy keyhash\n"), "{shown}");
+    for (arguments, words) in [
+        (&[][..], "give --tls"),
+        (&trusting, "give --user"),
+        (&[&["keyhash"], &trusting[..]].concat(), "give --user"),
+    ] {
+        let (succeeds, complaint) = ask(arguments);
+        assert!(!succeeds && complaint.contains(words), "{complaint}");
+        assert_eq!(complaint.lines().count(), 1, "{complaint}");
     }
 }
