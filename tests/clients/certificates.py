@@ -4,47 +4,44 @@ import shutil
 import ssl
 import subprocess
 
-NAMES = "subjectAltName=DNS:localhost,IP:127.0.0.1"
-NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
-
-
-def openssl(*arguments, cwd):
-    subprocess.run(["openssl", *arguments], cwd=cwd, check=True, stdin=subprocess.DEVNULL, capture_output=True)
-
 
 def available():
     return shutil.which("openssl") is not None
 
 
+def openssl(*words):
+    subprocess.run(["openssl", *map(str, words)], check=True, capture_output=True)
+
+
 class Authority:
-    """An authority in a folder: `ca.pem`, and what it signs. `server.pem` and `server.key` are there from the beginning."""
+    """A root that issues certificates, as files of a folder."""
 
-    def __init__(self, folder, name="an authority"):
-        self.folder = folder
-        folder.mkdir(exist_ok=True)
-        openssl("req", "-x509", *NEW_KEY, "-keyout", "ca.key", "-out", "ca.pem", "-subj", f"/CN={name}", "-days", "30", cwd=folder)
-        self.ca = folder / "ca.pem"
-        self.sign("server", "localhost")
+    def __init__(self, folder, name="root"):
+        self.folder, self.name = folder, name
+        self.pem, self.key = folder / f"{name}.pem", folder / f"{name}.key"
+        new_key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+        openssl("req", "-x509", *new_key, "-keyout", self.key, "-out", self.pem, "-days", 30, "-subj", f"/CN={name}")
 
-    def sign(self, file, name):
-        """A certificate and its key. Returns their paths."""
-        openssl("req", *NEW_KEY, "-keyout", f"{file}.key", "-out", f"{file}.csr", "-subj", f"/CN={name}", cwd=self.folder)
-        (self.folder / "names").write_text(NAMES + "\n")
-        openssl(
-            *("x509", "-req", "-in", f"{file}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"),
-            *("-out", f"{file}.pem", "-days", "30", "-extfile", "names"),
-            cwd=self.folder,
-        )
-        return self.folder / f"{file}.pem", self.folder / f"{file}.key"
+    def issue(self, name, kind="ec", days=30):
+        """A certificate and its key."""
+        pem, key, request, extensions = (self.folder / f"{name}.{end}" for end in ("pem", "key", "csr", "ext"))
+        options = {"ec": ("-pkeyopt", "ec_paramgen_curve:P-256"), "rsa": ("-pkeyopt", "rsa_keygen_bits:2048")}[kind]
+        openssl("genpkey", "-algorithm", kind.upper(), *options, "-out", key)
+        openssl("req", "-new", "-key", key, "-out", request, "-subj", f"/O=Test/CN={name}")
+        extensions.write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+        sign = ("-CA", self.pem, "-CAkey", self.key, "-CAcreateserial", "-extfile", extensions)
+        openssl("x509", "-req", "-in", request, *sign, "-days", days, "-out", pem)
+        return pem, key
 
-    def flags(self, *more):
-        """The flags of a server with this certificate."""
-        files = f"ssl_chain_cert={self.folder / 'server.pem'},ssl_key={self.folder / 'server.key'}"
-        return "-Z", "-o", ",".join((files, *more))
-
-    def context(self, certificate=None):
-        """What a client in Python brings along; `certificate` is a pair of paths."""
-        context = ssl.create_default_context(cafile=self.ca)
-        if certificate is not None:
-            context.load_cert_chain(*certificate)
+    def context(self, shows=None):
+        """What a client in Python brings along that trusts this root. It shows a certificate, if it is given the paths of one and its key."""
+        context = ssl.create_default_context(cafile=self.pem)
+        if shows is not None:
+            context.load_cert_chain(*shows)
         return context
+
+
+def flags(issued, *more):
+    """The flags of a server with a certificate, which `issue` returned."""
+    certificate, key = issued
+    return "-Z", "-o", ",".join((f"ssl_chain_cert={certificate},ssl_key={key}", *more))

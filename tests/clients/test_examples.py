@@ -60,8 +60,8 @@ def test_memcached_client_over_tls(language, tmp_path):
     if missing := next((need for need in needs if not present(need)), None):
         pytest.skip(f"not installed: {missing}")
     authority = certificates.Authority(tmp_path)
-    with Server(*authority.flags(), "-t", 1, context=authority.context()) as server:
-        assert printed(*command, f"localhost:{server.port}", authority.ca) == PRINTED
+    with Server(*certificates.flags(authority.issue("localhost")), "-t", 1, context=authority.context()) as server:
+        assert printed(*command, f"localhost:{server.port}", authority.pem) == PRINTED
 
 
 @pytest.fixture

@@ -11,35 +11,11 @@ import time
 import pytest
 
 import binary
+from certificates import Authority, openssl
 from harness import PATIENCE_S, Server, Wire, free_port, is_memcached, server_binary
 
 HANDSHAKE_S = 5
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
-
-
-def openssl(*words):
-    subprocess.run(["openssl", *map(str, words)], check=True, capture_output=True)
-
-
-class Authority:
-    """A root that issues certificates, as files of a folder."""
-
-    def __init__(self, folder, name="root"):
-        self.folder, self.name = folder, name
-        self.pem, self.key = folder / f"{name}.pem", folder / f"{name}.key"
-        new_key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
-        openssl("req", "-x509", *new_key, "-keyout", self.key, "-out", self.pem, "-days", 30, "-subj", f"/CN={name}")
-
-    def issue(self, name, kind="ec", days=30):
-        """A certificate and its key."""
-        pem, key, request, extensions = (self.folder / f"{name}.{end}" for end in ("pem", "key", "csr", "ext"))
-        options = {"ec": ("-pkeyopt", "ec_paramgen_curve:P-256"), "rsa": ("-pkeyopt", "rsa_keygen_bits:2048")}[kind]
-        openssl("genpkey", "-algorithm", kind.upper(), *options, "-out", key)
-        openssl("req", "-new", "-key", key, "-out", request, "-subj", f"/O=Test/CN={name}")
-        extensions.write_text("subjectAltName=DNS:localhost\n")
-        sign = ("-CA", self.pem, "-CAkey", self.key, "-CAcreateserial", "-extfile", extensions)
-        openssl("x509", "-req", "-in", request, *sign, "-days", days, "-out", pem)
-        return pem, key
 
 
 @pytest.fixture(scope="module")

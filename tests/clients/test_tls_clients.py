@@ -35,11 +35,16 @@ def authority(tmp_path_factory):
     return certificates.Authority(tmp_path_factory.mktemp("tls"))
 
 
+@pytest.fixture(scope="session")
+def issued(authority):
+    return authority.issue("localhost")
+
+
 @pytest.fixture(scope="session", params=["t1", "t4-erew", "t4-crcw", PEER])
-def shared(request, authority):
+def shared(request, authority, issued):
     binary = peer_with_tls() if request.param == PEER else server_binary()
     flags = MODES[request.param] if not is_memcached(binary) else ("-t", 1)
-    with Server(*authority.flags(), *flags, binary=binary, context=authority.context()) as server:
+    with Server(*certificates.flags(issued), *flags, binary=binary, context=authority.context()) as server:
         yield server
 
 
@@ -120,8 +125,8 @@ def test_bmemcached(server, authority, version):
     client.disconnect_all()
 
 
-def test_bmemcached_logs_in(authority, users, ours):  # noqa: F811
-    with Server(*authority.flags(), "-S", "-Y", users, context=authority.context()) as server:
+def test_bmemcached_logs_in(authority, issued, users, ours):  # noqa: F811
+    with Server(*certificates.flags(issued), "-S", "-Y", users, context=authority.context()) as server:
         for password, admitted in (("bar", True), ("wrong", False)):
             client = bmemcached.Client(f"localhost:{server.port}", "foo", password, tls_context=authority.context())
             try:
@@ -134,7 +139,7 @@ def test_bmemcached_logs_in(authority, users, ours):  # noqa: F811
 def test_redis_py(server, authority):
     if server.is_memcached:
         pytest.skip("memcached has no RESP")
-    client = redis.Redis("localhost", server.port, ssl=True, ssl_ca_certs=str(authority.ca), socket_timeout=PATIENCE_S)
+    client = redis.Redis("localhost", server.port, ssl=True, ssl_ca_certs=str(authority.pem), socket_timeout=PATIENCE_S)
     assert client.ping() and client.set("key", "value", ex=100)
     assert client.get("key") == b"value" and 0 < client.ttl("key") <= 100
     with client.pipeline(transaction=False) as pipeline:
@@ -153,12 +158,12 @@ def test_redis_py(server, authority):
 def test_program(server, authority, program):
     if missing := program.missing():
         pytest.skip(f"not installed: {missing}; `cargo xtask test --only clients` says how to have it")
-    assert program.run(f"localhost:{server.port}", authority.ca) == program.checks - program.plain_only
+    assert program.run(f"localhost:{server.port}", authority.pem) == program.checks - program.plain_only
 
 
 def s_client(server, authority, *flags, data=b"version\r\nquit\r\n"):
     """What `openssl s_client` prints that sends these bytes."""
-    line = ["openssl", "s_client", "-connect", f"localhost:{server.port}", "-CAfile", authority.ca, "-verify_return_error", "-ign_eof"]
+    line = ["openssl", "s_client", "-connect", f"localhost:{server.port}", "-CAfile", authority.pem, "-verify_return_error", "-ign_eof"]
     run = subprocess.run([*line, *flags], input=data, capture_output=True, timeout=PATIENCE_S)
     return run.returncode, (run.stdout + run.stderr).decode()
 
@@ -180,17 +185,17 @@ def test_s_client_resumes_a_session(server, authority, tmp_path):
 
 
 def test_a_client_that_trusts_another_authority_does_not_connect(server, tmp_path):
-    other = certificates.Authority(tmp_path / "other", "another authority")
+    other = certificates.Authority(tmp_path, "other")
     with pytest.raises(ssl.SSLCertVerificationError):
         pymemcache_of(server, other.context()).get("key")
     code, text = s_client(server, other)
     assert code != 0 and "verify error" in text, text
 
 
-def test_a_server_may_want_certificates_of_its_clients(authority, tmp_path):
-    known = authority.sign("client", "a client")
-    foreign = certificates.Authority(tmp_path / "other", "another authority").sign("client", "a stranger")
-    flags = authority.flags("ssl_verify_mode=2", f"ssl_ca_cert={authority.ca}")
+def test_a_server_may_want_certificates_of_its_clients(authority, issued, tmp_path):
+    known = authority.issue("client")
+    foreign = certificates.Authority(tmp_path, "other").issue("stranger")
+    flags = certificates.flags(issued, "ssl_verify_mode=2", f"ssl_ca_cert={authority.pem}")
     with Server(*flags, "-t", 1, context=authority.context(known)) as server:
         client = pymemcache_of(server, authority.context(known))
         assert client.set("key", b"value", noreply=False) and client.get("key") == b"value"
