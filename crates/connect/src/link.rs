@@ -10,7 +10,11 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use glimmer_notation::Location;
 
-use crate::{Admission, Speech, tls};
+#[cfg(feature = "tls")]
+use crate::sealed::over;
+#[cfg(not(feature = "tls"))]
+use crate::tls::over;
+use crate::{Admission, Speech};
 
 /// Length of the longest reply. A server that sends more is not one that can be asked.
 const REPLY_BYTES_MAX: u64 = 4 << 20;
@@ -44,7 +48,7 @@ impl Link {
                 match &admission.tls {
                     Some(client) => {
                         let host = admission.host.as_ref().unwrap_or(host);
-                        Box::new(tls::over(client, host, stream).with_context(cannot)?)
+                        Box::new(over(client, host, stream).with_context(cannot)?)
                     }
                     None => Box::new(stream),
                 }

@@ -58,6 +58,11 @@ impl<S: Read + Write> Sealed<S> {
     }
 }
 
+/// The stream over TLS.
+pub fn over<S: Read + Write>(tls: &Tls, host: &str, stream: S) -> Result<Sealed<S>> {
+    Sealed::begin(tls, host, stream)
+}
+
 /// An explained failure of TLS, as streams report failures.
 fn failed(error: anyhow::Error) -> io::Error {
     io::Error::other(format!("{error:#}"))

@@ -2,7 +2,6 @@
 
 use std::{
     env, fmt,
-    io::{Read, Write},
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
@@ -16,7 +15,7 @@ use rustls::{
 };
 
 use crate::{
-    Files, Sealed, files,
+    Files, files,
     trust::{Anyone, Named},
 };
 
@@ -146,11 +145,6 @@ impl Tls {
             format!("{version}, {}", name.replace("TLS13_", "TLS_")).into()
         });
     }
-}
-
-/// The stream over TLS.
-pub fn over<S: Read + Write>(tls: &Tls, host: &str, stream: S) -> Result<Sealed<S>> {
-    Sealed::begin(tls, host, stream)
 }
 
 /// Why a certificate and a key cannot be used.
