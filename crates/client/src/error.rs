@@ -22,8 +22,8 @@ pub enum ConnectError {
     Socket(#[from] io::Error),
     /// Nothing listens at the server's UDP port: its host refused the datagram.
     #[error(
-        "nothing listens at UDP port {0}: is a server running there with --native-port, and without \
-         TLS?"
+        "nothing listens at UDP port {0}: is a server running there with --native-port, and \
+         without TLS?"
     )]
     Refused(SocketAddr),
     /// No answer arrived in time.
