@@ -12,9 +12,12 @@ use std::process::Output;
 /// Time limit of a test program in seconds. With memcached itself none takes longer.
 const PATIENCE_S: &str = "180";
 
-/// Test programs of features that this server does not have: memcached's proxy, TLS, and storage on
-/// flash.
-const ELSEWHERE: &[&str] = &["proxy", "ssl", "extstore"];
+/// Test programs of features that this server does not have: memcached's proxy, and storage on flash.
+const ELSEWHERE: &[&str] = &["proxy", "extstore"];
+
+/// Test programs of TLS begin so. They need Perl's `IO::Socket::SSL`, and skip everything unless a
+/// variable asks for them.
+const TLS: &str = "ssl_";
 
 /// Runs the named test programs, or all that concern features of this server, and prints a table.
 /// Fails unless all pass.
@@ -33,6 +36,7 @@ pub fn check(source: &Path, server: Option<PathBuf>, chosen: &[String]) -> anyho
         let outcome = Outcome::of(
             &program("timeout", &["--kill-after=5", PATIENCE_S, "perl"])
                 .arg(format!("t/{name}"))
+                .envs(name.starts_with(TLS).then_some(("SSL_TEST", "1")))
                 .current_dir(&folder)
                 .stdin(std::process::Stdio::null())
                 .output()

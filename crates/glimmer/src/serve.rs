@@ -10,6 +10,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use glimmer_base::limits;
 use glimmer_dispatch::Settings;
 use glimmer_server::config::{PORT_DEFAULT, PREFIX_DELIMITER_DEFAULT};
+use glimmer_server::encryption::ListenerTls;
 use glimmer_server::evict;
 use glimmer_server::memory_plan::Needs;
 use glimmer_server::{
@@ -156,6 +157,11 @@ impl Arguments {
         let tcp = listeners(tcp_port)?;
         let udp = listeners(self.network.udp_port)?;
         let native = listeners(self.network.native_port)?.addresses;
+        let is_plain = |listener: &ListenerTls| *listener == ListenerTls::Plain;
+        if self.clients.enable_ssl && !udp.encryption.iter().all(is_plain) {
+            // As in memcached.
+            notices.push("-U: -Z encrypts TCP only, and UDP crosses the network as it is".into());
+        }
         if options.tls.has_no_roots(&tcp.encryption) {
             notices.push(
                 "no client can show a certificate that is good: give the file of their roots with \

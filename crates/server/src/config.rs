@@ -408,8 +408,6 @@ impl Config {
         let is_encrypted = self.tls.is_enabled && !has_plain_only && self.unix.is_none();
         if self.tls.is_enabled && self.tls.chain.is_none() {
             Some("-Z needs a certificate: give its file with -o ssl_chain_cert=FILE")
-        } else if is_encrypted && has_udp {
-            Some("-Z encrypts TCP only: leave -U out, or give every address as notls:ADDRESS (-l)")
         } else if is_encrypted && !self.native.is_empty() {
             Some(
                 "-Z encrypts TCP only: leave --native-port out, or give every address as \
