@@ -19,6 +19,7 @@
 
 pub mod clients;
 pub mod clock;
+mod encrypted;
 pub mod history;
 pub mod linear;
 pub mod scenario;

@@ -1,6 +1,7 @@
 //! The server of a scenario.
 
 use crate::clock::SimClock;
+use crate::encrypted::over;
 use crate::scenario::{Scenario, ServerPlan};
 use glimmer_base::Moment;
 use glimmer_base::limits::{HOT_SLOTS_MIN, ITEM_BYTES_MIN};
@@ -12,7 +13,7 @@ use glimmer_server::{
     Accelerate, Config, Direction, DrivenServer, HugepagePolicy, MemoryPlan, ServeError,
 };
 use glimmer_transport::packet::{PacketDevice, Switch};
-use glimmer_transport::stream::LocalListener;
+use glimmer_transport::stream::{LocalListener, StreamListener};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::net::SocketAddr;
@@ -27,9 +28,14 @@ pub struct Served {
     pub server: DrivenServer,
     /// Where streams come in, by worker.
     pub listeners: Vec<LocalListener>,
+    /// The same for those that are encrypted, if there are any.
+    pub encrypted: Vec<LocalListener>,
     /// The network for datagrams.
     pub switch: Switch,
 }
+
+/// The port of connections that are encrypted.
+const ENCRYPTED_PORT: u16 = 11212;
 
 /// The first worker's port for memcached's datagrams; the others' follow. Sockets would share one,
 /// and the kernel would choose the worker.
@@ -74,11 +80,19 @@ impl AdminHandler for Silent {
 pub fn assemble(scenario: &Scenario, clock: &SimClock) -> Result<Served, ServeError> {
     let plan = scenario.server;
     let switch = Switch::new();
-    let mut listeners = Vec::new();
+    let (mut listeners, mut encrypted) = (Vec::new(), Vec::new());
+    let has_encrypted = scenario.clients.iter().any(|client| client.is_encrypted);
     let devices = (0..plan.workers).map(|worker| {
         let address = SocketAddr::from(([10, 0, 0, 1], 11211));
         let listener = LocalListener::new(address);
         listeners.push(listener.clone());
+        let mut accepting: Vec<(Box<dyn StreamListener>, Accepts)> =
+            vec![(Box::new(listener), accepts(plan))];
+        if has_encrypted {
+            let listener = LocalListener::new(SocketAddr::from(([10, 0, 0, 1], ENCRYPTED_PORT)));
+            encrypted.push(listener.clone());
+            accepting.push((over(listener), accepts(plan)));
+        }
         let native: Box<dyn PacketDevice> = Box::new(switch.attach(native_address(worker)));
         let memcached: Box<dyn PacketDevice> = Box::new(switch.attach(memcached_address(worker)));
         Devices {
@@ -87,7 +101,7 @@ pub fn assemble(scenario: &Scenario, clock: &SimClock) -> Result<Served, ServeEr
                 false => vec![memcached],
             },
             native: (!plan.is_locked).then_some(native),
-            listeners: vec![(Box::new(listener), accepts(plan))],
+            listeners: accepting,
         }
     });
     let devices = devices.collect();
@@ -102,6 +116,7 @@ pub fn assemble(scenario: &Scenario, clock: &SimClock) -> Result<Served, ServeEr
     Ok(Served {
         server,
         listeners,
+        encrypted,
         switch,
     })
 }

@@ -68,6 +68,9 @@ fn attempts(scenario: &Scenario) -> Vec<Scenario> {
         if client.read_pause_us > 0 {
             attempt(&|smaller| smaller.clients[index].read_pause_us = 0);
         }
+        if client.is_encrypted {
+            attempt(&|smaller| smaller.clients[index].is_encrypted = false);
+        }
         if client.is_quiet {
             attempt(&|smaller| smaller.clients[index].is_quiet = false);
         }

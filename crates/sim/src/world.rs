@@ -215,6 +215,7 @@ impl World<'_> {
             operations: reads.map(|key| (0, Operation::Get(vec![key]))).collect(),
             calm: Vec::new(),
             logs_in: self.scenario.server.is_locked,
+            is_encrypted: false,
         }
     }
 

@@ -4,7 +4,9 @@ use std::cell::Cell;
 use std::io::IoSlice;
 use std::sync::Arc;
 
-use glimmer_base::limits::{TLS_RECEIVES_MAX, TLS_RECORD_BYTES_MAX, TLS_RECORDS_SENT_MAX};
+use glimmer_base::limits::{
+    TLS_KEY_UPDATES_MAX, TLS_RECEIVES_MAX, TLS_RECORD_BYTES_MAX, TLS_RECORDS_SENT_MAX,
+};
 use glimmer_transport::stream::{ByteStream, Handshaking, Ready, Received, Sent};
 use glimmer_transport::{Endpoint, Wakeup};
 use rustls::ServerConfig;
@@ -80,6 +82,8 @@ struct Open {
     kept: Kept,
     /// The peer has asked for a new key of this end.
     owes_key: bool,
+    /// Times that the peer has changed its key since it last sent data.
+    key_updates: u32,
     client: Option<String>,
 }
 
@@ -239,6 +243,8 @@ impl TlsStream {
                     let payload = open.kept.plain().to_vec();
                     open.kept.hand_on(payload.len());
                     self.has_ended |= open.control(record_kind, &payload)?.is_end();
+                } else if !open.kept.plain().is_empty() {
+                    open.key_updates = 0;
                 }
             }
             if self.has_ended {
@@ -347,7 +353,12 @@ impl Open {
             let (record_kind, length) = self.traffic.opener.open(records, at - out)?;
             at += bytes;
             match record_kind {
-                kind::DATA => out += length,
+                kind::DATA => {
+                    out += length;
+                    if length > 0 {
+                        self.key_updates = 0;
+                    }
+                }
                 _ => {
                     let payload = records[..length].to_vec();
                     is_end = self.control(record_kind, &payload)?.is_end();
@@ -372,6 +383,10 @@ impl Open {
             (kind::HANDSHAKE, [message @ .., asks]) if *message == KEY_UPDATE && *asks <= 1 => {
                 let kernel = self.traffic.kernel.as_mut();
                 let kernel = kernel.ok_or(Fault::UnexpectedMessage)?;
+                self.key_updates += 1;
+                if self.key_updates > TLS_KEY_UPDATES_MAX {
+                    return Err(Fault::UnexpectedMessage);
+                }
                 let secrets = kernel.update_rx_secret();
                 let secrets = secrets.map_err(|_| Fault::InternalError)?;
                 self.traffic.opener = Opener::new(secrets, true).ok_or(Fault::InternalError)?;
@@ -577,6 +592,7 @@ impl TlsStream {
                         false => Kept::records(rest),
                     },
                     owes_key: false,
+                    key_updates: 0,
                     client,
                 }));
                 match is_flushed {

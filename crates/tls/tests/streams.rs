@@ -388,3 +388,26 @@ fn connections_hold_no_more_than_they_may() {
     }
     assert_eq!(server.received, b"small");
 }
+
+/// A client changes its key now and then, and not all the time.
+#[test]
+fn a_client_that_only_changes_its_key_is_closed() {
+    let authority = Authority::new();
+    let tls = authority.server();
+    let rng = &mut SmallRng::seed_from_u64(1);
+    let (mut client, mut server) = connected(&tls, &authority.client(&[&version::TLS13], None), 1);
+    assert!(shake(&mut client, &mut server, rng));
+    for time in 0..200 {
+        let _ = client.tls.refresh_traffic_keys();
+        if time < 100 {
+            client.write(b"x");
+        }
+        let _ = client.pump(10_000);
+        server.turn(100, rng);
+        assert_eq!(server.has_ended, time >= 100 + 32, "{time}");
+    }
+    assert_eq!(
+        (server.received.len(), tls.counters().protocol_errors()),
+        (100, 1)
+    );
+}

@@ -217,6 +217,9 @@ impl Streams {
         core.show_figures();
         if self.connections[key].stream.is_handshaking() {
             self.begin_handshake(key, core);
+            if core.is_draining {
+                return self.close_handshakes(core);
+            }
         }
         if core.is_draining {
             // Data that has already arrived is read once, as for the connections that were open.

@@ -88,13 +88,17 @@ pub fn new(
     time: Microseconds,
 ) -> Box<dyn Client> {
     let listeners = served.listeners.clone();
+    let streams = match plan.is_encrypted {
+        true => served.encrypted.clone(),
+        false => listeners.clone(),
+    };
     let servers = || (0..listeners.len()).map(memcached_address).collect();
     let switch = &served.switch;
     match plan.protocol {
-        Protocol::Text => Box::new(StreamClient::new(Text, number, plan, listeners)),
-        Protocol::Meta => Box::new(StreamClient::new(Meta, number, plan, listeners)),
-        Protocol::Binary => Box::new(StreamClient::new(Binary, number, plan, listeners)),
-        Protocol::Resp => Box::new(StreamClient::new(Resp, number, plan, listeners)),
+        Protocol::Text => Box::new(StreamClient::new(Text, number, plan, streams)),
+        Protocol::Meta => Box::new(StreamClient::new(Meta, number, plan, streams)),
+        Protocol::Binary => Box::new(StreamClient::new(Binary, number, plan, streams)),
+        Protocol::Resp => Box::new(StreamClient::new(Resp, number, plan, streams)),
         Protocol::TextDatagrams => {
             let network = (switch, servers());
             Box::new(DatagramClient::new(Text, number, plan, network, time))

@@ -2,11 +2,10 @@
 
 use super::login::{read_login, write_login};
 use super::{Client, Due, Notes, Request, Script};
+use crate::encrypted::ClientStream;
 use crate::history::{Action, Answer, Value};
 use crate::scenario::ClientPlan;
-use glimmer_transport::stream::{
-    ByteStream, LocalListener, LocalStream, Received, Sent, StreamFaults,
-};
+use glimmer_transport::stream::{LocalListener, Received, Sent, StreamFaults};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::collections::VecDeque;
@@ -107,7 +106,7 @@ pub struct StreamClient<C> {
     number: usize,
     script: Script,
     listeners: Vec<LocalListener>,
-    stream: Option<LocalStream>,
+    stream: Option<ClientStream>,
     out: Vec<u8>,
     incoming: Vec<u8>,
     under_way: VecDeque<Asked>,
@@ -139,6 +138,12 @@ impl<C: Codec> StreamClient<C> {
         }
     }
 
+    /// Whether it has something to send.
+    fn has_unsent(&self) -> bool {
+        let stream = self.stream.as_ref();
+        !self.out.is_empty() || stream.is_some_and(ClientStream::has_unsent)
+    }
+
     fn may_ask(&self, now_us: u64) -> bool {
         self.under_way.len() < self.plan.pipeline
             && self.script.due_us().is_some_and(|due_us| due_us <= now_us)
@@ -149,7 +154,8 @@ impl<C: Codec> StreamClient<C> {
             let listener = &self.listeners[self.rng.random_range(0..self.listeners.len())];
             let port = 10_000 + self.number as u16;
             let from = SocketAddr::from(([10, 0, 0, 2], port));
-            self.stream = Some(listener.connect(from, self.plan.stream, self.rng.random()));
+            let stream = listener.connect(from, self.plan.stream, self.rng.random());
+            self.stream = Some(ClientStream::new(stream, self.plan.is_encrypted));
             self.logs_in = self.plan.logs_in;
             if self.logs_in {
                 write_login(&mut self.out);
@@ -200,7 +206,7 @@ impl<C: Codec> StreamClient<C> {
             }
         };
         let mut received = Vec::with_capacity(room);
-        let outcome = stream.receive(&mut received);
+        let outcome = stream.receive(&mut received)?;
         notes.trace.add(&received);
         self.incoming.extend_from_slice(&received);
         self.read(notes)?;
@@ -256,7 +262,7 @@ impl<C: Codec> Client for StreamClient<C> {
         }
         let ready = self.stream.as_ref().map(|stream| stream.ready());
         let ready = ready.unwrap_or_default();
-        if (ready.readable && self.reads_us <= now_us) || (ready.writable && !self.out.is_empty()) {
+        if (ready.readable && self.reads_us <= now_us) || (ready.writable && self.has_unsent()) {
             return Due::Now;
         }
         let reads = ready.readable.then_some(self.reads_us);
@@ -273,7 +279,7 @@ impl<C: Codec> Client for StreamClient<C> {
         if self.may_ask(notes.now.us) {
             self.ask(notes);
         }
-        if !self.out.is_empty() {
+        if self.has_unsent() {
             self.send(notes)?;
         }
         if self.reads_us <= notes.now.us {

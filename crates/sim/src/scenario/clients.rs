@@ -59,6 +59,7 @@ pub fn draw(
         packets: packets(rng, protocol, tastes),
         read_pause_us: if reads_slowly { 100_000 } else { 0 },
         logs_in: false,
+        is_encrypted: false,
     }
 }
 
@@ -85,6 +86,7 @@ pub fn hot_reader(rng: &mut SmallRng, tastes: &Tastes) -> ClientPlan {
         packets: packets(rng, protocol, tastes),
         read_pause_us: 0,
         logs_in: false,
+        is_encrypted: false,
     }
 }
 
@@ -114,6 +116,7 @@ pub fn watcher(rng: &mut SmallRng) -> ClientPlan {
         operations: Vec::new(),
         calm: Vec::new(),
         logs_in: false,
+        is_encrypted: false,
     }
 }
 

@@ -154,6 +154,8 @@ pub struct ClientPlan {
     pub calm: Vec<(u64, Operation)>,
     /// It has to log in first.
     pub logs_in: bool,
+    /// Its connection is encrypted.
+    pub is_encrypted: bool,
 }
 
 /// What a client asks. Keys are numbers.
@@ -193,6 +195,8 @@ pub const COUNTERS: u8 = 100;
 const TIGHT_MIB: usize = 1;
 /// Keys from this number on, up to the counters, fill tables that are to be full.
 const FILLERS: u8 = 20;
+/// How often a client with a connection encrypts it.
+const ENCRYPTS: f64 = 0.2;
 /// How often a client watches mutations.
 const WATCHES: f64 = 0.15;
 /// How often the dispatch policy changes while clients are served.
@@ -278,8 +282,11 @@ impl Scenario {
             let flooders = 0..flood_rng.random_range(1..=FLOODERS_MAX);
             clients.extend(flooders.map(|_| clients::flooder(&mut flood_rng, server)));
         }
+        // Of its own, so that what older seeds draw stays as it is.
+        let mut encryption_rng = SmallRng::seed_from_u64(seed.rotate_left(17));
         for client in &mut clients {
             client.logs_in = server.is_locked;
+            client.is_encrypted = encryption_rng.random_bool(ENCRYPTS);
         }
         Scenario {
             seed,
