@@ -12,7 +12,8 @@ use std::process::Output;
 /// Time limit of a test program in seconds. With memcached itself none takes longer.
 const PATIENCE_S: &str = "180";
 
-/// Test programs of features that this server does not have: memcached's proxy, and storage on flash.
+/// Test programs of features that this server does not have: memcached's proxy, and storage on
+/// flash.
 const ELSEWHERE: &[&str] = &["proxy", "extstore"];
 
 /// Test programs of TLS begin so. They need Perl's `IO::Socket::SSL`, and skip everything unless a
