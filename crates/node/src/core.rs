@@ -10,7 +10,7 @@ use glimmer_engine::{Done, Engine, Job};
 use crate::admin::alarm::Failure;
 use crate::admin::allowance::Allowance;
 use crate::admin::handler::{AdminHandler, Audited};
-use crate::admin::stats::Tally;
+use crate::admin::stats::Counts;
 use crate::budget::memory::Memory;
 use crate::dispatch::counting::Counting;
 use crate::dispatch::latencies::Command;
@@ -42,7 +42,7 @@ pub(crate) struct Core {
     /// What is counted about executed requests.
     pub counting: Counting,
     pub memory: Memory,
-    pub tally: Tally,
+    pub tally: Counts,
     /// Steps that no engine executed: commands without a key, and what was refused.
     pub answered: u64,
     /// Failures wait to be told to the admin handler.
@@ -220,6 +220,6 @@ impl Core {
     /// connection was taken, refused or closed.
     pub fn show_figures(&mut self) {
         self.memory.count(&mut self.tally);
-        self.shared.stats[self.me].publish(&self.tally);
+        self.shared.stats[self.me].publish(&mut self.tally);
     }
 }

@@ -158,6 +158,7 @@ impl Shared {
     }
 
     /// The next dump that was given to a worker.
+    #[inline]
     pub fn next_dump(&self, worker: usize) -> Option<Box<DumpCursor>> {
         self.dumps[worker].take()
     }
@@ -175,6 +176,7 @@ impl Shared {
     }
 
     /// The next connection that was given to a worker.
+    #[inline]
     pub fn next_accepted(&self, worker: usize) -> Option<Accepted> {
         self.accepted[worker].take()
     }

@@ -70,6 +70,9 @@ pub struct Executor<T: Table, O: ChangeObserver = Unobserved> {
     tap: Arc<Tap<O>>,
     /// Requests until the observer is told of one as a sample.
     sample_in: u32,
+    /// Which reply buffers of a batch have come to a halt. Kept, so that a batch fills no more of
+    /// it than it has buffers.
+    halted: [Option<Status>; BATCH_MAX],
 }
 
 /// Whether items have CAS uniques.
@@ -121,6 +124,7 @@ impl<T: Table, O: ChangeObserver> Executor<T, O> {
             uniques,
             tap,
             sample_in: 1,
+            halted: [None; BATCH_MAX],
         }
     }
 }
@@ -201,6 +205,7 @@ impl<T: Table, O: ChangeObserver> Executor<T, O> {
             uniques: rest.uniques,
             tap: rest.tap,
             sample_in: 1,
+            halted: [None; BATCH_MAX],
         }
     }
 }
@@ -244,7 +249,8 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
             lent,
             read_bytes: 0,
         };
-        let halted = &mut [None; BATCH_MAX];
+        let halted = &mut self.halted[..outs.len().min(BATCH_MAX)];
+        halted.fill(None);
         let mut replies = Replies::new(outs, done, halted, &self.tap, &mut context);
         let tells_reads = is_told && self.tap.tells_reads();
         let counts_reads = tells_reads && self.tap.observer().counts_reads();

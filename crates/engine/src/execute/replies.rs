@@ -22,7 +22,7 @@ pub struct Replies<'a, 'c, O: ChangeObserver> {
     outs: &'a mut [Vec<u8>],
     done: &'a mut [Done],
     /// Which buffers have come to a halt, and why.
-    halted: &'a mut [Option<Status>; BATCH_MAX],
+    halted: &'a mut [Option<Status>],
     /// Bytes of long replies in all buffers.
     long_bytes: usize,
     tap: &'a Tap<O>,
@@ -35,7 +35,7 @@ impl<'a, 'c, O: ChangeObserver> Replies<'a, 'c, O> {
     pub fn new(
         outs: &'a mut [Vec<u8>],
         done: &'a mut [Done],
-        halted: &'a mut [Option<Status>; BATCH_MAX],
+        halted: &'a mut [Option<Status>],
         tap: &'a Tap<O>,
         context: &'a mut Context<'c>,
     ) -> Self {
@@ -111,7 +111,7 @@ impl<'a, 'c, O: ChangeObserver> Replies<'a, 'c, O> {
 /// the caller can keep it in a register.
 #[cold]
 #[inline(never)]
-fn with_long(halted: &mut [Option<Status>; BATCH_MAX], long_bytes: usize) -> usize {
+fn with_long(halted: &mut [Option<Status>], long_bytes: usize) -> usize {
     if long_bytes >= BATCH_REPLY_BYTES_HIGH {
         for halt in halted {
             halt.get_or_insert(Status::NoRoom);

@@ -5,7 +5,7 @@ use glimmer_base::limits::{
 };
 
 use super::pool::{Budget, Pool};
-use crate::admin::stats::Tally;
+use crate::admin::stats::Counts;
 
 /// Milliseconds between two times at which freed memory is returned because memory is short.
 const RETURN_MS: u64 = 5;
@@ -109,7 +109,7 @@ impl Memory {
     }
 
     /// Updates the statistics of memory.
-    pub fn count(&self, tally: &mut Tally) {
+    pub fn count(&self, tally: &mut Counts) {
         tally.buffer_bytes = self.budget.used(self.unheld_bytes()) as u64;
         tally.buffer_bytes_free = self.pool.bytes() as u64;
         tally.buffers = (self.budget.buffers() + self.pool.buffers()) as u64;

@@ -15,7 +15,7 @@ use super::batch::{Asker, CompletionTag, ForwardedBatch};
 use super::bell::EventBell;
 use super::doorbell::Doorbell;
 use super::ring::{Consumer, Producer, ring};
-use crate::admin::stats::Tally;
+use crate::admin::stats::Counts;
 use crate::budget::memory::Memory;
 
 /// The batches of both workers fit into one ring.
@@ -307,7 +307,7 @@ impl Port {
     }
 
     /// Updates the statistics of memory and batches.
-    pub fn account(&self, memory: &mut Memory, tally: &mut Tally) {
+    pub fn account(&self, memory: &mut Memory, tally: &mut Counts) {
         memory.forwarded_bytes = self.bytes;
         tally.forwarded_batches_sent = self.batches_sent;
         tally.forwarded_batches_run = self.batches_run;

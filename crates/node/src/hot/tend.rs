@@ -16,7 +16,7 @@ use glimmer_hotset::{Credit, Offer};
 
 use super::Popular;
 use super::accelerator::Accelerator;
-use crate::admin::stats::Tally;
+use crate::admin::stats::Counts;
 use crate::shared::Shared;
 
 /// One worker's part in the accelerator.
@@ -64,7 +64,7 @@ impl Tender {
         now: Moment,
         engine: &mut dyn Engine,
         shared: &Shared,
-        tally: &mut Tally,
+        tally: &mut Counts,
     ) {
         self.accelerator.take_wanted(self.me, &mut self.offers);
         self.bring_in(now, engine, shared);
@@ -120,7 +120,7 @@ impl Tender {
         now: Moment,
         engine: &mut dyn Engine,
         popular: &Popular,
-        tally: &mut Tally,
+        tally: &mut Counts,
     ) {
         let layout = engine.layout();
         let is_mine = |keyhash: Keyhash| layout.may_run(self.me, keyhash, false);

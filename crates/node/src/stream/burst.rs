@@ -81,7 +81,9 @@ impl Burst {
                 port: &mut *port,
             };
             let executed = self.run_batch(&input_of, &mut tools);
-            port.account(&mut core.memory, &mut core.tally);
+            if !core.is_alone {
+                port.account(&mut core.memory, &mut core.tally);
+            }
             core.tally.batches += u64::from(executed > 0);
             core.tally.requests += executed as u64;
             let before = std::mem::replace(&mut reply_bytes, self.reply_bytes());
@@ -134,8 +136,10 @@ impl Burst {
         if executed < jobs.len() {
             self.rewind_unexecuted(jobs, steps, input_of, tools);
         }
-        self.place_slots();
-        tools.port.ship_full();
+        if !tools.core.is_alone {
+            self.place_slots();
+            tools.port.ship_full();
+        }
         executed
     }
 

@@ -98,6 +98,9 @@ impl<'a> Intake<'_, 'a> {
         {
             return self.enter(used, request, input, tools);
         }
+        if member.at == input.len() {
+            return Break(Stop::Hungry(1));
+        }
         self.take_step(input, tools)
     }
 
@@ -178,7 +181,7 @@ impl<'a> Intake<'_, 'a> {
         let Some(mut upload) = self.member.take_upload() else {
             unreachable!("the value is in place");
         };
-        self.member.placed_bytes = upload.bytes();
+        self.member.rare().placed_bytes = upload.bytes();
         if decision == Decision::Run {
             let job = Job {
                 keyhash,

@@ -27,14 +27,15 @@ impl Streams {
         connection.turn = Turn::None;
         connection.is_wanted_at_home = false;
         connection.session = member.session;
-        let input_bytes = member.at - connection.rx.start + member.placed_bytes;
+        let mut input_bytes = member.at - connection.rx.start;
         connection.rx.start = member.at;
         connection.rx.need = match stop {
             Stop::Hungry(need) => need,
             _ => 1,
         };
-        if member.value.is_some() {
-            connection.rx.value = member.value.take();
+        if let Some(rare) = member.rare.as_deref_mut() {
+            input_bytes += rare.placed_bytes;
+            connection.rx.value = rare.value.take();
         }
         let activity = match connection.rx.expects_value() {
             true => Activity::Value,
@@ -49,6 +50,19 @@ impl Streams {
         };
         let reply_bytes = replies.len() + lent_bytes;
         note_burst(connection, requests, (input_bytes, reply_bytes), core);
+        let is_hungry = matches!(stop, Stop::Hungry(_)) && !connection.rx.may_expect_value();
+        if is_hungry
+            && member.reorder.is_none()
+            && reply_bytes <= core.slice_bytes()
+            && lent_bytes == 0
+        {
+            connection.tx.bytes = replies;
+            match send_to(connection, core) {
+                true => self.settle(key, core),
+                false => self.close(key, core),
+            }
+            return;
+        }
         match member.reorder.take() {
             Some(reorder) => self.keep_local(key, replies, reorder, core),
             None if lent_bytes == 0 => connection.tx.bytes = replies,
@@ -121,7 +135,7 @@ impl Streams {
                 connection.note_reply_bytes(LARGE_REPLY_BYTES);
             }
             Stop::AtHome => connection.is_wanted_at_home = true,
-            Stop::Begins => connection.phase.begin(member.begins.end()),
+            Stop::Begins => connection.phase.begin(member.rare().begins.end()),
             Stop::Withheld => self.withhold(key, core),
             Stop::Watch(interests) => self.begin_to_watch(key, interests, core),
             Stop::Spent => core.tally.conn_yields += 1,
@@ -158,28 +172,37 @@ impl Streams {
         let Some(connection) = self.connections.get_mut(key) else {
             return false;
         };
-        if connection.tx.is_empty() {
-            connection.tx.clear(&mut core.memory.pool);
-            return true;
-        }
-        // While connections hold as much as they may, replies leave whole: what is left of one is
-        // then what its client does not take, and not what waits for its next turn.
-        let bytes_max = match core.memory.room() {
-            0 => usize::MAX,
-            _ => core.slice_bytes(),
-        };
-        let Some(bytes) = connection.transmit(&mut core.memory.pool, bytes_max, core.now.ms) else {
+        if !send_to(connection, core) {
             self.close(key, core);
             return false;
-        };
-        core.tally.bytes_written += bytes as u64;
-        if !connection.tx.takes_turns()
-            && let Some((value_bytes, since_ns)) = connection.tx.timed.take()
-        {
-            core.note_service_time(value_bytes, since_ns);
         }
         true
     }
+}
+
+/// Sends what is to be sent. Returns whether the connection is sound.
+#[inline]
+fn send_to(connection: &mut Connection, core: &mut Core) -> bool {
+    if connection.tx.is_empty() {
+        connection.tx.clear(&mut core.memory.pool);
+        return true;
+    }
+    // While connections hold as much as they may, replies leave whole: what is left of one is then
+    // what its client does not take, and not what waits for its next turn.
+    let bytes_max = match core.memory.room() {
+        0 => usize::MAX,
+        _ => core.slice_bytes(),
+    };
+    let Some(bytes) = connection.transmit(&mut core.memory.pool, bytes_max, core.now.ms) else {
+        return false;
+    };
+    core.tally.bytes_written += bytes as u64;
+    if !connection.tx.takes_turns()
+        && let Some((value_bytes, since_ns)) = connection.tx.timed.take()
+    {
+        core.note_service_time(value_bytes, since_ns);
+    }
+    true
 }
 
 /// Notes what a connection had in a burst: this many requests, and bytes of requests and replies.

@@ -64,8 +64,8 @@ pub(crate) struct Member {
     pub at: usize,
     pub stop: Stop,
     pub reorder: Option<Box<ReorderBuffer>>,
-    /// The phase that begins with [`Stop::Begins`].
-    pub begins: Phase,
+    /// What few members have.
+    pub rare: Option<Box<Rare>>,
     /// It is a connection that visits this worker.
     pub is_visitor: bool,
     /// Bytes that its replies are guessed to take, each; none if there is nothing to guess by.
@@ -86,14 +86,33 @@ pub(crate) struct Member {
     pub steps: u16,
     /// The job that it added to the batch last.
     pub last_job: Option<u8>,
+}
+
+/// What few members have. Apart, so that the others need not be made and dropped with it.
+#[derive(Default)]
+pub(crate) struct Rare {
+    /// The phase that begins with [`Stop::Begins`].
+    pub begins: Phase,
     /// The value of its next request, if it is large.
     pub value: Option<Box<LargeValue>>,
     /// Bytes of the value that its requests of this burst have found in place.
     pub placed_bytes: usize,
 }
 
+impl Rare {
+    /// A large value alone.
+    #[cold]
+    fn with(value: Option<Box<LargeValue>>) -> Box<Rare> {
+        Box::new(Rare {
+            value,
+            ..Rare::default()
+        })
+    }
+}
+
 impl Member {
     /// A connection, and the most bytes of a value that are read, and copied, for it.
+    #[inline(always)]
     pub fn new(
         key: ConnectionKey,
         connection: &mut Connection,
@@ -112,7 +131,10 @@ impl Member {
             client: connection.entry.fd,
             reply_bytes_guess: connection.reply_bytes_guess,
             is_visitor: connection.visit.is_some(),
-            value: connection.rx.value.take(),
+            rare: match &mut connection.rx.value {
+                None => None,
+                value => Some(Rare::with(value.take())),
+            },
             ..Member::at(
                 Asker::Connection(key),
                 connection.rx.start,
@@ -146,6 +168,7 @@ impl Member {
             .is_some_and(|reorder| reorder.len() > 0)
     }
 
+    #[inline(always)]
     fn at(asker: Asker, at: usize, session: Session) -> Member {
         Member {
             reply_bytes_guess: None,
@@ -157,7 +180,7 @@ impl Member {
             at,
             stop: Stop::Live,
             reorder: None,
-            begins: Phase::Open,
+            rare: None,
             is_visitor: false,
             has_lent: false,
             requests: 0,
@@ -165,15 +188,24 @@ impl Member {
             batch_at: 0,
             steps: 0,
             last_job: None,
-            value: None,
-            placed_bytes: 0,
         }
+    }
+
+    /// What few members have, for one that comes to have it.
+    pub fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    /// The value of its next request, if it is large.
+    #[inline]
+    fn value(&self) -> Option<&LargeValue> {
+        self.rare.as_deref().and_then(|rare| rare.value.as_deref())
     }
 
     /// Notes that its next request has announced its value, which is to get a place in the table.
     #[cold]
     pub fn announce(&mut self, announced: &Announced<'_>, core: &Core) {
-        if self.value.is_some() || !self.is_connection() {
+        if self.value().is_some() || !self.is_connection() {
             return;
         }
         let announcement = announced.with_key(|key| Announcement {
@@ -183,18 +215,18 @@ impl Member {
             value_bytes: announced.value_bytes,
             is_refused: false,
         });
-        self.value = Some(Box::new(LargeValue::Announced(announcement)));
+        self.rare().value = Some(Box::new(LargeValue::Announced(announcement)));
     }
 
     /// Whether the value of its next request is complete, where it will lie.
     #[inline]
     pub fn has_value_in_place(&self) -> bool {
-        matches!(self.value.as_deref(), Some(LargeValue::InPlace(_)))
+        matches!(self.value(), Some(LargeValue::InPlace(_)))
     }
 
     /// Takes the value that is complete.
     pub fn take_upload(&mut self) -> Option<Upload> {
-        match *self.value.take()? {
+        match *self.rare.as_deref_mut()?.value.take()? {
             LargeValue::InPlace(incoming) => Some(incoming.upload),
             LargeValue::Announced(_) => None,
         }
@@ -202,7 +234,8 @@ impl Member {
 
     /// Puts it back: its request is executed later.
     pub fn put_back(&mut self, upload: Upload) {
-        self.value = Some(Box::new(LargeValue::InPlace(Incoming::complete(upload))));
+        let incoming = Incoming::complete(upload);
+        self.rare().value = Some(Box::new(LargeValue::InPlace(incoming)));
     }
 
     /// Gives up the value that is in place, if there is one.
@@ -365,7 +398,7 @@ impl Member {
                     return Stop::Live;
                 };
                 let cursor = DumpCursor::new(kind, guard, core.me, key);
-                self.begins = Phase::Dump(Box::new(cursor));
+                self.rare().begins = Phase::Dump(Box::new(cursor));
                 Stop::Begins
             }
             Admin::Watch(interests) => match begin_watch(out) {
@@ -376,7 +409,7 @@ impl Member {
                 if let Asker::Connection(key) = self.asker {
                     let cursor =
                         DumpCursor::keys(&scan, words, (core.me, core.engine.layout()), key);
-                    self.begins = Phase::Dump(Box::new(cursor));
+                    self.rare().begins = Phase::Dump(Box::new(cursor));
                 }
                 Stop::Begins
             }
@@ -421,7 +454,7 @@ impl Member {
         }
         match self.asker {
             Asker::Connection(_) => {
-                self.begins = Phase::LongReply(Box::new(report));
+                self.rare().begins = Phase::LongReply(Box::new(report));
                 Stop::Begins
             }
             // What a datagram may ask for has a single piece.
@@ -475,9 +508,11 @@ impl Member {
         (self.session.parser, self.at) = self.parser_at(input, step);
         self.requests = self.requests.saturating_sub(u32::from(self.steps - step));
         self.steps = step;
-        if let Some(LargeValue::Announced(_)) = self.value.as_deref() {
+        if let Some(rare) = self.rare.as_deref_mut()
+            && let Some(LargeValue::Announced(_)) = rare.value.as_deref()
+        {
             // That was a later request.
-            self.value = None;
+            rare.value = None;
         }
     }
 }

@@ -68,6 +68,13 @@ impl ReceiveBuffer {
         matches!(self.value.as_deref(), Some(LargeValue::InPlace(_)))
     }
 
+    /// Whether the next request may be one whose value has yet to arrive: more is known of it than
+    /// that it is not there.
+    #[inline]
+    pub fn may_expect_value(&self) -> bool {
+        self.need > 1 || self.value.is_some()
+    }
+
     /// Whether a value whose length is known has yet to arrive.
     #[inline]
     pub fn expects_value(&self) -> bool {
@@ -201,8 +208,21 @@ impl ReceiveBuffer {
         Room::Made
     }
 
+    /// Takes an ordinary buffer, if it has none and the next request is not known to need more.
+    /// Says whether it has.
+    #[inline]
+    pub fn take_ordinary(&mut self, pool: &mut Pool) -> bool {
+        let takes = self.capacity() == 0 && self.need <= BUFFER_BYTES;
+        if takes {
+            self.bytes = pool.take();
+            self.start = 0;
+        }
+        takes
+    }
+
     /// Bytes by which it is about to grow for the value that it receives: none if it receives none,
     /// if an ordinary buffer holds the value, or if there is space in the buffer.
+    #[inline]
     pub fn growth(&self) -> usize {
         let capacity = self.capacity();
         match self.awaits_value() && self.len() == capacity && self.need > BUFFER_BYTES {

@@ -82,7 +82,22 @@ impl Streams {
     /// Makes room for a connection to receive into. A connection without room waits. After
     /// `MEMORY_WAIT_MS_MAX` the value that it sends is refused, or it is closed. Returns whether it
     /// goes on.
+    #[inline]
     pub(super) fn make_room(&mut self, key: ConnectionKey, core: &mut Core) -> bool {
+        let connection = &mut self.connections[key];
+        let is_plain = !core.memory.budget.is_scarce() && !connection.sends_large;
+        if is_plain && connection.rx.take_ordinary(&mut core.memory.pool) {
+            if connection.rx.capacity() > BUFFER_BYTES {
+                connection.recharge(&mut core.memory.budget);
+            }
+            return true;
+        }
+        self.make_more_room(key, core)
+    }
+
+    /// [`make_room`](Self::make_room) where an ordinary buffer is not enough, or too much.
+    #[inline(never)]
+    fn make_more_room(&mut self, key: ConnectionKey, core: &mut Core) -> bool {
         let Room::Missing(bytes) = self.grow(key, core) else {
             return true;
         };

@@ -173,7 +173,7 @@ impl Streams {
     /// Receives, if there is nothing to parse, and takes the connection into the burst if there is.
     fn join_burst(&mut self, key: ConnectionKey, core: &mut Core) -> Joined {
         let room = core.memory.room();
-        let Some(connection) = self.connections.get_mut(key) else {
+        let Some(mut connection) = self.connections.get_mut(key) else {
             return Joined::NOTHING;
         };
         connection.turn = Turn::None;
@@ -195,16 +195,18 @@ impl Streams {
             self.settle(key, core);
             return Joined::NOTHING;
         }
-        if let Some(worker) = self.worker_for_value(key, core) {
-            self.depart(key, worker, core);
-            return Joined::NOTHING;
+        if connection.rx.may_expect_value() {
+            if let Some(worker) = self.worker_for_value(key, core) {
+                self.depart(key, worker, core);
+                return Joined::NOTHING;
+            }
+            if self.connections[key].rx.value.is_some()
+                && let Some(bytes) = self.go_on_with_upload(key, core)
+            {
+                return Joined::Slice(bytes);
+            }
+            connection = &mut self.connections[key];
         }
-        if self.connections[key].rx.value.is_some()
-            && let Some(bytes) = self.go_on_with_upload(key, core)
-        {
-            return Joined::Slice(bytes);
-        }
-        let connection = &self.connections[key];
         // One whose replies have been large waits until there is room for one more, unless it holds
         // a value that it sends. Others do not wait: a turn has room for a reply of any size.
         let guess = connection.reply_bytes_guess.unwrap_or(0);
@@ -212,14 +214,19 @@ impl Streams {
             && connection.counted.bytes <= BUFFER_BYTES
             && !connection.rx.awaits_value()
             && !connection.patience.has_waited_enough(core.now.ms);
-        if is_patient && room < guess && !self.claim(key, guess, core) {
-            self.starve(key, guess, core);
-            return Joined::NOTHING;
+        if is_patient && room < guess {
+            if !self.claim(key, guess, core) {
+                self.starve(key, guess, core);
+                return Joined::NOTHING;
+            }
+            connection = &mut self.connections[key];
         }
-        if !self.connections[key].rx.has_input() && !self.make_room(key, core) {
-            return Joined::NOTHING;
+        if !connection.rx.has_input() {
+            if !self.make_room(key, core) {
+                return Joined::NOTHING;
+            }
+            connection = &mut self.connections[key];
         }
-        let connection = &mut self.connections[key];
         connection.patience.end_wait(core.now.ms);
         let mut received_bytes = 0;
         if !connection.rx.has_input() {
@@ -236,15 +243,16 @@ impl Streams {
                 Some(_) => Job::ANY_SIZE,
                 None => core.plan.size_max(),
             };
-            let mut member = Member::new(key, connection, (size_max, core.slice_max()));
-            if member.is_visitor {
+            let members = &mut self.burst.members;
+            members.push(Member::new(key, connection, (size_max, core.slice_max())));
+            if let Some(visit) = &connection.visit
+                && let Some(member) = members.last_mut()
+            {
                 member.requests = requests_before(connection, core);
-                let visit = connection.visit.as_ref();
-                if let Some(since_ns) = visit.and_then(|visit| visit.timed_since_ns) {
-                    core.counting.join(self.burst.members.len(), since_ns);
+                if let Some(since_ns) = visit.timed_since_ns {
+                    core.counting.join(members.len() - 1, since_ns);
                 }
             }
-            self.burst.members.push(member);
             self.burst.outs.push(if tx.capacity() > 0 {
                 tx
             } else {

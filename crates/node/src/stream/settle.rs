@@ -16,13 +16,15 @@ impl Streams {
     /// any more.
     pub fn settle(&mut self, key: ConnectionKey, core: &mut Core) {
         let is_scarce = core.memory.budget.is_scarce();
-        let Some(connection) = self.connections.get_mut(key) else {
+        let Some(mut connection) = self.connections.get_mut(key) else {
             return;
         };
-        if connection.visit.is_some() && self.goes_home(key, core) {
-            return;
+        if connection.visit.is_some() {
+            if self.goes_home(key, core) {
+                return;
+            }
+            connection = &mut self.connections[key];
         }
-        let connection = &mut self.connections[key];
         if connection.is_finished() {
             self.close(key, core);
             return;

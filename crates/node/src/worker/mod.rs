@@ -34,7 +34,7 @@ use glimmer_transport::Poller;
 use crate::admin::allowance::Allowance;
 use crate::admin::crawl::Crawler;
 use crate::admin::handler::AdminHandler;
-use crate::admin::stats::Tally;
+use crate::admin::stats::Counts;
 use crate::bind::Sources;
 use crate::budget::memory::Memory;
 use crate::config::NodeConfig;
@@ -136,7 +136,7 @@ impl Worker {
                     config.limits.item_bytes_max,
                     now.ms,
                 ),
-                tally: Tally::default(),
+                tally: Counts::default(),
                 answered: 0,
                 is_alarmed: false,
                 is_draining: false,

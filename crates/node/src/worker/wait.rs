@@ -40,8 +40,8 @@ impl Worker {
             self.idle_turns_left = self.idle_turns_left.saturating_sub(1);
             return Rest::Busy;
         }
-        let doorbell = self.core.shared.doorbells[self.core.me].clone();
         self.is_resting = true;
+        let doorbell = &self.core.shared.doorbells[self.core.me];
         match doorbell.may_sleep(|| self.has_mail()) {
             true => {
                 self.naps.begin(&*self.core.shared.config.clock);

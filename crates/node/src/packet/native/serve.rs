@@ -11,7 +11,7 @@ use super::completions::CompletionTables;
 use super::endpoint::NativeEndpoint;
 use super::figures::NativeFigures;
 use super::rules::Rules;
-use crate::admin::stats::Tally;
+use crate::admin::stats::Counts;
 use crate::budget::pool::{Budget, Charge};
 use crate::core::Core;
 use crate::dispatch::counting::NativeCount;
@@ -61,7 +61,7 @@ impl NativeServer {
     }
 
     /// Publishes the counts since the last call.
-    fn publish(&mut self, tally: &mut Tally) {
+    fn publish(&mut self, tally: &mut Counts) {
         let figures = self.endpoint.figures();
         let before = std::mem::replace(&mut self.figures, figures);
         tally.datagrams_dropped += figures.dropped - before.dropped;
