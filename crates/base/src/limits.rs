@@ -460,8 +460,14 @@ pub const DRAFTS_MAX: usize = 16;
 /// alone is received whatever it takes. For one more its sender waits.
 pub const UPLOADS_PART: usize = 4;
 
-/// Large values that one partition lends at a time. One more is copied.
-pub const LOANS_MAX: usize = 32;
+/// Large values that one partition lends at a time, to clients that are slow for as long as these
+/// take. One more is copied.
+pub const LOANS_MAX: usize = 256;
+
+/// Lent values whose places writers need are copied aside. The copies take at most this part of the
+/// memory for buffers, or what the largest item takes, until the connections that read them have
+/// taken them over. One more value is lost, and the connection that reads it is closed.
+pub const ASIDES_PART: usize = 2;
 
 /// Places of a partition that large items have left and that are remembered for the next ones. The
 /// one that was left first is forgotten for one more; it is free again when the head has passed it.

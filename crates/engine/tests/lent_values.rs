@@ -166,7 +166,7 @@ fn whole(buffer: &[u8], parts: &[LentPart]) -> Vec<u8> {
         assert!(part.value.bytes() + 8 > LENT_BYTES_MIN);
         whole.extend_from_slice(&buffer[begin..part.at]);
         let append = &mut |value: &[u8]| whole.extend_from_slice(value);
-        part.value.with(0..part.value.bytes(), append);
+        assert!(part.value.with(0..part.value.bytes(), append));
         begin = part.at;
     }
     whole.extend_from_slice(&buffer[begin..]);

@@ -442,8 +442,8 @@ fn memc3<A: Access>(sizes: Sizes) {
         page_bytes: 128,
         item_bytes_max: sizes.item_bytes_max,
         pages: PagePolicy::Small,
-        numa_node: None,
         hasher: SEED.into(),
+        ..Memc3Config::default()
     };
     run(sizes, |_| memc3::Owner::<A>::new(&table).unwrap());
 }

@@ -3,6 +3,7 @@
 use crate::config::{AccessMode, Config, HugepagePolicy, Mode, TableKind};
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::KeyHasher;
+use glimmer_base::limits::ASIDES_PART;
 use glimmer_engine::{ChangeObserver, Engine, Rebuild, Spread, Uniques, build_observed, rebuild};
 use glimmer_node::Observers;
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
@@ -12,7 +13,7 @@ use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
 use glimmer_store::mica_store::{self, StoreConfig};
 use glimmer_store::removals::Tap;
-use glimmer_store::table::{ConfigError, Table};
+use glimmer_store::table::{Asides, ConfigError, Table};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -33,7 +34,10 @@ pub fn engines(
         workers: config.workers,
         numa_nodes,
     };
+    let buffer_bytes = config.workers * plan.buffer_bytes_per_worker;
+    let asides_max = (buffer_bytes / ASIDES_PART).max(plan.item_bytes_max);
     let store = Store {
+        asides: Asides::of(asides_max),
         config,
         plan,
         hasher,
@@ -48,6 +52,7 @@ pub fn engines(
 }
 
 struct Store<'a> {
+    asides: Asides,
     config: &'a Config,
     plan: &'a MemoryPlan,
     hasher: &'a KeyHasher,
@@ -77,6 +82,7 @@ impl Store<'_> {
             item_bytes_max: self.plan.item_bytes_max,
             pages: self.pages(),
             hasher: self.hasher.clone(),
+            asides: self.asides.clone(),
             learner: Some(Arc::new(Learner::new(self.config.evict_for))),
             ..PartitionConfig::default()
         };
@@ -111,6 +117,7 @@ impl Store<'_> {
                     item_bytes_max: self.plan.item_bytes_max,
                     pages: self.pages(),
                     hasher: self.hasher.clone(),
+                    asides: self.asides.clone(),
                     numa_node,
                     ..StoreConfig::default()
                 };
@@ -132,6 +139,7 @@ impl Store<'_> {
                     item_bytes_max: self.plan.item_bytes_max,
                     pages: self.pages(),
                     hasher: self.hasher.clone(),
+                    asides: self.asides.clone(),
                     numa_node,
                 };
                 memc3::Owner::<A>::new(&table)

@@ -47,10 +47,10 @@ fn lend<T: Table>(borrower: &mut Looker<T>, (key, keyhash): Key) {
     };
     let (half, bytes) = (lent.bytes() / 2, lent.bytes());
     for part in [0..half, half..bytes] {
-        lent.with(part, &mut |bytes| {
+        assert!(lent.with(part, &mut |bytes| {
             assert!(bytes.len() >= LARGE / 2 - 8);
             assert!(bytes.iter().all(|&byte| byte == first), "overwritten");
-        });
+        }));
     }
 }
 

@@ -47,8 +47,8 @@ fn table_for<A: Access>(pages: usize, item_bytes_max: usize) -> Owner<A> {
         page_bytes: PAGE_BYTES,
         item_bytes_max,
         pages: PagePolicy::Small,
-        numa_node: None,
         hasher: SEED.into(),
+        ..Memc3Config::default()
     };
     Owner::new(&config).unwrap()
 }

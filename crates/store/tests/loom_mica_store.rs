@@ -31,8 +31,8 @@ fn partition_of<A: Access>(bytes: usize, item_bytes_max: usize) -> Owner<A> {
         spare_percent: 0,
         item_bytes_max,
         pages: PagePolicy::Small,
-        numa_node: None,
         hasher: SEED.into(),
+        ..StoreConfig::default()
     };
     Owner::new(&config).unwrap()
 }

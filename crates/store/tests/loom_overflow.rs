@@ -47,8 +47,8 @@ fn partition() -> Owner<Crew> {
         spare_percent: 100,
         item_bytes_max: 8 * 6,
         pages: PagePolicy::Small,
-        numa_node: None,
         hasher: KeyHasher::chosen(halves),
+        ..StoreConfig::default()
     })
     .unwrap();
     for key in 0..LATE {

@@ -133,8 +133,8 @@ pub fn memc3_cache(memory_bytes: usize, workers: usize) -> Result<Box<dyn Rig>> 
         page_bytes: memc3::Memc3Config::page_bytes_for(memory_bytes),
         item_bytes_max: sizing::ITEM_BYTES_MAX,
         pages: PagePolicy::default(),
-        numa_node: None,
         hasher: SEED.into(),
+        ..memc3::Memc3Config::default()
     };
     let make = |_| memc3::Owner::<Crcw>::new(&config);
     let team = team::<_, _, PAPER_KEY_BYTES, PAPER_VALUE_BYTES>(1, workers, Loss::Refilled, make)?;

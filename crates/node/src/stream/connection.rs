@@ -316,7 +316,7 @@ impl Connection {
         };
         let (rx, tx) = (self.rx.capacity(), self.tx.bytes.capacity());
         Charge {
-            bytes: rx + self.tx.memory_bytes() + phase,
+            bytes: rx + tx + phase,
             buffers: usize::from(rx > 0) + usize::from(tx > 0),
         }
     }

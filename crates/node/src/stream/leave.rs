@@ -176,6 +176,9 @@ impl Streams {
             self.close(key, core);
             return false;
         }
+        if connection.tx.borrows() {
+            self.note_borrower(key);
+        }
         true
     }
 }

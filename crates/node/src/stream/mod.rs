@@ -21,6 +21,7 @@
 //! | `patience` | for how long a connection may hold memory, or wait for it |
 //! | `postponed` | connections with administrative commands that have to wait |
 //! | `send_queue` | what a connection has to be sent: bytes, and values that the table lends |
+//! | `borrowers` | connections that have lent values to send, for as long as their clients take |
 //! | `withheld`, `watchers` | connections that are not parsed for now, or never again |
 //! | `receiving` | whether all values that are being received can be completed |
 //! | `incoming` | the value that the next request brings, while it arrives |
@@ -33,6 +34,7 @@
 
 pub(crate) mod accept;
 pub(crate) mod balancer;
+mod borrowers;
 pub(crate) mod burst;
 pub(crate) mod connection;
 mod continuation;
@@ -70,6 +72,7 @@ use std::sync::Arc;
 use slotmap::SlotMap;
 
 use crate::core::Core;
+use borrowers::Borrowers;
 use burst::Burst;
 use connection::Connection;
 use handshakes::Handshakes;
@@ -98,6 +101,7 @@ pub(crate) struct Streams {
     postponed: Postponed,
     /// Connections that wait for places for large values.
     waiting_uploads: WaitingUploads,
+    borrowers: Borrowers,
     /// Connections that are shown what happens; some may be closed.
     watchers: Vec<ConnectionKey>,
     /// Those of them that were received from in this turn.
@@ -124,6 +128,7 @@ impl Streams {
             out_of_credit: Vec::new(),
             postponed: Postponed::default(),
             waiting_uploads: WaitingUploads::default(),
+            borrowers: Borrowers::default(),
             watchers: Vec::new(),
             heard: Vec::new(),
             moved: Vec::new(),

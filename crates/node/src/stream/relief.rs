@@ -8,8 +8,8 @@
 //! enough to be closed.
 
 use glimmer_base::limits::{
-    BEGUN_VALUES_BYTES, BUFFER_BYTES, QUEUE_MS_MAX, REPLY_BYTES_HIGH, SHORT_TICK_MS,
-    STALLED_MS_MAX, STALLED_MS_MIN,
+    BEGUN_VALUES_BYTES, BUFFER_BYTES, QUEUE_MS_MAX, RECEIVE_BYTES_SCARCE, REPLY_BYTES_HIGH,
+    SHORT_TICK_MS, STALLED_MS_MAX, STALLED_MS_MIN,
 };
 
 use super::Streams;
@@ -188,7 +188,10 @@ impl Streams {
             if let Some(ms) = connection.stalled_ms(now_ms) {
                 connection.compact(&mut core.memory.pool);
                 connection.recharge(&mut core.memory.budget);
-                if ms >= stalled_ms && may(key) {
+                // It would not help to close one whose reply lies in the table.
+                let holds_little =
+                    connection.tx.borrows() && connection.counted.bytes <= RECEIVE_BYTES_SCARCE;
+                if ms >= stalled_ms && !holds_little && may(key) {
                     stalled.push((ms, connection.patience.held_since_ms, key));
                 }
             }

@@ -307,6 +307,9 @@ impl Worker {
         if self.streams.has_handshakes() {
             self.streams.serve_handshake(core);
         }
+        if self.streams.has_borrowers() {
+            self.streams.look_after_borrowers(core);
+        }
         if self.streams.serve_ready(core, port) {
             let idle_turns = self.naps.note_large();
             self.idle_turns_left = self.idle_turns_left.max(idle_turns);

@@ -109,8 +109,10 @@ impl Worker {
             || self.streams.awaits_handshakes()
             || core.memory.pool.has_large()
             || core.memory.pool.has_freed();
-        let is_soon =
-            core.memory.is_short || self.streams.awaits_news() || core.shared.places.are_awaited();
+        let is_soon = core.memory.is_short
+            || self.streams.awaits_news()
+            || self.streams.has_borrowers()
+            || core.shared.places.are_awaited();
         let tick = if self.awaits_allowance() {
             Some(MILLISECOND)
         } else if is_soon || self.acceptor.has_more(core) {

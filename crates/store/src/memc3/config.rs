@@ -4,7 +4,7 @@ use super::{Chunks, Shared, State};
 use crate::heap::slab::Slabs;
 use crate::index::cuckoo::{BUCKET_SLOTS, CuckooIndex, Directory, Slot, buckets_in};
 use crate::memory::{LINE_WORDS, PagePolicy, Pool};
-use crate::table::{Common, ConfigError, Ledger};
+use crate::table::{Asides, Common, ConfigError, Ledger};
 use crossbeam_utils::CachePadded;
 use glimmer_base::counter::Counter;
 use glimmer_base::limits::KEY_BYTES_MAX;
@@ -27,6 +27,8 @@ pub struct Memc3Config {
     pub numa_node: Option<u32>,
     /// What makes the keyhashes of requests; the hand of CLOCK hashes keys again.
     pub hasher: KeyHasher,
+    /// What copies of lent values may take beside the table.
+    pub asides: Asides,
 }
 
 /// Smallest item in words, by which the directory is sized.
@@ -114,7 +116,7 @@ impl Memc3Config {
         let shared = Shared {
             index,
             heap,
-            common: Common::new(self.hasher.clone()),
+            common: Common::new(self.hasher.clone(), self.asides.clone()),
         };
         Ok((shared, state))
     }
@@ -130,6 +132,7 @@ impl Default for Memc3Config {
             pages: PagePolicy::default(),
             numa_node: None,
             hasher: Seed(0).into(),
+            asides: Asides::default(),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::heap::{CircularLog, Geometry};
 use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
 use crate::index::{BUCKETS_MAX, SPARE_WORDS};
 use crate::memory::{Commons, HUGE_PAGE, PagePolicy, ZeroedSlice};
-use crate::table::{Common, ConfigError};
+use crate::table::{Asides, Common, ConfigError};
 use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::{KeyHasher, Seed};
@@ -38,6 +38,8 @@ pub struct PartitionConfig {
     pub numa_node: Option<u32>,
     /// What makes the keyhashes of requests; the head of the log hashes keys again.
     pub hasher: KeyHasher,
+    /// What copies of lent values may take beside the table.
+    pub asides: Asides,
     /// The memory of this partition and others together. It has this many bytes of log and index
     /// if it is one of equal shares, and claims more or less of them as it fills. None: it has its
     /// bytes for itself. Reserved huge pages are all taken at once, so they cannot be in common.
@@ -170,7 +172,7 @@ impl PartitionConfig {
         let shared = Shared {
             index,
             heap,
-            common: Common::new(self.hasher.clone()),
+            common: Common::new(self.hasher.clone(), self.asides.clone()),
         };
         Ok((shared, share, limits))
     }
@@ -297,6 +299,7 @@ impl Default for PartitionConfig {
             pages: PagePolicy::default(),
             numa_node: None,
             hasher: Seed(0).into(),
+            asides: Asides::default(),
             commons: None,
             learner: None,
         }

@@ -5,7 +5,7 @@ use crate::heap::segregated_fits::{HEAP_WORDS_MAX, Space};
 use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
 use crate::index::{BUCKETS_MAX, SPARE_WORDS};
 use crate::memory::{HUGE_PAGE, PagePolicy, ZeroedSlice};
-use crate::table::{Common, ConfigError};
+use crate::table::{Asides, Common, ConfigError};
 use glimmer_base::limits::{ITEM_BYTES_DEFAULT, KEY_BYTES_MAX};
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::{KeyHasher, Seed};
@@ -28,6 +28,8 @@ pub struct StoreConfig {
     pub numa_node: Option<u32>,
     /// What makes the keyhashes of requests; an item that is moved is hashed again.
     pub hasher: KeyHasher,
+    /// What copies of lent values may take beside the table.
+    pub asides: Asides,
 }
 
 impl StoreConfig {
@@ -82,7 +84,7 @@ impl StoreConfig {
         Ok(Shared {
             index: ChainedIndex::new(memory, roots, (self.spare_percent, 100)),
             heap,
-            common: Common::new(self.hasher.clone()),
+            common: Common::new(self.hasher.clone(), self.asides.clone()),
         })
     }
 }
@@ -103,6 +105,7 @@ impl Default for StoreConfig {
             pages: PagePolicy::default(),
             numa_node: None,
             hasher: Seed(0).into(),
+            asides: Asides::default(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What every core may see of a table, whatever the table is made of.
 
-use super::{Counters, Drafts, Loans, Underway, expired};
+use super::{Asides, Counters, Drafts, Loans, Underway, expired};
 use crate::flushes::FlushCount;
 use crate::heap::{Item, Marks};
 use crate::removals::{Exit, Reason};
@@ -34,14 +34,14 @@ pub struct Common {
 }
 
 impl Common {
-    pub(crate) fn new(hasher: KeyHasher) -> Common {
+    pub(crate) fn new(hasher: KeyHasher, asides: Asides) -> Common {
         Common {
             flushes: FlushCount::default(),
             last_word: Counter::default(),
             counters: CachePadded::default(),
             drafts: Drafts::default(),
             uploads: CachePadded::default(),
-            loans: CachePadded::default(),
+            loans: CachePadded::new(Loans::new(asides)),
             hasher,
             overflowed: Counter::default(),
             exit: Exit::default(),

@@ -9,13 +9,20 @@ use std::ops::Range;
 /// [`whole_bytes`](crate::heap::Item::whole_bytes) of an item's value.
 ///
 /// It is used where its item lies, whatever becomes of the item: before a writer stores to a place
-/// that is lent it copies the value aside. `table/loans` says why it notices.
+/// that is lent it copies the value aside, as far as there is memory for that. `table/loans` says
+/// why it notices.
 pub trait LentValue: Send {
     /// Bytes of the value.
     fn bytes(&self) -> usize;
 
-    /// Passes some of the bytes to `take`. A writer may wait meanwhile.
-    fn with(&self, range: Range<usize>, take: &mut dyn FnMut(&[u8]));
+    /// Passes some of the bytes to `take`. A writer may wait meanwhile. Returns false if the value
+    /// is lost: a writer has needed its place, and there was no memory for a copy.
+    #[must_use]
+    fn with(&self, range: Range<usize>, take: &mut dyn FnMut(&[u8])) -> bool;
+
+    /// Whether it takes memory beside the table, because a writer has copied it aside, or is lost.
+    /// A reader that is slow takes such a value over: that memory is little.
+    fn is_aside(&self) -> bool;
 }
 
 /// What was taken of an item, and its value.
@@ -45,8 +52,12 @@ impl<H: Heap> LentValue for Lent<H> {
         self.bytes
     }
 
-    fn with(&self, range: Range<usize>, take: &mut dyn FnMut(&[u8])) {
-        self.shared.common.loans.with(self.loan, range, take);
+    fn with(&self, range: Range<usize>, take: &mut dyn FnMut(&[u8])) -> bool {
+        self.shared.common.loans.with(self.loan, range, take)
+    }
+
+    fn is_aside(&self) -> bool {
+        self.shared.common.loans.is_aside(self.loan)
     }
 }
 

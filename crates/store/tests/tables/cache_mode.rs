@@ -9,7 +9,7 @@ use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{FIFO, RULES, Rule};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
-use glimmer_store::table::Table;
+use glimmer_store::table::{Asides, Table};
 
 /// `--lru-threshold` unless given.
 const THRESHOLD: f64 = 0.875;
@@ -450,6 +450,18 @@ fn lent_values<A: Access>() {
     });
 }
 
+/// The same, where the copies of lent values may take what one of them takes.
+fn lent_values_without_memory<A: Access>() {
+    each_rule(0.3, |rule| {
+        let sizes = PartitionConfig {
+            index_follows: true,
+            asides: Asides::of(64_000),
+            ..sizes(256 << 10, 3, 1)
+        };
+        lent::values_get_lost(owner::<A>(sizes, 64_000, rule));
+    });
+}
+
 /// A table that holds twice as much as is stored beside one value that changes.
 fn half_full<A: Access>(rule: Rule) -> Owner<A> {
     let sizes = PartitionConfig {
@@ -486,6 +498,7 @@ in_modes! {
     a_value_that_is_stored_again: Erew Crew Crcw;
     an_attacked_bucket: Erew Crew Crcw;
     lent_values: Erew Crew Crcw;
+    lent_values_without_memory: Crcw;
     uploads_beside_stores: Erew Crew Crcw;
     uploads_where_an_index_grows: Erew Crcw;
     carried_and_replaced: Erew Crew Crcw;

@@ -24,6 +24,9 @@
 //!   stores elsewhere. The note is removed by a release store and looked for by acquire loads, so
 //!   that the reader's last use of the value happens before the writer's first store.
 //!
+//! Where there is no memory for the copy, the value is lost instead, and its reader is told: what a
+//! writer may copy beside the table is bounded ([`Asides`]).
+//!
 //! A loan becomes a lent value while its note stands, so that no writer has stored there. From then
 //! on a lock guards where the value is. The reader uses it with the lock held, for one slice at a
 //! time. The writer copies it with the lock held and says that the copy is the value from now on.
@@ -52,8 +55,10 @@
 //! lent already it does not copy: it stores under the lock that guards each use of the value. A
 //! loan that is made later finds the version even again, and so happens after.
 
+mod asides;
 mod values;
 
+pub use asides::Asides;
 pub use values::LongLoan;
 
 use super::DRAFT_WORDS_MIN;
@@ -61,6 +66,7 @@ use crate::heap::Item;
 use glimmer_base::limits::LOANS_MAX;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use glimmer_base::sync::{AtomicU64, Mutex, fence, weakened, yield_now};
+use std::array::from_fn;
 use std::ops::Range;
 use values::{Location, set_aside};
 
@@ -76,22 +82,49 @@ const LENT: u64 = 1 << 63;
 const COPIED: u64 = u64::MAX;
 
 /// The loans of a table.
-#[derive(Default)]
 pub(crate) struct Loans {
     /// One more than the name of a place that is lent, or zero. See also [`LENT`] and [`COPIED`].
     notes: [AtomicU64; MAX],
+    /// How many of the notes, from the first on, have ever been used. The others need not be looked
+    /// at: it is raised before the reader's fence, and read after the writer's.
+    used: AtomicU64,
     /// Where the lent values are, by note. Changed together with the note, under the lock.
     values: [Mutex<Location>; MAX],
+    /// What the values take that are not in the table any more.
+    asides: Asides,
 }
 
 impl Loans {
+    /// No loans yet, and what the copies of lent values may take.
+    pub fn new(asides: Asides) -> Loans {
+        Loans {
+            notes: from_fn(|_| AtomicU64::new(0)),
+            used: AtomicU64::new(0),
+            values: from_fn(|_| Mutex::default()),
+            asides,
+        }
+    }
+
+    /// The notes that may be in use. For a writer, after its fence.
+    fn used(&self) -> &[AtomicU64] {
+        match MAX {
+            // The model checker is not to explore this load.
+            1 => &self.notes,
+            _ => &self.notes[..self.used.load(Relaxed) as usize],
+        }
+    }
+
     /// Notes that the place of this name is to be lent, so that what is validated from here on
     /// stays valid. None if there are as many loans as there may be.
     pub fn note(&self, name: u64) -> Option<Note<'_>> {
         let take = |note: &&AtomicU64| {
             note.load(Relaxed) == 0 && note.compare_exchange(0, name + 1, Relaxed, Relaxed).is_ok()
         };
-        let note = Note(self.notes.iter().find(take)?);
+        let nth = self.notes.iter().position(|note| take(&note))?;
+        let note = Note(&self.notes[nth]);
+        if MAX > 1 && self.used.load(Relaxed) <= nth as u64 {
+            self.used.fetch_max(nth as u64 + 1, Relaxed);
+        }
         if !weakened("loan_note_fence") {
             fence(SeqCst);
         }
@@ -101,16 +134,8 @@ impl Loans {
     /// The names of the places that are lent. Only for a writer that has given places up and has
     /// then run a `SeqCst` fence: no loan of them begins any more.
     pub fn lent(&self) -> LentNames {
-        let mut lent = LentNames {
-            names: [0; MAX],
-            count: 0,
-        };
-        let names = self.notes.iter().map(|note| place_in(note.load(Acquire)));
-        for name in names.flatten() {
-            lent.names[lent.count] = name;
-            lent.count += 1;
-        }
-        lent
+        let names = self.used().iter().map(|note| place_in(note.load(Acquire)));
+        LentNames(names.flatten().collect())
     }
 
     /// Makes the place of an item of this many words free to be stored to, if its value may be
@@ -139,7 +164,7 @@ impl Loans {
             fence(SeqCst);
         }
         let mut copied = None;
-        for (note, value) in self.notes.iter().zip(&self.values) {
+        for (note, value) in self.used().iter().zip(&self.values) {
             loop {
                 let noted = note.load(Acquire);
                 if !place_in(noted).is_some_and(&is_given_up) || weakened("loan_wait") {
@@ -147,7 +172,7 @@ impl Loans {
                 }
                 match noted & LENT == 0 {
                     true => yield_now(),
-                    false => set_aside(noted, note, value, &mut copied),
+                    false => set_aside(noted, note, value, (&self.asides, &mut copied)),
                 }
             }
         }
@@ -173,15 +198,12 @@ impl Loans {
 }
 
 /// The names of places that are lent.
-pub(crate) struct LentNames {
-    names: [u64; MAX],
-    count: usize,
-}
+pub(crate) struct LentNames(Vec<u64>);
 
 impl LentNames {
     /// Whether one of them is such a name.
     pub fn any(&self, is_it: impl Fn(u64) -> bool) -> bool {
-        self.names[..self.count].iter().any(|&name| is_it(name))
+        self.0.iter().any(|&name| is_it(name))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is lent: where the values are, how they are used, and how a writer moves them aside.
 
-use super::{COPIED, LENT, Loan, Loans, MAX, place_in};
+use super::asides::{Aside, Asides};
+use super::{COPIED, LENT, Loan, Loans, place_in};
 use crate::heap::{Item, Put, changes_length};
 use crate::table::DRAFT_WORDS_MIN;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -17,7 +18,9 @@ pub(super) enum Location {
     InTable(Item<'static>),
     /// A writer needed the place, and has put the value here. Who has borrowed it before others
     /// did may see less of it.
-    Aside(Arc<Vec<u8>>),
+    Aside(Arc<Aside>),
+    /// A writer needed the place, and there was no memory for a copy.
+    Lost,
 }
 
 /// A loan that has become a lent value, by the number of its note.
@@ -44,11 +47,15 @@ impl Loans {
         LongLoan(nth)
     }
 
-    /// Passes some of the bytes of a lent value to `take`.
-    pub fn with(&self, loan: LongLoan, range: Range<usize>, take: &mut dyn FnMut(&[u8])) {
+    /// Passes some of the bytes of a lent value to `take`. Says whether they are still there.
+    pub fn with(&self, loan: LongLoan, range: Range<usize>, take: &mut dyn FnMut(&[u8])) -> bool {
         let value = lock(&self.values[loan.0]);
         let item = match &*value {
-            Location::Aside(copy) => return take(&copy[range]),
+            Location::Aside(copy) => {
+                take(&copy.bytes[range]);
+                return true;
+            }
+            Location::Lost => return false,
             Location::InTable(item) => item,
             Location::Nowhere => unreachable!("the value is lent"),
         };
@@ -64,6 +71,12 @@ impl Loans {
                 take(&copy);
             }
         }
+        true
+    }
+
+    /// Whether the value is not in the table any more.
+    pub fn is_aside(&self, loan: LongLoan) -> bool {
+        !matches!(*lock(&self.values[loan.0]), Location::InTable(_))
     }
 
     /// The value is lent no longer.
@@ -97,8 +110,8 @@ impl Loans {
     #[inline(never)]
     fn pause<T>(&self, name: u64, change: impl FnOnce() -> T) -> T {
         fence(SeqCst);
-        let mut locked: [Option<MutexGuard<'_, Location>>; MAX] = Default::default();
-        for ((note, value), locked) in self.notes.iter().zip(&self.values).zip(&mut locked) {
+        let mut locked: Vec<MutexGuard<'_, Location>> = Vec::new();
+        for (note, value) in self.used().iter().zip(&self.values) {
             loop {
                 let noted = note.load(Acquire);
                 if place_in(noted) != Some(name) {
@@ -111,7 +124,7 @@ impl Loans {
                 let value = lock(value);
                 // It is given back under the lock.
                 if note.load(Relaxed) == noted {
-                    *locked = Some(value);
+                    locked.push(value);
                     break;
                 }
             }
@@ -121,31 +134,31 @@ impl Loans {
 }
 
 /// The value of a place, copied.
-pub(super) type Copied = Option<(u64, Arc<Vec<u8>>)>;
+pub(super) type Copied = Option<(u64, Arc<Aside>)>;
 
-/// Copies a lent value, unless it was given back meanwhile, or was copied for another one that has
-/// borrowed it. What a place has had since it was last given up is one value, or longer ones that
-/// begin with it.
+/// Copies a lent value, if there is memory for that, unless it was given back meanwhile, or was
+/// copied for another one that has borrowed it. What a place has had since it was last given up is
+/// one value, or longer ones that begin with it.
 pub(super) fn set_aside(
     noted: u64,
     note: &AtomicU64,
     value: &Mutex<Location>,
-    copied: &mut Copied,
+    (asides, copied): (&Asides, &mut Copied),
 ) {
     let mut value = lock(value);
     if let Location::InTable(item) = &*value
         && note.load(Relaxed) == noted
     {
         let bytes = item.whole_bytes();
-        let known = copied.take_if(|(place, copy)| *place == noted && copy.len() >= bytes);
-        let (_, copy) = known.unwrap_or_else(|| {
-            let mut copy = Vec::with_capacity(bytes);
-            item.value().part(0, bytes).append_to(&mut copy);
-            (noted, Arc::new(copy))
+        let known = copied.take_if(|(place, copy)| *place == noted && copy.bytes.len() >= bytes);
+        let copy = known.map(|(_, copy)| copy).or_else(|| {
+            let mut copy = asides.take(bytes)?;
+            item.value().part(0, bytes).append_to(&mut copy.bytes);
+            Some(Arc::new(copy))
         });
-        *copied = Some((noted, copy.clone()));
+        *copied = copy.clone().map(|copy| (noted, copy));
         if !weakened("lent_copy") {
-            *value = Location::Aside(copy);
+            *value = copy.map_or(Location::Lost, Location::Aside);
         }
         note.store(COPIED, Relaxed);
     }

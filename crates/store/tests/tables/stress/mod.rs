@@ -241,9 +241,10 @@ fn see_later<T>(taken: T, value: &dyn LentValue, buffer: &mut [u8]) -> T {
         thread::yield_now();
     }
     // What a writer has changed does not have the checksum of what was read.
-    value.with(0..value.bytes(), &mut |bytes| {
+    let is_there = value.with(0..value.bytes(), &mut |bytes| {
         buffer[..bytes.len()].copy_from_slice(bytes)
     });
+    assert!(is_there, "copies have all memory");
     taken
 }
 
