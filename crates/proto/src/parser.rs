@@ -127,6 +127,15 @@ macro_rules! make_parser {
                 }
             }
 
+            /// See [`Speak::is_in_keys`].
+            pub fn is_in_keys(&self) -> bool {
+                match self {
+                    Parser::Undecided(_) => false,
+                    Parser::$rest(parser) => parser.is_in_keys(),
+                    $(Parser::$name(parser) => parser.is_in_keys(),)*
+                }
+            }
+
             /// The caller has taken the value that the last step announced
             /// ([`Announced`](crate::Announced)) out of the input, whether or not all of it had
             /// arrived. Call it before any other step.

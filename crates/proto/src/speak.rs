@@ -41,6 +41,12 @@ pub trait Speak: Copy {
         false
     }
 
+    /// Whether the next request is one of a line that has not arrived as a whole, and whose client
+    /// may send all of it before it reads.
+    fn is_in_keys(&self) -> bool {
+        false
+    }
+
     /// The caller has taken the value that the last step announced out of the input; see
     /// [`crate::Parser::take_value`].
     fn take_value(&mut self);

@@ -219,6 +219,22 @@ impl Connection {
             && (self.input.is_readable() || self.rx.has_input())
     }
 
+    /// Whether more of a line of keys is to be received, although its first keys cannot be answered
+    /// before the client takes the replies that it has. Some clients send all of a line first.
+    #[inline]
+    pub fn reads_ahead(&self, room: usize) -> bool {
+        self.tx.awaits_client() && self.may_read_ahead(room)
+    }
+
+    #[cold]
+    fn may_read_ahead(&self, room: usize) -> bool {
+        self.input.is_readable()
+            && self.closes.is_none()
+            && matches!(self.phase, Phase::Open)
+            && self.session.parser.is_in_keys()
+            && self.rx.may_grow_ahead(room)
+    }
+
     /// Whether nothing more will ever happen on it.
     #[inline]
     pub fn is_finished(&self) -> bool {

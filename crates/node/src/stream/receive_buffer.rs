@@ -208,6 +208,24 @@ impl ReceiveBuffer {
         Room::Made
     }
 
+    /// Whether there is space to receive into, or `room` to make some
+    /// ([`make_room_ahead`](Self::make_room_ahead)).
+    pub fn may_grow_ahead(&self, room: usize) -> bool {
+        self.len() < self.capacity().max(BUFFER_BYTES) || room >= BUFFER_BYTES
+    }
+
+    /// Makes room to receive more of what cannot be parsed yet. Says whether there is some.
+    pub fn make_room_ahead(&mut self, pool: &mut Pool, room: usize) -> bool {
+        if self.len() < self.capacity().max(BUFFER_BYTES) {
+            return self.make_room(pool, room, false) == Room::Made;
+        }
+        let grows = room >= BUFFER_BYTES;
+        if grows {
+            self.bytes.reserve_exact(self.capacity().min(room));
+        }
+        grows
+    }
+
     /// Takes an ordinary buffer, if it has none and the next request is not known to need more.
     /// Says whether it has.
     #[inline]

@@ -46,6 +46,9 @@ impl Streams {
             self.ready.push(key, lane);
         } else if connection.phase.is_handshake() {
             self.note_handshake(key);
+        } else if connection.turn != Turn::Queued && connection.reads_ahead(core.memory.room()) {
+            connection.turn = Turn::Queued;
+            self.ready.push(key, Lane::Large);
         }
     }
 
@@ -192,6 +195,9 @@ impl Streams {
             return Joined::Slice(self.hear_watcher(key, core));
         }
         if !connection.is_runnable() {
+            if connection.reads_ahead(room) {
+                return Joined::Slice(self.read_ahead(key, core));
+            }
             self.settle(key, core);
             return Joined::NOTHING;
         }
@@ -264,6 +270,22 @@ impl Streams {
             self.settle(key, core);
             Joined::Slice(received_bytes)
         }
+    }
+}
+
+impl Streams {
+    /// Receives more of a line of keys whose replies are not taken, as far as there is memory.
+    #[cold]
+    fn read_ahead(&mut self, key: ConnectionKey, core: &mut Core) -> usize {
+        let (room, connection) = (core.memory.room(), &mut self.connections[key]);
+        let pool = &mut core.memory.pool;
+        let bytes = match connection.rx.make_room_ahead(pool, room) {
+            true => connection.receive(core.slice_bytes(), core.now.ms),
+            false => 0,
+        };
+        core.tally.bytes_read += bytes as u64;
+        self.settle(key, core);
+        bytes
     }
 }
 

@@ -38,6 +38,9 @@ impl Streams {
             connection.turn = Turn::Queued;
             let lane = connection.lane();
             self.ready.push(key, lane);
+        } else if connection.reads_ahead(core.memory.room()) {
+            connection.turn = Turn::Queued;
+            self.ready.push(key, Lane::Large);
         }
         if is_scarce {
             connection.compact(&mut core.memory.pool);

@@ -1,5 +1,6 @@
 //! The text protocol among the protocols that connections speak.
 
+use super::parser::State;
 use super::{After, Limits, Parser, Step};
 use crate::{Request, Speak};
 
@@ -37,6 +38,10 @@ impl Speak for Parser {
 
     fn refuse_value(&mut self) {
         Parser::refuse_value(self);
+    }
+
+    fn is_in_keys(&self) -> bool {
+        matches!(self.state, State::Open(_))
     }
 
     fn take_value(&mut self) {
