@@ -102,7 +102,8 @@ pub struct NodeConfig {
     /// Bytes of large values that are copied, sent or received at a time beside small requests; see
     /// [`glimmer_base::limits::SLICE_BYTES`].
     pub slice_bytes: usize,
-    /// A connection that neither sends nor takes a byte for so long is closed; `None`: never.
+    /// A connection that neither sends a byte nor has one to be sent for so long is closed; `None`:
+    /// never.
     pub idle_timeout: Option<Duration>,
     /// Bytes that each worker may use for what it receives, what it replies and what it sends
     /// across to other workers. Raised to [`NodeConfig::buffer_bytes_min`].

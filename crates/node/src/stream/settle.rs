@@ -119,14 +119,17 @@ impl Streams {
         }
     }
 
-    /// Closes the connections that have been idle for too long, if there is a limit.
+    /// Closes the connections that have been idle for too long, if there is a limit. One that has
+    /// replies to send is not idle: its client may take them slowly, from the kernel's buffers.
     pub fn close_idle(&mut self, core: &mut Core) {
         let Some(idle) = core.shared.config.idle_timeout else {
             return;
         };
         let (idle_ms, now_ms) = (idle.as_millis() as u64, core.now.ms);
         let is_idle = |connection: &Connection| {
-            connection.phase.feed().is_none() && connection.patience.idle_ms(now_ms) >= idle_ms
+            connection.phase.feed().is_none()
+                && connection.tx.is_empty()
+                && connection.patience.idle_ms(now_ms) >= idle_ms
         };
         self.close_where(CloseReason::IdleTimeout, is_idle, core);
     }
