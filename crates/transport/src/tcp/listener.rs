@@ -55,6 +55,9 @@ impl Listener {
 
     /// A socket that already listens.
     pub(crate) fn from_socket(socket: OwnedFd) -> Listener {
+        // Connections inherit it, so that accepting one costs no further system call. Unix sockets
+        // do not have this option. Without it, replies are merely delayed.
+        let _ = sockopt::set_tcp_nodelay(&socket, true);
         Listener {
             pacing: Pacing::of_listener(socket.as_fd()),
             socket,
@@ -116,11 +119,7 @@ fn first_accepted<T>(mut accept: impl FnMut() -> Result<T, Errno>) -> io::Result
 impl StreamListener for Listener {
     fn accept(&mut self) -> io::Result<Option<Box<dyn ByteStream>>> {
         let accepted = Listener::accept(self)?;
-        Ok(accepted.map(|stream| {
-            // Unix sockets do not have this option. Without it, replies are merely delayed.
-            let _ = stream.set_nodelay();
-            Box::new(stream) as Box<dyn ByteStream>
-        }))
+        Ok(accepted.map(|stream| Box::new(stream) as Box<dyn ByteStream>))
     }
 
     fn wakeup(&self) -> Wakeup<'_> {
@@ -211,6 +210,17 @@ mod tests {
             );
             assert_eq!(tries, ACCEPT_TRIES_MAX + 3);
         }
+    }
+
+    #[test]
+    fn accepted_connections_send_small_segments_at_once() {
+        let listener = Listener::bind(ANY.parse().unwrap(), 8).unwrap();
+        let _peer = std::net::TcpStream::connect(listener.address().unwrap()).unwrap();
+        let mut poller = crate::Poller::new(8).unwrap();
+        poller.watch_level(&listener, 0).unwrap();
+        poller.wait(None).unwrap();
+        let stream = listener.accept().unwrap().expect("one waits");
+        assert!(sockopt::tcp_nodelay(&stream).unwrap());
     }
 
     #[test]

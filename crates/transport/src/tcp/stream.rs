@@ -1,6 +1,6 @@
 //! One connection.
 
-use std::io::{self, IoSlice};
+use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
@@ -49,11 +49,6 @@ pub struct SocketStream(OwnedFd);
 impl SocketStream {
     pub(super) fn new(fd: OwnedFd) -> SocketStream {
         SocketStream(fd)
-    }
-
-    /// Sends small segments at once (`TCP_NODELAY`): replies are batched before they come here.
-    pub fn set_nodelay(&self) -> io::Result<()> {
-        Ok(sockopt::set_tcp_nodelay(&self.0, true)?)
     }
 
     /// Receives once, into the spare capacity of the buffer, which must not be empty.
@@ -180,7 +175,6 @@ mod tests {
         poller.wait(None).unwrap();
         let stream = listener.accept().unwrap().expect("a connection waits");
         poller.forget(&listener).unwrap();
-        stream.set_nodelay().unwrap();
         poller.watch_edges(&stream, 1).unwrap();
         (stream, peer, poller)
     }
