@@ -1,7 +1,6 @@
 """Client libraries over TLS. Where memcached was built with TLS, the same tests run against it."""
 
 import os
-import shutil
 import ssl
 import subprocess
 
@@ -21,8 +20,8 @@ LARGE = bytes(range(256)) * 3900
 
 
 def peer_with_tls():
-    """memcached, if it was built with TLS."""
-    peer = os.environ.get("GLIMMER_MEMCACHED") or shutil.which("memcached")
+    """memcached, if one with TLS is named. 1.6.45 will do; 1.6.18, which Debian has, leaves requests unread that arrive together."""
+    peer = os.environ.get("GLIMMER_MEMCACHED")
     if peer is None or b"--enable-ssl" not in subprocess.run([peer, "-h"], capture_output=True).stdout:
         pytest.skip("there is no memcached with TLS; GLIMMER_MEMCACHED names one")
     return peer

@@ -143,7 +143,7 @@ fn a_load_logs_in() {
         let flags: Vec<String> = flags.into_iter().map(str::to_owned).collect();
         let server = Server::start(&flags);
         for protocol in protocols {
-            let login = ["-B", protocol, "--user", "ann", "--password-file"];
+            let login = ["-B", protocol, "--auth-user", "ann", "--password-file"];
             let load = ["load", &server.address, "--keys", "100"];
             let printed = bench(&[&load[..], &SHORT, &login, &[&right]].concat());
             assert!(

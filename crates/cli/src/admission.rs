@@ -30,9 +30,9 @@ pub struct AdmissionArguments {
     /// The user, for a server with -Y. The password is in --password-file, or in the environment
     /// variable GLIMMER_PASSWORD
     #[arg(long, value_name = "NAME", help_heading = HEADING)]
-    user: Option<String>,
+    auth_user: Option<String>,
     /// A file whose first line is the password
-    #[arg(long, value_name = "FILE", requires = "user", help_heading = HEADING)]
+    #[arg(long, value_name = "FILE", requires = "auth_user", help_heading = HEADING)]
     password_file: Option<PathBuf>,
 }
 
@@ -59,7 +59,7 @@ impl AdmissionArguments {
         let login = |user: &String| Login::read(user, self.password_file.as_deref());
         Ok(Admission {
             tls,
-            login: self.user.as_ref().map(login).transpose()?,
+            login: self.auth_user.as_ref().map(login).transpose()?,
             host: None,
         })
     }

@@ -132,7 +132,7 @@ impl Link {
                 self.heard = true;
                 ensure!(
                     text != "CLIENT_ERROR unauthenticated",
-                    "the server wants a login: give --user"
+                    "the server wants a login: give --auth-user"
                 );
                 // A terminal would obey them.
                 let is_plain = !text.contains(char::is_control);
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn a_server_that_wants_a_login_is_named_so() {
         let error = stats(b"CLIENT_ERROR unauthenticated\r\n").unwrap_err();
-        assert!(error.to_string().contains("--user"), "{error}");
+        assert!(error.to_string().contains("--auth-user"), "{error}");
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl Login {
             }
             None => env::var(PASSWORD_VARIABLE).ok().with_context(|| {
                 format!(
-                    "--user needs a password: put it into a file for --password-file, or into \
+                    "--auth-user needs a password: put it into a file for --password-file, or into \
                      the variable {PASSWORD_VARIABLE}"
                 )
             })?,
@@ -89,7 +89,7 @@ impl Login {
         let Login { user, password } = self;
         let refused = |reply: &str| {
             format!(
-                "the server refuses user {user}: {}; check --user and the password",
+                "the server refuses user {user}: {}; check --auth-user and the password",
                 reply
             )
         };

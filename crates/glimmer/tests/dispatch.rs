@@ -174,13 +174,13 @@ fn a_server_with_tls_and_users_is_asked_by_whoever_may() {
         (output.status.success(), String::from_utf8(text).unwrap())
     };
     let trusting = ["--tls", "--tls-ca", &ca];
-    let login = ["--user", "ann", "--password-file", &password];
+    let login = ["--auth-user", "ann", "--password-file", &password];
     let (succeeds, shown) = ask(&[&["keyhash"], &trusting[..], &login].concat());
     assert!(succeeds && shown.contains("policy keyhash\n"), "{shown}");
     for (arguments, words) in [
         (&[][..], "give --tls"),
-        (&trusting, "give --user"),
-        (&[&["keyhash"], &trusting[..]].concat(), "give --user"),
+        (&trusting, "give --auth-user"),
+        (&[&["keyhash"], &trusting[..]].concat(), "give --auth-user"),
     ] {
         let (succeeds, complaint) = ask(arguments);
         assert!(!succeeds && complaint.contains(words), "{complaint}");

@@ -68,7 +68,7 @@ pub fn main() -> ExitCode {
 ///
 ///   glimmer top unix:/run/glimmer.sock --once
 ///
-///   glimmer top cache.example --tls --tls-ca ca.pem --user ann --password-file password
+///   glimmer top cache.example --tls --tls-ca ca.pem --auth-user ann --password-file password
 #[derive(Debug, Parser)]
 #[command(name = "glimmer-top", version, verbatim_doc_comment)]
 struct Arguments {

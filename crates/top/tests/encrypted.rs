@@ -162,15 +162,15 @@ fn a_server_with_users_is_watched_with_a_password() {
     let server = Server::start(&["-Y".to_owned(), users]);
     let right = authority.file("right", "secret\n").display().to_string();
     let wrong = authority.file("wrong", "public\n").display().to_string();
-    let shown = report(&server, &["--user", "ann", "--password-file", &right]);
+    let shown = report(&server, &["--auth-user", "ann", "--password-file", &right]);
     assert!(shown.contains("worker 0"), "{shown}");
-    let error = complaint(&server, &["--user", "ann", "--password-file", &wrong]);
+    let error = complaint(&server, &["--auth-user", "ann", "--password-file", &wrong]);
     assert!(error.contains("refuses user ann"), "{error}");
     let error = complaint(&server, &[]);
-    assert!(error.contains("give --user"), "{error}");
-    let error = complaint(&server, &["--user", "ann"]);
+    assert!(error.contains("give --auth-user"), "{error}");
+    let error = complaint(&server, &["--auth-user", "ann"]);
     assert!(error.contains("--password-file"), "{error}");
     // A server without users is not told the password.
     let open = Server::start(&[]);
-    report(&open, &["--user", "ann", "--password-file", &right]);
+    report(&open, &["--auth-user", "ann", "--password-file", &right]);
 }

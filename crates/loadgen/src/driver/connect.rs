@@ -86,7 +86,7 @@ impl<P: Protocol> Connect for Endpoint<P> {
         );
         ensure!(
             is_stream || admission.login.is_none(),
-            "a login goes over TCP or a Unix socket, and {} is neither: leave --user out",
+            "a login goes over TCP or a Unix socket, and {} is neither: leave --auth-user out",
             self.address
         );
         match &self.address {

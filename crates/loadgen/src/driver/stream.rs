@@ -161,7 +161,7 @@ fn log_in<P: Protocol>(admission: &Admission, stream: &mut (impl Read + Write)) 
     let Some(login) = &admission.login else {
         return Ok(());
     };
-    let speech = P::LOGIN.context("this protocol has no login: leave --user out")?;
+    let speech = P::LOGIN.context("this protocol has no login: leave --auth-user out")?;
     login.say(speech, stream)
 }
 

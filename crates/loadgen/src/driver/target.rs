@@ -107,8 +107,8 @@ impl Target {
         let Admission { tls, login, .. } = &self.admission;
         ensure!(
             tls.is_none() && login.is_none(),
-            "the native protocol has no encryption and no login: leave --tls and --user out, and \
-             have the server listen for it where it needs neither"
+            "the native protocol has no encryption and no login: leave --tls and --auth-user out, \
+             and have the server listen for it where it needs neither"
         );
         let links = (0..connections).map(|_| Native::open(address, way));
         job.run(links.collect::<Result<Vec<_>>>()?)
