@@ -28,8 +28,8 @@ pub const TLS_HANDSHAKE_SHARE: u64 = 4;
 /// 2^34.5 blocks.
 pub const TLS_KEY_BLOCKS_MAX: u64 = 1 << 34;
 
-/// Times in a row that a client may change its key without sending data. Each change costs as much as
-/// tens of records. A connection with more is closed.
+/// Times in a row that a client may change its key without sending data. Each change costs as much
+/// as tens of records. A connection with more is closed.
 pub const TLS_KEY_UPDATES_MAX: u32 = 32;
 
 /// Sessions that a client may resume after a handshake, one connection each. Clients that open
