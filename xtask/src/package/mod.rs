@@ -96,7 +96,8 @@ fn try_out(package: &Path, folder: &Path) -> anyhow::Result<()> {
     next_version(package, &root.join("glimmer-next.deb"), folder)?;
     fs::write(root.join("trial.sh"), TRIAL)?;
     let inside = format!(
-        "ip link set lo up && mount -t proc proc {root}/proc && exec chroot {root} /bin/sh /trial.sh",
+        "ip link set lo up && mount -t proc proc {root}/proc && \
+         exec chroot {root} /bin/sh /trial.sh",
         root = root.display()
     );
     let apart = [
