@@ -40,7 +40,7 @@ pub(crate) enum Stop {
     Reorder,
     /// It is out of credit: no batch for requests to another worker was free.
     OutOfCredit,
-    /// A phase begins in which more of its reply is made ([`Member::begins`]).
+    /// A phase begins in which more of its reply is made ([`Rare::begins`]).
     Begins,
     /// It is to be shown what happens.
     Watch(u32),
