@@ -23,7 +23,7 @@ pub struct AdmissionArguments {
     /// The key of --tls-cert: a PEM file
     #[arg(long, value_name = "FILE", requires = "tls", help_heading = HEADING)]
     tls_key: Option<PathBuf>,
-    /// Accept any certificate. Whoever is between this program and the server can then read and
+    /// Accept any certificate. An attacker on the network can then pose as the server, and read and
     /// change everything
     #[arg(long, requires = "tls", conflicts_with = "tls_ca", help_heading = HEADING)]
     tls_insecure: bool,

@@ -88,7 +88,7 @@ impl Link {
     ///
     /// # Errors
     ///
-    /// If the connection breaks, or the server is none that knows statistics.
+    /// If the connection breaks, or if what answers has no statistics.
     pub fn stats(&mut self, argument: &str) -> Result<Option<Vec<(String, String)>>> {
         let command = format!("stats {argument}");
         self.send(command.trim_end())?;

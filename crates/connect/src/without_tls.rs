@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 
 use crate::Files;
 
-/// A client of TLS: in this build there is none.
+/// Stands in for the TLS client, which this build leaves out.
 #[derive(Clone, Debug)]
 pub enum Tls {}
 

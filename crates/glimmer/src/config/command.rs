@@ -26,7 +26,7 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Check a file: every mistake in it, in one line each, or that there is none
+    /// Check a file, and print one line for each mistake in it
     ///
     /// The file alone is checked, without the environment. Nothing is started.
     Check {

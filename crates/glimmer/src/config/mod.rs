@@ -88,7 +88,7 @@ pub struct Whole {
     pub file: Option<PathBuf>,
     /// The words of each setting of the file and the environment.
     added: Vec<(String, Vec<OsString>)>,
-    /// Variables that look like settings and are none.
+    /// Warnings about variables whose names are nearly those of settings.
     pub notices: Vec<String>,
 }
 
@@ -104,7 +104,7 @@ impl Whole {
         let first = std::iter::once(OsString::from("serve"));
         let Ok(matches) = (flags.clone()).try_get_matches_from(first.chain(typed.iter().cloned()))
         else {
-            // Whoever parses the words says what is wrong with them, or shows the help.
+            // The caller parses the words again. It reports the error, or shows the help.
             return Ok(Whole {
                 words: typed.to_vec(),
                 ..Whole::default()

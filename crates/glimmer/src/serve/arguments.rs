@@ -41,7 +41,7 @@ pub struct Arguments {
     pub(super) workers: workers::Workers,
     #[command(flatten)]
     pub(super) process: process::Process,
-    /// What whoever reads settings has to say of them.
+    /// Warnings about the settings, which the server prints when it starts.
     #[arg(skip)]
     pub(super) notices: Vec<String>,
 }
