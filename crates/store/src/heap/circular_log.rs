@@ -23,6 +23,14 @@ use std::ops::Range;
 
 /// An item is read from a place of at least this many words.
 const PLACE_WORDS_MIN: usize = 2;
+/// A log with at least this many words begins at [`FIRST_POSITION`]. Smaller ones have no words to
+/// spare.
+const LARGE_LOG_WORDS: usize = 1 << 16;
+/// Words between the beginning of a page and the first item of a large log. A value is sent by a
+/// copy into the kernel's pages, where it begins a few bytes behind the beginning of a page. Some
+/// processors copy at half the speed if the source lies just before the destination within a page,
+/// and the first item of a log that began with a page would lie so.
+const FIRST_POSITION: u64 = 64;
 
 /// One log: its memory, the arithmetic of its offsets, and the published head.
 pub struct CircularLog {
@@ -50,12 +58,16 @@ impl CircularLog {
         offset_bits: u32,
     ) -> CircularLog {
         assert!(words.len() >= PLACE_WORDS_MIN, "the memory holds no item");
+        let head = match words.len() {
+            LARGE_LOG_WORDS.. => FIRST_POSITION,
+            _ => 0,
+        };
         CircularLog {
             geometry: Geometry::new(words.len() as u64, offset_bits),
             last_place: words.len() - PLACE_WORDS_MIN,
             place_words: item_words_max.max(PLACE_WORDS_MIN),
             words,
-            head: CachePadded::new(AtomicU64::new(0)),
+            head: CachePadded::new(AtomicU64::new(head)),
             item_words_max,
         }
     }
@@ -148,5 +160,22 @@ impl CircularLog {
     /// Where the memory lies.
     pub fn addresses(&self) -> Range<usize> {
         self.words.addresses()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::memory::PagePolicy;
+
+    #[test]
+    fn the_first_item_of_a_large_log_lies_behind_the_beginning_of_a_page() {
+        let begins_at = |words| {
+            let memory = ZeroedSlice::new(words, PagePolicy::Small, None).unwrap();
+            let log = CircularLog::new(memory, 16, 40);
+            log.geometry().position(log.head()) as u64
+        };
+        assert_eq!(begins_at(LARGE_LOG_WORDS), FIRST_POSITION);
+        assert_eq!(begins_at(LARGE_LOG_WORDS - 1), 0);
     }
 }

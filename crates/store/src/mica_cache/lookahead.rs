@@ -35,12 +35,6 @@ struct Ahead {
 /// The time of an item that does not expire.
 const NEVER_MS: u64 = u64::MAX;
 
-impl Default for Lookahead {
-    fn default() -> Self {
-        Lookahead::at(Offset::from_raw(0))
-    }
-}
-
 impl Lookahead {
     /// Nothing is known; the walk goes on from `head`.
     pub fn at(head: Offset) -> Lookahead {

@@ -120,15 +120,16 @@ impl<A: Access> Owner<A> {
     /// [`ConfigError`], if the sizes do not fit together or the memory is not to be had.
     pub fn new(config: &PartitionConfig, rule: Rule) -> Result<Self, ConfigError> {
         let (shared, share, limits) = config.build(rule)?;
+        let heads = [LogId::Main, LogId::Small].map(|id| shared.log(id).head());
         let state = State {
             ledger: Ledger::default(),
-            tails: [Offset::from_raw(0); 2],
+            tails: heads,
             geometry: [LogId::Main, LogId::Small].map(|id| shared.log(id).geometry()),
             limits,
             lap_words: [LogId::Main, LogId::Small]
                 .map(|id| share.lap_words(id, limits[id as usize])),
             share,
-            lookahead: [Lookahead::default(), Lookahead::default()],
+            lookahead: heads.map(Lookahead::at),
             scan: scan::Cursor::default(),
             spares: FreeList::default(),
             border: Border::of(&shared.index),
