@@ -47,15 +47,27 @@ impl Server {
             let listener = listener_at(address);
             listener.map_err(|error| (address, error))
         });
-        let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
-        let first = |error: rustix::io::Errno| {
+        let first = |error| {
             let any = SocketAddr::from(([0, 0, 0, 0], 0));
-            (addresses.first().copied().unwrap_or(any), error.into())
+            (addresses.first().copied().unwrap_or(any), error)
         };
+        Server::over(listeners.collect::<Result<_, _>>()?).map_err(first)
+    }
+
+    /// Serves at sockets that listen already.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn over(listeners: Vec<TcpListener>) -> io::Result<Server> {
+        for listener in &listeners {
+            listener.set_nonblocking(true)?;
+        }
+        let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         Ok(Server {
-            listeners: listeners.collect::<Result<_, _>>()?,
+            listeners,
             connections: Vec::new(),
-            wake: Arc::new(wake.map_err(first)?),
+            wake: Arc::new(wake),
             began: Instant::now(),
         })
     }

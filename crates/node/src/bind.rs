@@ -9,7 +9,8 @@ use std::sync::Arc;
 use glimmer_base::limits::WORKERS_MAX;
 use glimmer_proto::Accepts;
 use glimmer_transport::stream::StreamListener;
-use glimmer_transport::{Listener, tcp, unix};
+use glimmer_transport::udp::UdpDevice;
+use glimmer_transport::{Endpoint, Listener, tcp, unix};
 
 use crate::config::{Address, Error, NodeConfig};
 use crate::devices::Devices;
@@ -22,6 +23,19 @@ pub(crate) struct Sources {
     pub listeners: Vec<StreamSource>,
     /// Its own devices. Once there are workers, those of all of them, in the same order for each.
     pub packets: Vec<PacketSource>,
+}
+
+/// Sockets that were bound before this process began, and that stay open when it ends.
+///
+/// Sockets that the server binds share an address, one for each worker. Of an inherited socket there
+/// is one, so one worker accepts the connections of a listener, which are assigned to all workers as
+/// others are. The datagrams of a socket are in the RX queue of the first worker.
+#[derive(Debug, Default)]
+pub struct Inherited {
+    /// Listening sockets.
+    pub listeners: Vec<Listener>,
+    /// Sockets of UDP.
+    pub datagrams: Vec<UdpDevice>,
 }
 
 /// An address that was passed over, because another one of its name is free.
@@ -46,6 +60,17 @@ pub struct Bound {
 impl Bound {
     /// Binds the addresses, for `workers` workers.
     pub fn bind(config: NodeConfig, workers: usize) -> Result<Bound, Error> {
+        Bound::bind_beside(config, workers, Inherited::default())
+    }
+
+    /// Binds the addresses beside sockets that are bound already, for `workers` workers. In the
+    /// lists of the configuration that have an entry for each of [`NodeConfig::listen`], inherited
+    /// listeners come after these.
+    pub fn bind_beside(
+        config: NodeConfig,
+        workers: usize,
+        inherited: Inherited,
+    ) -> Result<Bound, Error> {
         assert!(
             (1..=WORKERS_MAX).contains(&workers),
             "1 to {WORKERS_MAX} workers"
@@ -58,7 +83,7 @@ impl Bound {
         let bind =
             |index: usize| packets::listen_memcached(transport, config.udp[index], &mut sources);
         let bound = bind_names(config.udp.len(), &config.udp_names, bind);
-        let (udp, in_use) = bound.map_err(|(index, source)| Error::Udp {
+        let (mut udp, in_use) = bound.map_err(|(index, source)| Error::Udp {
             address: config.udp[index],
             source,
         })?;
@@ -66,6 +91,11 @@ impl Bound {
             address: format!("{} for UDP", config.udp[index]),
             source,
         }));
+
+        for device in inherited.datagrams {
+            udp.push(device.address()?);
+            packets::serve_inherited(device, &mut sources);
+        }
 
         let mut native_ports = Vec::new();
         if let Some(native) = &config.native {
@@ -83,13 +113,13 @@ impl Bound {
         }
 
         // Last, so that a client that can connect finds the other sockets open.
-        let bind = |index: usize| {
+        let accepts = |index: usize| {
             let accepts = config.accepts_at.get(index).copied();
-            let accepts = accepts.unwrap_or(config.accepts);
-            listen(index, accepts, &config, &mut sources)
+            accepts.unwrap_or(config.accepts)
         };
+        let bind = |index: usize| listen(index, accepts(index), &config, &mut sources);
         let bound = bind_names(config.listen.len(), &config.listen_names, bind);
-        let (addresses, in_use) = bound.map_err(|(index, source)| Error::Listen {
+        let (mut addresses, in_use) = bound.map_err(|(index, source)| Error::Listen {
             address: config.listen[index].clone(),
             source,
         })?;
@@ -97,6 +127,15 @@ impl Bound {
             address: config.listen[index].to_string(),
             source,
         }));
+        for (number, listener) in inherited.listeners.into_iter().enumerate() {
+            addresses.extend(Endpoint::local(&listener).map(Address::from));
+            let index = config.listen.len() + number;
+            sources[number % workers].listeners.push(StreamSource {
+                listener: encrypted(&config, index, Box::new(listener)),
+                accepts: accepts(index),
+                is_inherited: true,
+            });
+        }
         Ok(Bound {
             config,
             sources,
@@ -116,7 +155,11 @@ impl Bound {
             let packets = devices.memcached.into_iter();
             sources.push(Sources {
                 listeners: listeners
-                    .map(|(listener, accepts)| StreamSource { listener, accepts })
+                    .map(|(listener, accepts)| StreamSource {
+                        listener,
+                        accepts,
+                        is_inherited: false,
+                    })
                     .collect(),
                 packets: packets
                     .map(|device| PacketSource::new(worker, device, Service::Memcached))
@@ -220,10 +263,6 @@ fn listen(
     sources: &mut [Sources],
 ) -> io::Result<Address> {
     let address = &config.listen[index];
-    let encrypted = |listener: Box<dyn StreamListener>| match &config.encryption {
-        Some(encryption) => encryption.over(listener, index),
-        None => listener,
-    };
     match address {
         Address::Tcp(address) => {
             tcp::probe(*address)?;
@@ -232,8 +271,9 @@ fn listen(
                 let listener = Listener::bind_with(chosen, config.backlog, config.liveness)?;
                 chosen = listener.address()?;
                 sources.listeners.push(StreamSource {
-                    listener: encrypted(Box::new(listener)),
+                    listener: encrypted(config, index, Box::new(listener)),
                     accepts,
+                    is_inherited: false,
                 });
             }
             Ok(Address::Tcp(chosen))
@@ -243,9 +283,22 @@ fn listen(
             sources[0].listeners.push(StreamSource {
                 listener: Box::new(listener),
                 accepts,
+                is_inherited: false,
             });
             Ok(address.clone())
         }
+    }
+}
+
+/// The listener of this index, with connections that are encrypted if those are to be.
+fn encrypted(
+    config: &NodeConfig,
+    index: usize,
+    listener: Box<dyn StreamListener>,
+) -> Box<dyn StreamListener> {
+    match &config.encryption {
+        Some(encryption) => encryption.over(listener, index),
+        None => listener,
     }
 }
 

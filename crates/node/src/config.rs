@@ -14,6 +14,7 @@ use glimmer_base::limits::{
 use glimmer_dispatch::{Policy, Settings};
 use glimmer_engine::Rebuild;
 use glimmer_proto::{Accepts, Limits};
+use glimmer_transport::Endpoint;
 use glimmer_transport::packet::PacketTransport;
 use glimmer_transport::stream::StreamListener;
 use glimmer_transport::tcp::Liveness;
@@ -38,6 +39,18 @@ pub enum Address {
         /// Its permissions.
         mode: u32,
     },
+}
+
+impl From<Endpoint> for Address {
+    fn from(endpoint: Endpoint) -> Address {
+        match endpoint {
+            Endpoint::Ip(address) => Address::Tcp(address),
+            Endpoint::Unix(path) => Address::Unix {
+                path: path.unwrap_or_default(),
+                mode: 0,
+            },
+        }
+    }
 }
 
 impl fmt::Display for Address {

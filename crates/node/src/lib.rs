@@ -63,7 +63,7 @@ pub use {
     admin::handler::{AdminHandler, Audited, Part},
     admin::observe::Observers,
     admin::stats::{Tally, WorkerStats},
-    bind::{Bound, PassedOver},
+    bind::{Bound, Inherited, PassedOver},
     clock::{Clock, SystemClock},
     config::{Address, Encryption, Error, NodeConfig},
     devices::Devices,

@@ -82,7 +82,8 @@ pub struct Config {
     /// TLS (`-Z`, and `-o ssl_...`).
     pub tls: TlsConfig,
     /// How the connections at each address in `tcp` are encrypted with TLS (`-l notls:` and
-    /// others); with `-Z` those that are not named here are, as `-o` says.
+    /// others); with `-Z` those that are not named here are, as `-o` says. Inherited Unix sockets
+    /// come after them.
     pub tcp_encryption: Vec<ListenerTls>,
     /// The character after a key's prefix, for `stats detail` (`-D`).
     pub prefix_delimiter: u8,

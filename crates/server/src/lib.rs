@@ -52,5 +52,6 @@ pub use glimmer_transport::tcp::Liveness;
 pub use log::LogFormat;
 pub use memory_plan::{MemoryPlan, PlanError};
 pub use process::ProcessError;
+pub use process::inherited::InheritedError;
 pub use reload::{Reader, Reread};
 pub use serve::{ServeError, serve};

@@ -7,6 +7,7 @@ use crate::encryption::{self, TlsError};
 use crate::log::Log;
 use crate::machine::{self, Allowed, BESIDE_LIMIT_BYTES};
 use crate::memory_plan::{MemoryPlan, Needs, PlanError};
+use crate::process::inherited::{InheritedError, Sockets};
 use crate::process::{self, PidFile, ProcessError};
 use crate::reload::{self, Reader};
 use crate::service::Service;
@@ -68,6 +69,9 @@ pub enum ServeError {
         /// The kernel's reason.
         reason: io::Error,
     },
+    /// A socket of the service manager cannot be served.
+    #[error(transparent)]
+    Inherited(#[from] InheritedError),
     /// The accelerator cannot be attached to its interface.
     #[error(transparent)]
     Accelerate(#[from] AccelerateError),
@@ -110,7 +114,7 @@ impl ServeError {
             ServeError::Node(
                 glimmer_node::Error::Listen { .. } | glimmer_node::Error::Udp { .. },
             ) => OS,
-            ServeError::InUse(_) | ServeError::Http { .. } => OS,
+            ServeError::InUse(_) | ServeError::Http { .. } | ServeError::Inherited(_) => OS,
             ServeError::Process(ProcessError::NoSuchUser(_)) => NO_USER,
             ServeError::Process(_) => OS,
             _ => 1,
@@ -134,6 +138,9 @@ impl From<glimmer_node::Error> for ServeError {
 /// returns. SIGHUP reads the settings again by `reader`. Must be called while the process has one
 /// thread.
 pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), ServeError> {
+    // Before the process opens any descriptor of its own.
+    let mut inherited = Sockets::take(config.tls.is_enabled)?;
+    inherited.replace_in(&mut config);
     config.check()?;
     let plan = MemoryPlan::make(Needs::of(&config))?;
     bounded_by_group(&mut config, machine::memory_allowed())?;
@@ -177,10 +184,14 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
         clock: Arc::new(SystemClock::start()),
         random: &mut random,
     };
-    let http = (!config.http.is_empty()).then(|| glimmer_http::Server::bind(&config.http));
-    let http = http
-        .transpose()
-        .map_err(|(at, reason)| ServeError::Http { at, reason })?;
+    let http = match inherited.take_http() {
+        Some(listeners) => Some(glimmer_http::Server::over(listeners)?),
+        None if config.http.is_empty() => None,
+        None => Some(
+            glimmer_http::Server::bind(&config.http)
+                .map_err(|(at, reason)| ServeError::Http { at, reason })?,
+        ),
+    };
     // It needs rights that are given up below. Until workers give it keys, it answers nothing.
     let attachment = accelerate::attach(&config, random())?;
     let clock = &*surroundings.clock;
@@ -198,7 +209,8 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
     // A Unix socket is not encrypted, as in memcached.
     let encrypted = tls.as_ref().filter(|_| config.unix.is_none());
     node.encryption = encrypted.map(|tls| tls.of_listeners(&config.tcp_encryption));
-    let bound = Bound::bind(node, config.workers)?;
+    let inherited = inherited.in_place_of(&mut node, config.liveness)?;
+    let bound = Bound::bind_beside(node, config.workers, inherited)?;
     if attachment.is_some() && bound.udp_addresses().len() < config.udp.len() {
         let others = bound.passed_over().iter().map(|other| &*other.address);
         let others = others.collect::<Vec<_>>().join(" and ");

@@ -16,6 +16,9 @@ const TRIAL_S: &str = "120";
 /// The version of a package that differs from the one that was built by its version alone.
 const NEXT_VERSION: &str = "0.1.0-2";
 
+const PRERM: &str = include_str!("prerm");
+const POSTRM: &str = include_str!("postrm");
+
 const ROOT_MAKERS: &[Tool] = &[Tool {
     probe: &["mmdebstrap", "--version"],
     packages: &["mmdebstrap"],
@@ -54,8 +57,13 @@ fn debian(folder: &Path) -> anyhow::Result<PathBuf> {
     let unit = fs::read_to_string("contrib/systemd/glimmer.service")?;
     let unit = unit.replace("/usr/local/bin/", "/usr/bin/");
     fs::write(folder.join("glimmer.service"), unit)?;
-    // cargo-deb adds to these what enables, starts and stops the unit.
-    fs::create_dir_all(folder.join("scripts"))?;
+    // cargo-deb adds to these what enables, starts and stops the service. The socket unit is there for
+    // those who enable it, and only has to go with the package.
+    let scripts = folder.join("scripts");
+    fs::create_dir_all(&scripts)?;
+    for (name, text) in [("prerm", PRERM), ("postrm", POSTRM)] {
+        fs::write(scripts.join(name), text)?;
+    }
     for old in packages(folder)? {
         fs::remove_file(old)?;
     }

@@ -45,7 +45,8 @@ files > /tmp/before
 dpkg -i /glimmer.deb
 say "installed: $(glimmer --version)"
 for file in /usr/share/man/man1/glimmer-serve.1.gz /usr/share/bash-completion/completions/glimmer \
-    /usr/share/zsh/vendor-completions/_glimmer /usr/share/fish/vendor_completions.d/glimmer.fish; do
+    /usr/share/zsh/vendor-completions/_glimmer /usr/share/fish/vendor_completions.d/glimmer.fish \
+    /usr/lib/systemd/system/glimmer.socket; do
     [ -e "$file" ] || fail "$file is not there"
 done
 glimmer config check /etc/glimmer/glimmer.toml

@@ -1,4 +1,8 @@
-//! Limits of what operators are shown: the pages that `--http` serves, and slow requests.
+//! Limits of what operators give and are shown: sockets of a service manager, the pages that `--http`
+//! serves, and slow requests.
+
+/// Sockets that a service manager can pass on.
+pub const INHERITED_SOCKETS_MAX: usize = 32;
 
 /// Connections that are open at a time. A further one takes the place of the one that has been
 /// silent for longest.

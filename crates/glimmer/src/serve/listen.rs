@@ -13,13 +13,6 @@ pub const OS_ERROR: u8 = 71;
 /// An address, its protocol if the name specifies one, and how its connections are encrypted.
 type Listener = (SocketAddr, Option<Accepts>, ListenerTls);
 
-/// The prefixes of names that say how connections are encrypted.
-const TLS_PREFIXES: [(&str, ListenerTls); 3] = [
-    ("notls:", ListenerTls::Plain),
-    ("btls:", ListenerTls::NoClientCertificates),
-    ("mtls:", ListenerTls::ClientCertificates),
-];
-
 /// Addresses to listen on.
 #[derive(Debug, Default)]
 pub struct Listeners {
@@ -81,9 +74,9 @@ impl Listeners {
 /// The addresses of one name: `notls:`, `btls:` or `mtls:`, `proto[NAME]:`, then `tag[NAME]:`, then
 /// an address. Only the address is required.
 fn listeners_of(text: &str, port: u16, has_tls: bool) -> Result<Vec<Listener>, String> {
-    let prefixes = TLS_PREFIXES.iter();
-    let named = |&(prefix, tls): &(&str, _)| Some((tls, text.strip_prefix(prefix)?));
-    let (tls, text) = match prefixes.filter_map(named).next() {
+    let names = ListenerTls::NAMES.iter();
+    let named = |&(name, tls): &(&str, _)| Some((tls, text.strip_prefix(name)?.strip_prefix(':')?));
+    let (tls, text) = match names.filter_map(named).next() {
         Some(_) if !has_tls => {
             return Err("notls:, btls: and mtls: are for a server with TLS (-Z)".into());
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use glimmer_dispatch::PartitionMap;
 use glimmer_transport::packet::{PacketDevice, PacketTransport};
+use glimmer_transport::udp::UdpDevice;
 
 use super::Sources;
 use crate::packet::native::steering;
@@ -25,6 +26,12 @@ pub(super) fn listen_memcached(
         sources.packets.push(source);
     }
     Ok(chosen)
+}
+
+/// Gives the first worker a device for memcached's UDP protocol.
+pub(super) fn serve_inherited(device: UdpDevice, sources: &mut [Sources]) {
+    let source = PacketSource::new(0, Box::new(device), Service::Memcached);
+    sources[0].packets.push(source);
 }
 
 /// Gives every worker a device of its own for native clients: at the port of this address and those

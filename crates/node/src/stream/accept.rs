@@ -24,6 +24,8 @@ const TOO_MANY: &[u8] = lines::TOO_MANY_CONNECTIONS.as_bytes();
 pub(crate) struct StreamSource {
     pub listener: Box<dyn StreamListener>,
     pub accepts: Accepts,
+    /// The socket stays open elsewhere when this process ends, and what waits at it with it.
+    pub is_inherited: bool,
 }
 
 /// The listeners of one worker.
@@ -114,11 +116,12 @@ impl Acceptor {
     }
 
     /// The server stops: accepts waiting connections, and closes listeners at which none waits any
-    /// more.
+    /// more. Connections at inherited listeners are left to the next server.
     pub fn accept_waiting(&mut self, core: &mut Core, streams: &mut Streams, poller: &Poller) {
         if self.has_closed {
             return;
         }
+        self.sources.retain(|(_, source)| !source.is_inherited);
         let mut left = ACCEPTS_PER_TURN_MAX;
         while let Some((_, source)) = self.sources.last_mut() {
             // With `-o no_maxconns_fast`, they wait until others have been closed.

@@ -144,6 +144,15 @@ pub enum ListenerTls {
     ClientCertificates,
 }
 
+impl ListenerTls {
+    /// The names of those that an address may ask for.
+    pub const NAMES: [(&str, ListenerTls); 3] = [
+        ("notls", ListenerTls::Plain),
+        ("btls", ListenerTls::NoClientCertificates),
+        ("mtls", ListenerTls::ClientCertificates),
+    ];
+}
+
 /// What TLS has done so far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TlsFigures {

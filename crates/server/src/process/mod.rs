@@ -3,6 +3,7 @@
 
 pub mod daemon;
 mod files;
+pub mod inherited;
 pub mod port_file;
 
 use files::Place;

@@ -24,7 +24,7 @@ pub struct Liveness {
 }
 
 impl Liveness {
-    pub(super) fn set(self, socket: BorrowedFd<'_>) -> io::Result<()> {
+    pub(crate) fn set(self, socket: BorrowedFd<'_>) -> io::Result<()> {
         if let Some(idle) = self.keepalive {
             sockopt::set_tcp_keepidle(socket, idle)?;
             let interval = Duration::from_secs((idle.as_secs() / u64::from(PROBES)).max(1));

@@ -37,7 +37,7 @@ impl Pacing {
     /// Paces what an accepted connection sends, unless its peer has a loopback address or its route
     /// has an algorithm of its own. If this is refused, it stays without.
     pub fn begin_if_remote(&self, connection: BorrowedFd<'_>, peer: Option<SocketAddr>) {
-        let is_local = peer.is_some_and(|peer| peer.ip().is_loopback());
+        let is_local = peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback());
         let is_inherited = || sockopt::tcp_congestion(connection).is_ok_and(|name| name == UNPACED);
         if !is_local && is_inherited() {
             let _ = sockopt::set_tcp_congestion(connection, &self.0);
@@ -68,7 +68,12 @@ mod tests {
 
     #[test]
     fn only_connections_from_other_machines_are_paced() {
-        for local in ["127.0.0.1:1", "127.1.2.3:1", "[::1]:1"] {
+        for local in [
+            "127.0.0.1:1",
+            "127.1.2.3:1",
+            "[::1]:1",
+            "[::ffff:127.0.0.1]:1",
+        ] {
             let algorithm = algorithm(peer(local));
             assert!(algorithm.is_none_or(|name| name == UNPACED), "{local}");
         }

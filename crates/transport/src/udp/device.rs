@@ -92,7 +92,7 @@ impl UdpDevice {
         Ok(UdpDevice::new(socket, true))
     }
 
-    fn new(socket: OwnedFd, is_connected: bool) -> UdpDevice {
+    pub(crate) fn new(socket: OwnedFd, is_connected: bool) -> UdpDevice {
         // Larger buffers hold longer bursts; with smaller ones more datagrams are lost.
         let _ = sockopt::set_socket_recv_buffer_size(&socket, KERNEL_BUFFER_BYTES);
         let _ = sockopt::set_socket_send_buffer_size(&socket, KERNEL_BUFFER_BYTES);
