@@ -1,5 +1,6 @@
 //! The project's own chores: `cargo xtask test`, `cargo xtask loom`, `cargo xtask miri`,
 //! `cargo xtask cross`, `cargo xtask instructions`, `cargo xtask fuzz`, `cargo xtask floors`,
+//! `cargo xtask deny`,
 //! `cargo xtask packet-program`, `cargo xtask rtl`, `cargo xtask cosim`, `cargo xtask synth`,
 //! `cargo xtask memcached-tests`, `cargo xtask metrics`, `cargo xtask ci`.
 
@@ -8,6 +9,7 @@ mod clients;
 mod columns;
 mod cosim;
 mod cross;
+mod deny;
 mod floors;
 mod fuzz;
 mod instructions;
@@ -106,6 +108,8 @@ enum Chore {
     /// Check the structural rules: crates depend only on lower floors, files do not import one
     /// another in circles, the server is built from few crates, and lines have at most 100 columns
     Floors,
+    /// Check what the workspace depends on: licences, sources, and crates in two versions
+    Deny(deny::Deny),
     /// Build the Debian package of the server, and try it in a clean root
     ///
     /// Compiles cargo-deb into target/tools if it is missing. Not part of the test suite.
@@ -193,6 +197,7 @@ fn run() -> anyhow::Result<()> {
         Chore::Cosim(cosimulation) => cosimulation.run(),
         Chore::Synth(synthesis) => synthesis.run(),
         Chore::Floors => floors::check(),
+        Chore::Deny(deny) => deny.check(),
         Chore::Package(package) => package.build(),
         Chore::PacketProgram { check } => packet_program::build(check),
         Chore::Soak(soak) => soak.run(),

@@ -3,7 +3,8 @@
 use crate::report::Report;
 use crate::tools::{self, Tool};
 use crate::{
-    clients, floors, fuzz, instructions, loom, miri, packet_program, process, programs, rtl, sim,
+    clients, deny, floors, fuzz, instructions, loom, miri, packet_program, process, programs, rtl,
+    sim,
 };
 use clap::ValueEnum;
 
@@ -116,6 +117,7 @@ pub fn ci() -> anyhow::Result<()> {
         process::run(&mut process::cargo(&["fmt", "--all", "--check"]))
     });
     report.stage("floors", floors::check);
+    report.stage("dependencies", deny::check);
     report.stage("packet program", || packet_program::build(true));
     // Lints are known early. The documentation uses all cores, also where no other stage is left.
     let first = [Stage::Clippy].into_iter();
