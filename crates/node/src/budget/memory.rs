@@ -64,8 +64,8 @@ impl Memory {
     }
 
     /// Returns freed memory to the kernel, if it is much and that was not done just now. Called
-    /// when connections were closed because memory was short: others soon take their place, and
-    /// the allocator may keep what those have freed without using it for these.
+    /// while memory may soon be short: others soon need as much, and the allocator may keep what
+    /// was freed without using it for these.
     pub fn return_freed(&mut self, now_ms: u64) {
         if now_ms - self.returned_ms >= RETURN_MS && self.pool.take_freed() {
             self.returned_ms = now_ms;
@@ -75,9 +75,10 @@ impl Memory {
 
     /// Keeps no large buffers if memory may soon be short.
     #[inline]
-    pub fn bound_kept(&mut self) {
+    pub fn bound_kept(&mut self, now_ms: u64) {
         if self.budget.is_scarce() {
             self.pool.free_large();
+            self.return_freed(now_ms);
         }
     }
 
@@ -117,5 +118,34 @@ impl Memory {
 
     fn unheld_bytes(&self) -> usize {
         self.pool.bytes() + self.forwarded_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::pool::Charge;
+    use glimmer_base::limits::FREED_BYTES_HIGH;
+
+    #[test]
+    fn freed_memory_goes_back_to_the_kernel_while_memory_is_scarce() {
+        let mut memory = Memory::new(8 * FREED_BYTES_HIGH, FREED_BYTES_HIGH, FREED_BYTES_HIGH, 0);
+        let free = |memory: &mut Memory| {
+            memory.pool.give(Vec::with_capacity(8 * FREED_BYTES_HIGH));
+            assert!(memory.pool.has_freed());
+        };
+        free(&mut memory);
+        memory.bound_kept(RETURN_MS);
+        assert!(memory.pool.has_freed(), "nothing is held");
+        let held = Charge {
+            bytes: memory.room(),
+            buffers: 1,
+        };
+        memory.budget.recharge_held(Charge::default(), held);
+        memory.bound_kept(RETURN_MS);
+        assert!(!memory.pool.has_freed(), "memory is scarce");
+        free(&mut memory);
+        memory.bound_kept(2 * RETURN_MS - 1);
+        assert!(memory.pool.has_freed(), "that was done just now");
     }
 }

@@ -33,7 +33,7 @@ impl Streams {
     /// buffers are kept beside it.
     #[inline]
     pub fn bound_held(&mut self, core: &mut Core) {
-        core.memory.bound_kept();
+        core.memory.bound_kept(core.now.ms);
         let excess = core.memory.budget.excess();
         let slack = core.memory.budget.held_max() / SLACK_SHARE;
         let is_in_vain = core.now.ms - core.memory.shed_ms < SHED_MS
