@@ -27,9 +27,9 @@ pub(crate) struct Sources {
 
 /// Sockets that were bound before this process began, and that stay open when it ends.
 ///
-/// Sockets that the server binds share an address, one for each worker. Of an inherited socket there
-/// is one, so one worker accepts the connections of a listener, which are assigned to all workers as
-/// others are. The datagrams of a socket are in the RX queue of the first worker.
+/// Sockets that the server binds share an address, one for each worker. Of an inherited socket
+/// there is one, so one worker accepts the connections of a listener, which are assigned to all
+/// workers as others are. The datagrams of a socket are in the RX queue of the first worker.
 #[derive(Debug, Default)]
 pub struct Inherited {
     /// Listening sockets.

@@ -57,8 +57,8 @@ fn debian(folder: &Path) -> anyhow::Result<PathBuf> {
     let unit = fs::read_to_string("contrib/systemd/glimmer.service")?;
     let unit = unit.replace("/usr/local/bin/", "/usr/bin/");
     fs::write(folder.join("glimmer.service"), unit)?;
-    // cargo-deb adds to these what enables, starts and stops the service. The socket unit is there for
-    // those who enable it, and only has to go with the package.
+    // cargo-deb adds to these what enables, starts and stops the service. The socket unit is there
+    // for those who enable it, and only has to go with the package.
     let scripts = folder.join("scripts");
     fs::create_dir_all(&scripts)?;
     for (name, text) in [("prerm", PRERM), ("postrm", POSTRM)] {

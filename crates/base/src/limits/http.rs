@@ -1,5 +1,5 @@
-//! Limits of what operators give and are shown: sockets of a service manager, the pages that `--http`
-//! serves, and slow requests.
+//! Limits of what operators give and are shown: sockets of a service manager, the pages that
+//! `--http` serves, and slow requests.
 
 /// Sockets that a service manager can pass on.
 pub const INHERITED_SOCKETS_MAX: usize = 32;

@@ -1,9 +1,9 @@
-//! Sockets that a service manager has opened and passes on (`LISTEN_FDS`, as in `sd_listen_fds(3)`).
+//! Sockets that a service manager has opened and passes on (`LISTEN_FDS`, `sd_listen_fds(3)`).
 //!
 //! They take the place of the addresses that the settings name: those for connections of `-p`, `-l`
 //! and `-s`, those of UDP of `-U`, and those whose name is `http` of `--http`. A name of `notls`,
-//! `btls` or `mtls` says how connections are encrypted, as the same prefix does in `-l`; every other
-//! name is for people.
+//! `btls` or `mtls` says how connections are encrypted, as the same prefix does in `-l`; every
+//! other name is for people.
 
 use crate::config::Config;
 use crate::encryption::ListenerTls;
@@ -64,8 +64,8 @@ impl Sockets {
             return Err(InheritedError::Many(passed.len()));
         }
         for (number, name) in passed {
-            // SAFETY: by the protocol, this open descriptor belongs to this process, which has taken
-            // it over nowhere else.
+            // SAFETY: by the protocol, this open descriptor belongs to this process, which has
+            // taken it over nowhere else.
             let socket = unsafe { OwnedFd::from_raw_fd(number) };
             sockets.sort_in(socket, &name, has_tls).map_err(|reason| {
                 let name = name.clone();
