@@ -177,16 +177,20 @@ fn all_that_arrive_together_are_stored() {
 #[test]
 fn later_senders_wait_and_are_not_refused() {
     let mut rng = SmallRng::seed_from_u64(1);
-    for mode in FEW_MODES {
+    let tables = [Table::Cache, Table::Memc3];
+    for (table, mode) in tables
+        .into_iter()
+        .flat_map(|table| FEW_MODES.map(|mode| (table, mode)))
+    {
         // Far more than values that arrive may take.
-        let mut rig = rig(Table::Cache, mode, 64);
+        let mut rig = rig(table, mode, 64);
         let bytes = 900_000;
         let mut clients: Vec<_> = (0..40)
             .map(|key| Client::new(&rig, set(key, &value(key, bytes))))
             .collect();
         run(&mut rig, &mut clients, "STORED\r\n".len(), &mut rng);
         for client in &clients {
-            assert_eq!(client.replies, b"STORED\r\n", "{mode:?}");
+            assert_eq!(client.replies, b"STORED\r\n", "{table:?} {mode:?}");
         }
         assert_eq!(uploads(&rig), 0);
     }
@@ -298,7 +302,7 @@ fn what_is_given_up_leaves_nothing_behind() {
     let seed = rand::random();
     println!("seed {seed}");
     let mut rng = SmallRng::seed_from_u64(seed);
-    for table in [Table::Cache, Table::Store] {
+    for table in [Table::Cache, Table::Store, Table::Memc3] {
         let mut rig = rig(table, (AccessMode::Crcw, 3), 64);
         let mut clients: Vec<(usize, usize, Client)> = Vec::new();
         let mut stored = 0;

@@ -120,7 +120,9 @@ impl<A: Access> Writer<'_, A> {
         }
         work::split();
         self.state.expired.soonest.spoil_round();
-        let page = self.index_page(now);
+        let Some(page) = self.index_page(now) else {
+            return false;
+        };
         let upper = run.start + run.len() / 2..run.end;
         let (old, new) = (shared.index.segment(home), shared.index.segment_on(page));
         let mut leaving = core::mem::take(&mut self.state.leaving);
@@ -142,17 +144,20 @@ impl<A: Access> Writer<'_, A> {
     }
 
     /// A page for a new segment: one that the index had before a flush, else the last of the
-    /// items' pages. What is on that one leaves only if there is no room for it elsewhere.
-    fn index_page(&mut self, now: Moment) -> usize {
+    /// items' pages. What is on that one leaves only if there is no room for it elsewhere. None if
+    /// an upload on it has to stay.
+    fn index_page(&mut self, now: Moment) -> Option<usize> {
         let shared = self.shared;
         let pages = shared.pool().pages();
         let next = pages - 1 - self.state.segments;
         if next >= self.state.slabs.item_pages() {
-            return next;
+            return Some(next);
         }
-        self.vacate(self.state.slabs.last_page(), now);
+        if !self.vacate(self.state.slabs.last_page(), now) {
+            return None;
+        }
         shared.index.pages.add(1);
-        self.state.slabs.give_last_page()
+        Some(self.state.slabs.give_last_page())
     }
 }
 

@@ -5,7 +5,7 @@
 //! [`table`]. `room` makes room for an item (CLOCK, and slabs that move between classes), and
 //! `grow` for its entry in the index. Before a chunk of a large item is given to another one or
 //! written over, the writer makes sure that its value is not lent any more: see
-//! [`LentValue`](crate::table::LentValue).
+//! [`LentValue`](crate::table::LentValue). A large value that arrives has a chunk as an `upload`.
 //!
 //! It departs from the paper in these points:
 //!
@@ -24,11 +24,13 @@
 //! - Instead of slabs of 1 MiB that stay with their class, pages of 64 KiB go to the class that
 //!   needs them.
 
+mod audit;
 mod config;
 mod grow;
 mod heap;
 mod put;
 mod room;
+mod upload;
 
 pub use config::Memc3Config;
 
@@ -37,7 +39,10 @@ use crate::batches::GracePeriod;
 use crate::heap::Put;
 use crate::heap::slab::Slabs;
 use crate::index::cuckoo::{Breadth, Cell, Slot, SlotAt, Step};
-use crate::table::{self, ConfigError, Design, Ledger, Search, Stored};
+use crate::memory::Words;
+use crate::table::{
+    self, ConfigError, Design, Draft, Ledger, Reservation, Reserved, Search, Stored,
+};
 use glimmer_base::{Expiry, Keyhash};
 use heap::Chunks;
 use std::marker::PhantomData;
@@ -101,6 +106,7 @@ impl<A: Access> Design for Memc3<A> {
     /// The index begins again with one empty segment, and all slabs are free.
     fn flush(writer: &mut Writer<'_, A>, flushes: u64) {
         let shared = writer.shared;
+        writer.take_back_uploads();
         let root = shared.root();
         for line in shared.index.segment_on(root).lines() {
             shared.index.empty_line(line, A::SHARED_READS);
@@ -114,7 +120,7 @@ impl<A: Access> Design for Memc3<A> {
         // is given away when it is over.
         writer.state.unused = Some(writer.seat.grace_period());
         shared.common.loans.give_up_all();
-        writer.state.slabs.clear();
+        writer.keep_uploads();
         shared.common.emptied();
     }
 
@@ -125,6 +131,31 @@ impl<A: Access> Design for Memc3<A> {
 
     fn extend(writer: &mut Writer<'_, A>, put: &Put<'_>) -> Option<Stored> {
         writer.extend_as(put).then_some(Stored::Yes(put.cas))
+    }
+
+    fn reserve(writer: &mut Writer<'_, A>, reservation: &mut Reservation<'_>) -> table::Step {
+        writer.reserve(reservation)
+    }
+
+    fn place_of(shared: &Shared, place: Reserved) -> Words<'_> {
+        shared.place_of(place)
+    }
+
+    fn abandon(writer: &mut Writer<'_, A>, place: Reserved) {
+        writer.abandon(place);
+    }
+
+    fn store_drafted(writer: &mut Writer<'_, A>, put: &Put<'_>, draft: Draft) -> Option<Stored> {
+        writer.put_drafted(put, draft.place);
+        Some(Stored::Yes(put.cas))
+    }
+
+    fn upload_words_max(writer: &Writer<'_, A>) -> u64 {
+        writer.upload_words_max()
+    }
+
+    fn upload_words(writer: &mut Writer<'_, A>) -> u64 {
+        writer.upload_words()
     }
 
     /// An item lies in a chunk of its size's class.

@@ -131,7 +131,7 @@ impl<A: Access> Writer<'_, A> {
     /// Makes the index name an item that has just been written; one of its buckets has an empty
     /// slot.
     #[inline(always)]
-    fn link(&mut self, put: &Put<'_>, at: usize) {
+    pub(super) fn link(&mut self, put: &Put<'_>, at: usize) {
         let home = self.shared.index.home(put.keyhash);
         let empty = self.shared.index.segment(&home).empty(home.buckets);
         let empty = empty.expect("a slot was made before and nothing has taken it since");
@@ -139,7 +139,7 @@ impl<A: Access> Writer<'_, A> {
     }
 
     #[inline(always)]
-    fn set_slot(&mut self, at: SlotAt, tag: u8, slot: Slot, words: usize) {
+    pub(super) fn set_slot(&mut self, at: SlotAt, tag: u8, slot: Slot, words: usize) {
         let Self { shared, .. } = self;
         let set = || shared.index.line(at).set(at.bucket, at.place, tag, slot);
         shared.index.change(at.line, A::SHARED_READS, set);

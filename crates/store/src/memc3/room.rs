@@ -49,6 +49,7 @@ impl<A: Access> Writer<'_, A> {
 
     fn evict_for(&mut self, class: ClassId, now: Moment) -> usize {
         let shared = self.shared;
+        self.take_back_uploads();
         let mut budget = Budget::for_words(self.state.slabs.chunk_words(class) as u64);
         loop {
             // An item of the class may have been freed with its slab on the way.
@@ -58,7 +59,9 @@ impl<A: Access> Writer<'_, A> {
             if self.state.slabs.add_slab(class) || self.take_unused_index_pages() {
                 continue;
             }
-            let Some((chunk, begins_slab)) = self.state.slabs.at_hand(shared.pool(), class) else {
+            let at_hand = self.state.slabs.at_hand(shared.pool(), class);
+            let at_hand = at_hand.filter(|_| self.state.slabs.has_items(class));
+            let Some((chunk, begins_slab)) = at_hand else {
                 self.take_slab_for(class, 0, &mut budget, now);
                 continue;
             };
@@ -71,6 +74,9 @@ impl<A: Access> Writer<'_, A> {
             work::examined(1);
             self.look_ahead(class);
             self.state.slabs.advance_hand(class);
+            if self.is_reserved(chunk.at) {
+                continue;
+            }
             if self.examine(chunk.at, &mut budget, now) {
                 self.state.slabs.count_reuse(class);
                 return chunk.at;
@@ -143,7 +149,8 @@ impl<A: Access> Writer<'_, A> {
     }
 
     /// Makes pages free for a slab of a class whose own slabs are `own` words old, if another
-    /// class's are much older or the class has none; says whether it did.
+    /// class's are much older or the class has no items; says whether it did. Slabs with uploads
+    /// are spared, as those are that are in use.
     #[cold]
     fn take_slab_for(
         &mut self,
@@ -152,11 +159,8 @@ impl<A: Access> Writer<'_, A> {
         budget: &mut Budget,
         now: Moment,
     ) -> bool {
-        let has_none = self.state.slabs.age(class).is_none();
-        loop {
-            let Some((age, oldest)) = self.state.slabs.oldest_but(class) else {
-                return false;
-            };
+        let has_none = !self.state.slabs.has_items(class);
+        while let Some((age, oldest)) = self.state.slabs.oldest_but(class) {
             if !has_none && !takes_from(own, age) {
                 return false;
             }
@@ -165,21 +169,30 @@ impl<A: Access> Writer<'_, A> {
                 .slabs
                 .age(oldest)
                 .expect("the oldest has slabs, or it would have no age");
-            if self.collect(slab, slab) && budget.spare_slab() {
+            let pages = self.state.slabs.run_near(class, slab);
+            let is_pinned = self.state.slabs.is_pinned_within(pages.clone());
+            if (is_pinned || self.collect(slab, slab)) && budget.spare_slab() {
                 self.clear_bits();
                 self.state.slabs.skip_slab(oldest);
                 continue;
             }
-            for page in self.state.slabs.run_near(class, slab) {
+            if is_pinned {
+                break;
+            }
+            for page in pages {
                 self.empty_page(page, now);
             }
             return true;
         }
+        if has_none {
+            self.free_pages_beside_uploads(self.state.slabs.slab_pages(class), now);
+        }
+        has_none
     }
 
     /// Notes what is in a slab and which slots name it, where it lay on `named` when they were
     /// written; says whether most of it was used.
-    fn collect(&mut self, slab: usize, named: usize) -> bool {
+    pub(super) fn collect(&mut self, slab: usize, named: usize) -> bool {
         let (shared, state) = (self.shared, &mut *self.state);
         let (first, named) = (
             shared.pool().first_word(slab),
@@ -228,11 +241,14 @@ impl<A: Access> Writer<'_, A> {
     }
 
     /// Makes a page free by moving the slab on it. If the slab is too large for that, or there are
-    /// no free pages for it, its items leave.
-    pub(super) fn vacate(&mut self, page: usize, now: Moment) {
+    /// no free pages for it, its items leave. Says whether it did: uploads may have to stay.
+    pub(super) fn vacate(&mut self, page: usize, now: Moment) -> bool {
         let Some(slab) = self.state.slabs.slab_on(page) else {
-            return;
+            return true;
         };
+        if self.state.slabs.reserved_in(slab) > 0 {
+            return self.move_pinned(slab, now);
+        }
         let shared = self.shared;
         let bytes = 8 * self.state.slabs.slab_words(shared.pool(), slab);
         let moved = (bytes <= MOVED_SLAB_BYTES_MAX)
@@ -242,11 +258,12 @@ impl<A: Access> Writer<'_, A> {
             Some(to) => self.name_anew(slab, to),
             None => self.empty_page(page, now),
         }
+        true
     }
 
     /// Makes the index name the items of a slab where they lie now. Readers may meet the old
     /// ones until then: no writer has written over those yet.
-    fn name_anew(&mut self, from: usize, to: usize) {
+    pub(super) fn name_anew(&mut self, from: usize, to: usize) {
         let shared = self.shared;
         let (old, new) = (shared.pool().first_word(from), shared.pool().first_word(to));
         self.collect(to, from);

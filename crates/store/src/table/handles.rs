@@ -43,31 +43,24 @@ pub trait Design: Sized + 'static {
     }
 
     /// Takes one step towards a place for a large value.
-    fn reserve(_writer: &mut Writer<'_, Self>, _reservation: &mut Reservation<'_>) -> Step {
-        Step::Never
-    }
+    fn reserve(writer: &mut Writer<'_, Self>, reservation: &mut Reservation<'_>) -> Step;
 
     /// A place that is reserved, as long as that.
-    fn place_of(_shared: &Shared<Self::Heap>, _place: Reserved) -> Words<'_> {
-        unreachable!("a table that reserves places knows where they lie")
-    }
+    fn place_of(shared: &Shared<Self::Heap>, place: Reserved) -> Words<'_>;
 
     /// Takes back a place whose value was not stored. Where that is not done, the place is lost
     /// until eviction comes to it.
     fn abandon(_writer: &mut Writer<'_, Self>, _place: Reserved) {}
 
     /// Makes an item of a draft of it. If that cannot be done, the place is taken back.
-    fn store_drafted(
-        _writer: &mut Writer<'_, Self>,
-        _put: &Put<'_>,
-        _draft: Draft,
-    ) -> Option<Stored> {
-        None
-    }
+    fn store_drafted(writer: &mut Writer<'_, Self>, put: &Put<'_>, draft: Draft) -> Option<Stored>;
 
     /// Words that the places of uploads may take, if there are several.
-    fn upload_words_max(_writer: &Writer<'_, Self>) -> u64 {
-        0
+    fn upload_words_max(writer: &Writer<'_, Self>) -> u64;
+
+    /// Words that the places of uploads take.
+    fn upload_words(writer: &mut Writer<'_, Self>) -> u64 {
+        writer.ledger().uploads.words()
     }
 
     /// Lets the eviction rule know that the writer has read an item, where the heap says that this

@@ -302,6 +302,14 @@ impl Uploads {
         self.by_place.get(&at)
     }
 
+    /// The uploads whose places have these names, in their order.
+    pub fn within(&self, names: Range<u64>) -> Vec<Arc<Cell>> {
+        self.by_place
+            .range(names)
+            .map(|(_, cell)| cell.clone())
+            .collect()
+    }
+
     /// The place of this name is no upload's any more.
     pub fn end(&mut self, at: u64) -> Option<Arc<Cell>> {
         let cell = self.by_place.remove(&at)?;

@@ -44,8 +44,8 @@ impl<D: Design> Owner<D> {
             writer.take_back_uploads();
             let words = reservation.words;
             let most = D::upload_words_max(&writer);
-            let held = writer.ledger().uploads.words();
-            if words > shared.heap.item_words_max() as u64 || most == 0 {
+            let held = D::upload_words(&mut writer);
+            if words > shared.heap.item_words_max() as u64 {
                 return Begun::Never;
             }
             if held > 0 && held + words > most {

@@ -4,12 +4,12 @@
 use crate::carried::{self, Between};
 use crate::oracle::{self, Load};
 use crate::stress::{self, Race};
-use crate::{attacked, busy, crawl, dead, flush, growing, lent, removals};
+use crate::{attacked, busy, crawl, dead, flush, growing, lent, removals, uploads};
 use glimmer_store::access::Access;
 use glimmer_store::heap::slab::Slabs;
 use glimmer_store::memc3::{Memc3Config, Owner};
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::table::Counts;
+use glimmer_store::table::{Counts, Table};
 
 fn table<A: Access>(memory_bytes: usize, page_bytes: usize, item_bytes_max: usize) -> Owner<A> {
     let config = Memc3Config {
@@ -25,7 +25,8 @@ fn table<A: Access>(memory_bytes: usize, page_bytes: usize, item_bytes_max: usiz
 
 fn run<A: Access>(memory_bytes: usize, page_bytes: usize, load: Load) -> Counts {
     let table = table::<A>(memory_bytes, page_bytes, load.item_bytes_max);
-    let counts = oracle::run(table, load, |_, _| {}).counts;
+    let audit = |owner: &mut Owner<A>, flushes| owner.enter(flushes).audit();
+    let counts = oracle::run(table, load, audit).counts;
     assert!(counts.in_place_updates > 0);
     counts
 }
@@ -90,6 +91,42 @@ fn lent_values_whose_slabs_move<A: Access>() {
     let table = table::<A>(memory_bytes, 128, 128 * SLAB_PAGES);
     let counts = lent::values_stay_where_an_index_grows(table, VALUES as u16);
     assert!(counts.moved > 0 && counts.evictions == 0, "{counts:?}");
+}
+
+fn uploads_in<A: Access>(memory_bytes: usize, page_bytes: usize, load: uploads::Load) -> Counts {
+    let owner = table::<A>(memory_bytes, page_bytes, load.value_max + 300);
+    let audit = |owner: &mut Owner<A>, flushes| owner.enter(flushes).audit();
+    let (_, _, outcome) = uploads::run(owner, load, audit);
+    assert!(outcome.stored > 50 && outcome.full > 10, "{outcome:?}");
+    outcome.counts
+}
+
+/// Values of a page and of many, in memory for a few of the largest ones.
+fn uploads_beside_stores<A: Access>() {
+    let load = uploads::Load {
+        keys: 30,
+        small_keys: 400,
+        steps: 6_000,
+        value_max: 100_000,
+        loses_nothing: false,
+    };
+    for (memory_bytes, page_bytes) in [(300_000, 1 << 10), (1 << 20, 16 << 10), (2 << 20, 32 << 10)]
+    {
+        uploads_in::<A>(memory_bytes, page_bytes, load);
+    }
+}
+
+/// The index takes the last pages, where uploads may be.
+fn uploads_where_an_index_grows<A: Access>() {
+    let load = uploads::Load {
+        keys: 30,
+        small_keys: 30_000,
+        steps: 6_000,
+        value_max: 200_000,
+        loses_nothing: false,
+    };
+    let counts = uploads_in::<A>(2 << 20, 1 << 10, load);
+    assert!(counts.evictions > 0, "{counts:?}");
 }
 
 fn a_crawl<A: Access>() {
@@ -217,6 +254,8 @@ in_modes! {
     racing_with_large_values: Crew Crcw;
     lent_values: Erew Crew Crcw;
     lent_values_whose_slabs_move: Erew Crew Crcw;
+    uploads_beside_stores: Erew Crew Crcw;
+    uploads_where_an_index_grows: Erew Crcw;
     a_crawl: Erew Crcw;
     dead_memory: Erew Crew Crcw;
     sessions: Erew Crew Crcw;

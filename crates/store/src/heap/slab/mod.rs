@@ -11,6 +11,7 @@
 mod classes;
 mod free_pages;
 mod hand;
+mod reserved;
 
 pub use classes::{Size, sizes};
 
@@ -36,6 +37,8 @@ struct Class {
     /// Those of them that have free chunks.
     partial: Vec<u32>,
     hand: Hand,
+    /// Chunks that are reserved.
+    reserved: usize,
 }
 
 /// What is known of a page. All but `owner` is kept at a slab's first page.
@@ -44,6 +47,8 @@ struct Page {
     owner: Owner,
     /// Chunks in use.
     used: u32,
+    /// Those of them that are reserved.
+    reserved: u32,
     /// Chunks from this one on were never in use.
     fresh: u32,
     /// First of the free chunks that were in use before, or [`NONE`].
@@ -83,6 +88,8 @@ pub struct Slabs {
     free_pages: FreePages,
     /// Pages from here on are the index's.
     end: usize,
+    /// Pages of slabs that have reserved chunks.
+    pinned: usize,
     /// Words given out: the clock by which slabs are old.
     stored: u64,
 }
@@ -101,6 +108,7 @@ impl Slabs {
         let page = Page {
             owner: Owner::Free,
             used: 0,
+            reserved: 0,
             fresh: 0,
             free: NONE,
             position: 0,
@@ -115,12 +123,14 @@ impl Slabs {
                     slabs: Vec::new(),
                     partial: Vec::new(),
                     hand: Hand::default(),
+                    reserved: 0,
                 })
                 .collect(),
             by_words,
             pages: vec![page; pool.pages()],
             free_pages: FreePages::new(pool.pages(), end),
             end,
+            pinned: 0,
             stored: 0,
         }
     }
@@ -239,9 +249,16 @@ impl Slabs {
     /// Gives a class a slab of free pages; says whether there were enough in a row.
     pub fn add_slab(&mut self, id: ClassId) -> bool {
         let count = self.classes[id as usize].size.pages;
-        let Some(first) = self.free_pages.run(count) else {
-            return false;
-        };
+        let first = self.free_pages.run(count);
+        if let Some(first) = first {
+            self.put_slab(id, first);
+        }
+        first.is_some()
+    }
+
+    /// Gives a class the slab that begins on a page: that and the ones after it are free.
+    fn put_slab(&mut self, id: ClassId, first: usize) {
+        let count = self.classes[id as usize].size.pages;
         for (before, page) in self.pages[first..first + count].iter_mut().enumerate() {
             work::page_step();
             page.owner = Owner::Rest(before as u32);
@@ -251,6 +268,7 @@ impl Slabs {
         self.pages[first] = Page {
             owner: Owner::Slab(id),
             used: 0,
+            reserved: 0,
             fresh: 0,
             free: NONE,
             position: class.slabs.len() as u32,
@@ -259,7 +277,6 @@ impl Slabs {
         };
         class.slabs.push(first as u32);
         class.partial.push(first as u32);
-        true
     }
 
     /// Counts pages that have become free.
@@ -283,24 +300,33 @@ impl Slabs {
         }
     }
 
-    /// Moves a slab, whatever is in it, to free pages further to the left, and copies it; gives
-    /// back its new first page. Its old pages are free, but hold what they held. None if there are
-    /// no such pages in a row.
+    /// Moves a slab, whatever is in it, to free pages further to the left, and copies it except for
+    /// reserved chunks; gives back its new first page. Its old pages are free, but hold what they
+    /// held. None if there are no such pages in a row.
     ///
-    /// The caller makes the index name the items again: each lies as far from the slab's beginning
-    /// as before.
+    /// The caller copies what is reserved, and makes the index name the items again: each lies as
+    /// far from the slab's beginning as before.
     pub fn relocate(&mut self, pool: &Pool, slab: usize) -> Option<usize> {
         let Owner::Slab(id) = self.pages[slab].owner else {
             unreachable!("only a slab is moved")
         };
         let size = self.classes[id as usize].size;
         let to = self.free_pages.run(size.pages).filter(|&to| to < slab)?;
-        let words = self.pages[slab].fresh as usize * size.chunk_words;
-        let place = |page| pool.place(pool.first_word(page), words).range(0, words);
-        for (old, new) in place(slab).iter().zip(place(to)) {
-            new.store(old.load(Relaxed), Relaxed);
+        for chunk in 0..self.pages[slab].fresh as usize {
+            let place = |page| {
+                let at = pool.first_word(page) + chunk * size.chunk_words;
+                pool.place(at, size.chunk_words)
+            };
+            let header = Header::read(place(slab));
+            if header.is_filler() && header.is_reserved() {
+                continue;
+            }
+            let (old, new) = (place(slab).range(0, size.chunk_words), place(to));
+            for (old, new) in old.iter().zip(new.range(0, size.chunk_words)) {
+                new.store(old.load(Relaxed), Relaxed);
+            }
+            work::copied(size.chunk_words);
         }
-        work::copied(words);
         for before in 0..size.pages {
             self.pages[to + before] = self.pages[slab + before];
         }
@@ -446,19 +472,6 @@ impl Slabs {
         let first = self.end;
         self.end = end;
         self.give_pages(first, end - first);
-    }
-
-    /// Takes every slab away from every class: nothing is stored any more.
-    pub fn clear(&mut self) {
-        for class in &mut self.classes {
-            class.slabs.clear();
-            class.partial.clear();
-            class.hand = Hand::default();
-        }
-        for page in &mut self.pages[..self.end] {
-            page.owner = Owner::Free;
-        }
-        self.free_pages = FreePages::new(self.pages.len(), self.end);
     }
 }
 

@@ -100,7 +100,7 @@ fn the_index_takes_pages_from_the_end() {
         .take_while(|&added| added)
         .count();
     assert_eq!((added, slabs.item_pages()), (6, 6));
-    slabs.clear();
+    slabs.clear_but(&pool, &[]);
     assert_eq!(slabs.free_pages.count(), 6);
 }
 
@@ -129,4 +129,62 @@ fn giving_and_taking_slabs_costs_the_same_whatever_their_number() {
     // A word of bits has 64 pages: the second pool has 256 of them.
     assert!(steps[1] <= steps[0] + 256, "{steps:?}");
     assert!(steps[0] <= 8, "{steps:?}");
+}
+
+/// Pages of which every fourth is pinned: the best place for a large slab has few of them.
+#[test]
+fn the_pages_with_the_fewest_reserved_chunks_are_found() {
+    let pool = Pool::new(64, 64, PagePolicy::Small, None).unwrap();
+    let mut slabs = Slabs::new(&pool, 64, 640);
+    let (small, large) = (slabs.class_of(32), slabs.class_of(640));
+    while slabs.add_slab(small) {}
+    let mut chunks: Vec<usize> = std::iter::from_fn(|| slabs.take(&pool, small)).collect();
+    chunks.sort_unstable();
+    let pinned: Vec<usize> = (0..64).step_by(4).chain([33, 34]).collect();
+    for &page in &pinned {
+        slabs.reserve(&pool, chunks[2 * page]);
+    }
+    assert_eq!(slabs.pinned_pages(), pinned.len());
+    assert_eq!(slabs.unpinned_run(3, 64), Some(1..4));
+    assert_eq!(slabs.unpinned_run(4, 64), None);
+    assert!(slabs.is_pinned_within(5..9) && !slabs.is_pinned_within(5..8));
+    let pages = slabs.least_pinned(10).unwrap();
+    assert_eq!((pages, slabs.slab_pages(large)), (3..16, 10));
+}
+
+/// A flush leaves what is reserved where it is, and all else is free.
+#[test]
+fn what_is_reserved_stays_when_all_else_is_cleared() {
+    let pool = Pool::new(8, 64, PagePolicy::Small, None).unwrap();
+    let mut slabs = Slabs::new(&pool, 8, 160);
+    let (small, large) = (slabs.class_of(16), slabs.class_of(160));
+    let take = |slabs: &mut Slabs, class| {
+        slabs.take(&pool, class).or_else(|| {
+            assert!(slabs.add_slab(class));
+            slabs.take(&pool, class)
+        })
+    };
+    let mut chunks: Vec<usize> = (0..8).filter_map(|_| take(&mut slabs, small)).collect();
+    let value = take(&mut slabs, large).unwrap();
+    let kept = [chunks[2], chunks[5], value];
+    for at in kept {
+        slabs.reserve(&pool, at);
+    }
+    slabs.clear_but(&pool, &kept);
+    assert_eq!((slabs.pinned_pages(), slabs.free_pages.count()), (5, 3));
+    assert!(!slabs.has_items(large) && slabs.reserved_in(0) == 1);
+    // The free chunks of the two slabs are those that were not kept.
+    let again: Vec<usize> = std::iter::from_fn(|| slabs.take(&pool, small)).collect();
+    chunks.retain(|at| !kept.contains(at));
+    let mut sorted = again.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, chunks);
+    for at in again {
+        slabs.free(&pool, at);
+    }
+    for at in kept {
+        slabs.end_reservation(&pool, at);
+        slabs.free(&pool, at);
+    }
+    assert_eq!(slabs.pinned_pages(), 0);
 }
