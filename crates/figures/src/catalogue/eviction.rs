@@ -76,9 +76,9 @@ impl Figure for HitRatio {
                 .filter_map(|(pattern, _)| Pattern::named(pattern))
                 .collect(),
             rules: ours().into(),
-            keys: run.pick(1_000_000, 50_000),
+            keys: run.pick(1_000_000, 10_000),
             capacities_percent: run.pick(CAPACITIES_PERCENT.into(), vec![JUDGED_PERCENT]),
-            counted: run.pick(3_000_000, 200_000),
+            counted: run.pick(3_000_000, 40_000),
             seed: 1,
         };
         let progress = |line: &str| run.say(line);

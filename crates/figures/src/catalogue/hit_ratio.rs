@@ -88,9 +88,9 @@ impl Figure for Suite {
         let options = Options {
             patterns: PATTERNS.into(),
             rules: vec![DEFAULT, S3_FIFO],
-            keys: run.pick(60_000, 10_000),
+            keys: run.pick(60_000, 2_000),
             capacities_percent: run.pick(vec![1.0, 10.0, 50.0], vec![10.0]),
-            counted: run.pick(300_000, 20_000),
+            counted: run.pick(300_000, 5_000),
             seed: 1,
         };
         let progress = |line: &str| run.say(line);

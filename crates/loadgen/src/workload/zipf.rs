@@ -127,7 +127,7 @@ mod tests {
     const RANKS_SHOWN: usize = 100;
     /// Enough draws to notice that ranks of wide strata are drawn too rarely by three in a
     /// thousand.
-    const DRAWS: u64 = 10_000_000;
+    const DRAWS: u64 = 1_000_000;
 
     /// The normalisation of the exact law: a million terms one by one, and for the rest the
     /// integral with its first corrections, the next of which is below 10^-20.
