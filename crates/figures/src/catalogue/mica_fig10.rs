@@ -34,7 +34,7 @@ const DATASETS: [(&str, Items); 3] = [
     ),
 ];
 const QUICK_KEYS: u64 = 2000;
-const PEERS: [Server; 2] = [Server::Memcached, Server::Redis];
+const PEERS: [Server; 3] = [Server::Memcached, Server::Redis, Server::Pogocache];
 const OURS: [&str; 3] = ["glimmer erew", "glimmer crew", "glimmer crcw"];
 const CLIENT_BUSY: &str = "client busy";
 

@@ -16,8 +16,9 @@ const FIGURE: &str = "mica-fig10";
 const PANEL: &str = "small";
 const TITLE: &str = "One server thread, 16-byte keys, 64-byte values";
 /// The systems shown, and their names in the chart.
-const SYSTEMS: [(&str, &str); 3] = [
+const SYSTEMS: [(&str, &str); 4] = [
     ("glimmer crcw", "Glimmer"),
+    ("pogocache", "Pogocache"),
     ("memcached", "memcached"),
     ("redis", "Redis"),
 ];
@@ -49,7 +50,10 @@ fn with_version(name: &str, versions: &[String]) -> String {
     if name == "Glimmer" {
         return name.to_owned();
     }
-    let is_its = |line: &&String| line.get(..name.len()).is_some_and(|of| of == name);
+    let is_its = |line: &&String| {
+        let head = line.get(..name.len());
+        head.is_some_and(|head| head.eq_ignore_ascii_case(name))
+    };
     let words = versions.iter().find(is_its).map(|line| line.split(' '));
     let number = |word: &&str| {
         let word = word.trim_start_matches("v=");
@@ -69,12 +73,19 @@ mod tests {
     fn peers_have_the_version_that_was_measured() {
         let versions = [
             "glimmer 0.1.0",
+            "pogocache 1.3.1",
             "memcached 1.6.45",
             "Redis server v=7.0.15 sha=00000000:0",
         ];
         let versions = versions.map(String::from);
         let names = SYSTEMS.map(|(_, name)| with_version(name, &versions));
-        assert_eq!(names, ["Glimmer", "memcached 1.6.45", "Redis 7.0.15"]);
-        assert_eq!(with_version("Redis", &versions[..2]), "Redis");
+        let expected = [
+            "Glimmer",
+            "Pogocache 1.3.1",
+            "memcached 1.6.45",
+            "Redis 7.0.15",
+        ];
+        assert_eq!(names, expected);
+        assert_eq!(with_version("Redis", &versions[..3]), "Redis");
     }
 }
