@@ -37,7 +37,8 @@ pub(crate) struct Member {
 }
 
 impl Crew {
-    /// One worker per engine and bell. The admin handler is told where they serve.
+    /// One worker per engine and bell, and this many threads that shake hands for them. The admin
+    /// handler is told where they serve.
     ///
     /// # Panics
     ///
@@ -46,6 +47,7 @@ impl Crew {
         bound: Bound,
         engines: Vec<Box<dyn Engine>>,
         bells: Vec<Bell>,
+        shakers: usize,
         admin: &dyn AdminHandler,
     ) -> Crew {
         assert_eq!(engines.len(), bound.sources.len(), "one engine per worker");
@@ -56,7 +58,7 @@ impl Crew {
         let ports = port::connect(&doorbells);
         let travels = Arc::new(Travels::between(&doorbells));
         let layout = engines[0].layout();
-        let shared = Arc::new(Shared::new(bound.config, doorbells, layout));
+        let shared = Arc::new(Shared::new(bound.config, doorbells, layout, shakers));
         admin.open(&bound.addresses, &bound.udp, NodeFigures::of(&shared));
         if let Some(native) = &shared.config.native {
             admin.open_native(&bound.native_ports, &native.rules);

@@ -54,7 +54,7 @@ impl DrivenNode {
     ) -> Result<DrivenNode, Error> {
         let clock = config.clock.clone();
         let bells = engines.iter().map(|_| Bell::local()).collect();
-        let crew = Crew::gather(Bound::of(config, devices)?, engines, bells, &*admin);
+        let crew = Crew::gather(Bound::of(config, devices)?, engines, bells, 0, &*admin);
         let shared = crew.shared;
         let employ = |(me, member): (usize, Member)| {
             let poller = Poller::local(POLL_EVENTS_MAX);

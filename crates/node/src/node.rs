@@ -23,6 +23,8 @@ pub struct Node {
     udp: Vec<SocketAddr>,
     native_ports: Vec<(IpAddr, Arc<[u16]>)>,
     threads: Vec<JoinHandle<()>>,
+    /// Those that shake hands for the workers.
+    shakers: Vec<JoinHandle<()>>,
 }
 
 impl Node {
@@ -42,14 +44,20 @@ impl Node {
     ) -> Result<Node, Error> {
         let bells = (0..engines.len()).map(|_| Bell::new());
         let bells = bells.collect::<Result<Vec<_>, std::io::Error>>()?;
-        let crew = Crew::gather(bound, engines, bells, &*admin);
+        let is_encrypted = bound.config.encryption.is_some();
+        let shakers = if is_encrypted { engines.len() } else { 0 };
+        let crew = Crew::gather(bound, engines, bells, shakers, &*admin);
         let mut node = Node {
             shared: crew.shared,
             addresses: crew.addresses,
             udp: crew.udp,
             native_ports: crew.native_ports,
             threads: Vec::new(),
+            shakers: Vec::new(),
         };
+        for number in 0..shakers {
+            node.spawn_shaker(number)?;
+        }
         for (me, member) in crew.members.into_iter().enumerate() {
             node.spawn(me, admin.clone(), member)?;
         }
@@ -87,6 +95,18 @@ impl Node {
         reported
             .recv()
             .expect("a thread reports before it does anything else")
+    }
+
+    fn spawn_shaker(&mut self, number: usize) -> Result<(), Error> {
+        let shared = self.shared.clone();
+        let thread = std::thread::Builder::new().name(format!("handshakes-{number}"));
+        let thread = thread.spawn(move || {
+            let now_ms = || shared.config.clock.now().ms;
+            let wake = |worker: usize| shared.doorbells[worker].wake();
+            shared.shakers.run(now_ms, wake);
+        })?;
+        self.shakers.push(thread);
+        Ok(())
     }
 
     /// Where connections come in, with the ports that were chosen.
@@ -131,10 +151,12 @@ impl Node {
     }
 
     fn join_threads(&mut self) {
-        for thread in self.threads.drain(..) {
-            if let Err(panic) = thread.join() {
-                std::panic::resume_unwind(panic);
-            }
+        let workers: Vec<_> = self.threads.drain(..).map(JoinHandle::join).collect();
+        // They see to what the workers wait for, to the end.
+        self.shared.shakers.end();
+        let shakers = self.shakers.drain(..).map(JoinHandle::join);
+        if let Some(panic) = workers.into_iter().chain(shakers).find_map(Result::err) {
+            std::panic::resume_unwind(panic);
         }
     }
 }
@@ -157,7 +179,8 @@ impl Bound {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        if !self.threads.is_empty() && !std::thread::panicking() {
+        let has_threads = !self.threads.is_empty() || !self.shakers.is_empty();
+        if has_threads && !std::thread::panicking() {
             self.stop();
             self.join_threads();
         }

@@ -27,6 +27,7 @@ use crate::packet::native::{CompletionTables, NativeEndpoint};
 use crate::stream::balancer::AcceptBalancer;
 use crate::stream::places::Places;
 use crate::stream::registry::ConnectionRegistry;
+use crate::stream::shakers::Shakers;
 
 /// A connection, and which protocols it may speak.
 pub(crate) type Accepted = (Box<dyn ByteStream>, Accepts);
@@ -54,6 +55,8 @@ pub(crate) struct Shared {
     pub slow: Arc<SlowLog>,
     /// Which native mutations have been executed, by the owner of their partitions.
     pub completions: Option<Arc<CompletionTables>>,
+    /// Threads that shake hands.
+    pub shakers: Shakers,
     /// Connections accepted by one worker for another.
     accepted: Vec<Mailbox<Accepted>>,
     /// Walks over all items that one worker does for another.
@@ -73,6 +76,7 @@ impl Shared {
         config: NodeConfig,
         doorbells: Vec<Arc<Doorbell<EventBell>>>,
         layout: Layout,
+        shakers: usize,
     ) -> Shared {
         let workers = doorbells.len();
         config.observers.attach(&doorbells);
@@ -91,6 +95,7 @@ impl Shared {
                 .as_ref()
                 .map(|native| NativeEndpoint::completions(&native.rules, config.native_bytes())),
             config,
+            shakers: Shakers::new(shakers, workers),
             stats: (0..workers).map(|_| WorkerStats::default()).collect(),
             doorbells,
             homeward: Homeward::new(workers),

@@ -4,6 +4,7 @@
 mod support;
 
 use std::collections::HashSet;
+use std::io::{self, IoSlice};
 use std::net::{Shutdown, UdpSocket};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
@@ -14,8 +15,10 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 use support::{Client, Habits, config, start, start_with};
 
 use glimmer_base::Moment;
-use glimmer_node::{Address, AdminHandler, Error, Node, Part};
+use glimmer_node::{Address, AdminHandler, Encryption, Error, Node, Part};
 use glimmer_proto::text;
+use glimmer_transport::stream::{ByteStream, Handshaking, Ready, Received, Sent, StreamListener};
+use glimmer_transport::{Endpoint, Wakeup};
 
 #[test]
 fn a_port_in_use_is_an_error() {
@@ -316,5 +319,114 @@ fn floods_of_datagrams_and_lone_ones_are_answered_and_then_there_is_rest() {
     let deadline = Instant::now() + support::PATIENCE;
     while !rests() {
         assert!(Instant::now() < deadline, "the worker goes on looking");
+    }
+}
+
+/// Has the connections of the first address shake hands until somebody says that it is enough.
+#[derive(Clone, Debug)]
+struct Shaken {
+    began: Sender<()>,
+    enough: Arc<Mutex<Receiver<()>>>,
+}
+
+struct ShakenListener(Box<dyn StreamListener>, Shaken);
+
+struct ShakenStream(Box<dyn ByteStream>, Shaken, bool);
+
+impl Encryption for Shaken {
+    fn over(&self, listener: Box<dyn StreamListener>, index: usize) -> Box<dyn StreamListener> {
+        match index {
+            0 => Box::new(ShakenListener(listener, self.clone())),
+            _ => listener,
+        }
+    }
+}
+
+impl StreamListener for ShakenListener {
+    fn accept(&mut self) -> io::Result<Option<Box<dyn ByteStream>>> {
+        let shaken = |stream| -> Box<dyn ByteStream> {
+            Box::new(ShakenStream(stream, self.1.clone(), true))
+        };
+        Ok(self.0.accept()?.map(shaken))
+    }
+
+    fn wakeup(&self) -> Wakeup<'_> {
+        self.0.wakeup()
+    }
+
+    fn local(&self) -> Option<Endpoint> {
+        self.0.local()
+    }
+}
+
+impl ByteStream for ShakenStream {
+    fn receive_at_most(&mut self, into: &mut Vec<u8>, bytes_max: usize) -> Received {
+        self.0.receive_at_most(into, bytes_max)
+    }
+
+    fn send_parts(&mut self, parts: &[IoSlice<'_>]) -> Sent {
+        self.0.send_parts(parts)
+    }
+
+    fn wakeup(&self) -> Wakeup<'_> {
+        self.0.wakeup()
+    }
+
+    fn ready(&self) -> Ready {
+        self.0.ready()
+    }
+
+    fn finish(&mut self) {
+        self.0.finish();
+    }
+
+    fn reset(self: Box<Self>) {
+        self.0.reset();
+    }
+
+    fn local(&self) -> Option<Endpoint> {
+        self.0.local()
+    }
+
+    fn peer(&self) -> Option<Endpoint> {
+        self.0.peer()
+    }
+
+    fn is_handshaking(&self) -> bool {
+        self.2
+    }
+
+    fn handshake(&mut self) -> Handshaking {
+        self.1.began.send(()).unwrap();
+        self.1.enough.lock().unwrap().recv().unwrap();
+        self.2 = false;
+        Handshaking::Done
+    }
+}
+
+/// A handshake that computes for long keeps no other client of its worker waiting, and what its
+/// own client has sent meanwhile is answered afterwards.
+#[test]
+fn a_long_handshake_keeps_nobody_waiting() {
+    let (began, begins) = mpsc::channel();
+    let (release, enough) = mpsc::channel();
+    let enough = Arc::new(Mutex::new(enough));
+    let mut config = config();
+    config.listen = vec![config.listen[0].clone(); 2];
+    config.encryption = Some(Arc::new(Shaken { began, enough }));
+    let node = start_with(config, 1, Habits::EREW);
+    let [first, second] = node.local_addrs()[..] else {
+        panic!("two addresses");
+    };
+    let mut shaking = Client::connect_to(first);
+    shaking.send(b"set key 0 0 1\r\nx\r\n");
+    begins.recv_timeout(support::PATIENCE).unwrap();
+    let mut other = Client::connect_to(second);
+    other.send(b"get key\r\n");
+    assert_eq!(other.line(), "END\r\n");
+    shaking.send(b"get key\r\n");
+    release.send(()).unwrap();
+    for line in ["STORED", "VALUE key 0 1", "x", "END"] {
+        assert_eq!(shaking.line(), format!("{line}\r\n"));
     }
 }

@@ -178,7 +178,7 @@ impl TlsStream {
 
     /// The handshake has failed.
     fn fail_handshake(&mut self) {
-        if self.has_begun {
+        if self.has_begun && self.is_handshaking {
             self.counters.note_handshake_error();
         }
         self.state = State::Failed;
@@ -560,6 +560,17 @@ impl TlsStream {
         let mut out = SCRATCH.take();
         out.clear();
         let standing = handshake.advance(&mut out);
+        // The client may ask for the figures as soon as it has what is sent next.
+        match &standing {
+            Standing::Waits(_) => {}
+            Standing::Done(done) => {
+                self.counters.note_handshake();
+                if done.is_resumed {
+                    self.counters.note_resumed();
+                }
+            }
+            Standing::Failed => self.fail_handshake(),
+        }
         self.held = out.clone();
         SCRATCH.set(out);
         let flushed = self.flush();
@@ -578,13 +589,9 @@ impl TlsStream {
                 let Done {
                     traffic,
                     rest,
-                    is_resumed,
                     client,
+                    ..
                 } = *done;
-                self.counters.note_handshake();
-                if is_resumed {
-                    self.counters.note_resumed();
-                }
                 self.state = State::Open(Box::new(Open {
                     traffic,
                     kept: match rest.is_empty() {

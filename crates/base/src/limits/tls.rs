@@ -19,9 +19,9 @@ pub const TLS_HANDSHAKE_BYTES_MAX: usize = 64 << 10;
 /// failed handshakes.
 pub const TLS_HANDSHAKE_MS_MAX: u64 = 5_000;
 
-/// Part (1 / n) of the time that handshakes may take while other connections are served. A
-/// handshake costs as much as hundreds of requests.
-pub const TLS_HANDSHAKE_SHARE: u64 = 4;
+/// How much later than workers the threads that shake hands have their turn, as for `nice`: on a
+/// core where both have something to do, such a thread has a tenth of the time.
+pub const SHAKER_NICE: i32 = 10;
 
 /// Blocks of 16 bytes that are encrypted with one key. After that, TLS 1.3 changes the key, and a
 /// connection of TLS 1.2 is closed. RFC 8446 (§5.5) allows AES-GCM 2^24.5 full records, which have

@@ -1,39 +1,40 @@
-//! Connections that shake hands before their first byte: as many at a time as leave the others
-//! their share of the worker's time, and each until its deadline.
+//! Connections that shake hands before their first byte, each until its deadline. Other threads
+//! compute meanwhile (`shakers`), so a handshake takes no time of the worker.
 
 use std::collections::VecDeque;
 
-use glimmer_base::limits::{TLS_HANDSHAKE_MS_MAX, TLS_HANDSHAKE_SHARE};
+use glimmer_base::limits::{ACCEPTS_PER_TURN_MAX, TLS_HANDSHAKE_MS_MAX};
 use glimmer_transport::stream::Handshaking;
 
 use super::Streams;
 use super::connection::{Input, Turn};
 use super::key::ConnectionKey;
 use super::phase::Phase;
+use super::shakers::Shaking;
+use super::visit::Absent;
 use crate::admin::observe::CloseReason;
 use crate::core::Core;
 
 /// The connections of a worker that shake hands.
 #[derive(Default)]
 pub(super) struct Handshakes {
-    /// Those that go on with it in their turn.
+    /// Those that go on with it.
     ready: VecDeque<ConnectionKey>,
+    /// Those whose streams are with the threads that see to it.
+    away: usize,
     /// Until when each has to be done, in milliseconds since the epoch, in this order. Some are
     /// done or closed.
     until: VecDeque<(u64, ConnectionKey)>,
-    /// Until when others come first, in nanoseconds of the clock.
-    rests_until_ns: u64,
-    /// Steps of the worker when one last went on.
-    steps: u64,
 }
 
 impl Streams {
-    /// A connection has been opened whose handshake comes first.
+    /// A connection has been opened whose handshake comes first. The poller reports when its client
+    /// has said something.
     pub(super) fn begin_handshake(&mut self, key: ConnectionKey, core: &Core) {
-        self.connections[key].phase.begin(Phase::Handshake);
         let until_ms = core.now.ms + TLS_HANDSHAKE_MS_MAX;
+        let phase = &mut self.connections[key].phase;
+        phase.begin(Phase::Handshake(until_ms));
         self.handshakes.until.push_back((until_ms, key));
-        self.note_handshake(key);
     }
 
     /// Something was reported of a connection that shakes hands.
@@ -52,40 +53,79 @@ impl Streams {
         !self.handshakes.ready.is_empty()
     }
 
+    /// Whether the threads that see to handshakes have some of this worker.
+    #[inline]
+    pub fn has_shaking(&self) -> bool {
+        self.handshakes.away > 0
+    }
+
     /// Whether handshakes are under way, whose deadlines come.
     pub fn awaits_handshakes(&self) -> bool {
         !self.handshakes.until.is_empty()
     }
 
-    /// Has the handshake go on that has waited for longest. The most costly step of one takes as
-    /// long as hundreds of requests, so there is one in a turn. While others are served, they then
-    /// have several times as long.
+    /// Leaves the handshakes that go on to the threads that see to them. If there are none, the
+    /// one that has waited for longest goes on here.
     #[cold]
-    pub fn serve_handshake(&mut self, core: &mut Core) {
-        let clock = core.shared.config.clock.clone();
-        let since_ns = clock.ns();
-        let serves_others = core.steps() != self.handshakes.steps;
-        if serves_others && since_ns < self.handshakes.rests_until_ns {
-            return;
-        }
+    pub fn serve_handshakes(&mut self, core: &mut Core) {
         while let Some(key) = self.handshakes.ready.pop_front() {
-            if self.advance_handshake(key, core) {
-                break;
+            let Some(shaking) = self.leave_to_shake(key, core) else {
+                continue;
+            };
+            if let Some(mut shaking) = core.shared.shakers.hand_in(shaking) {
+                shaking.go_on(core.now.ms);
+                return self.shaken(shaking, core);
             }
         }
-        let now_ns = clock.ns();
-        let took_ns = now_ns.saturating_sub(since_ns);
-        self.handshakes.rests_until_ns = now_ns + (TLS_HANDSHAKE_SHARE - 1) * took_ns;
-        self.handshakes.steps = core.steps();
     }
 
-    /// Returns whether there was something to do.
-    fn advance_handshake(&mut self, key: ConnectionKey, core: &mut Core) -> bool {
-        let Some(connection) = self.connections.get_mut(key) else {
-            return false;
-        };
+    /// Takes the stream out of a connection that shakes hands.
+    fn leave_to_shake(&mut self, key: ConnectionKey, core: &Core) -> Option<Shaking> {
+        let connection = self.connections.get_mut(key)?;
         connection.turn = Turn::None;
-        match connection.stream.handshake() {
+        let Phase::Handshake(until_ms) = connection.phase else {
+            return None;
+        };
+        connection.phase = Phase::HandshakeAway;
+        // What is reported from here on may come too late for the threads.
+        connection.input = Input::Nothing;
+        self.handshakes.away += 1;
+        Some(Shaking {
+            worker: core.me,
+            key,
+            stream: std::mem::replace(&mut connection.stream, Box::new(Absent)),
+            until_ms,
+            standing: Handshaking::Waits,
+        })
+    }
+
+    /// Takes connections back from the threads, as many as one turn may.
+    #[cold]
+    pub fn take_shaken(&mut self, core: &mut Core) {
+        for _ in 0..ACCEPTS_PER_TURN_MAX {
+            let Some(shaking) = core.shared.shakers.take_back(core.me) else {
+                return;
+            };
+            self.shaken(shaking, core);
+        }
+    }
+
+    /// Puts a stream back into its connection, which goes on as it stands.
+    fn shaken(&mut self, shaking: Shaking, core: &mut Core) {
+        self.handshakes.away -= 1;
+        let key = shaking.key;
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        connection.stream = shaking.stream;
+        connection.phase = Phase::Handshake(shaking.until_ms);
+        connection.turn = Turn::None;
+        if connection.closes.is_some() {
+            return self.close(key, core);
+        }
+        let is_reported = connection.input > Input::Nothing;
+        match shaking.standing {
+            Handshaking::Waits if is_reported => self.note_handshake(key),
             Handshaking::Waits => {}
             Handshaking::GoesOn => self.note_handshake(key),
             Handshaking::Done => {
@@ -102,7 +142,6 @@ impl Streams {
                 self.close(key, core);
             }
         }
-        true
     }
 
     /// Closes the connections whose handshakes have taken too long.

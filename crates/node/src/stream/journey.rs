@@ -209,12 +209,13 @@ impl Streams {
         true
     }
 
-    /// A visitor is to be closed, which its home does. Returns whether the connection is one.
+    /// A visitor is to be closed, which its home does; or a connection that is elsewhere, which is
+    /// done when it comes back. Returns whether the connection is one.
     pub fn close_at_home(&mut self, key: ConnectionKey, core: &mut Core) -> bool {
         let Some(connection) = self.connections.get_mut(key) else {
             return false;
         };
-        if let Phase::Away = connection.phase {
+        if let Phase::Away | Phase::HandshakeAway = connection.phase {
             connection.close_for(CloseReason::Normal);
             return true;
         }

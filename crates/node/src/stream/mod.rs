@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `accept` | listeners, and which worker gets a new connection |
 //! | `connection` | what a worker knows about one client |
-//! | `handshakes` | encrypted connections before their first byte |
+//! | `handshakes`, `shakers` | encrypted connections before their first byte |
 //! | `key` | the key of a connection in its worker's table |
 //! | `phase` | what a connection waits for before its next request is parsed |
 //! | `receive_buffer` | what has been received of a client and is not finished |
@@ -60,6 +60,7 @@ pub(crate) mod reorder;
 mod send_queue;
 mod serve;
 mod settle;
+pub(crate) mod shakers;
 mod share;
 mod uploads;
 mod visit;

@@ -14,8 +14,11 @@ pub(crate) enum Phase {
     /// Nothing but its input, and that its replies are sent.
     #[default]
     Open,
-    /// What comes before the first byte of an encrypted connection.
-    Handshake,
+    /// What comes before the first byte of an encrypted connection, until a time in milliseconds
+    /// since the epoch.
+    Handshake(u64),
+    /// The same, and the stream is with a thread that sees to it.
+    HandshakeAway,
     /// Replies that other workers make.
     Reordering(Box<ReorderBuffer>),
     /// The time at which the answer to a wrong login may be sent. Nothing is received meanwhile.
@@ -47,7 +50,7 @@ impl Phase {
 
     /// Whether it shakes hands.
     pub fn is_handshake(&self) -> bool {
-        matches!(self, Phase::Handshake)
+        matches!(self, Phase::Handshake(_) | Phase::HandshakeAway)
     }
 
     /// Whether only the client can end it: by what it sends, or by taking its replies.

@@ -277,6 +277,9 @@ impl Worker {
         let (core, port) = (&mut self.core, &mut self.port);
         self.streams.take_accepted(core, &self.poller);
         self.streams.take_dumps(core);
+        if self.streams.has_shaking() {
+            self.streams.take_shaken(core);
+        }
         if !core.is_alone {
             self.streams.take_travellers(core);
             if self.streams.has_movers(core) {
@@ -305,7 +308,7 @@ impl Worker {
             self.streams.give_up_upload(core);
         }
         if self.streams.has_handshakes() {
-            self.streams.serve_handshake(core);
+            self.streams.serve_handshakes(core);
         }
         if self.streams.has_borrowers() {
             self.streams.look_after_borrowers(core);

@@ -82,6 +82,7 @@ impl Worker {
             || self.is_told_to_stop()
             || (!core.allowance.is_overdrawn() && self.has_walks())
             || self.streams.has_news(core)
+            || (self.streams.has_shaking() && core.shared.shakers.has_any(core.me))
             || self.has_news_of_drain()
     }
 

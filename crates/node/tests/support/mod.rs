@@ -4,7 +4,7 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -320,7 +320,11 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Client {
     pub fn connect(node: &Node) -> Client {
-        let stream = TcpStream::connect(node.local_addrs()[0]).unwrap();
+        Client::connect_to(node.local_addrs()[0])
+    }
+
+    pub fn connect_to(address: SocketAddr) -> Client {
+        let stream = TcpStream::connect(address).unwrap();
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
