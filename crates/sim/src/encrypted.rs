@@ -2,7 +2,7 @@
 
 use glimmer_tls::{ClientCertificates, Settings, Tls};
 use glimmer_transport::stream::{
-    ByteStream, LocalListener, LocalStream, Ready, Received, Sent, StreamFaults, StreamListener,
+    ByteStream, LocalStream, Ready, Received, Sent, StreamFaults, StreamListener,
 };
 use rcgen::{CertificateParams, KeyPair, PKCS_ED25519, SerialNumber};
 use rustls::pki_types::ServerName;
@@ -54,9 +54,9 @@ fn make() -> anyhow::Result<Ends> {
 }
 
 /// Encrypts the connections of a listener.
-pub fn over(listener: LocalListener) -> Box<dyn StreamListener> {
+pub fn over(listener: Box<dyn StreamListener>) -> Box<dyn StreamListener> {
     let server = &ends().server;
-    server.over(Box::new(listener), ClientCertificates::AsSet)
+    server.over(listener, ClientCertificates::AsSet)
 }
 
 /// A client's end of a connection.

@@ -21,6 +21,8 @@ pub mod clients;
 pub mod clock;
 mod encrypted;
 pub mod history;
+#[cfg(test)]
+mod latency_tests;
 pub mod linear;
 pub mod scenario;
 mod server;

@@ -57,7 +57,7 @@ pub const USER: &str = "user";
 pub const PASSWORD: &str = "password";
 
 /// Answers no `stats`.
-struct Silent;
+pub struct Silent;
 
 impl AdminHandler for Silent {
     fn stats(&self, _: &[u8], _: u64, _: Moment, out: &mut Vec<u8>) -> Part {
@@ -91,7 +91,7 @@ pub fn assemble(scenario: &Scenario, clock: &SimClock) -> Result<Served, ServeEr
         if has_encrypted {
             let listener = LocalListener::new(SocketAddr::from(([10, 0, 0, 1], ENCRYPTED_PORT)));
             encrypted.push(listener.clone());
-            accepting.push((over(listener), accepts(plan)));
+            accepting.push((over(Box::new(listener)), accepts(plan)));
         }
         let native: Box<dyn PacketDevice> = Box::new(switch.attach(native_address(worker)));
         let memcached: Box<dyn PacketDevice> = Box::new(switch.attach(memcached_address(worker)));

@@ -149,12 +149,12 @@ impl Streams {
         }
     }
 
-    /// A reply with a lent value of this many bytes takes turns from here on. If it is timed, it is
-    /// until it has left.
+    /// A reply with a lent value of this many bytes may not have left as a whole. If it is timed,
+    /// it is until its last byte has.
     #[inline]
     fn note_unsent(&mut self, key: ConnectionKey, index: usize, bytes: usize, core: &mut Core) {
         let tx = &mut self.connections[key].tx;
-        if bytes > 0 && tx.takes_turns() && core.counting.has_unwritten() {
+        if bytes > 0 && !tx.is_empty() && core.counting.has_unwritten() {
             let since_ns = core.counting.withdraw(index, bytes);
             tx.timed = since_ns.map(|since_ns| (bytes, since_ns));
         }
@@ -200,7 +200,7 @@ fn send_to(connection: &mut Connection, core: &mut Core) -> bool {
         return false;
     };
     core.tally.bytes_written += bytes as u64;
-    if !connection.tx.takes_turns()
+    if connection.tx.is_empty()
         && let Some((value_bytes, since_ns)) = connection.tx.timed.take()
     {
         core.note_service_time(value_bytes, since_ns);
