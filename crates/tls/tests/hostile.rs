@@ -5,7 +5,7 @@ mod hostile;
 
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 
-const INPUTS: usize = 2_000;
+const INPUTS: usize = 300;
 
 /// Pieces as the target takes them: mostly data and changes of keys, some of them like records.
 fn input(rng: &mut SmallRng) -> Vec<u8> {
