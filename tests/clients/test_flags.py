@@ -180,8 +180,8 @@ def test_ports_are_written_where_the_environment_says(ours, tmp_path):
         with Wire(int(port)) as wire:
             wire.exchange(store(b"1"), STORED)
     path.unlink()
-    with Started("-p", "0", MEMCACHED_PORT_FILENAME=str(path)):
-        assert path.read_text() == ""
+    with Started("-p", "0", MEMCACHED_PORT_FILENAME=str(path)) as server:
+        assert path.read_text() == "" and " ready on no port: " in server.ready
 
 
 def test_several_listeners_one_of_them_tagged(ours):

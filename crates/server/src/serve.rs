@@ -514,7 +514,12 @@ fn announce(
         format!("native {first}")
     });
     let http = pages.iter().map(|address| format!("http://{address}"));
-    let addresses: Vec<String> = addresses.chain(udp).chain(native).chain(http).collect();
+    let mut addresses: Vec<String> = addresses.chain(udp).chain(native).collect();
+    if addresses.is_empty() {
+        addresses.push("no port".to_owned());
+        tracing::warn!("no client can connect: give -p, -U, -s or --native-port");
+    }
+    addresses.extend(http);
     let workers = if config.workers == 1 {
         "worker"
     } else {
