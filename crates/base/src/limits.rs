@@ -133,6 +133,10 @@ pub const LARGE_BUFFER_IDLE_MS: u64 = 5_000;
 /// kernel at its next tick, so that the process shrinks again.
 pub const FREED_BYTES_HIGH: usize = 1 << 20;
 
+/// Bytes that the kernel is asked to keep of the datagrams of a socket that have not been received,
+/// or that the network has not taken. It may allow less (`net.core.rmem_max`, `wmem_max`).
+pub const DATAGRAM_BUFFER_BYTES: usize = 4 << 20;
+
 /// Segment batches that a packet device receives or sends with one call. Further ones wait for the
 /// next call.
 pub const PACKET_BATCH_MAX: usize = 32;

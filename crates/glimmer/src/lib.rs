@@ -8,6 +8,7 @@
 
 mod config;
 mod dispatch;
+mod doctor;
 mod neighbours;
 mod serve;
 
@@ -44,6 +45,7 @@ enum Command {
     Serve(Box<serve::Arguments>),
     Dispatch(dispatch::Arguments),
     Config(config::command::Arguments),
+    Doctor(doctor::Arguments),
 }
 
 impl Command {
@@ -52,6 +54,7 @@ impl Command {
             Command::Serve(arguments) => arguments.run(),
             Command::Dispatch(arguments) => arguments.run(),
             Command::Config(arguments) => arguments.run(),
+            Command::Doctor(arguments) => arguments.run(),
         }
     }
 }

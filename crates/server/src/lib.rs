@@ -51,7 +51,7 @@ pub use glimmer_store::table::ConfigError as StoreError;
 pub use glimmer_transport::tcp::Liveness;
 pub use log::LogFormat;
 pub use memory_plan::{MemoryPlan, PlanError};
-pub use process::ProcessError;
 pub use process::inherited::InheritedError;
+pub use process::{ProcessError, descriptors_reserved};
 pub use reload::{Reader, Reread};
 pub use serve::{ServeError, serve};

@@ -74,7 +74,7 @@ impl Arguments {
 }
 
 /// What the words come to: as flags, and as a configuration that could be served.
-fn effective(whole: &Whole) -> anyhow::Result<(clap::ArgMatches, Config)> {
+pub fn effective(whole: &Whole) -> anyhow::Result<(clap::ArgMatches, Config)> {
     let words = std::iter::once(OsString::from("serve")).chain(whole.words.iter().cloned());
     let matches = flags().try_get_matches_from(words);
     let matches = matches.map_err(|error| {

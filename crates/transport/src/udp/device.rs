@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use glimmer_base::limits::DATAGRAM_BUFFER_BYTES;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 
 use super::burst::send_all;
@@ -14,10 +15,6 @@ use crate::packet::{
 use crate::sys::headers::{tell_arrivals, tell_drops};
 use crate::sys::udp::{self, Way};
 use crate::sys::{refusals, steering};
-
-/// What the kernel keeps of datagrams that have not been received or that the network has not
-/// taken, in bytes; it may allow less.
-const KERNEL_BUFFER_BYTES: usize = 4 << 20;
 
 /// A UDP socket. Each thread that serves an address has one of its own.
 #[derive(Clone, Debug)]
@@ -94,8 +91,8 @@ impl UdpDevice {
 
     pub(crate) fn new(socket: OwnedFd, is_connected: bool) -> UdpDevice {
         // Larger buffers hold longer bursts; with smaller ones more datagrams are lost.
-        let _ = sockopt::set_socket_recv_buffer_size(&socket, KERNEL_BUFFER_BYTES);
-        let _ = sockopt::set_socket_send_buffer_size(&socket, KERNEL_BUFFER_BYTES);
+        let _ = sockopt::set_socket_recv_buffer_size(&socket, DATAGRAM_BUFFER_BYTES);
+        let _ = sockopt::set_socket_send_buffer_size(&socket, DATAGRAM_BUFFER_BYTES);
         // A kernel that cannot does not tell what it dropped.
         let _ = tell_drops(socket.as_fd());
         UdpDevice {

@@ -1,0 +1,226 @@
+//! Findings about made-up machines.
+
+use super::finding::{Finding, Verdict, table};
+use super::findings;
+use super::system::System;
+use std::ffi::OsString;
+use std::fs;
+use std::net::{TcpListener, UdpSocket};
+
+/// A machine with these files.
+struct Machine(tempfile::TempDir);
+
+impl Machine {
+    fn with(files: &[(&str, &str)]) -> Machine {
+        let folder = tempfile::tempdir().unwrap();
+        for (file, text) in files {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        Machine(folder)
+    }
+
+    /// What is found about a command line on it.
+    fn meets(&self, line: &str) -> Vec<Finding> {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        findings(&words, &[], &System::below(self.0.path()))
+    }
+}
+
+/// The findings about one thing, as the table shows them.
+fn about(findings: &[Finding], about: &str) -> String {
+    let its = findings.iter().filter(|it| it.about == about).cloned();
+    table(&its.collect::<Vec<_>>())
+}
+
+const NO_PORT: &str = "-p 0 -m 64 -t 1";
+
+#[test]
+fn the_kernel_is_held_against_what_the_server_asks_for() {
+    const CLOCK: &str = "sys/devices/system/clocksource/clocksource0";
+    let machine = Machine::with(&[
+        ("proc/sys/net/core/somaxconn", "128\n"),
+        ("proc/sys/net/core/rmem_max", "212992\n"),
+        ("proc/sys/net/core/wmem_max", "8000000\n"),
+        ("proc/sys/vm/overcommit_memory", "2\n"),
+        ("proc/stat", "cpu  50 0 30 10 0 0 0 10 0 0\ncpu0 1 1\n"),
+        (
+            "sys/kernel/mm/transparent_hugepage/enabled",
+            "always madvise [never]\n",
+        ),
+        (&format!("{CLOCK}/current_clocksource"), "hpet\n"),
+        (&format!("{CLOCK}/available_clocksource"), "hpet tsc\n"),
+        (
+            "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+            "powersave\n",
+        ),
+        ("sys/devices/system/node/node0/x", ""),
+        ("sys/devices/system/node/node1/x", ""),
+        ("etc/memcached.conf", "-m 64\n"),
+    ]);
+    let found = machine.meets("-l 127.0.0.1 -p 0 -U -1 -m 64 -t 1 -b 1000");
+    for (thing, advice) in [
+        ("backlog", "sysctl net.core.somaxconn=1000"),
+        ("UDP buffers", "212992 bytes, and not 4194304"),
+        ("overcommit", "sysctl vm.overcommit_memory=0"),
+        ("stolen time", "10% of the time"),
+        ("huge pages", "echo madvise"),
+        ("clock", "echo tsc > "),
+        ("frequency", "performance"),
+        ("NUMA", "2 nodes"),
+        ("memcached", "glimmer config from-memcached"),
+    ] {
+        let shown = about(&found, thing);
+        assert!(
+            shown.starts_with("hint ") && shown.contains(advice),
+            "{shown}"
+        );
+    }
+    let pinned = machine.meets("-p 0 --pin --hugepages off -b 100");
+    for thing in ["NUMA", "huge pages", "backlog"] {
+        assert!(about(&pinned, thing).starts_with("ok "), "{thing}");
+    }
+    // What the kernel does not tell is not guessed.
+    let silent = Machine::with(&[]).meets(NO_PORT);
+    for thing in ["backlog", "clock", "huge pages", "NUMA", "open files"] {
+        assert_eq!(about(&silent, thing), "");
+    }
+}
+
+#[test]
+fn reserved_huge_pages_have_to_be_free() {
+    let meminfo = "HugePages_Free:       20\nHugepagesize:       2048 kB\n";
+    let machine = Machine::with(&[("proc/meminfo", meminfo)]);
+    let of = |line: &str| about(&machine.meets(line), "huge pages");
+    let lacks = of("-p 0 -m 64 --hugepages hugetlb");
+    assert!(
+        lacks.starts_with("FAULT") && lacks.contains("sysctl vm.nr_hugepages=32"),
+        "{lacks}"
+    );
+    assert!(of("-p 0 -m 40 --hugepages hugetlb").starts_with("ok "));
+}
+
+#[test]
+fn limits_of_the_process_are_held_against_connections_and_locks() {
+    let limits = |files: &str, lock: &str| {
+        let limits = format!(
+            "Limit          Soft Limit  Hard Limit  Units\n\
+             Max open files 256         {files}     files\n\
+             Max locked memory {lock} {lock} bytes\n\
+             Max address space unlimited unlimited bytes\n"
+        );
+        let status = "Name: x\nUid:\t1000\t1000\t1000\t1000\n";
+        Machine::with(&[("proc/self/limits", &limits), ("proc/self/status", status)])
+    };
+    let files = |limit: &str| about(&limits(limit, "1").meets("-p 0 -t 1 -c 1000"), "open files");
+    assert!(files("1072").starts_with("ok "), "{}", files("1072"));
+    assert!(files("1071").starts_with("hint ") && files("1071").contains("-c becomes 999"));
+    assert!(files("999").starts_with("FAULT") && files("999").contains("raise it to 1072"));
+    assert!(files("unlimited").starts_with("ok "));
+    let locked = |limit| about(&limits("5000", limit).meets("-p 0 -k"), "locked memory");
+    assert!(locked("8388608").contains("8 MiB only") && locked("unlimited").starts_with("ok "));
+}
+
+#[test]
+fn settings_are_read_as_serve_reads_them() {
+    let machine = Machine::with(&[]);
+    let wrong = machine.meets("-m 64 --evict nonsense");
+    assert!(about(&wrong, "settings").starts_with("FAULT"), "{wrong:?}");
+    assert!(about(&wrong, "settings").contains("--evict"), "{wrong:?}");
+    let much = machine.meets("-p 0 -m 100000000");
+    let memory = about(&much, "memory");
+    assert!(
+        memory.starts_with("FAULT") && memory.contains("-m 75%"),
+        "{memory}"
+    );
+    let notices = machine.meets("-p 0 -f 2 -m 1 -t 1");
+    assert!(
+        about(&notices, "settings").contains("-f has no effect"),
+        "{notices:?}"
+    );
+    assert!(
+        about(&notices, "largest item").contains("raise -m"),
+        "{notices:?}"
+    );
+    assert!(about(&machine.meets("-p 0 -m 1024 -t 200"), "workers").contains("share"));
+}
+
+#[test]
+fn an_address_that_another_process_has_is_a_fault_and_its_owner_is_named() {
+    let held = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = held.local_addr().unwrap().port();
+    let of = |on: &System, line: &str| {
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        findings(&words, &[], on)
+    };
+    let this = System::this();
+    let found = of(&this, &format!("-l 127.0.0.1 -p {port}"));
+    let me = format!("(process {})", std::process::id());
+    let tcp = about(&found, "TCP");
+    assert!(tcp.starts_with("FAULT") && tcp.contains(&me), "{tcp}");
+    let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = datagrams.local_addr().unwrap().port();
+    let found = of(&this, &format!("-l 127.0.0.1 -p -1 -U {port}"));
+    let udp = about(&found, "UDP");
+    assert!(udp.starts_with("FAULT") && udp.contains(&me), "{udp}");
+    assert!(about(&found, "TCP").starts_with("ok "), "{found:?}");
+    // An address of nobody here, and a Unix socket in no folder.
+    let found = of(&this, "-l 192.0.2.1 -p 11211");
+    assert!(
+        about(&found, "TCP").contains("not an address of this machine"),
+        "{found:?}"
+    );
+    let found = of(&this, "-s /nonexistent/socket");
+    assert!(
+        about(&found, "Unix socket").contains("there is no folder"),
+        "{found:?}"
+    );
+    assert!(about(&of(&this, NO_PORT), "addresses").contains("listen on no port"));
+}
+
+#[test]
+fn the_accelerator_wants_an_interface_and_rights() {
+    let machine = |rights: &str| {
+        let machine = Machine::with(&[
+            ("sys/class/net/eth0/device/x", ""),
+            ("sys/class/net/veth0/x", ""),
+            ("proc/self/status", &format!("CapEff:\t{rights}\n")),
+        ]);
+        let driver = machine.0.path().join("sys/class/net/eth0/device/driver");
+        std::os::unix::fs::symlink("../drivers/virtio_net", driver).unwrap();
+        machine
+    };
+    let of = |rights: &str, at: &str| {
+        let found = machine(rights).meets(&format!("-U 11211 -p 0 --accelerate {at}"));
+        about(&found, "accelerator")
+    };
+    let all = "000001ffffffffff";
+    assert!(
+        of(all, "xdp:eth0").contains("virtio_net, which has XDP"),
+        "{}",
+        of(all, "xdp:eth0")
+    );
+    assert!(of(all, "xdp:veth0").contains("generic mode"));
+    assert!(of(all, "xdp:eth9").starts_with("FAULT"));
+    assert!(of("0000000000000000", "xdp:eth0").contains("CAP_BPF"));
+}
+
+#[test]
+fn a_program_reads_the_same_as_a_person() {
+    let findings = [
+        Finding::ok("clock", "tsc"),
+        Finding::fault("memory", "too little", "add some"),
+    ];
+    let json = serde_json::to_value(&findings).unwrap();
+    let expected = serde_json::json!([
+        {"about": "clock", "verdict": "ok", "found": "tsc"},
+        {"about": "memory", "verdict": "fault", "found": "too little", "advice": "add some"},
+    ]);
+    assert_eq!(json, expected);
+    assert_eq!(
+        table(&findings),
+        "ok     clock   tsc\nFAULT  memory  too little; add some\n"
+    );
+    assert_eq!(findings[1].verdict, Verdict::Fault);
+}
