@@ -1,8 +1,10 @@
 """The pages of --http: metrics, health and figures as JSON."""
 
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 import urllib.error
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from clauses_text import STORED, store
-from harness import PATIENCE_S, Server, free_port
+from harness import PATIENCE_S, Server, free_port, server_binary
 
 REPOSITORY = Path(__file__).parents[2]
 SAMPLE = re.compile(r"^([a-z_:]+)(?:\{(.*)\})? (\S+)$")
@@ -80,6 +82,30 @@ def test_metrics_are_the_statistics(pages):
             value = value.replace("\\", "\\\\").replace('"', '\\"')
             assert ("glimmer_setting_info", f'setting="{name}",value="{value}"') in metrics
 
+
+
+def test_a_program_asks_whether_the_server_is_well(pages):
+    def asked(*arguments, **variables):
+        own = {name: value for name, value in os.environ.items() if not name.startswith("GLIMMER_")}
+        command = [server_binary(), "health", *map(str, arguments)]
+        return subprocess.run(command, env={**own, **variables}, capture_output=True, text=True, timeout=PATIENCE_S)
+
+    for found in (asked(pages.http), asked("--live", pages.http), asked(GLIMMER_HTTP=f"0.0.0.0:{pages.http}")):
+        assert (found.returncode, found.stderr) == (0, "") and found.stdout.strip()
+    closed = free_port()
+    for arguments, expected in [
+        ((closed,), f"no answer from http://127.0.0.1:{closed}/readyz"),
+        (("0",), "--http is off"),
+        (("127.0.0.1:x",), "--http 127.0.0.1:x: not an address"),
+    ]:
+        found = asked(*arguments)
+        assert found.returncode != 0 and expected in found.stderr, found
+    pages.process.send_signal(signal.SIGSTOP)
+    try:
+        found = asked("--timeout", 1, pages.http)
+    finally:
+        pages.process.send_signal(signal.SIGCONT)
+    assert found.returncode == 1 and "no answer" in found.stderr, found
 
 
 def test_connections_are_counted_by_their_state(ours):

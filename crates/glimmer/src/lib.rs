@@ -9,6 +9,7 @@
 mod config;
 mod dispatch;
 mod doctor;
+mod health;
 mod neighbours;
 mod serve;
 
@@ -46,6 +47,7 @@ enum Command {
     Dispatch(dispatch::Arguments),
     Config(config::command::Arguments),
     Doctor(doctor::Arguments),
+    Health(health::Arguments),
 }
 
 impl Command {
@@ -55,6 +57,7 @@ impl Command {
             Command::Dispatch(arguments) => arguments.run(),
             Command::Config(arguments) => arguments.run(),
             Command::Doctor(arguments) => arguments.run(),
+            Command::Health(arguments) => arguments.run(),
         }
     }
 }

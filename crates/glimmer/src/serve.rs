@@ -18,6 +18,7 @@ use glimmer_server::{
     UnixSocket,
 };
 use listen::Listeners;
+pub use listen::http as http_addresses;
 use std::sync::Arc;
 use std::time::Duration;
 use values::Port;
@@ -302,7 +303,7 @@ fn unless_0(seconds: u64) -> Option<Duration> {
     (seconds > 0).then(|| Duration::from_secs(seconds))
 }
 
-const LICENSE: &str = include_str!("../../../LICENSE");
+const LICENSE: &str = include_str!("../LICENSE");
 
 /// The exit code of memcached for the same error; `None` if memcached does not have this error.
 pub fn exit_code(error: &anyhow::Error) -> Option<u8> {

@@ -1,0 +1,58 @@
+//! `glimmer health`: asks a server on this machine how it is, for containers that have no program
+//! for that.
+
+use crate::serve::http_addresses;
+use anyhow::{Context, bail};
+use glimmer_server::config::HTTP_PORT_DEFAULT;
+use std::env;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::num::NonZero;
+use std::time::Duration;
+
+/// Ask a running server whether it serves; fails unless it does
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Its address for pages, as --http takes it (default: that of GLIMMER_HTTP, or else 9150)
+    #[arg(value_name = "ADDR")]
+    http: Option<String>,
+    /// Whether the process answers at all, and not whether its workers take their turns
+    #[arg(long)]
+    live: bool,
+    /// Seconds to wait for the answer
+    #[arg(long, value_name = "SECONDS", default_value = "2")]
+    timeout: NonZero<u8>,
+}
+
+/// Bytes of an answer that are read.
+const ANSWER_BYTES_MAX: u64 = 4096;
+
+impl Arguments {
+    /// Prints the answer.
+    pub fn run(self) -> anyhow::Result<()> {
+        let given = self.http.or_else(|| env::var("GLIMMER_HTTP").ok());
+        let addresses = http_addresses(&given.unwrap_or(HTTP_PORT_DEFAULT.to_string()))?;
+        let address = addresses.first().context("--http is off")?;
+        let page = if self.live { "/healthz" } else { "/readyz" };
+        let within = Duration::from_secs(self.timeout.get().into());
+        let answer = ask(*address, page, within)
+            .with_context(|| format!("no answer from http://{address}{page}"))?;
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+        let body = body.trim_end();
+        if head.split(' ').nth(1) != Some("200") {
+            bail!("http://{address}{page}: {body}");
+        }
+        println!("{body}");
+        Ok(())
+    }
+}
+
+fn ask(address: SocketAddr, page: &str, within: Duration) -> std::io::Result<String> {
+    let mut server = TcpStream::connect_timeout(&address, within)?;
+    server.set_read_timeout(Some(within))?;
+    let request = format!("GET {page} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    server.write_all(request.as_bytes())?;
+    let mut answer = String::new();
+    server.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
+    Ok(answer)
+}
