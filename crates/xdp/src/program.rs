@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// The compiled program, aligned as the structures of an ELF file are. `cargo xtask packet-program`
 /// makes it from the sources beside it.
-static OBJECT: &[u8] = aya::include_bytes_aligned!("../../../accel/xdp/program.o");
+static OBJECT: &[u8] = aya::include_bytes_aligned!("../program.o");
 
 const XDP: &str = "glimmer_xdp";
 const TCX: &str = "glimmer_tcx";
