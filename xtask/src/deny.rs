@@ -41,6 +41,11 @@ pub fn check() -> anyhow::Result<()> {
     check_all(&[])
 }
 
+/// Checks known faults, by a database that is not on crates.io.
+pub fn advisories() -> anyhow::Result<()> {
+    check_all(&["advisories"])
+}
+
 fn check_all(more: &[&str]) -> anyhow::Result<()> {
     let folder = target_dir().join("tools/deny");
     if !tools::install(PYTHON) {

@@ -1,8 +1,9 @@
 //! The structural rules of the workspace. A crate depends only on lower floors, so that crates of
 //! one floor never import one another. Within a crate, files do not import one another in circles
-//! (`circles`). The server is built from few crates (`server_crates`). No line of Rust exceeds 100
-//! columns (`columns`).
+//! (`circles`). Crates that are published depend on published ones (`crates`). The server is built
+//! from few crates (`server_crates`). No line of Rust exceeds 100 columns (`columns`).
 
+use crate::package::crates;
 use crate::{circles, columns, server_crates};
 use anyhow::bail;
 use cargo_metadata::{DependencyKind, MetadataCommand};
@@ -84,6 +85,11 @@ pub fn check() -> anyhow::Result<()> {
     println!(
         "columns: {lines} lines of Rust, of {} columns at most",
         columns::COLUMNS_MAX
+    );
+    let published = crates::check()?;
+    println!(
+        "published: {} crates, which depend on no other of ours",
+        published.len()
     );
     server_crates::check()
 }

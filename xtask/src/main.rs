@@ -22,6 +22,7 @@ mod package;
 mod packet_program;
 mod process;
 mod programs;
+mod release;
 mod report;
 mod rtl;
 mod server_crates;
@@ -110,10 +111,15 @@ enum Chore {
     Floors,
     /// Check what the workspace depends on: licences, sources, and crates in two versions
     Deny(deny::Deny),
-    /// Build the Debian package of the server, and try it in a clean root
+    /// Build what the server is installed from, and try it in a clean root
     ///
     /// Compiles cargo-deb into target/tools if it is missing. Not part of the test suite.
     Package(package::Package),
+    /// Build and check everything that a release consists of, and say what is left for a person
+    ///
+    /// Compiles cargo-deb and cargo-cyclonedx into target/tools if they are missing. Takes a
+    /// quarter of an hour and is not part of the test suite.
+    Release(release::Release),
     /// Compile the hot-key accelerator's packet program, and write the object that is committed
     ///
     /// Installs clang as root on Debian.
@@ -199,6 +205,7 @@ fn run() -> anyhow::Result<()> {
         Chore::Floors => floors::check(),
         Chore::Deny(deny) => deny.check(),
         Chore::Package(package) => package.build(),
+        Chore::Release(release) => release.run(),
         Chore::PacketProgram { check } => packet_program::build(check),
         Chore::Soak(soak) => soak.run(),
         Chore::Ci => stages::ci(),

@@ -1,7 +1,8 @@
 //! Programs and libraries that a stage needs. Missing ones are installed in one go where that is
 //! possible; otherwise their names are printed.
 
-use crate::process::{apt_install, exists, program};
+use crate::process::{apt_install, cargo, exists, program, run, target_dir};
+use std::path::PathBuf;
 use std::process::Stdio;
 
 /// A program or library that a stage needs.
@@ -29,6 +30,23 @@ impl Tool {
             [] => unreachable!("every tool has a probe"),
         }
     }
+}
+
+/// The path of a program of crates.io, in this version. It is compiled once, into target/tools, and
+/// not for speed: it runs for seconds.
+pub fn compiled(name: &str, version: &str) -> anyhow::Result<PathBuf> {
+    let folder = target_dir().join("tools").join(format!("{name}-{version}"));
+    let tool = folder.join("bin").join(name);
+    if !tool.exists() {
+        let wanted = ["install", name, "--locked", "--version", version];
+        run(cargo(&wanted)
+            .arg("--root")
+            .arg(&folder)
+            .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
+            .env("CARGO_PROFILE_RELEASE_LTO", "off")
+            .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"))?;
+    }
+    Ok(tool)
 }
 
 /// Installs missing tools where that is possible, and prints what is skipped otherwise. Returns

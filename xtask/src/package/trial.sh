@@ -1,11 +1,11 @@
-# What a package is put through, in a root with nothing else installed: installed, used, upgraded,
-# removed and purged.
+# What the trials of packages begin with.
 set -eu
 
-# What dpkg itself keeps does not count.
+# What dpkg and rpm keep does not count.
 files() {
     find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /run -o -path /tmp \
-        -o -path /var/lib/dpkg -o -path /var/log -o -path /var/cache \) -prune -o -print | sort
+        -o -path /var/lib/dpkg -o -path /var/lib/rpm -o -path /root/.rpmdb -o -path /var/log \
+        -o -path /var/cache \) -prune -o -print | sort
 }
 
 say() { echo "trial: $*"; }
@@ -41,36 +41,30 @@ stop() {
 
 maxbytes() { ask "stats settings" | sed -n 's/^STAT maxbytes \([0-9]*\).*/\1/p'; }
 
-files > /tmp/before
-dpkg -i /glimmer.deb
-say "installed: $(glimmer --version)"
-for file in /usr/share/man/man1/glimmer-serve.1.gz /usr/share/bash-completion/completions/glimmer \
-    /usr/share/zsh/vendor-completions/_glimmer /usr/share/fish/vendor_completions.d/glimmer.fish \
-    /usr/lib/systemd/system/glimmer.socket; do
-    [ -e "$file" ] || fail "$file is not there"
-done
-glimmer config check /etc/glimmer/glimmer.toml
-glimmer top --version > /dev/null
+# Every part of the package is there, and the server serves.
+use_package() {
+    say "installed: $(glimmer --version)"
+    for file in "$@" /usr/share/bash-completion/completions/glimmer \
+        /usr/share/fish/vendor_completions.d/glimmer.fish /usr/lib/systemd/system/glimmer.socket; do
+        [ -e "$file" ] || fail "$file is not there"
+    done
+    glimmer config check /etc/glimmer/glimmer.toml
+    glimmer top --version > /dev/null
+    start
+    ask "$(printf 'set key 0 0 5\r\nvalue')" | grep -q STORED || fail "not stored"
+    ask "get key" | grep -q value || fail "not found"
+    [ "$(maxbytes)" = $((64 << 20)) ] || fail "maxbytes is $(maxbytes)"
+    glimmer health > /dev/null || fail "it says that it is ill"
+    stop
+    say "serves"
+}
 
-start
-ask "$(printf 'set key 0 0 5\r\nvalue')" | grep -q STORED || fail "not stored"
-ask "get key" | grep -q value || fail "not found"
-[ "$(maxbytes)" = $((64 << 20)) ] || fail "maxbytes is $(maxbytes)"
-stop
-say "serves"
+# The operator's settings are kept, and served by.
+use_upgraded() {
+    grep -q '^memory-limit = 96' /etc/glimmer/glimmer.toml || fail "the configuration is lost"
+    start
+    [ "$(maxbytes)" = $((96 << 20)) ] || fail "maxbytes is $(maxbytes)"
+    stop
+    say "upgraded, with its configuration"
+}
 
-sed -i 's/^memory-limit = .*/memory-limit = 96/' /etc/glimmer/glimmer.toml
-dpkg -i /glimmer-next.deb < /dev/null
-grep -q '^memory-limit = 96' /etc/glimmer/glimmer.toml || fail "the configuration is lost"
-start
-[ "$(maxbytes)" = $((96 << 20)) ] || fail "maxbytes is $(maxbytes)"
-stop
-say "upgraded, with its configuration"
-
-dpkg --remove glimmer
-[ ! -e /usr/bin/glimmer ] || fail "the program stays"
-[ -e /etc/glimmer/glimmer.toml ] || fail "the configuration went before the purge"
-dpkg --purge glimmer
-files > /tmp/after
-diff /tmp/before /tmp/after || fail "this is left, or gone"
-say "removed and purged: nothing is left"

@@ -39,7 +39,7 @@ pub fn strips_vlan_tags(name: &str) -> io::Result<bool> {
         *to = from as libc::c_char;
     }
     // SAFETY: the kernel reads the name and writes to `value`, which both live until it returns.
-    let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
+    let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) };
     if done == 0 {
         return Ok(value.data & RX_VLAN != 0);
     }

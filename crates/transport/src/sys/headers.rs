@@ -133,7 +133,8 @@ pub unsafe fn receive<'a>(
             socket.as_raw_fd(),
             headers.as_mut_ptr().cast(),
             headers.len() as libc::c_uint,
-            libc::MSG_DONTWAIT,
+            // Of another type with musl.
+            libc::MSG_DONTWAIT as _,
             std::ptr::null_mut(),
         )
     };
@@ -166,7 +167,7 @@ pub unsafe fn send(
             socket.as_raw_fd(),
             headers.as_mut_ptr().cast(),
             headers.len() as libc::c_uint,
-            libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
+            (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) as _,
         )
     };
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
