@@ -152,20 +152,6 @@ macro_rules! make_parser {
                 }
             }
 
-            /// There is no memory after all for the value that was taken by
-            /// [`take_value`](Parser::take_value), of which `left` bytes have not been received.
-            ///
-            /// The next call must pass the bytes before the value, followed by those that come
-            /// after the bytes that were taken. The next step refuses the value and uses the
-            /// former, and the following steps swallow the rest of the value.
-            pub fn refuse_taken_value(&mut self, left: usize) {
-                match self {
-                    Parser::Undecided(_) => {}
-                    Parser::$rest(parser) => Speak::refuse_taken_value(parser, left),
-                    $(Parser::$name(parser) => Speak::refuse_taken_value(parser, left),)*
-                }
-            }
-
             /// See [`Speak::HAS_LOGIN`]; of a connection that has sent nothing, it is not known.
             pub fn has_login(&self) -> bool {
                 match self {

@@ -51,10 +51,6 @@ pub trait Speak: Copy {
     /// [`crate::Parser::take_value`].
     fn take_value(&mut self);
 
-    /// There is no memory for the value that was taken; see
-    /// [`crate::Parser::refuse_taken_value`].
-    fn refuse_taken_value(&mut self, left: usize);
-
     /// The server has refused the command of the last step: what the command would have changed for
     /// later steps is as it was `before`.
     fn take_back(&mut self, before: &Self) {

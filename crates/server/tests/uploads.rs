@@ -174,6 +174,46 @@ fn all_that_arrive_together_are_stored() {
     }
 }
 
+/// An `MSET` that is far longer than the memory for buffers, and one beside it.
+#[test]
+fn the_values_of_one_command_are_received_one_after_the_other() {
+    let mut rng = SmallRng::seed_from_u64(3);
+    for (table, mode) in [Table::Cache, Table::Store, Table::Memc3]
+        .into_iter()
+        .flat_map(|table| FEW_MODES.map(|mode| (table, mode)))
+    {
+        let mut rig = rig(table, mode, 64);
+        let bytes = |key: usize| [200_000, 10, 300_000, 20_000][key % 4];
+        let mset = |from: usize| {
+            let mut said = b"*17\r\n$4\r\nMSET\r\n".to_vec();
+            for key in from..from + 8 {
+                let name = format!("k{key}");
+                let head = format!("${}\r\n{name}\r\n${}\r\n", name.len(), bytes(key));
+                said.extend([head.as_bytes(), &value(key, bytes(key)), b"\r\n"].concat());
+            }
+            said.extend(b"*2\r\n$3\r\nGET\r\n$1\r\nx\r\n");
+            said
+        };
+        let mut clients = [0, 8].map(|from| Client::new(&rig, mset(from)));
+        let mut most = 0;
+        for _ in 0..400 {
+            let step = rng.random_range(1..40_000);
+            clients.iter_mut().for_each(|client| client.go_on(step));
+            turn(&mut rig, 1);
+            most = most.max(uploads(&rig));
+        }
+        for client in &clients {
+            let replies = String::from_utf8_lossy(&client.replies);
+            assert_eq!(replies, "+OK\r\n$-1\r\n", "{table:?} {mode:?}");
+        }
+        for key in 0..16 {
+            let found = get(&mut rig, key, bytes(key));
+            assert!(found == Some(value(key, bytes(key))), "{table:?} {mode:?}");
+        }
+        assert_eq!((most, uploads(&rig)), (2, 0), "{table:?} {mode:?}");
+    }
+}
+
 #[test]
 fn later_senders_wait_and_are_not_refused() {
     let mut rng = SmallRng::seed_from_u64(1);
@@ -306,7 +346,7 @@ fn what_is_given_up_leaves_nothing_behind() {
         let mut rig = rig(table, (AccessMode::Crcw, 3), 64);
         let mut clients: Vec<(usize, usize, Client)> = Vec::new();
         let mut stored = 0;
-        for step in 0..2_000 {
+        for step in 0..1_500 {
             if clients.len() < 20 {
                 let (key, bytes) = (rng.random_range(0..30), rng.random_range(10_000..400_000));
                 let client = Client::new(&rig, set(key, &value(key, bytes)));

@@ -194,6 +194,9 @@ impl<'a> Intake<'_, 'a> {
             match core.engine.store_upload(core.now, &job, upload, self.out) {
                 Ok(done) => {
                     core.note_upload(&job, done, self.member.is_visitor);
+                    if let Some(kind) = done.kind.filter(|_| job.request.is_part()) {
+                        self.member.session.sum.add(kind);
+                    }
                     self.member.pass(used);
                     self.member.begin_batch();
                     return Continue(());

@@ -27,8 +27,6 @@ enum State {
     Swallow { left: u32 },
     /// At the start of a packet whose value the caller has taken out of the input.
     Taken,
-    /// The same, and the caller refuses the value, of which these bytes have not been received.
-    Lost { left: u32 },
 }
 
 impl State {
@@ -116,11 +114,9 @@ impl Parser {
     /// In a refused body, or at a packet again whose value has been taken.
     #[cold]
     fn next_within<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
-        let lost = match self.state {
-            State::Swallow { left } => return self.swallow(input, left),
-            State::Lost { left } => Some(left),
-            State::Packet | State::Taken => None,
-        };
+        if let State::Swallow { left } = self.state {
+            return self.swallow(input, left);
+        }
         let Some(bytes) = input.first_chunk::<BYTES>() else {
             return Step::need(BYTES);
         };
@@ -132,9 +128,6 @@ impl Parser {
         self.state = State::Packet;
         self.no_memory = false;
         let (extras, key) = front.split_at(header.extras_bytes);
-        if let Some(left) = lost {
-            return self.refuse(&header, key, Refusal::NoMemory, left as usize);
-        }
         read(
             used,
             &Packet {
@@ -155,11 +148,6 @@ impl Parser {
     /// See [`crate::Parser::take_value`].
     pub fn take_value(&mut self) {
         self.state = State::Taken;
-    }
-
-    /// See [`crate::Parser::refuse_taken_value`].
-    pub fn refuse_taken_value(&mut self, left: usize) {
-        self.state = State::Lost { left: left as u32 };
     }
 
     /// Waits for the rest of a body, unless extras and key already show that it will be refused.
@@ -293,10 +281,6 @@ impl Speak for Parser {
 
     fn take_value(&mut self) {
         Parser::take_value(self);
-    }
-
-    fn refuse_taken_value(&mut self, left: usize) {
-        Parser::refuse_taken_value(self, left);
     }
 
     /// Only SASL commands and `VERSION` are answered. Any other command ends the connection at its

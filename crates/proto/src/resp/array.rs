@@ -6,7 +6,7 @@ use super::lines;
 use super::parser::{close, fault_step};
 use super::pieces;
 use super::set;
-use super::state::{Each, Multi, Parser, State, Taken};
+use super::state::{Each, Multi, Parser, State};
 use crate::text::{After, Step};
 use glimmer_base::limits::{
     DRAFT_BYTES_MIN, LINE_BYTES_MAX, RESP_ARGUMENTS_MAX, RESP_BULK_BYTES_MAX, RESP_QUEUE_BYTES_MAX,
@@ -47,11 +47,11 @@ impl Parser {
 
     /// The array from its beginning, without the argument that was taken. It has few arguments.
     #[cold]
-    pub(super) fn array_around<'a>(&mut self, input: &'a [u8], taken: Taken) -> Step<'a> {
+    pub(super) fn array_around<'a>(&mut self, input: &'a [u8], nth: u8) -> Step<'a> {
         match frame::length(input, lines::LONG_ARRAY, lines::BAD_ARRAY) {
             Ok((count, head)) => {
                 let arguments = &mut Arguments::new();
-                self.rest_of_array(input, count as u32, (0, head), arguments, Some(taken))
+                self.rest_of_array(input, count as u32, (0, head), arguments, Some(nth))
             }
             Err(fault) => fault_step(input, 0, fault),
         }
@@ -65,20 +65,20 @@ impl Parser {
         count: u32,
         next: (u32, usize),
         arguments: &mut Arguments<'a>,
-        taken: Option<Taken>,
+        taken: Option<u8>,
     ) -> Step<'a> {
         let (mut seen, mut at) = next;
         let mut taken_bytes = 0;
         while seen < count {
-            if at > RESP_WHOLE_BYTES_MAX
-                && taken.is_none()
-                && let Some(each) = self.in_pieces(arguments, count)
-            {
-                return self.leave_for_pieces(input, count, each);
-            }
             let fault = match frame::bulk_head(&input[at..], RESP_BULK_BYTES_MAX) {
                 Ok((bytes, head)) => {
                     let begin = at + head;
+                    if begin + bytes > RESP_WHOLE_BYTES_MAX
+                        && taken.is_none()
+                        && let Some(each) = self.in_pieces(arguments, count)
+                    {
+                        return self.leave_for_pieces(input, count, each);
+                    }
                     if begin + taken_bytes + bytes > self.command_bytes_max() {
                         let line = match self.multi {
                             Multi::Queueing { .. } => lines::LONG_QUEUE,
@@ -87,13 +87,7 @@ impl Parser {
                         return self.refuse(begin, bytes, count - seen - 1, line);
                     }
                     let mut end = begin + bytes;
-                    if let Some(taken) = taken
-                        && seen == u32::from(taken.nth)
-                    {
-                        if let Some(left) = taken.lost {
-                            let (left, arguments) = (left as usize, count - seen - 1);
-                            return self.refuse(begin, left, arguments, lines::OUT_OF_MEMORY);
-                        }
+                    if taken.map(u32::from) == Some(seen) {
                         (taken_bytes, end) = (bytes, begin);
                     }
                     match input.get(begin..end + 2) {
@@ -146,7 +140,7 @@ impl Parser {
 
     /// Has the next call go on at this argument.
     #[inline(always)]
-    fn wait(&mut self, count: u32, seen: u32, at: usize, taken: Option<Taken>) {
+    fn wait(&mut self, count: u32, seen: u32, at: usize, taken: Option<u8>) {
         if taken.is_none() {
             let at = at as u32;
             self.state = State::Array { count, seen, at };

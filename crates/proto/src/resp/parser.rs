@@ -4,7 +4,7 @@ use super::command;
 use super::frame::{self, Arguments, Fault, Style};
 use super::lines;
 use super::names;
-use super::state::{Caching, Multi, Parser, State, Taken};
+use super::state::{Caching, Multi, Parser, State};
 use super::words::Words;
 use crate::text::{After, Limits, Step};
 use crate::{Speak, foreign};
@@ -47,7 +47,7 @@ impl Parser {
                 Some(_) => self.inline(input),
             },
             State::Array { count, seen, at } => self.array(input, count, seen, at as usize),
-            State::Taken(taken) => self.array_around(input, taken),
+            State::Taken { nth } => self.array_around(input, nth),
             State::Keys(keys) => self.next_key(input, keys),
             State::Pieces(pieces) => self.next_piece(input, pieces),
             State::Skip { bytes, arguments } => self.skip(input, bytes, arguments),
@@ -62,16 +62,10 @@ impl Parser {
 
     /// See [`crate::Parser::take_value`].
     pub fn take_value(&mut self) {
-        if let State::Array { seen, .. } = self.state {
-            let (nth, lost) = (seen as u8, None);
-            self.state = State::Taken(Taken { nth, lost });
-        }
-    }
-
-    /// See [`crate::Parser::refuse_taken_value`].
-    pub fn refuse_taken_value(&mut self, left: usize) {
-        if let State::Taken(taken) = &mut self.state {
-            taken.lost = Some(left as u32);
+        match &mut self.state {
+            State::Array { seen, .. } => self.state = State::Taken { nth: *seen as u8 },
+            State::Pieces(pieces) => pieces.taken = true,
+            _ => {}
         }
     }
 
@@ -203,10 +197,6 @@ impl Speak for Parser {
 
     fn take_value(&mut self) {
         Parser::take_value(self);
-    }
-
-    fn refuse_taken_value(&mut self, left: usize) {
-        Parser::refuse_taken_value(self, left);
     }
 
     fn keeps_commands(&self) -> bool {

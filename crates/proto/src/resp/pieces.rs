@@ -7,7 +7,7 @@
 
 use super::call::is_key;
 use super::form::{Form, Shows};
-use super::frame::{self, Arguments, Fault};
+use super::frame::{self, Arguments};
 use super::lines;
 use super::names::{NAME_BYTES_MAX, arity, upper};
 use super::parser::{close, fault_step};
@@ -16,7 +16,7 @@ use super::words::Words;
 use crate::control::Control;
 use crate::request::Write;
 use crate::text::{Admin, After, Step};
-use crate::{Request, Verb};
+use crate::{Announced, Request, Verb};
 use glimmer_base::limits::{KEY_BYTES_MAX, RESP_BULK_BYTES_MAX};
 
 /// What is done with each key of a command of `count` arguments, if it may be executed in pieces.
@@ -44,6 +44,7 @@ impl Parser {
             skip: 0,
             each,
             skips_value: false,
+            taken: false,
             fault: None,
         });
         match each {
@@ -105,6 +106,7 @@ impl Parser {
             Each::Set => match self.value_after(input, end + 2, key, pieces) {
                 Ok((value, end)) => {
                     pieces.left -= 1;
+                    pieces.taken = false;
                     let write = Write::of(value);
                     (Verb::Write(write), Shows::Part, end)
                 }
@@ -131,24 +133,40 @@ impl Parser {
         &mut self,
         input: &'a [u8],
         at: usize,
-        key: &[u8],
+        key: &'a [u8],
         mut pieces: Pieces,
     ) -> Result<(&'a [u8], usize), Step<'a>> {
         let (bytes, head) = match frame::bulk_head(&input[at..], RESP_BULK_BYTES_MAX) {
             Ok(found) => found,
-            Err(fault @ Fault::Short(_)) => return Err(fault_step(input, at, fault)),
             Err(fault) => return Err(fault_step(input, at, fault)),
         };
-        let (begin, end) = (at + head, at + head + bytes);
-        let fault = match input.get(begin..end + 2) {
+        let begin = at + head;
+        let left = match pieces.taken {
+            true => 0,
+            false => bytes,
+        };
+        let end = begin + left + 2;
+        let fault = match input.get(begin..end) {
             _ if bytes > self.limits.value_bytes_max(key.len(), 0) => PieceFault::TooLarge,
-            Some([value @ .., b'\r', b'\n']) => return Ok((value, end + 2)),
+            Some([value @ .., b'\r', b'\n']) => return Ok((value, end)),
             Some(_) => return Err(close(input, lines::BAD_BULK)),
             None if std::mem::take(&mut self.no_memory) => PieceFault::NoMemory,
-            None => return Err(Step::need(end + 2)),
+            None => {
+                let announced = Announced {
+                    key,
+                    has_base64_key: false,
+                    value_at: begin,
+                    value_bytes: bytes,
+                };
+                let announced = announced.large().filter(|_| !pieces.taken);
+                return Err(Step::Need {
+                    need: end,
+                    announced,
+                });
+            }
         };
         pieces.left -= 1;
-        pieces.skip = bytes as u32 + 2;
+        pieces.skip = left as u32 + 2;
         pieces.fault = Some(fault);
         self.state = State::Pieces(pieces);
         Err(Step::Swallowed { used: begin })

@@ -25,23 +25,14 @@ pub(super) enum State {
     /// In an array of `count` arguments, of which `seen` have been found good. The next begins `at`
     /// bytes after the beginning of the array.
     Array { count: u32, seen: u32, at: u32 },
-    /// In an array one of whose arguments the caller has taken out of the input.
-    Taken(Taken),
+    /// In an array whose argument after `nth` others the caller has taken out of the input.
+    Taken { nth: u8 },
     /// At a key of a command with several keys, all of which have been found good.
     Keys(Keys),
     /// In a command with several keys that are handed out as they arrive.
     Pieces(Pieces),
     /// In a command that was refused: these bytes of an argument, and this many arguments more.
     Skip { bytes: u32, arguments: u32 },
-}
-
-/// The argument of a command that the caller has taken out of the input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Taken {
-    /// How many arguments come before it.
-    pub nth: u8,
-    /// The caller refuses it, and this is what has not been received of it.
-    pub lost: Option<u32>,
 }
 
 /// Whether a transaction is under way.
@@ -67,6 +58,8 @@ pub(super) struct Pieces {
     pub each: Each,
     /// The next argument is the value of a key that no item can have.
     pub skips_value: bool,
+    /// The caller has taken the value of the next key out of the input.
+    pub taken: bool,
     /// What is said in place of the sum.
     pub fault: Option<PieceFault>,
 }

@@ -36,8 +36,6 @@ pub(crate) enum State {
     Open(OpenLine),
     /// At the line of a store whose value the caller has taken out of the input.
     Taken,
-    /// The same, and the caller refuses the value, of which these bytes have not been received.
-    Lost { left: u32 },
     /// In a refused value: this many bytes, including its line end, are yet to be swallowed.
     Swallow { left: u32 },
 }
@@ -84,7 +82,7 @@ impl Parser {
                 None => Step::need(keys.line_bytes()),
             },
             State::Open(line) => self.stepped(line.next(input)),
-            State::Taken | State::Lost { .. } => self.next_taken(input),
+            State::Taken => self.next_taken(input),
             State::Swallow { left } => self.swallow(input, left),
         }
     }
@@ -124,11 +122,6 @@ impl Parser {
     /// See [`crate::Parser::take_value`].
     pub fn take_value(&mut self) {
         self.state = State::Taken;
-    }
-
-    /// See [`crate::Parser::refuse_taken_value`].
-    pub fn refuse_taken_value(&mut self, left: usize) {
-        self.state = State::Lost { left: left as u32 };
     }
 
     fn swallow(&mut self, input: &[u8], left: u32) -> Step<'static> {
@@ -178,14 +171,10 @@ impl Parser {
             return Step::need(input.len() + 1);
         };
         let no_memory = std::mem::take(&mut self.no_memory);
-        let taken = std::mem::replace(&mut self.state, State::START);
-        let source = match taken {
-            State::Lost { left } => Source::Lost { left },
-            _ => Source::Taken { no_memory },
-        };
-        let step = self.command(line_up_to(input, newline), source);
+        self.state = State::START;
+        let step = self.command(line_up_to(input, newline), Source::Taken { no_memory });
         if let Step::Need { .. } = step {
-            self.state = taken;
+            self.state = State::Taken;
         }
         step
     }

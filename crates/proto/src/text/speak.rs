@@ -47,8 +47,4 @@ impl Speak for Parser {
     fn take_value(&mut self) {
         Parser::take_value(self);
     }
-
-    fn refuse_taken_value(&mut self, left: usize) {
-        Parser::refuse_taken_value(self, left);
-    }
 }

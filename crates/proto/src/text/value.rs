@@ -12,8 +12,6 @@ pub(crate) enum Source {
     Input { no_memory: bool },
     /// The caller has taken it out of the input, in which its line end follows the line.
     Taken { no_memory: bool },
-    /// The caller has taken a part of it and refuses it. These bytes of it still come in the input.
-    Lost { left: u32 },
 }
 
 /// What has arrived of a value and its line end.
@@ -33,7 +31,7 @@ impl Source {
     pub fn announce<'a>(self, announced: Announced<'a>) -> Option<Announced<'a>> {
         match self {
             Source::Input { .. } => announced.large(),
-            Source::Taken { .. } | Source::Lost { .. } => None,
+            Source::Taken { .. } => None,
         }
     }
 
@@ -43,11 +41,6 @@ impl Source {
         let (left, no_memory) = match self {
             Source::Input { no_memory } => (value_bytes, no_memory),
             Source::Taken { no_memory } => (0, no_memory),
-            Source::Lost { left } => {
-                return Body::Refused {
-                    left: left as usize,
-                };
-            }
         };
         let used = line.used + left + LINE_END.len();
         let Some(body) = line.input.get(line.used..used) else {

@@ -1,5 +1,4 @@
-//! Large values that the caller takes out of the input: which are announced, what becomes of those
-//! that are refused, and that the steps are those of the same input with the values in it.
+//! Large values that the caller takes out of the input: which are announced, and that the steps are those of the same input with the values in it.
 
 mod heads;
 mod streams;
@@ -122,41 +121,6 @@ fn the_need_for_a_line_end_is_exact() {
         parser.take_value();
         let need = store.head.len() + 2;
         assert_eq!(parser.next(&store.head), Step::need(need));
-    }
-}
-
-/// What a refused store comes to: its step, and all that is swallowed of the input after it.
-fn refused(mut parser: Parser, input: &[u8]) -> (String, usize) {
-    let step = parser.next(input);
-    let (Step::Request { used, .. } | Step::Refuse { used, .. } | Step::Answer { used, .. }) = step
-    else {
-        panic!("{step:?}")
-    };
-    let mut front = used;
-    while let Step::Swallowed { used } = parser.next(&input[front..]) {
-        front += used;
-    }
-    (format!("{step:?}"), front)
-}
-
-#[test]
-fn a_value_is_refused_late_as_it_is_at_once() {
-    for store in stores() {
-        let shown = store.head.escape_ascii();
-        let after = format!("{}get key\r\n", store.tail);
-        let mut parser = parser_at(&store.head);
-        parser.refuse_value();
-        let step = format!("{:?}", parser.next(&store.head));
-        for left in [0, 1, 5_000, DRAFT_BYTES_MIN] {
-            let mut parser = parser_at(&store.head);
-            parser.take_value();
-            parser.refuse_taken_value(left);
-            let mut input = store.head.clone();
-            input.resize(input.len() + left, b'\n');
-            input.extend(after.bytes());
-            let end = input.len() - "get key\r\n".len();
-            assert_eq!(refused(parser, &input), (step.clone(), end), "{shown}");
-        }
     }
 }
 

@@ -6,6 +6,7 @@ use glimmer_proto::Accepts;
 use rand::Rng;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
+use std::sync::LazyLock;
 
 /// The largest item of the server.
 pub const ITEM_BYTES_MAX: usize = 40_000;
@@ -143,6 +144,9 @@ fn packet(rng: &mut SmallRng, out: &mut Vec<u8>) {
     }
 }
 
+/// A value with which another large one makes a command too long to be kept.
+static LONG: LazyLock<String> = LazyLock::new(|| "v".repeat(38_000));
+
 fn resp(rng: &mut SmallRng, out: &mut Vec<u8>) {
     let said = length(rng);
     let value = value(rng, said);
@@ -151,7 +155,8 @@ fn resp(rng: &mut SmallRng, out: &mut Vec<u8>) {
         1 => ("psetex", &["10"], vec![]),
         2 => ("SETNX", &[], vec![]),
         3 => ("GETSET", &[], vec![]),
-        4 => ("MSET", &[], vec![]),
+        // One that is executed as it arrives, if the value is large.
+        4 => ("MSET", &[LONG.as_str(), "key2"], vec![]),
         5 => (word(rng, &["NOSET", "Append"]), &[], vec![]),
         _ => ("Set", &[], vec![]),
     };
