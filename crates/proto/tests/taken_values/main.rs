@@ -1,4 +1,5 @@
-//! Large values that the caller takes out of the input: which are announced, and that the steps are those of the same input with the values in it.
+//! Large values that the caller takes out of the input: which are announced, and that the steps are
+//! those of the same input with the values in it.
 
 mod heads;
 mod streams;
