@@ -423,9 +423,7 @@ pub const PROGRESS_BYTES_PER_MS: u64 = 16;
 pub const HELD_MS_MAX: u64 = 30_000;
 
 /// Milliseconds that a connection waits for memory. After that, the value that it is sending is
-/// refused; if it is not sending a long value, the connection is closed. The newest connection's
-/// value is refused earlier if the waiting connections hold so much that none of them could
-/// continue.
+/// refused; if it is not sending a long value, the connection is closed.
 pub const MEMORY_WAIT_MS_MAX: u64 = 750;
 
 /// Milliseconds without a byte after which a connection whose large value has a place in the table

@@ -3,33 +3,14 @@
 mod support;
 
 use std::io::{Read, Write};
-use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
-use glimmer_base::Moment;
 use glimmer_base::limits::{BATCH_MAX, ITEM_BYTES_DEFAULT, LINE_BYTES_MAX, STALLED_MS_MAX};
-use glimmer_node::{Clock, Node, NodeConfig, Tally};
+use glimmer_node::{Node, NodeConfig, Tally};
 use support::{Client, Habits, PATIENCE, config, start, start_with};
 
 const VALUE_BYTES: usize = 1_000_000;
-
-/// A clock that stands still.
-#[derive(Debug)]
-struct Standstill;
-
-impl Clock for Standstill {
-    fn now(&self) -> Moment {
-        Moment {
-            ms: Moment::EPOCH_LEAD_MS,
-            epoch_unix_ms: 0,
-        }
-    }
-
-    fn unix_us(&self) -> u128 {
-        0
-    }
-}
 
 fn total(node: &Node) -> Tally {
     let mut total = Tally::default();
@@ -281,44 +262,6 @@ fn values_beyond_the_budget_are_refused_or_give_way() {
     wait_until(&node, "buffers are freed", |tally| {
         tally.buffer_bytes < 5_000_000
     });
-}
-
-/// The budget has room for a few of the values that are being sent, but not for a part of each.
-/// They are received one after the other, and none is refused. No time passes for the server, so
-/// that none waits too long on a machine that is busy.
-#[test]
-fn values_that_arrive_together_wait_for_one_another() {
-    const CLIENTS: usize = 24;
-    for workers in [1, 2] {
-        let config = NodeConfig {
-            clock: Arc::new(Standstill),
-            ..config()
-        };
-        let node = start_with(config, workers, Habits::EREW);
-        let have_begun = Barrier::new(CLIENTS);
-        thread::scope(|scope| {
-            for number in 0..CLIENTS {
-                let (node, have_begun) = (&node, &have_begun);
-                scope.spawn(move || {
-                    let mut client = Client::connect(node);
-                    let value = vec![b'a' + number as u8; 300_000];
-                    for round in 0..4 {
-                        let key = format!("key{number}");
-                        client.send(format!("set {key} 0 0 {}\r\n", value.len()));
-                        let (first, rest) = value.split_at(130_000);
-                        client.send(first);
-                        if round == 0 {
-                            have_begun.wait();
-                        }
-                        client.send(rest);
-                        assert_eq!(client.ask("\r\n"), "STORED\r\n", "in round {round}");
-                    }
-                });
-            }
-        });
-        let total = total(&node);
-        assert_eq!((total.values_refused, total.stalled_kicks), (0, 0));
-    }
 }
 
 #[test]

@@ -42,8 +42,6 @@ pub(crate) struct Connection {
     pub reply_bytes_guess: Option<usize>,
     /// Bytes of the replies of its last burst.
     pub burst_reply_bytes: usize,
-    /// The last value that it sent was longer than an ordinary buffer.
-    pub sends_large: bool,
     /// The value that its next request reads is copied, whatever its size.
     pub copies_any: bool,
     /// Bytes of memory that the budget has counted.
@@ -146,7 +144,6 @@ impl Connection {
             closes: None,
             reply_bytes_guess: None,
             burst_reply_bytes: 0,
-            sends_large: false,
             copies_any: false,
             counted: Charge::default(),
             patience: Patience::new(now_ms),

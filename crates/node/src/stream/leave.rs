@@ -1,6 +1,6 @@
 //! What becomes of a connection after a burst: what it waits for, and what it is sent.
 
-use glimmer_base::limits::{BUFFER_BYTES, LARGE_REPLY_BYTES};
+use glimmer_base::limits::LARGE_REPLY_BYTES;
 
 use super::Streams;
 use super::connection::{Connection, Turn};
@@ -219,11 +219,6 @@ fn note_burst(
     let before = requests_before(connection, core);
     if let Some(visit) = &mut connection.visit {
         visit.is_over |= requests >= core.shared.config.turn_requests;
-    }
-    if connection.rx.need > BUFFER_BYTES {
-        connection.sends_large = true;
-    } else if requests > 0 && input_bytes <= BUFFER_BYTES {
-        connection.sends_large = false;
     }
     let executed = requests - before;
     if requests > 0 {

@@ -23,7 +23,6 @@
 //! | `send_queue` | what a connection has to be sent: bytes, and values that the table lends |
 //! | `borrowers` | connections that have lent values to send, for as long as their clients take |
 //! | `withheld`, `watchers` | connections that are not parsed for now, or never again |
-//! | `receiving` | whether all values that are being received can be completed |
 //! | `incoming` | the value that the next request brings, while it arrives |
 //! | `uploads`, `places` | who receives a large value in place, and who waits for a place |
 //! | `relief` | which connection gives memory up when it is short |
@@ -53,7 +52,6 @@ pub(crate) mod places;
 mod postponed;
 mod ready;
 mod receive_buffer;
-mod receiving;
 pub(crate) mod registry;
 mod relief;
 pub(crate) mod reorder;

@@ -138,9 +138,8 @@ impl ReceiveBuffer {
     /// Makes room to receive into. An ordinary buffer is there for every turn; one that grows takes
     /// of the `room` for what connections hold. Bytes that arrive make it grow, not bytes that are
     /// announced: it doubles when it is full, up to [`BUFFER_BYTES_KEPT_MAX`], and then takes all
-    /// that the value needs. Only an unused buffer that is there anyway is taken at once for all
-    /// the bytes that are announced. While memory `is_scarce`, one that holds next to
-    /// nothing and awaits no value receives into [`RECEIVE_BYTES_SCARCE`] bytes.
+    /// that the value needs. While memory `is_scarce`, one that holds next to nothing and awaits no
+    /// value receives into [`RECEIVE_BYTES_SCARCE`] bytes.
     #[inline]
     pub fn make_room(&mut self, pool: &mut Pool, room: usize, is_scarce: bool) -> Room {
         if self.start == self.bytes.len() {
@@ -161,11 +160,11 @@ impl ReceiveBuffer {
                 return Room::Made;
             }
         }
-        self.make_more_room(pool, room, is_scarce)
+        self.make_more_room(pool, room)
     }
 
     #[inline]
-    fn make_more_room(&mut self, pool: &mut Pool, room: usize, is_scarce: bool) -> Room {
+    fn make_more_room(&mut self, pool: &mut Pool, room: usize) -> Room {
         if self.capacity() < BUFFER_BYTES {
             let missing = BUFFER_BYTES - self.capacity();
             if self.need > BUFFER_BYTES && self.growth() > 0 && room < missing {
@@ -184,18 +183,6 @@ impl ReceiveBuffer {
         let capacity = self.capacity();
         if self.bytes.len() < capacity {
             return Room::Made;
-        }
-        if self.awaits_value()
-            && !is_scarce
-            && self.need <= capacity.saturating_add(room)
-            && let Some(mut bytes) = pool.take_large(self.need)
-        {
-            if bytes.capacity() - capacity <= room {
-                bytes.extend_from_slice(&self.bytes);
-                pool.give(std::mem::replace(&mut self.bytes, bytes));
-                return Room::Made;
-            }
-            pool.give(bytes);
         }
         let wanted = match self.awaits_value() {
             true => self.grown(),

@@ -8,14 +8,13 @@
 //! enough to be closed.
 
 use glimmer_base::limits::{
-    BEGUN_VALUES_BYTES, BUFFER_BYTES, QUEUE_MS_MAX, RECEIVE_BYTES_SCARCE, REPLY_BYTES_HIGH,
-    SHORT_TICK_MS, STALLED_MS_MAX, STALLED_MS_MIN,
+    BUFFER_BYTES, QUEUE_MS_MAX, RECEIVE_BYTES_SCARCE, REPLY_BYTES_HIGH, SHORT_TICK_MS,
+    STALLED_MS_MAX, STALLED_MS_MIN,
 };
 
 use super::Streams;
 use super::key::ConnectionKey;
 use super::receive_buffer::Room;
-use super::receiving::Receivers;
 use crate::core::Core;
 use crate::forward::batch::{Asker, CompletionTag};
 use crate::forward::port::Port;
@@ -54,9 +53,8 @@ impl Streams {
         }
         self.take_from_stalled(bytes, STALLED_MS_MIN, |_| true, core);
         let excess = core.memory.budget.excess();
-        let coming = self.refuse_values(excess, core);
-        if coming < excess {
-            self.take_from_stalled(excess - coming, 0, |_| true, core);
+        if excess > 0 {
+            self.take_from_stalled(excess, 0, |_| true, core);
         }
         if core.memory.budget.excess() > 0 {
             // The remaining holders are about to be served.
@@ -85,8 +83,7 @@ impl Streams {
     #[inline]
     pub(super) fn make_room(&mut self, key: ConnectionKey, core: &mut Core) -> bool {
         let connection = &mut self.connections[key];
-        let is_plain = !core.memory.budget.is_scarce() && !connection.sends_large;
-        if is_plain && connection.rx.take_ordinary(&mut core.memory.pool) {
+        if !core.memory.budget.is_scarce() && connection.rx.take_ordinary(&mut core.memory.pool) {
             if connection.rx.capacity() > BUFFER_BYTES {
                 connection.recharge(&mut core.memory.budget);
             }
@@ -119,43 +116,17 @@ impl Streams {
         false
     }
 
-    /// Makes room for a connection to receive into, if there is memory for it. The memory in which
-    /// other values are to be completed does not count.
+    /// Makes room for a connection to receive into, if there is memory for it.
     fn grow(&mut self, key: ConnectionKey, core: &mut Core) -> Room {
-        let is_scarce = core.memory.budget.is_scarce()
-            || self.connections[key].sends_large && self.lacks_room_for_others(core);
-        let room = match self.may_grow(key, core) {
-            true => core.memory.room(),
-            false => 0,
-        };
+        let (room, is_scarce) = (core.memory.room(), core.memory.budget.is_scarce());
         let connection = &mut self.connections[key];
-        let made = connection
-            .rx
-            .make_room(&mut core.memory.pool, room, is_scarce);
+        let pool = &mut core.memory.pool;
+        let made = connection.rx.make_room(pool, room, is_scarce);
         if made == Room::Made && connection.rx.capacity() > BUFFER_BYTES {
             // Others of the burst may want to grow as well.
             connection.recharge(&mut core.memory.budget);
         }
         made
-    }
-
-    /// Whether the first bytes of further large values would come to take the room in which one of
-    /// them can be completed.
-    pub fn lacks_room_for_others(&self, core: &Core) -> bool {
-        core.memory.room() < core.shared.config.limits.item_bytes_max + spared(core) / 2
-    }
-
-    /// Whether the value that a connection receives, if it does, may take more of the room: whether
-    /// all values can be completed then.
-    #[inline]
-    pub fn may_grow(&self, key: ConnectionKey, core: &Core) -> bool {
-        let connection = &self.connections[key];
-        let bytes = connection.rx.growth();
-        let room = core.memory.room();
-        let (largest, spared) = (core.shared.config.limits.item_bytes_max, spared(core));
-        // The room that is left is enough for any value.
-        let is_plain = bytes == 0 || room >= bytes + largest + BUFFER_BYTES + spared;
-        is_plain || Receivers::of(self.connections.iter()).grow(key, bytes, (room, spared))
     }
 
     /// How long a connection that holds memory may be stalled before it is closed in favour of
@@ -238,13 +209,10 @@ impl Streams {
         if room < wanted && is_due {
             let patience_ms = self.patience_ms(core.now.ms);
             core.memory.searched_ms = core.now.ms;
-            let is_enough = match self.starved.is_empty() {
+            match self.starved.is_empty() {
                 false => self.take_from_stalled(wanted - room, patience_ms, |_| true, core),
                 true => self.take_for_forwarded(wanted - room, patience_ms, core),
             };
-            if !is_enough {
-                self.refuse_newest(core);
-            }
         }
         if port.has_unfinished() {
             // One at a time, because the memory of its replies is counted only after it has
@@ -267,13 +235,11 @@ impl Streams {
         let (mut room, now_ms) = (core.memory.room(), core.now.ms);
         self.starved_room = Some(room);
         let (ready, connections) = (&mut self.ready, &self.connections);
-        let (mut receivers, spared) = (Receivers::of(connections.iter()), spared(core));
         self.starved.retain(|&(key, bytes)| {
             let Some(connection) = connections.get(key) else {
                 return false;
             };
-            let may_go_on = bytes <= room && receivers.grow(key, bytes, (room, spared));
-            let stays = !may_go_on && !connection.patience.has_waited_enough(now_ms);
+            let stays = bytes > room && !connection.patience.has_waited_enough(now_ms);
             if !stays {
                 room = room.saturating_sub(bytes);
                 ready.push(key, connection.lane());
@@ -281,48 +247,6 @@ impl Streams {
             stays
         });
         core.memory.is_short = !self.starved.is_empty() || port.has_unfinished();
-    }
-
-    /// If no waiting connection could continue even after all others had freed what they hold,
-    /// refuses values of waiting connections, the newest first.
-    fn refuse_newest(&mut self, core: &mut Core) {
-        let Some(&(_, first_wanted)) = self.starved.front() else {
-            return;
-        };
-        let receivers = Receivers::of(self.connections.iter());
-        let wanted = receivers.least_missing().unwrap_or(first_wanted);
-        let held_by = |&(key, _): &(ConnectionKey, usize)| {
-            let connection = self.connections.get(key);
-            connection.map_or(0, |connection| connection.counted.bytes)
-        };
-        let by_waiting: usize = self.starved.iter().map(held_by).sum();
-        let by_others = core.memory.budget.held().saturating_sub(by_waiting);
-        self.refuse_values(wanted.saturating_sub(core.memory.room() + by_others), core);
-    }
-
-    /// Refuses values of waiting connections, the newest first and never the oldest one's, until
-    /// `bytes` are about to become free. Returns the number of bytes.
-    fn refuse_values(&mut self, bytes: usize, core: &mut Core) -> usize {
-        let mut coming = 0;
-        for index in (1..self.starved.len()).rev() {
-            if coming >= bytes {
-                break;
-            }
-            let (key, _) = self.starved[index];
-            let Some(connection) = self.connections.get_mut(key) else {
-                continue;
-            };
-            if connection.rx.awaits_value() && connection.counted.bytes > 0 {
-                coming += connection.counted.bytes;
-                connection.refuse_value();
-                connection.patience.end_wait(core.now.ms);
-                core.tally.values_refused += 1;
-                self.starved.remove(index);
-                let lane = connection.lane();
-                self.ready.push(key, lane);
-            }
-        }
-        coming
     }
 
     /// Whether there is memory for the connection that has waited longest.
@@ -356,13 +280,4 @@ impl Streams {
         let others_wait = |key| with_window.iter().any(|&other| other != key);
         self.take_from_stalled(bytes, patience_ms, others_wait, core)
     }
-}
-
-/// Bytes of the room that are spared for the first bytes of values that are about to arrive.
-fn spared(core: &Core) -> usize {
-    core.shared
-        .config
-        .limits
-        .item_bytes_max
-        .min(BEGUN_VALUES_BYTES)
 }
