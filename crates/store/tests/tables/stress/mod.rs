@@ -1,5 +1,6 @@
 //! Real threads on one table. Writers overwrite, delete and evict as fast as they can. Others
-//! change expiries, remove what has expired, and flush. Readers check every byte they get.
+//! change expiries, remove what has expired, and flush. One receives large values for the writers.
+//! Readers check every byte they get.
 //!
 //! Every value carries its key, its version and a checksum, so a torn, foreign or half-old value
 //! cannot pass. A table of the last acknowledged version of each key catches stale ones: what a
@@ -8,16 +9,20 @@
 //! and nothing that is due is found. Where a table loses nothing, some keys are there from the
 //! start and never deleted: a reader that misses one fails.
 
+mod arriving;
 mod world;
 
+use arriving::Arriving;
 use glimmer_base::Expiry;
 use glimmer_store::access::Access;
 use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::heap::{History, Item, NewItem};
-use glimmer_store::table::{Counts, Large, LentValue, Stored};
+use glimmer_store::table::{Announced, Begun, Counts, Large, LentValue, Stored, UploadFigures};
 use glimmer_store::table::{Table, TableReader, TableWriter};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use std::collections::HashMap;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use world::{Found, Key, World, append, value};
 
@@ -25,6 +30,8 @@ pub use world::Race;
 
 const READERS: usize = 2;
 const WRITERS: usize = 3;
+/// Values that one writer has on their way to their places.
+const AWAY_MAX: usize = 2;
 
 /// A thread that writes, in whatever way.
 struct Hand<'a, T> {
@@ -35,13 +42,41 @@ struct Hand<'a, T> {
     chain: usize,
     /// Values that it has copied before it stored them.
     drafts: u64,
+    /// Values that arrive for it.
+    mail: Mail,
+    /// Values that were stored where they had arrived.
+    received: u64,
+}
+
+/// The way of values that arrive, to the thread that receives them and back.
+struct Mail {
+    receiver: Sender<Arriving>,
+    home: Sender<Arriving>,
+    complete: Receiver<Arriving>,
+    /// Values that have not come back.
+    away: usize,
+    /// The version of each key that its writer has begun last.
+    newest: HashMap<u32, u64>,
+}
+
+impl Mail {
+    fn new(receiver: &Sender<Arriving>) -> Mail {
+        let (home, complete) = mpsc::channel();
+        Mail {
+            receiver: receiver.clone(),
+            home,
+            complete,
+            away: 0,
+            newest: HashMap::new(),
+        }
+    }
 }
 
 impl<T: Table> Hand<'_, T> {
     /// Stores, deletes and overwrites its own keys. Each key has one writer, so that its versions
     /// rise. Under CRCW neighbours in bucket and log belong to different ones. Returns how many
-    /// values it has copied before it stored them.
-    fn write(mut self, mine: impl Fn(u32) -> bool) -> u64 {
+    /// values it has copied before it stored them, and how many were received in place.
+    fn write(mut self, mine: impl Fn(u32) -> bool) -> (u64, u64) {
         let mut buffer = Vec::new();
         for _ in 0..self.world.race.operations {
             let n = self.rng.random_range(0..self.world.race.keys);
@@ -57,10 +92,78 @@ impl<T: Table> Hand<'_, T> {
                 self.write_one(n, &mut buffer);
             }
         }
-        self.drafts
+        self.await_uploads(0);
+        (self.drafts, self.received)
+    }
+
+    /// Waits until no more than so many values are on their way.
+    fn await_uploads(&mut self, most: usize) {
+        while self.mail.away > most {
+            let arriving = (self.mail.complete.recv()).expect("the receiver outlives the writers");
+            self.mail.away -= 1;
+            self.store_upload(arriving);
+        }
+    }
+
+    /// Announces a value, which is received while this thread goes on. Says whether it is.
+    fn begin_upload(&mut self, n: u32, version: u64, value: &[u8]) -> bool {
+        let Key { bytes, keyhash } = self.world.key(n);
+        let announced = Announced {
+            key: bytes,
+            keyhash: *keyhash,
+            value_bytes: value.len(),
+            now: self.world.now(),
+        };
+        let flushes = self.world.flushes();
+        let begun = (self.owner).begin_upload(T::HomeBucket::default(), flushes, &announced);
+        let Begun::Yes(upload) = begun else {
+            self.await_uploads(self.mail.away.saturating_sub(1));
+            return false;
+        };
+        let arriving = Arriving {
+            n,
+            version,
+            upload: Some(upload),
+            value: value.to_vec(),
+            home: self.mail.home.clone(),
+        };
+        (self.mail.receiver.send(arriving)).expect("the receiver outlives the writers");
+        self.mail.away += 1;
+        true
+    }
+
+    /// Stores a value that is complete, unless its key has been given a later one.
+    fn store_upload(&mut self, arriving: Arriving) {
+        let Arriving {
+            n, version, upload, ..
+        } = arriving;
+        let Some(upload) = upload.filter(|_| self.mail.newest.get(&n) == Some(&version)) else {
+            return;
+        };
+        let (world, now) = (self.world, self.world.now());
+        let Key { bytes, keyhash } = world.key(n);
+        let mut stored = None;
+        let mut writer = self.owner.enter(world.flushes());
+        writer.with_upload(upload, &mut |writer, value| {
+            let item = NewItem {
+                flags: n,
+                ..NewItem::new(bytes, value)
+            };
+            stored = Some(writer.put(*keyhash, &item, now));
+        });
+        drop(writer);
+        if let Some(Stored::Yes(_)) = stored {
+            world.acknowledge(n, version);
+            self.received += 1;
+        }
     }
 
     fn write_one(&mut self, n: u32, buffer: &mut Vec<u8>) {
+        self.await_uploads(AWAY_MAX);
+        while let Ok(arriving) = self.mail.complete.try_recv() {
+            self.mail.away -= 1;
+            self.store_upload(arriving);
+        }
         let (world, rng) = (self.world, &mut self.rng);
         let (race, now, flushes) = (&world.race, world.now(), world.flushes());
         let Key { bytes, keyhash } = world.key(n);
@@ -78,6 +181,11 @@ impl<T: Table> Hand<'_, T> {
             false => rng.random_range(0..race.filling_max.min(40)),
         };
         value(n, version, filling, buffer);
+        self.mail.newest.insert(n, version);
+        if rng.random_bool(0.5) && self.begin_upload(n, version, buffer) {
+            return;
+        }
+        let rng = &mut self.rng;
         // Only a value in one part can be drafted.
         let cut = match rng.random_bool(0.5) {
             true => buffer.len(),
@@ -276,6 +384,7 @@ pub fn run<T: Table>(mut owner: T, race: Race) -> Counts {
     let (batches, participants) = Batches::new(READERS);
     owner.join(&batches, READERS);
     let (reader, figures) = (owner.reader().unwrap(), owner.figures());
+    let (receiver, values) = mpsc::channel();
     let world = &World::new(race);
     keep(&mut owner, world);
     let rng = |thread: u64| SmallRng::seed_from_u64(seed ^ thread);
@@ -285,6 +394,8 @@ pub fn run<T: Table>(mut owner: T, race: Race) -> Counts {
         rng: rng(thread),
         chain: 0,
         drafts: 0,
+        mail: Mail::new(&receiver),
+        received: 0,
     };
     let share = |worker: usize| {
         let share = owner.share(READERS + worker);
@@ -299,6 +410,7 @@ pub fn run<T: Table>(mut owner: T, race: Race) -> Counts {
     let owners: Vec<T> = others.into_iter().chain([owner]).collect();
     let parts = owners.len() as u32;
     let hits: u64 = thread::scope(|scope| {
+        let receiving = scope.spawn(move || arriving::receive(&values, world, seed ^ 300));
         let readers: Vec<_> = (participants.into_iter().enumerate())
             .map(|(id, participant)| {
                 let (reader, rng) = (reader.clone(), rng(100 + id as u64));
@@ -325,7 +437,10 @@ pub fn run<T: Table>(mut owner: T, race: Race) -> Counts {
         world.finish();
         assert!(outcomes.iter().all(Result::is_ok), "a writer failed");
         // One writer alone may meet a full table each time.
-        let drafts: u64 = outcomes.into_iter().flatten().sum();
+        let sums = |sum: (u64, u64), of: (u64, u64)| (sum.0 + of.0, sum.1 + of.1);
+        let (drafts, received) = outcomes.into_iter().flatten().fold((0, 0), sums);
+        println!("{drafts} values were copied ahead, {received} received in place");
+        assert!(received > 0 || !race.has_large_values());
         assert!(
             !T::Access::SHARED_WRITES
                 || !race.has_large_values()
@@ -333,6 +448,7 @@ pub fn run<T: Table>(mut owner: T, race: Race) -> Counts {
                 || drafts > 0,
             "large values were copied ahead"
         );
+        receiving.join().unwrap();
         helpers
             .into_iter()
             .for_each(|helper| helper.join().unwrap());
@@ -341,6 +457,7 @@ pub fn run<T: Table>(mut owner: T, race: Race) -> Counts {
             .map(|reader| reader.join().unwrap())
             .sum()
     });
+    assert_eq!(figures.uploads(), UploadFigures::default());
     let counts = figures.counts(world.flushes());
     println!(
         "{}: {hits} hits, {} flushes, {counts:?}",
