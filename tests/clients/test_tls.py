@@ -201,12 +201,19 @@ def test_each_address_may_ask_for_something_else(ours, authority, issued):
 
 
 def test_a_plain_request_to_the_encrypted_port_is_refused(server):
+    watcher = server.wire()
+    watcher.send(b"watch connevents\r\n")
+    assert watcher.line() == b"OK\r\n"
     for said in (b"get a\r\n", b"\x80\0\0\1" + b"\0" * 20, b"*1\r\n$4\r\nPING\r\n", os.urandom(100)):
         before = server.figure("ssl_handshake_errors")
         with Wire(server.port) as wire:
             wire.send(said)
             assert b"END" not in wire.receive(1_000)
         server.await_figure("ssl_handshake_errors", before + 1)
+        while b" type=conntlserr " not in (line := watcher.line()):
+            assert line
+        assert line.endswith(b" msg=the handshake failed\n"), line
+    watcher.close()
     # One that only looks whether the port is open has done nothing wrong.
     before = server.figure("ssl_handshake_errors")
     Wire(server.port).close()

@@ -174,11 +174,23 @@ impl NodeConfig {
     }
 }
 
+/// What to do about an address that cannot be bound.
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrNotAvailable => "; choose an address that this machine has (ip address)",
+        io::ErrorKind::PermissionDenied => {
+            "; choose a port from 1024 on, or a folder that the server's user may write"
+        }
+        io::ErrorKind::NotFound => "; make its folder first",
+        _ => "",
+    }
+}
+
 /// Why a node did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// An address cannot be bound for UDP.
-    #[error("cannot listen on {address} for UDP: {source}")]
+    #[error("cannot listen on {address} for UDP: {source}{}", hint(source))]
     Udp {
         /// The address.
         address: SocketAddr,
@@ -186,7 +198,7 @@ pub enum Error {
         source: io::Error,
     },
     /// An address cannot be listened on.
-    #[error("cannot listen on {address}: {source}")]
+    #[error("cannot listen on {address}: {source}{}", hint(source))]
     Listen {
         /// The address.
         address: Address,

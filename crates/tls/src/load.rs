@@ -3,9 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use std::{fs, io};
+use std::{
+    fs,
+    io::{self, Read},
+};
 
-use glimmer_base::limits::TLS_TICKETS;
+use glimmer_base::limits::{TLS_FILE_BYTES_MAX, TLS_TICKETS};
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{CryptoProvider, ring as provider};
 use rustls::pki_types::pem::PemObject;
@@ -25,7 +28,9 @@ use crate::x509::{Certificate, Time};
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// A file cannot be read.
-    #[error("-o {flag}={path}: cannot be read: {source}")]
+    #[error(
+        "-o {flag}={path}: cannot be read: {source}: name a file that the server's user may read"
+    )]
     Unreadable {
         /// The flag that names it.
         flag: &'static str,
@@ -265,12 +270,29 @@ fn wanted(list: &str) -> Option<Vec<CipherSuite>> {
     Some(wanted)
 }
 
+/// Reads a file. `refresh_certs` does so in a worker, so what might keep it waiting is refused.
 fn read(flag: &'static str, path: &Path) -> Result<Vec<u8>, LoadError> {
-    fs::read(path).map_err(|source| LoadError::Unreadable {
+    read_bounded(path).map_err(|source| LoadError::Unreadable {
         flag,
         path: path.into(),
         source,
     })
+}
+
+fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+    let about = fs::metadata(path)?;
+    if !about.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    if about.len() > TLS_FILE_BYTES_MAX {
+        return Err(io::Error::other(
+            "it is too large for certificates and keys",
+        ));
+    }
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path)?;
+    file.take(TLS_FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn certificates(
@@ -391,6 +413,10 @@ struct Rootless {
     schemes: Vec<SignatureScheme>,
 }
 
+fn refuse<T>() -> Result<T, rustls::Error> {
+    Err(CertificateError::UnknownIssuer.into())
+}
+
 impl ClientCertVerifier for Rootless {
     fn client_auth_mandatory(&self) -> bool {
         self.is_mandatory
@@ -406,7 +432,7 @@ impl ClientCertVerifier for Rootless {
         _intermediates: &[CertificateDer<'_>],
         _now: UnixTime,
     ) -> Result<ClientCertVerified, rustls::Error> {
-        Err(CertificateError::UnknownIssuer.into())
+        refuse()
     }
 
     fn verify_tls12_signature(
@@ -415,7 +441,7 @@ impl ClientCertVerifier for Rootless {
         _cert: &CertificateDer<'_>,
         _dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(CertificateError::UnknownIssuer.into())
+        refuse()
     }
 
     fn verify_tls13_signature(
@@ -424,7 +450,7 @@ impl ClientCertVerifier for Rootless {
         _cert: &CertificateDer<'_>,
         _dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(CertificateError::UnknownIssuer.into())
+        refuse()
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -32,6 +32,14 @@ fn wrong(authority: &Authority) -> Vec<(Settings, &'static str)> {
             "-o ssl_chain_cert=/nowhere/chain.pem: cannot be read: No such file",
         ),
         (
+            // It would keep the worker that renews busy for ever.
+            Settings {
+                chain: "/dev/zero".into(),
+                ..good.clone()
+            },
+            "-o ssl_chain_cert=/dev/zero: cannot be read: it is no regular file",
+        ),
+        (
             chain("der.crt", &other.chain[0]),
             "holds no certificate as PEM text",
         ),

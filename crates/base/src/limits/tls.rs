@@ -19,6 +19,9 @@ pub const TLS_HANDSHAKE_BYTES_MAX: usize = 64 << 10;
 /// failed handshakes.
 pub const TLS_HANDSHAKE_MS_MAX: u64 = 5_000;
 
+/// Bytes of a file with certificates or a key. A system's list of all authorities has 250 KB.
+pub const TLS_FILE_BYTES_MAX: u64 = 4 << 20;
+
 /// How much later than workers the threads that shake hands have their turn, as for `nice`: on a
 /// core where both have something to do, such a thread has a tenth of the time.
 pub const SHAKER_NICE: i32 = 10;

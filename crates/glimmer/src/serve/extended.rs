@@ -277,7 +277,9 @@ fn take(option: &str, config: &mut Config) -> anyhow::Result<()> {
     };
     let known = OPTIONS.iter().find(|(known, ..)| *known == name);
     let Some((_, wanted, effect)) = known else {
-        return Err(Refused::value(format!("Illegal suboption \"{option}\"")));
+        return Err(Refused::value(format!(
+            "Illegal suboption \"{option}\": -o takes memcached's options by their full names"
+        )));
     };
     let number = wanted
         .check(value)

@@ -139,6 +139,8 @@ impl Streams {
             }
             Handshaking::Failed => {
                 connection.closes = Some(CloseReason::Error);
+                let observers = core.shared.observers();
+                observers.show_failed_handshake(&connection.entry, "the handshake failed");
                 self.close(key, core);
             }
         }
@@ -154,7 +156,10 @@ impl Streams {
             self.handshakes.until.pop_front();
             if is_open {
                 core.tally.handshake_kicks += 1;
-                self.connections[key].closes = Some(CloseReason::IdleTimeout);
+                let connection = &mut self.connections[key];
+                connection.closes = Some(CloseReason::IdleTimeout);
+                let observers = core.shared.observers();
+                observers.show_failed_handshake(&connection.entry, "the handshake took too long");
                 self.close(key, core);
             }
         }

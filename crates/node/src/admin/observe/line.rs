@@ -123,6 +123,13 @@ fn end(line: &mut String, value_bytes: Option<usize>, client: i32) {
     let _ = writeln!(line, " clsid={class} cfd={client} size={size}");
 }
 
+/// The line of a connection whose handshake failed, for this reason.
+pub(super) fn of_handshake(stamp: Stamp, entry: &SocketEntry, reason: &str) -> String {
+    let mut line = stamp.begin("conntlserr");
+    let _ = writeln!(line, " fd={} msg={reason}", entry.fd);
+    line
+}
+
 /// The line of a connection that was opened or, with the reason, closed.
 pub(super) fn of_connection(
     stamp: Stamp,

@@ -189,6 +189,13 @@ impl Observers {
         });
     }
 
+    /// Reports that the handshake of a connection failed, for this reason.
+    pub(crate) fn show_failed_handshake(&self, entry: &SocketEntry, reason: &str) {
+        (self.watch()).publish(interest::CONNEVENTS, |stamp| {
+            line::of_handshake(stamp, entry, reason)
+        });
+    }
+
     /// Counters of reported events.
     pub(crate) fn figures(&self) -> WatchFigures {
         self.watch().feeds.figures()
