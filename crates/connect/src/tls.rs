@@ -16,7 +16,7 @@ use rustls::{
 
 use crate::{
     Files, files,
-    trust::{Anyone, Named},
+    trust::{Trusts, Verifier},
 };
 
 /// Where systems keep the authorities that they trust: Debian, Red Hat, Alpine and BSD. OpenSSL's
@@ -79,12 +79,8 @@ impl Tls {
         let versions = ClientConfig::builder_with_provider(offered.into())
             .with_safe_default_protocol_versions()
             .context("TLS cannot be set up")?;
-        let (builder, trusted) = if wanted.insecure {
-            let anyone = Arc::new(Anyone(provider()));
-            let builder = versions
-                .dangerous()
-                .with_custom_certificate_verifier(anyone);
-            (builder, "everyone".to_owned())
+        let (trusts, trusted) = if wanted.insecure {
+            (Trusts::Anyone, "everyone".to_owned())
         } else {
             let (named, trusted) = match &wanted.authorities {
                 Some(path) => {
@@ -106,10 +102,14 @@ impl Tls {
             );
             let verifier = WebPkiServerVerifier::builder_with_provider(roots.into(), provider());
             let authorities = verifier.build().context("--tls-ca")?;
-            let verifier = Arc::new(Named { authorities, named });
-            let builder = versions.dangerous();
-            (builder.with_custom_certificate_verifier(verifier), trusted)
+            (Trusts::Named { authorities, named }, trusted)
         };
+        let verifier = Arc::new(Verifier {
+            trusts,
+            provider: provider(),
+        });
+        let builder = versions.dangerous();
+        let builder = builder.with_custom_certificate_verifier(verifier);
         let config = match (&wanted.certificate, &wanted.key) {
             (None, None) => builder.with_no_client_auth(),
             (Some(certificate), Some(key)) => {

@@ -14,16 +14,28 @@ use rustls::{
     server::ParsedCertificate,
 };
 
-/// Accepts what the authorities of a file have signed, and also the server's own certificate if it
-/// is in the file: `openssl req -x509` makes certificates that are their own authority, and rustls
-/// refuses an authority as a server.
+/// Whom a client trusts. A server always has to have the key of the certificate that it shows.
 #[derive(Debug)]
-pub struct Named {
-    pub authorities: Arc<WebPkiServerVerifier>,
-    pub named: Vec<CertificateDer<'static>>,
+pub struct Verifier {
+    pub trusts: Trusts,
+    pub provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Named {
+/// Whose certificates are accepted.
+#[derive(Debug)]
+pub enum Trusts {
+    /// What the authorities of a file have signed, and also the server's own certificate if it is
+    /// in the file: `openssl req -x509` makes certificates that are their own authority, and rustls
+    /// refuses an authority as a server.
+    Named {
+        authorities: Arc<WebPkiServerVerifier>,
+        named: Vec<CertificateDer<'static>>,
+    },
+    /// Every one, for `--tls-insecure`.
+    Anyone,
+}
+
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         server: &CertificateDer<'_>,
@@ -32,13 +44,13 @@ impl ServerCertVerifier for Named {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let verified = self
-            .authorities
-            .verify_server_cert(server, between, name, ocsp, now);
-        match verified {
+        let Trusts::Named { authorities, named } = &self.trusts else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        match authorities.verify_server_cert(server, between, name, ocsp, now) {
             // rustls has looked at the time before it says this.
             Err(Error::InvalidCertificate(CertificateError::Other(_)))
-                if self.named.contains(server) =>
+                if named.contains(server) =>
             {
                 verify_server_name(&ParsedCertificate::try_from(server)?, name)?;
                 Ok(ServerCertVerified::assertion())
@@ -53,48 +65,7 @@ impl ServerCertVerifier for Named {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.authorities
-            .verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.authorities
-            .verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.authorities.supported_verify_schemes()
-    }
-}
-
-/// Accepts every certificate, for `--tls-insecure`. The server still has to have its key.
-#[derive(Debug)]
-pub struct Anyone(pub Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anyone {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls12_signature(message, certificate, signed, algorithms)
     }
 
@@ -104,11 +75,12 @@ impl ServerCertVerifier for Anyone {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls13_signature(message, certificate, signed, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        let algorithms = &self.provider.signature_verification_algorithms;
+        algorithms.supported_schemes()
     }
 }
