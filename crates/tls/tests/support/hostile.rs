@@ -285,8 +285,15 @@ fn keyholders_records(mut data: &[u8], is_12: bool) {
             is_sound = false;
             is_allowed = false;
         }
-        is_allowed &= kind == 23 && content.len() <= 1 << 14;
-        if is_allowed {
+        // Data may follow an alert that is only a warning.
+        let is_warning = match content[..] {
+            [_, 90] => kind == 21,
+            [1, what] => kind == 21 && is_12 && what != 0,
+            _ => false,
+        };
+        is_sound &= kind == 23;
+        is_allowed &= is_warning || kind == 23 && content.len() <= 1 << 14;
+        if is_allowed && kind == 23 {
             sent.extend_from_slice(&content);
         }
         // RFC 8446, §5.2, has fewer zeros than the server takes.
