@@ -3,65 +3,22 @@
 #[path = "../../../tests/support/certificates.rs"]
 mod certificates;
 mod program;
-
-use std::{
-    net::TcpStream,
-    process::{Child, Stdio},
-    time::{Duration, Instant},
-};
+#[path = "../../../tests/support/running.rs"]
+mod running;
 
 use certificates::{Authority, VALID};
-use glimmer_measure::ports::free_ports;
 use program::{bench, program, server, told};
+use running::Running;
 
-const PATIENCE: Duration = Duration::from_secs(20);
-
-struct Server {
-    child: Child,
-    address: String,
-}
-
-impl Server {
-    fn start(arguments: &[String]) -> Server {
-        let port = free_ports(1).unwrap().to_string();
-        let address = format!("127.0.0.1:{port}");
-        let child = server()
-            .args([
-                "serve",
-                "-l",
-                "127.0.0.1",
-                "-p",
-                &port,
-                "-t",
-                "1",
-                "-m",
-                "256",
-            ])
-            .args(arguments)
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let server = Server { child, address };
-        let begin = Instant::now();
-        while TcpStream::connect(&server.address).is_err() {
-            assert!(begin.elapsed() < PATIENCE, "the server does not start");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        server
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// A server with these arguments.
+fn start(arguments: &[String]) -> Running {
+    Running::start(server(), arguments)
 }
 
 const SHORT: [&str; 6] = ["--seconds", "0.2", "--warm-up", "0", "-c", "4"];
 
 /// The last line on standard error of a load that fails.
-fn complaint(server: &Server, arguments: &[&str]) -> String {
+fn complaint(server: &Running, arguments: &[&str]) -> String {
     let output = program()
         .args(["--keep-priority", "load", &server.address, "--keys", "100"])
         .args(SHORT)
@@ -78,7 +35,7 @@ fn complaint(server: &Server, arguments: &[&str]) -> String {
 fn a_load_is_encrypted_in_every_protocol_and_every_length() {
     let authority = Authority::new("an authority");
     let identity = authority.sign(&["127.0.0.1"], VALID);
-    let server = Server::start(&authority.server(&identity));
+    let server = start(&authority.server(&identity));
     let ca = authority.named();
     let (load, trusting) = (["load", &server.address], ["--tls", "--tls-ca", &ca]);
     for protocol in ["text", "meta", "binary", "resp"] {
@@ -105,7 +62,7 @@ fn a_load_is_encrypted_in_every_protocol_and_every_length() {
 fn what_fails_says_what_to_do() {
     let authority = Authority::new("an authority");
     let identity = authority.sign(&["127.0.0.1"], VALID);
-    let server = Server::start(&authority.server(&identity));
+    let server = start(&authority.server(&identity));
     let (ca, other) = (authority.named(), Authority::new("another authority"));
     for protocol in ["text", "binary", "resp"] {
         let error = complaint(&server, &["-B", protocol]);
@@ -120,7 +77,7 @@ fn what_fails_says_what_to_do() {
             "{error}"
         );
     }
-    let plain = Server::start(&[]);
+    let plain = start(&[]);
     let error = complaint(&plain, &["--tls", "--tls-ca", &ca]);
     assert!(error.contains("leave --tls out"), "{error}");
 }
@@ -141,7 +98,7 @@ fn a_load_logs_in() {
     ] {
         let flags = [flags, &["-Y", &users]].concat();
         let flags: Vec<String> = flags.into_iter().map(str::to_owned).collect();
-        let server = Server::start(&flags);
+        let server = start(&flags);
         for protocol in protocols {
             let login = ["-B", protocol, "--auth-user", "ann", "--password-file"];
             let load = ["load", &server.address, "--keys", "100"];

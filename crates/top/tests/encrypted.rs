@@ -2,55 +2,28 @@
 
 #[path = "../../../tests/support/certificates.rs"]
 mod certificates;
+#[path = "../../../tests/support/running.rs"]
+mod running;
 #[path = "../../../tests/support/server_program.rs"]
 mod server_program;
 
-use std::{
-    net::TcpStream,
-    process::{Child, Command, Stdio},
-    time::{Duration, Instant},
-};
+use std::process::Command;
 
 use certificates::{Authority, EXPIRED, VALID};
-use glimmer_measure::ports::free_ports;
+use running::Running;
 
-const PATIENCE: Duration = Duration::from_secs(20);
 const PROGRAM: &str = env!("CARGO_BIN_EXE_glimmer-top");
 
-struct Server {
-    child: Child,
-    address: String,
-}
-
-impl Server {
-    fn start(arguments: &[String]) -> Server {
-        let port = free_ports(1).unwrap().to_string();
-        let address = format!("127.0.0.1:{port}");
-        let child = Command::new(server_program::server_beside(PROGRAM))
-            .args(["serve", "-l", "127.0.0.1", "-p", &port, "-t", "1"])
-            .args(arguments)
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let server = Server { child, address };
-        let begin = Instant::now();
-        while TcpStream::connect(&server.address).is_err() {
-            assert!(begin.elapsed() < PATIENCE, "the server does not start");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        server
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// A server with these arguments.
+fn start(arguments: &[String]) -> Running {
+    Running::start(
+        Command::new(server_program::server_beside(PROGRAM)),
+        arguments,
+    )
 }
 
 /// What the program says about a server, and whether it succeeds.
-fn top(server: &Server, arguments: &[&str]) -> (bool, String) {
+fn top(server: &Running, arguments: &[&str]) -> (bool, String) {
     let output = Command::new(PROGRAM)
         .args([&server.address, "--once", "--interval", "0.3"])
         .args(arguments)
@@ -63,14 +36,14 @@ fn top(server: &Server, arguments: &[&str]) -> (bool, String) {
 }
 
 /// Its report.
-fn report(server: &Server, arguments: &[&str]) -> String {
+fn report(server: &Running, arguments: &[&str]) -> String {
     let (succeeds, text) = top(server, arguments);
     assert!(succeeds, "{arguments:?}: {text}");
     text
 }
 
 /// Its one line of complaint.
-fn complaint(server: &Server, arguments: &[&str]) -> String {
+fn complaint(server: &Running, arguments: &[&str]) -> String {
     let (succeeds, text) = top(server, arguments);
     assert!(!succeeds, "{arguments:?}: {text}");
     assert_eq!(text.lines().count(), 1, "{arguments:?}: {text}");
@@ -81,7 +54,7 @@ fn complaint(server: &Server, arguments: &[&str]) -> String {
 fn a_server_with_tls_is_watched_by_whoever_trusts_it() {
     let authority = Authority::new("an authority");
     let identity = authority.sign(&["127.0.0.1", "localhost"], VALID);
-    let server = Server::start(&authority.server(&identity));
+    let server = start(&authority.server(&identity));
     let ca = authority.named();
     let shown = report(&server, &["--tls", "--tls-ca", &ca]);
     assert!(
@@ -117,7 +90,7 @@ fn a_server_with_tls_is_watched_by_whoever_trusts_it() {
 fn a_certificate_for_another_name_is_named_so() {
     let authority = Authority::new("an authority");
     let identity = authority.sign(&["elsewhere.example"], VALID);
-    let server = Server::start(&authority.server(&identity));
+    let server = start(&authority.server(&identity));
     let error = complaint(&server, &["--tls", "--tls-ca", &authority.named()]);
     assert!(error.contains("it is for elsewhere.example"), "{error}");
 }
@@ -131,7 +104,7 @@ fn a_server_wants_a_certificate_and_gets_it() {
         "-o".to_owned(),
         format!("ssl_verify_mode=2,ssl_ca_cert={ca}"),
     ]);
-    let server = Server::start(&arguments);
+    let server = start(&arguments);
     let [certificate, key] = authority.files("client", &authority.sign(&["client"], VALID));
     let trusting = ["--tls", "--tls-ca", &ca];
     let own = ["--tls-cert", &certificate, "--tls-key", &key];
@@ -146,7 +119,7 @@ fn a_server_wants_a_certificate_and_gets_it() {
 
 #[test]
 fn a_server_without_tls_is_named_so() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let authority = Authority::new("an authority");
     let error = complaint(&server, &["--tls", "--tls-ca", &authority.named()]);
     assert!(error.contains("leave --tls out"), "{error}");
@@ -159,7 +132,7 @@ fn a_server_with_users_is_watched_with_a_password() {
         .file("users", "ann:secret\n")
         .display()
         .to_string();
-    let server = Server::start(&["-Y".to_owned(), users]);
+    let server = start(&["-Y".to_owned(), users]);
     let right = authority.file("right", "secret\n").display().to_string();
     let wrong = authority.file("wrong", "public\n").display().to_string();
     let shown = report(&server, &["--auth-user", "ann", "--password-file", &right]);
@@ -171,6 +144,6 @@ fn a_server_with_users_is_watched_with_a_password() {
     let error = complaint(&server, &["--auth-user", "ann"]);
     assert!(error.contains("--password-file"), "{error}");
     // A server without users is not told the password.
-    let open = Server::start(&[]);
+    let open = start(&[]);
     report(&open, &["--auth-user", "ann", "--password-file", &right]);
 }
