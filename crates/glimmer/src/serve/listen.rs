@@ -51,8 +51,8 @@ pub fn addresses(listen: &[String], port: Port, has_tls: bool) -> anyhow::Result
         let found = listeners_of(name.trim(), port, has_tls).map_err(|reason| Refused {
             exit_code: OS_ERROR,
             message: format!(
-                "-l {name}: not an address to listen on: {reason}: give an IP address of this machine, \
-                 or a name for one"
+                "-l {name}: not an address to listen on: {reason}: give an IP address of this \
+                 machine, or a name for one"
             ),
         })?;
         for listener in found {
@@ -139,8 +139,8 @@ pub fn http(text: &str) -> anyhow::Result<Vec<SocketAddr>> {
     let found = found.map_err(|reason| Refused {
         exit_code: OS_ERROR,
         message: format!(
-            "--http {text}: not an address to listen on: {reason}: give a port, or an IP address of \
-             this machine and a port"
+            "--http {text}: not an address to listen on: {reason}: give a port, or an IP address \
+             of this machine and a port"
         ),
     })?;
     Ok(found)
