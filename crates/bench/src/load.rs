@@ -219,7 +219,7 @@ impl Arguments {
 
     fn sweep(&self, target: &Target, plan: &Plan) -> Result<(Option<Summary>, Vec<sweep::Probe>)> {
         let quantile = self.slo.map_or(0.99, |slo| slo.quantile);
-        let mut best: Option<(f64, Summary)> = None;
+        let mut borne_at: Vec<(f64, Summary)> = Vec::new();
         let probes = sweep::search(self.rate.unwrap_or(SWEEP_FIRST_PER_S), self.slo, |rate| {
             let idle = if self.sleep { Idle::Sleep } else { Idle::Spin };
             let plan = Plan {
@@ -247,8 +247,8 @@ impl Arguments {
                 quantile * 100.0,
                 notation::microseconds(probe.latency_us)
             );
-            if borne && best.as_ref().is_none_or(|(known, _)| *known < rate) {
-                best = Some((rate, outcome.summary()));
+            if borne {
+                borne_at.push((rate, outcome.summary()));
             }
             Ok(probe)
         })?;
@@ -277,6 +277,11 @@ impl Arguments {
         let limit = self
             .slo
             .map_or("before saturation".to_owned(), |slo| format!("with {slo}"));
+        let best = sweep::best(&probes, self.slo).and_then(|probe| {
+            let at_rate = |(rate, _): &(f64, Summary)| *rate == probe.offered_per_s;
+            let last = borne_at.iter().rposition(at_rate);
+            last.map(|last| borne_at.swap_remove(last))
+        });
         match &best {
             Some((rate, _)) => println!("highest rate {limit}: {}\n", notation::per_second(*rate)),
             None => println!("the server sustained none of the rates {limit}"),

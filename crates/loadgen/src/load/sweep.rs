@@ -11,8 +11,11 @@ const GROWTH: f64 = 1.6;
 /// The search ends when the highest sustained rate and the lowest failed rate differ by less than
 /// this share.
 const RESOLUTION: f64 = 0.05;
-/// Maximum number of measurements.
-const STEPS_MAX: usize = 24;
+/// Maximum number of rates.
+const RATES_MAX: usize = 24;
+/// A rate that is found too high is measured up to this often, and the majority counts: a machine
+/// that stalls for a moment fails at any rate.
+const MEASUREMENTS_MAX: usize = 3;
 /// A server that answers less than this share of the arrivals is saturated.
 const ANSWERED_MIN: f64 = 0.97;
 
@@ -81,7 +84,7 @@ impl Probe {
 }
 
 /// Measures at one rate after the other, starting with `first_per_s`, and approaches the highest
-/// sustained rate. Returns all results in order.
+/// sustained rate. A rate that is too high is measured again. Returns all results in order.
 pub fn search(
     first_per_s: f64,
     slo: Option<Slo>,
@@ -90,10 +93,12 @@ pub fn search(
     let mut probes: Vec<Probe> = Vec::new();
     let (mut borne, mut broken): (Option<f64>, Option<f64>) = (None, None);
     let mut rate = first_per_s;
-    while probes.len() < STEPS_MAX {
-        let probe = measure(rate)?;
-        probes.push(probe);
-        if probe.is_borne(slo) {
+    for _ in 0..RATES_MAX {
+        let begun = probes.len();
+        while is_open(&probes[begun..], slo) {
+            probes.push(measure(rate)?);
+        }
+        if is_sustained(&probes[begun..], slo) {
             borne = Some(rate);
         } else {
             broken = Some(rate);
@@ -109,10 +114,28 @@ pub fn search(
     Ok(probes)
 }
 
-/// The highest sustained rate.
+/// Whether measurements at one rate do not tell yet whether the server sustains it. The first one
+/// is enough if it is borne: a stall makes a rate look worse than it is, and never better.
+fn is_open(at_rate: &[Probe], slo: Option<Slo>) -> bool {
+    let borne = at_rate.iter().filter(|probe| probe.is_borne(slo)).count();
+    let majority = MEASUREMENTS_MAX / 2 + 1;
+    let begins_borne = at_rate.first().is_some_and(|probe| probe.is_borne(slo));
+    !begins_borne && borne < majority && at_rate.len() - borne < majority
+}
+
+/// Whether the server sustains a rate, by the measurements at it.
+fn is_sustained(at_rate: &[Probe], slo: Option<Slo>) -> bool {
+    let borne = at_rate.iter().filter(|probe| probe.is_borne(slo)).count();
+    borne * 2 > at_rate.len()
+}
+
+/// The last measurement at the highest sustained rate.
 pub fn best(probes: &[Probe], slo: Option<Slo>) -> Option<&Probe> {
-    let borne = probes.iter().filter(|probe| probe.is_borne(slo));
-    borne.max_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s))
+    let rates = probes.chunk_by(|one, other| one.offered_per_s == other.offered_per_s);
+    let sustained = rates.filter(|at_rate| is_sustained(at_rate, slo));
+    sustained
+        .filter_map(<[Probe]>::last)
+        .max_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s))
 }
 
 #[cfg(test)]
@@ -148,6 +171,28 @@ mod tests {
             // second.
             let exact = 1e5 - 4605.2;
             assert!(best <= exact && best > exact * 0.95, "{best} from {first}");
+        }
+    }
+
+    #[test]
+    fn a_stall_at_one_measurement_does_not_decide() {
+        let slo: Slo = "p99=1ms".parse().unwrap();
+        for stalled in 1..12 {
+            let (mut of_server, mut count) = (model(1e5, 0.99), 0);
+            let probes = search(5_000.0, Some(slo), |rate| {
+                count += 1;
+                let probe = of_server(rate)?;
+                let is_stalled = count == stalled;
+                Ok(Probe {
+                    latency_us: probe.latency_us + if is_stalled { 9e4 } else { 0.0 },
+                    ..probe
+                })
+            });
+            let probes = probes.unwrap();
+            let best = best(&probes, Some(slo)).unwrap();
+            let exact = 1e5 - 4605.2;
+            let is_near = best.offered_per_s <= exact && best.offered_per_s > exact * 0.95;
+            assert!(is_near && best.is_borne(Some(slo)), "{best:?}, {stalled}");
         }
     }
 
