@@ -34,10 +34,12 @@ impl Release {
         worktree(&version, &mut left)?;
         floors::check()?;
         deny::check()?;
-        if let Err(error) = deny::advisories() {
-            left.push(format!(
-                "look for known faults of dependencies (cargo xtask deny --advisories): {error:#}"
-            ));
+        if deny::advisories().is_err() {
+            left.push(
+                "look for known faults of dependencies where the RustSec database can be had: \
+                 cargo xtask deny --advisories"
+                    .to_owned(),
+            );
         }
         let folder = process::target_dir().join("release-files");
         if folder.exists() {
@@ -133,12 +135,28 @@ fn sbom(folder: &Path) -> anyhow::Result<PathBuf> {
         "json",
         "--describe",
         "binaries",
+        "--spec-version",
+        "1.5",
         "-q",
     ];
     run(program(&tool, &arguments).args(["--manifest-path", manifest]))?;
-    let written = Path::new("crates/glimmer/glimmer_bin.cdx.json");
     let place = folder.join("glimmer.cdx.json");
-    fs::rename(written, &place).context("cargo-cyclonedx has written no list")?;
+    fs::rename("crates/glimmer/glimmer_bin.cdx.json", &place)
+        .context("cargo-cyclonedx has written no list")?;
+    // It writes one for each program of the workspace, into the folder of each.
+    for crate_ in MetadataCommand::new()
+        .no_deps()
+        .exec()?
+        .workspace_packages()
+    {
+        let crate_folder = crate_.manifest_path.parent();
+        for entry in fs::read_dir(crate_folder.context("a manifest lies in a folder")?)? {
+            let path = entry?.path();
+            if path.to_string_lossy().ends_with(".cdx.json") {
+                fs::remove_file(path)?;
+            }
+        }
+    }
     Ok(place)
 }
 
