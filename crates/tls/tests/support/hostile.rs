@@ -277,8 +277,8 @@ fn keyholders_records(mut data: &[u8], is_12: bool) {
         let (piece, rest) = rest.split_at(rest.len().min(usize::from(*length)));
         data = rest;
         let content = piece.repeat(1 + usize::from(*times));
-        // Most are data.
-        let kind = if *kind < 128 { 23 } else { kind % 32 };
+        // Most are data. In TLS 1.3, a type of 0 would be one zero more after the content.
+        let kind = if *kind < 128 { 23 } else { 1 + kind % 32 };
         let mut record = keys.seal(kind, &content, usize::from(*zeros) * 8);
         if missing % 16 == 15 {
             record.truncate(record.len().saturating_sub(usize::from(*missing)));
