@@ -149,21 +149,26 @@ def test_sockets_of_a_service_manager_take_the_place_of_addresses(ours, tmp_path
 
 
 def test_clients_wait_while_a_service_restarts(ours):
+    def exchange(client):
+        client.sendall(b"version\r\n")
+        assert client.recv(4096).startswith(b"VERSION ")
+
     with listening(socket.SOCK_STREAM) as sockets:
         address = sockets[0].getsockname()
-        first = activated(sockets, "-t", "2")
-        ask(address)
-        first.send_signal(signal.SIGSTOP)
-        with socket.create_connection(address, timeout=PATIENCE_S) as waiting:
-            waiting.sendall(b"version\r\n")
-            # It has not been accepted when the server is told to stop.
-            first.send_signal(signal.SIGTERM)
-            first.send_signal(signal.SIGCONT)
-            output(first)
-            second = activated(sockets, "-t", "2")
-            assert waiting.recv(4096).startswith(b"VERSION ")
-        second.send_signal(signal.SIGTERM)
-        output(second)
+        # While the first client stays, the server accepts no second one.
+        first = activated(sockets, "-c", "1", "-o", "no_maxconns_fast")
+        with socket.create_connection(address, timeout=PATIENCE_S) as served:
+            exchange(served)
+            with socket.create_connection(address, timeout=PATIENCE_S) as waiting:
+                first.send_signal(signal.SIGTERM)
+                output(first)
+                assert first.returncode == 0
+                second = activated(sockets)
+                # The second server has it, and keeps it.
+                exchange(waiting)
+                exchange(waiting)
+                second.send_signal(signal.SIGTERM)
+                output(second)
 
 
 def test_what_cannot_be_served_is_told_in_a_line(ours, tmp_path):
