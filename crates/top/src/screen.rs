@@ -29,6 +29,8 @@ const ACCENT: Color = Color::Cyan;
 const KEY_WAITS: Duration = Duration::from_millis(50);
 /// In narrower terminals, panels are stacked.
 const WIDE_FROM: u16 = 64;
+/// In lower terminals, tables come before the chart.
+const HIGH_FROM: u16 = 30;
 /// Maximum number of hot keys.
 const HOT_MAX: usize = 10;
 
@@ -101,11 +103,20 @@ impl Rows {
         let now = take(now, now);
         let gauges = if is_wide { 3 } else { 6 };
         let gauges = take(gauges, gauges);
+        let (least, wanted) = panels::lower_rows(interval, is_wide);
+        // In a few rows, tables side by side tell more than the chart does.
+        let is_low = is_wide && area.height < HIGH_FROM;
+        let first = if is_low {
+            take(panels::TABLE_ROWS_MIN, least)
+        } else {
+            0
+        };
         let chart = take(panels::CHART_ROWS_MIN, panels::CHART_ROWS_MIN);
         let kinds = if is_wide { 0 } else { take(kinds, kinds) };
-        let lower = panels::lower_rows(interval, is_wide);
-        // At least one row of a table, with heading and frame.
-        let lower = if lower > 0 { take(4, lower) } else { 0 };
+        let lower = match first {
+            0 if wanted > 0 => take(panels::TABLE_ROWS_MIN, wanted),
+            first => first + take(0, wanted - first),
+        };
         Rows {
             now,
             kinds,
@@ -146,13 +157,13 @@ pub fn draw(frame: &mut Frame<'_>, view: &View) {
     if rows.now > 0 && frame.area().width >= WIDE_FROM {
         let [left, right] =
             Layout::horizontal([Constraint::Percentage(35), Constraint::Fill(1)]).areas(now);
-        panels::kinds(frame, left, interval);
+        panels::kinds(frame, left, interval, rows.chart > 0);
         panels::now(frame, right, view);
     } else if rows.now > 0 {
         panels::now(frame, now, view);
     }
     if rows.kinds > 0 {
-        panels::kinds(frame, kinds, interval);
+        panels::kinds(frame, kinds, interval, rows.chart > 0);
     }
     if rows.chart > 0 {
         panels::chart(frame, chart, view);

@@ -20,12 +20,16 @@ use crate::{
 
 /// Minimum rows of [`chart`]: a frame, two tick marks, and the times below.
 pub const CHART_ROWS_MIN: u16 = 5;
-/// Requests per second by kind.
-pub fn kinds(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
+/// Requests per second by kind. The title has their sum if no chart has it.
+pub fn kinds(frame: &mut Frame<'_>, area: Rect, interval: &Interval, has_chart: bool) {
     let kinds = interval.kinds.iter();
     let kinds = kinds.map(|(kind, rate)| Row::new([(*kind).to_owned(), count(*rate)]));
     let widths = [Constraint::Length(12), Constraint::Min(8)];
-    let block = framed("per second".to_owned(), area);
+    let title = match has_chart {
+        true => "per second".to_owned(),
+        false => title_of_requests(interval),
+    };
+    let block = framed(title, area);
     frame.render_widget(Table::new(kinds, widths).block(block), area);
 }
 
@@ -103,11 +107,14 @@ fn ago(seconds: f64) -> String {
     }
 }
 
+fn title_of_requests(interval: &Interval) -> String {
+    format!("requests per second: {}", count(interval.requests_per_s))
+}
+
 /// Requests per second over time, the newest at the right edge: one column per interval, with a
 /// scale from zero.
 pub fn chart(frame: &mut Frame<'_>, area: Rect, view: &View) {
-    let now = count(view.interval.requests_per_s);
-    let block = framed(format!("requests per second: {now}"), area);
+    let block = framed(title_of_requests(&view.interval), area);
     let place = block.inner(area);
     frame.render_widget(block, area);
     let [body, times] = Layout::vertical([Constraint::Min(1), Constraint::Length(1)]).areas(place);
@@ -216,12 +223,19 @@ fn tables(interval: &Interval) -> Vec<Lower> {
         .collect()
 }
 
-/// Rows that the tables would fill.
-pub fn lower_rows(interval: &Interval, is_wide: bool) -> u16 {
+/// Rows of a table with its heading and its frame, and one row of figures.
+pub const TABLE_ROWS_MIN: u16 = 4;
+
+/// Rows that the tables need for one row of figures each, and those that they would fill.
+pub fn lower_rows(interval: &Interval, is_wide: bool) -> (u16, u16) {
     let rows: Vec<u16> = tables(interval).iter().map(|(rows, _)| *rows).collect();
+    let least = |rows: &[u16]| -> u16 { rows.iter().map(|&rows| rows.min(TABLE_ROWS_MIN)).sum() };
     match rows[..] {
-        [left, ref right @ ..] if is_wide => left.max(right.iter().sum()),
-        _ => rows.iter().sum(),
+        [left, ref right @ ..] if is_wide => (
+            least(&rows[..1]).max(least(right)),
+            left.max(right.iter().sum()),
+        ),
+        _ => (least(&rows), rows.iter().sum()),
     }
 }
 
@@ -243,7 +257,7 @@ pub fn lower(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
 /// Draws tables below one another, as far as there is room. All but the last get no more rows than
 /// they need, and leave those that follow a row each if they can.
 fn stack(frame: &mut Frame<'_>, area: Rect, interval: &Interval, tables: &[Lower]) {
-    const LEAST: u16 = 4;
+    const LEAST: u16 = TABLE_ROWS_MIN;
     let mut left = area;
     for (place, (rows, draw)) in tables.iter().enumerate() {
         let others = (tables.len() - place - 1) as u16;

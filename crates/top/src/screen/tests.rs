@@ -224,6 +224,17 @@ fn the_classes_with_the_longest_times_stay_where_rows_are_few() {
 }
 
 #[test]
+fn a_common_terminal_shows_sizes_and_hot_keys_before_the_chart() {
+    let mut view = view();
+    view.interval.accelerator = None;
+    let screen = shown(&view, 80, 24).join("\n");
+    for text in ["requests per second: 110k", "1.0 MiB ", "hottest keys"] {
+        assert!(screen.contains(text), "{text}: {screen}");
+    }
+    assert!(!screen.contains("ago"), "{screen}");
+}
+
+#[test]
 fn the_memory_bar_is_as_long_as_the_share_of_the_limit() {
     let mut view = view();
     view.interval.memory.used = 64 * MIB;
@@ -240,7 +251,7 @@ fn the_memory_bar_is_as_long_as_the_share_of_the_limit() {
 fn the_chart_has_a_scale() {
     let mut view = view();
     view.history = [Some(10_000), Some(45_000), None, Some(20_000)].into();
-    let low = shown(&view, 80, 24).join("\n");
+    let low = shown(&view, 80, 30).join("\n");
     assert!(low.contains("60k ") && !low.contains("30k "), "{low}");
     let screen = shown(&view, 80, 40);
     let begin = screen
