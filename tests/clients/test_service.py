@@ -1,5 +1,6 @@
 """What a service manager is told, the sockets that it passes on, and the unit files for it."""
 
+import ctypes
 import fcntl
 import os
 import shutil
@@ -16,6 +17,9 @@ from harness import PATIENCE_S, Server, server_binary
 UNITS = Path(__file__).parents[2] / "contrib/systemd"
 # The first descriptor that a service manager passes on.
 FIRST = 3
+# A process that does not outlive the one that started it.
+PR_SET_PDEATHSIG = 1
+libc = ctypes.CDLL(None)
 
 
 def test_systemd_hears_of_start_reload_watch_and_stop(ours, tmp_path):
@@ -54,13 +58,15 @@ def test_without_a_service_manager_nothing_is_told(ours):
 
 
 def activated(sockets, *flags, names=None, **variables):
-    """Starts the server as a service manager does that passes these sockets on. A variable of None is left out."""
+    """Starts the server as a service manager does that passes these sockets on. A variable of None is left out. The server ends with the
+    test's process at the latest."""
     # Out of the way of the numbers that they are to have.
     kept = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, 100) for each in sockets]
 
     def pass_on():
         for number, each in enumerate(kept, FIRST):
             os.dup2(each, number, inheritable=True)
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
     variables = {"LISTEN_FDS": str(len(sockets)), "LISTEN_FDNAMES": names, "LISTEN_PID": "$$", **variables}
     set_here = [f"{name}={value}" for name, value in variables.items() if value is not None]
