@@ -34,11 +34,17 @@ impl Shared {
 }
 
 impl<A: Access> Writer<'_, A> {
-    /// Words that slabs with uploads may take, if there are several. An upload may lie alone on its
-    /// page, which is not known before.
+    /// Words that slabs with uploads may take, if there are several. Even if the index takes all
+    /// the pages that it may, what is left is enough for the largest item. How much larger than its
+    /// item a slab is, a page or an eighth, is not known before.
     pub(super) fn upload_words_max(&self) -> u64 {
-        let pages = (self.state.slabs.item_pages() / UPLOADS_PART).saturating_sub(1);
-        (pages * self.shared.pool().page_words()) as u64
+        let (state, pool) = (&self.state, self.shared.pool());
+        let class = state.slabs.class_of(self.shared.heap.item_words_max);
+        let largest = state.slabs.slab_pages(class);
+        let least = pool.pages() - state.segments_max;
+        let part = (state.slabs.item_pages() / UPLOADS_PART).saturating_sub(1);
+        let pages = part.min(least.saturating_sub(largest + largest.div_ceil(8) + 1));
+        (pages * pool.page_words()) as u64
     }
 
     /// Words that they take.
