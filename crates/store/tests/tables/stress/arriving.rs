@@ -8,6 +8,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use std::sync::mpsc::{Receiver, Sender};
 use std::thread;
+use std::time::Duration;
 
 /// Values that the receiver has at a time.
 const TOGETHER: usize = 4;
@@ -58,7 +59,9 @@ pub fn receive(values: &Receiver<Arriving>, world: &World, seed: u64) {
             if is_done {
                 return;
             }
-            thread::yield_now();
+            // Until then the writers may be done.
+            let next = values.recv_timeout(Duration::from_millis(1));
+            arriving.extend(next.map(|next| (next, 0)));
             continue;
         };
         let is_complete = value.go_on(arrived, &mut rng);
