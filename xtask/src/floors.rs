@@ -83,7 +83,7 @@ pub fn check() -> anyhow::Result<()> {
     println!("circles: none among {files} files but for {excepted} exceptions");
     let lines = columns::check()?;
     println!(
-        "columns: {lines} lines of Rust, of {} columns at most",
+        "columns: {lines} lines of code and prose, of {} columns at most",
         columns::COLUMNS_MAX
     );
     let published = crates::check()?;
