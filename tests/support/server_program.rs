@@ -1,6 +1,6 @@
 //! The server, for tests of the programs that need one. Cargo builds the programs of a test's own
 //! package before the test, and nothing of other packages, so that the test builds the server
-//! itself unless a fresh one is there: `cargo test --workspace` has built it.
+//! itself unless a fresh one is there.
 
 use std::{
     env, fs,
@@ -9,13 +9,17 @@ use std::{
     sync::OnceLock,
 };
 
+/// A variable that says that the server has just been built. `cargo test --workspace` builds it, but
+/// does not write the list of its sources.
+const BUILT: &str = "GLIMMER_SERVER_BUILT";
+
 /// The server's executable. It lies beside `program`, the one under test.
 pub fn server_beside(program: &str) -> &'static str {
     static SERVER: OnceLock<String> = OnceLock::new();
     SERVER.get_or_init(|| {
         let folder = Path::new(program).parent().expect("an absolute path");
         let server = folder.join("glimmer");
-        if !is_fresh(&server) {
+        if env::var_os(BUILT).is_none() && !is_fresh(&server) {
             build(folder);
         }
         server
@@ -50,7 +54,12 @@ fn build(folder: &Path) {
         Some(profile) => profile,
     };
     let target = folder.parent().expect("a folder of the target directory");
-    let status = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // Set for tests; build scripts would take them for settings that have changed, and run again.
+    for name in ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME", "CARGO_PKG_VERSION"] {
+        cargo.env_remove(name);
+    }
+    let status = cargo
         .args(["build", "--package", "glimmer", "--bin", "glimmer"])
         .args(["--profile", profile, "--target-dir"])
         .arg(target)

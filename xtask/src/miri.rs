@@ -74,9 +74,13 @@ pub fn check(seeds: &Seeds) -> anyhow::Result<()> {
     race(seeds, start)
 }
 
-/// Runs the tests of tiny tables, one seed per core at a time.
+/// Runs the tests of tiny tables. If a number of seeds is given, one per core runs at a time. In the
+/// suite it is one, because other stages have the other cores.
 fn race(seeds: &Seeds, start: Instant) -> anyhow::Result<()> {
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    let cores = match seeds.count() {
+        Some(_) => std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
+        None => 1,
+    };
     let first = seeds.first();
     let (mut done, mut last_took) = (0, Duration::ZERO);
     let is_enough = |done: u32, next: Duration| match seeds.count() {

@@ -135,7 +135,8 @@ fn crates() -> anyhow::Result<()> {
     tools::install(NAMESPACES);
     let mut programs = programs::of_workspace()?;
     programs.retain(|program| !rtl::PACKAGES.contains(&&*program.package));
-    let tests = programs::run(&programs, &[]);
+    // What is built for the tests has the server, too.
+    let tests = programs::run(&programs, &[("GLIMMER_SERVER_BUILT", "1")]);
     let examples = process::run_tests(&mut process::cargo(&[
         "test",
         "--workspace",
