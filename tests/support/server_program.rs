@@ -9,8 +9,8 @@ use std::{
     sync::OnceLock,
 };
 
-/// A variable that says that the server has just been built. `cargo test --workspace` builds it, but
-/// does not write the list of its sources.
+/// A variable that says that the server has just been built. `cargo test --workspace` builds it,
+/// but does not write the list of its sources.
 const BUILT: &str = "GLIMMER_SERVER_BUILT";
 
 /// The server's executable. It lies beside `program`, the one under test.

@@ -74,8 +74,8 @@ pub fn check(seeds: &Seeds) -> anyhow::Result<()> {
     race(seeds, start)
 }
 
-/// Runs the tests of tiny tables. If a number of seeds is given, one per core runs at a time. In the
-/// suite it is one, because other stages have the other cores.
+/// Runs the tests of tiny tables. If a number of seeds is given, one per core runs at a time. In
+/// the suite it is one, because other stages have the other cores.
 fn race(seeds: &Seeds, start: Instant) -> anyhow::Result<()> {
     let cores = match seeds.count() {
         Some(_) => std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
