@@ -49,7 +49,7 @@ impl System {
         Some(chosen.to_owned())
     }
 
-    /// The soft and the hard limit in a line of `/proc/self/limits`; the largest number is none.
+    /// The soft and the hard limit in a line of `/proc/self/limits`. `u64::MAX` means unlimited.
     pub fn limits(&self, name: &str) -> Option<(u64, u64)> {
         let text = self.text("proc/self/limits")?;
         let line = text.lines().find_map(|line| line.strip_prefix(name))?;

@@ -20,7 +20,7 @@ use crate::core::Core;
 pub(super) struct Handshakes {
     /// Those that go on with it.
     ready: VecDeque<ConnectionKey>,
-    /// Those whose streams are with the threads that see to it.
+    /// Those whose streams are with the handshake threads.
     away: usize,
     /// Until when each has to be done, in milliseconds since the epoch, in this order. Some are
     /// done or closed.
@@ -53,7 +53,7 @@ impl Streams {
         !self.handshakes.ready.is_empty()
     }
 
-    /// Whether the threads that see to handshakes have some of this worker.
+    /// Whether the handshake threads have connections of this worker.
     #[inline]
     pub fn has_shaking(&self) -> bool {
         self.handshakes.away > 0
@@ -64,8 +64,8 @@ impl Streams {
         !self.handshakes.until.is_empty()
     }
 
-    /// Leaves the handshakes that go on to the threads that see to them. If there are none, the
-    /// one that has waited for longest goes on here.
+    /// Passes connections whose handshakes can continue to the handshake threads. Without such
+    /// threads, the worker itself continues the one that has waited longest.
     #[cold]
     pub fn serve_handshakes(&mut self, core: &mut Core) {
         while let Some(key) = self.handshakes.ready.pop_front() {

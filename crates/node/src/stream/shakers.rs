@@ -38,7 +38,7 @@ pub(crate) struct Shakers {
     receiver: Mutex<mpsc::Receiver<Option<Shaking>>>,
     /// Threads that run.
     threads: usize,
-    /// Those that have been seen to, by worker.
+    /// Connections that the threads have finished with, by worker.
     seen_to: Vec<Mailbox<Shaking>>,
 }
 
@@ -54,7 +54,7 @@ impl Shakers {
         }
     }
 
-    /// Leaves a connection to the threads. If there are none, it comes back.
+    /// Passes a connection to the handshake threads. Returns it if there are no such threads.
     pub fn hand_in(&self, shaking: Shaking) -> Option<Shaking> {
         match self.threads {
             0 => Some(shaking),

@@ -180,7 +180,7 @@ impl<A: Access> Writer<'_, A> {
         true
     }
 
-    /// Makes so many pages in a row free, where uploads have to make way.
+    /// Frees `count` adjacent pages, and moves the uploads that lie there.
     #[cold]
     pub(super) fn free_pages_beside_uploads(&mut self, count: usize, now: Moment) {
         let pages = self.state.slabs.least_pinned(count);

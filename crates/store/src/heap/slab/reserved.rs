@@ -64,7 +64,7 @@ impl Slabs {
         self.pinned > 0 && pages.into_iter().any(|page| self.is_pinned(page))
     }
 
-    /// The first run of so many pages before `end` that are not pinned.
+    /// The first run of `count` adjacent pages before `end` of which none is pinned.
     pub fn unpinned_run(&self, count: usize, end: usize) -> Option<Range<usize>> {
         let run = self.unpinned(end).find(|run| run.len() >= count)?;
         Some(run.start..run.start + count)

@@ -96,7 +96,7 @@ impl<T: Table> Hand<'_, T> {
         (self.drafts, self.received)
     }
 
-    /// Waits until no more than so many values are on their way.
+    /// Waits until at most this many values are on their way.
     fn await_uploads(&mut self, most: usize) {
         while self.mail.away > most {
             let arriving = (self.mail.complete.recv()).expect("the receiver outlives the writers");
