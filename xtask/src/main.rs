@@ -2,7 +2,8 @@
 //! `cargo xtask cross`, `cargo xtask instructions`, `cargo xtask fuzz`, `cargo xtask floors`,
 //! `cargo xtask deny`,
 //! `cargo xtask packet-program`, `cargo xtask rtl`, `cargo xtask cosim`, `cargo xtask synth`,
-//! `cargo xtask memcached-tests`, `cargo xtask metrics`, `cargo xtask ci`.
+//! `cargo xtask documents`, `cargo xtask memcached-tests`, `cargo xtask metrics`,
+//! `cargo xtask ci`.
 
 mod circles;
 mod clients;
@@ -10,6 +11,7 @@ mod columns;
 mod cosim;
 mod cross;
 mod deny;
+mod documents;
 mod floors;
 mod fuzz;
 mod instructions;
@@ -109,6 +111,11 @@ enum Chore {
     /// Check the structural rules: crates depend only on lower floors, files do not import one
     /// another in circles, the server is built from few crates, and lines have at most 100 columns
     Floors,
+    /// Run the commands that documents show, and compare what they print with what is shown
+    ///
+    /// Each document runs in namespaces of its own. CONTRIBUTING.md says how a document describes
+    /// what is shortened or left out.
+    Documents(documents::Documents),
     /// Check what the workspace depends on: licences, sources, and crates in two versions
     Deny(deny::Deny),
     /// Build what the server is installed from, and try it in a clean root
@@ -204,6 +211,7 @@ fn run() -> anyhow::Result<()> {
         Chore::Synth(synthesis) => synthesis.run(),
         Chore::Floors => floors::check(),
         Chore::Deny(deny) => deny.check(),
+        Chore::Documents(documents) => documents.run(),
         Chore::Package(package) => package.build(),
         Chore::Release(release) => release.run(),
         Chore::PacketProgram { check } => packet_program::build(check),

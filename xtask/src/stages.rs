@@ -3,8 +3,8 @@
 use crate::report::Report;
 use crate::tools::{self, Tool};
 use crate::{
-    clients, deny, floors, fuzz, instructions, loom, miri, packet_program, process, programs, rtl,
-    sim,
+    clients, deny, documents, floors, fuzz, instructions, loom, miri, packet_program, process,
+    programs, rtl, sim,
 };
 use clap::ValueEnum;
 
@@ -48,7 +48,8 @@ pub enum Stage {
     Clients,
     /// Lints of all crates; continuous integration alone has it
     Clippy,
-    /// The documentation of all crates; continuous integration alone has it
+    /// The documentation of all crates, and the commands that documents show; continuous
+    /// integration alone has it
     Documentation,
 }
 
@@ -159,7 +160,7 @@ fn clippy() -> anyhow::Result<()> {
 }
 
 fn documentation() -> anyhow::Result<()> {
-    process::run(
+    let pages = process::run(
         process::cargo(&[
             "doc",
             "--workspace",
@@ -168,5 +169,7 @@ fn documentation() -> anyhow::Result<()> {
             "--document-private-items",
         ])
         .env("RUSTDOCFLAGS", "-D warnings"),
-    )
+    );
+    programs::of_workspace()?;
+    pages.and(documents::check())
 }

@@ -36,10 +36,9 @@ const LISTENER: u64 = u64::MAX;
 /// If the address cannot be used.
 pub fn serve(address: SocketAddr, value_bytes: usize) -> Result<()> {
     let within = || format!("listening on {address}");
-    serve_at(
-        TcpListener::bind(address).with_context(within)?,
-        value_bytes,
-    )
+    let listener = TcpListener::bind(address).with_context(within)?;
+    eprintln!("glimmer bench echo: ready on {address}");
+    serve_at(listener, value_bytes)
 }
 
 fn serve_at(listener: TcpListener, value_bytes: usize) -> Result<()> {

@@ -24,8 +24,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(10);
     glimmer dispatch size-aware\n  \
     glimmer dispatch size-aware:4096 --server cache.example:11211\n  \
     glimmer dispatch --access crew\n  \
-    glimmer dispatch --server cache.example --tls --tls-ca ca.pem --auth-user ann \
-    --password-file password")]
+    glimmer dispatch --server cache.example --tls --auth-user ann --password-file pw")]
 pub struct Arguments {
     /// The policy, as for --dispatch of serve [default: the one in force stays]
     policy: Option<String>,

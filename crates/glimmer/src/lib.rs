@@ -145,6 +145,7 @@ fn parse(mut arguments: Vec<OsString>) -> Result<Command, clap::Error> {
         Some("memcached") => {}
         Some("memcached-debug") => arguments.insert(1, "--debug-commands".into()),
         _ => {
+            help_first(&mut arguments);
             let matches = command().try_get_matches_from(arguments)?;
             return Ok(Arguments::from_arg_matches(&matches)?.command);
         }
@@ -169,6 +170,23 @@ fn parse(mut arguments: Vec<OsString>) -> Result<Command, clap::Error> {
 fn program(arguments: &[OsString]) -> Option<&str> {
     let program = arguments.first().map(Path::new).and_then(Path::file_name);
     program.and_then(|name| name.to_str())
+}
+
+/// Commands that take the flags of `serve` take all that follows for such. A wish for help among
+/// these is for their own.
+fn help_first(arguments: &mut Vec<OsString>) {
+    let words = arguments.get(1..).unwrap_or_default();
+    let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
+    let (command, flags) = match &words[..] {
+        ["doctor", flags @ ..] => (2, flags),
+        ["config", "print", flags @ ..] => (3, flags),
+        _ => return,
+    };
+    if let Some(&help) = flags.iter().find(|&&word| word == "--help" || word == "-h") {
+        let help = help.into();
+        arguments.truncate(command);
+        arguments.push(help);
+    }
 }
 
 /// Without TLS, memcached refuses it as soon as it parses `-Z`. Clients use `--enable-ssl
@@ -223,6 +241,18 @@ mod tests {
         }
         let version = parse("memcached -V -Z").unwrap_err().to_string();
         assert!(version.starts_with("memcached 1.6."), "{version}");
+    }
+
+    #[test]
+    fn help_after_flags_of_serve_is_that_of_the_command() {
+        for line in [
+            "glimmer doctor -m 64 --help",
+            "glimmer config print -m 64 --help",
+            "glimmer config print --help",
+        ] {
+            let help = parse(line).expect_err(line).to_string();
+            assert!(help.contains("[FLAGS]..."), "{line}: {help}");
+        }
     }
 
     #[test]
