@@ -298,6 +298,9 @@ pub const AWAKE_BYTES_MIN: usize = 8 << 10;
 /// and worker would sleep in turns.
 pub const AWAKE_IDLE_TURNS_MAX: u32 = 32;
 
+/// Sleeps that such a worker begins at once after idle turns have been in vain several times.
+pub const SLEEPS_AT_ONCE_MAX: u32 = 64;
+
 /// Nanoseconds, the wake-up included, after which a worker has been woken soon.
 pub const SHORT_SLEEP_NS: u64 = 100_000;
 

@@ -36,7 +36,11 @@ impl Worker {
             return Rest::Busy;
         }
         let busy_poll = self.core.shared.config.busy_poll;
-        if self.is_busy() || self.idle_turns_left > 0 || busy_poll {
+        let is_busy = self.is_busy();
+        if is_busy || self.idle_turns_left > 0 || busy_poll {
+            if !is_busy {
+                self.naps.idle();
+            }
             self.idle_turns_left = self.idle_turns_left.saturating_sub(1);
             return Rest::Busy;
         }
