@@ -42,13 +42,6 @@ fn talks() -> Vec<Talk> {
         said: [stores.as_bytes(), said.as_bytes()].concat(),
         values,
     };
-    let binary = |opcode: u8, key: &str| {
-        let mut bytes = vec![0; 24];
-        (bytes[0], bytes[1], bytes[3], bytes[11]) =
-            (0x80, opcode, key.len() as u8, key.len() as u8);
-        bytes.extend_from_slice(key.as_bytes());
-        bytes
-    };
     let resp_set = format!(
         "*3\r\n$3\r\nSET\r\n$3\r\none\r\n${LARGE}\r\n{}\r\n",
         value("o", LARGE)
@@ -106,6 +99,13 @@ fn talks() -> Vec<Talk> {
             values: 3,
         },
     ]
+}
+
+fn binary(opcode: u8, key: &str) -> Vec<u8> {
+    let mut bytes = vec![0; 24];
+    (bytes[0], bytes[1], bytes[3], bytes[11]) = (0x80, opcode, key.len() as u8, key.len() as u8);
+    bytes.extend_from_slice(key.as_bytes());
+    bytes
 }
 
 fn binary_set(key: &str, value_bytes: usize) -> Vec<u8> {
@@ -217,8 +217,9 @@ fn execute<const N: usize>(
         },
         other => panic!("{other:?}"),
     });
-    let mut done = [Done::SKIPPED; N];
-    engine.run_with(NOW, &jobs, &mut [Vec::new()], lent, &mut done);
+    let (mut done, mut outs) = ([Done::SKIPPED; N], [Vec::new()]);
+    engine.run_with(NOW, &jobs, &mut outs, lent, &mut done);
+    assert!(outs[0].capacity() < LARGE, "no room was made for values");
     done.map(|done| done.status)
 }
 
@@ -241,6 +242,11 @@ fn waits(engine: &mut dyn Engine) {
 /// A value that may not be copied is lent, and is not read when there are as many loans as may be.
 fn is_not_copied(engine: &mut dyn Engine) {
     store(engine);
+    for said in [b"mg key v\r\n", &binary(0x00, "key")[..]] {
+        let mut lent = LentParts::default();
+        lent.lend_to(1);
+        assert_eq!(execute(engine, [said], 1_000, &mut lent), [Status::Done]);
+    }
     let mut loans: Vec<LentParts> = Vec::new();
     for nth in 0..=LOANS_MAX {
         let mut lent = LentParts::default();

@@ -12,7 +12,18 @@
 //! contributes its [`OutcomeKind`].
 
 use crate::{Request, Sum};
+use glimmer_base::limits::LENT_BYTES_MIN;
 use glimmer_base::{Expiry, Moment};
+
+/// Bytes that the head of a reply reserves for a value of this length. A large one may be lent, so
+/// that it is not in the reply buffer. If it is not, it makes room for itself.
+#[inline(always)]
+pub(crate) fn room_for(value_bytes: usize) -> usize {
+    match value_bytes < LENT_BYTES_MIN {
+        true => value_bytes,
+        false => 0,
+    }
+}
 
 /// An item as replies show it.
 pub trait ItemView: Copy {

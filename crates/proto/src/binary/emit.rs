@@ -1,6 +1,7 @@
 //! Replies, appended to the buffer that came with the request.
 
 use super::{Header, MAGIC_REPLY};
+use crate::outcome::room_for;
 
 /// The two-byte status of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +55,8 @@ impl Status {
     }
 }
 
-/// Appends a header. Extras, key and value of the given lengths must follow. Reserves space for
-/// them as well, so that a reply costs at most one allocation.
+/// Appends a header. Extras, key and value of the given lengths must follow. Reserves
+/// [room](room_for) for them as well, so that a short reply costs at most one allocation.
 #[inline]
 pub fn head(
     out: &mut Vec<u8>,
@@ -65,7 +66,7 @@ pub fn head(
     cas: u64,
 ) {
     let body = extras + key + value;
-    out.reserve(24 + body);
+    out.reserve(24 + extras + key + room_for(value));
     let mut bytes = [0; 24];
     bytes[0] = MAGIC_REPLY;
     bytes[1] = header.opcode;

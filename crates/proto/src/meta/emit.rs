@@ -2,6 +2,7 @@
 //! and a line end.
 
 use super::{Flags, base64};
+use crate::outcome::room_for;
 
 /// Appends the two-letter code of the reply.
 #[inline]
@@ -11,13 +12,14 @@ pub fn code(out: &mut Vec<u8>, code: &'static str) {
 }
 
 /// Appends `VA <bytes>`. The flags, a line end, a value of `bytes` bytes and another line end must
-/// follow. Reserves space for all of that, including a key of `key_bytes` bytes among the flags.
+/// follow. Reserves [room](room_for) for all of that, including a key of `key_bytes` bytes among
+/// the flags.
 #[inline]
 pub fn value_head(out: &mut Vec<u8>, flags: Flags<'_>, key_bytes: usize, bytes: usize) {
     /// The longest numbers of `s`, `t`, `c`, `f`, `l` and `h`, the flags without numbers, and two
     /// line ends.
     const FIXED_BYTES: usize = 3 + 20 + 6 * 22 + 6 + 4;
-    out.reserve(FIXED_BYTES + flags.text.len() + key_bytes * 4 / 3 + 8 + bytes);
+    out.reserve(FIXED_BYTES + flags.text.len() + key_bytes * 4 / 3 + 8 + room_for(bytes));
     out.extend_from_slice(b"VA ");
     digits(out, bytes as u64);
 }

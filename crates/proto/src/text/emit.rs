@@ -1,6 +1,7 @@
 //! Replies that carry data, appended to the buffer that came with the request.
 
 use super::lines;
+use crate::outcome::room_for;
 use std::fmt::Display;
 use std::io::Write;
 
@@ -11,12 +12,13 @@ pub fn line(out: &mut Vec<u8>, line: &'static str) {
 }
 
 /// Appends `VALUE <key> <flags> <len>[ <cas>]`. The value of `len` bytes and [`value_tail`] must
-/// follow. Reserves space for them as well, so that a reply costs at most one allocation.
+/// follow. Reserves [room](room_for) for them as well, so that a short reply costs at most one
+/// allocation.
 #[inline(always)]
 pub fn value_head(out: &mut Vec<u8>, key: &[u8], flags: u32, len: usize, cas: Option<u64>) {
     /// `VALUE `, the three longest numbers, spaces and line ends, and `END`.
     const FIXED_BYTES: usize = 6 + (1 + 10) + (1 + 20) + (1 + 20) + 2 + 2 + lines::END.len();
-    out.reserve(FIXED_BYTES + key.len() + len);
+    out.reserve(FIXED_BYTES + key.len() + room_for(len));
     out.extend_from_slice(b"VALUE ");
     out.extend_from_slice(key);
     if flags == 0 && len < SHORT_VALUE_BYTES && cas.is_none() {
