@@ -86,6 +86,17 @@ CONVERSATIONS = {
         ("SET", "a", "x" * 45), ("OBJECT", "ENCODING", "a"), ("OBJECT", "REFCOUNT", "a"), ("OBJECT", "ENCODING", "none"), ("MEMORY", "USAGE", "none"), ("DBSIZE",),
         ("OBJECT", "NOPE", "a"), ("OBJECT", "ENCODING"), ("MEMORY", "USAGE"), ("LATENCY", "LATEST"), ("LATENCY", "NOPE"), ("CONFIG", "GET", "save"), ("CONFIG", "GET", "appendonly"),
     ],
+    "keys that change": [
+        ("COPY", "a", "b"), ("SET", "a", "1"), ("COPY", "a", "b"), ("GET", "b"), ("SET", "a", "2"), ("COPY", "a", "b"), ("GET", "b"), ("COPY", "a", "b", "replace"), ("GET", "b"),
+        ("COPY", "a", "a"), ("COPY", "none", "none"), ("COPY", "a", "b", "DB", "0"), ("COPY", "a", "c", "DB", "0", "REPLACE"), ("COPY", "a", "d", "DB", "x"), ("COPY", "a", "d", "DB"),
+        ("COPY", "a", "d", "DB", "99"), ("COPY", "a", "d", "NOPE"), ("COPY", "a"), ("COPY", "a", "d", "REPLACE", "REPLACE"), ("GET", "d"), ("EXPIRE", "a", "100"), ("COPY", "a", "e"), ("TTL", "e"),
+        ("PEXPIREAT", "a", "2000000000499"), ("COPY", "a", "e", "REPLACE"), ("PEXPIRETIME", "e"), ("RENAME", "a", "f"), ("PEXPIRETIME", "f"), ("EXISTS", "a"), ("GET", "f"), ("RENAME", "a", "f"),
+        ("RENAME", "f", "f"), ("RENAMENX", "f", "f"), ("GET", "f"), ("RENAME", "none", "none"), ("RENAMENX", "none", "none"), ("RENAMENX", "none", "f"), ("RENAMENX", "f", "b"), ("GET", "b"), ("GET", "f"),
+        ("RENAMENX", "f", "g"), ("GET", "g"), ("EXISTS", "f"), ("RENAME", "g", "b"), ("GET", "b"), ("TTL", "g"), ("RENAME", "a"), ("RENAMENX", "a"), ("RENAME", "a", "b", "c"), ("RANDOMKEY", "x"),
+        ("SET", "large", "v" * 100_000), ("EXPIRE", "large", "100"), ("RENAME", "large", "b"), ("STRLEN", "b"), ("GET", "b"), ("TTL", "b"), ("COPY", "b", "large"), ("GET", "large"), ("PERSIST", "large"),
+        ("SET", "empty", ""), ("RENAME", "empty", "large"), ("GET", "large"), ("TTL", "large"), ("MULTI",), ("RENAME", "large", "h"), ("COPY", "h", "i"), ("MGET", "h", "i", "large"), ("EXEC",), ("DBSIZE",),
+        ("FLUSHALL",), ("RANDOMKEY",), ("SET", "only", "1"), ("RANDOMKEY",),
+    ],
     "transactions": [
         ("MULTI",), ("SET", "a", "1"), ("INCR", "a"), ("MGET", "a", "b"), ("GET", "a"), ("EXEC",), ("GET", "a"), ("MULTI",), ("EXEC",), ("EXEC",), ("DISCARD",),
         ("MULTI",), ("SET", "a", "x"), ("DISCARD",), ("GET", "a"), ("MULTI",), ("SET", "a", "y"), ("NOPE",), ("SET", "a", "z"), ("EXEC",), ("GET", "a"),
@@ -161,6 +172,7 @@ def random_command(rng):
             ("GET",), ("UNLINK", key), ("APPEND", key, number), ("GETDEL", key), ("GETRANGE", key, number, "5"), ("SETRANGE", key, rng.choice(["0", "3", "-1", "x"]), value),
             ("GETEX", key), ("GETEX", key, "EX", "1000"), ("EXPIRE", key, "2000", rng.choice(["NX", "XX"])),
             ("INCRBYFLOAT", f"fraction{rng.randrange(3)}", rng.choice(["1.5", "-0.25", "3e1", "x"])), ("TOUCH", *several), ("DBSIZE",),
+            ("RENAME", key, rng.choice(keys)), ("RENAMENX", key, rng.choice(keys)), ("COPY", key, rng.choice(keys), *rng.sample(["REPLACE"], rng.randrange(2))),
         ]
     )
 
@@ -372,6 +384,40 @@ def test_keys_are_listed(server):
             wire.expect(b"+OK\r\n" + 3 * b"+QUEUED\r\n" + b"*3\r\n*1\r\n$5\r\nkey:1\r\n$1\r\nv\r\n")
             resp.reply(wire)
             assert say(wire, "PING") == b"+PONG\r\n"
+
+
+def test_an_item_keeps_its_flags_under_another_key(server):
+    with server.wire() as wire, server.wire() as text:
+        say(wire, "FLUSHALL")
+        text.exchange(b"set a 7 0 1\r\nx\r\n", b"STORED\r\n")
+        assert say(wire, "COPY", "a", "b") == b":1\r\n" and say(wire, "RENAME", "b", "c") == b"+OK\r\n"
+        text.exchange(b"get a b c\r\n", b"VALUE a 7 1\r\nx\r\nVALUE c 7 1\r\nx\r\nEND\r\n")
+
+
+def test_every_key_is_shown_at_random(server):
+    with server.wire() as wire:
+        say(wire, "FLUSHALL")
+        keys = [f"k{i}" for i in range(8)]
+        say(wire, "MSET", *[word for key in keys for word in (key, "v")])
+        # The probability that one of them is not among 2,000 is below 10^-9 even if another one is shown ten times as often.
+        wire.send(resp.command("RANDOMKEY") * 2000)
+        assert {resp.reply(wire) for _ in range(2000)} == {b"$2\r\n%s\r\n" % key.encode() for key in keys}
+
+
+def test_items_are_renamed_by_several_clients_at_once(server):
+    """Items go from key to key, and none is lost or doubled: each client has its own."""
+    with server.wire() as wire:
+        say(wire, "FLUSHALL")
+        wires = [server.wire() for _ in range(4)]
+        for nth, each in enumerate(wires):
+            names = [f"{nth}:{i}" for i in range(60)]
+            commands = [("SET", names[0], str(nth) * (20_000 if nth == 0 else 10)), *[("RENAME", *pair) for pair in zip(names, names[1:])], ("GET", names[-1])]
+            each.send(b"".join(resp.command(*arguments) for arguments in commands))
+        for nth, each in enumerate(wires):
+            with each:
+                assert [resp.reply(each) for _ in range(60)] == [b"+OK\r\n"] * 60
+                assert set(resp.reply(each).split(b"\r\n")[1]) == {ord(str(nth))}
+        assert say(wire, "DBSIZE") == b":4\r\n"
 
 
 def test_each_command_is_one_change_of_its_item(server):

@@ -26,6 +26,10 @@ pub enum Control<'a> {
     Clients,
     /// Show keys.
     Scan(Scan<'a>),
+    /// Show any key.
+    RandomKey,
+    /// Give an item another key.
+    Move(Move<'a>),
     /// Send what is waiting, then close.
     Quit,
     /// Say what the parts of the command come to that were executed as requests.
@@ -46,6 +50,34 @@ pub struct Scan<'a> {
     /// Those of a page that begins at this cursor and has about this many keys, whether they fit or
     /// not. None: all keys.
     pub page: Option<(u64, u32)>,
+}
+
+/// An item that is stored under another key, with its flags and expiry time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Move<'a> {
+    /// The key that it has.
+    pub from: &'a [u8],
+    /// The key that it gets.
+    pub to: &'a [u8],
+    /// An item that has this key already gives way.
+    pub replaces: bool,
+    /// It does not keep its old key.
+    pub removes: bool,
+}
+
+/// What became of a [`Move`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// The item has the other key.
+    Yes,
+    /// There is no such item.
+    NoSuchItem,
+    /// Another item has the other key.
+    Taken,
+    /// With the other key it would be too large.
+    TooLarge,
+    /// There is no memory for it.
+    OutOfMemory,
 }
 
 /// A user's name and password.
@@ -91,6 +123,10 @@ pub enum Answer<'a> {
     },
     /// More keys than are gathered.
     TooManyKeys,
+    /// Any key, if there is one.
+    Key(Option<&'a [u8]>),
+    /// What became of an item that was to get another key.
+    Moved(Moved),
     /// Figures of this name, of which there is one.
     Figure(&'static str, &'a [u8]),
 }

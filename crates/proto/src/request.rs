@@ -190,7 +190,7 @@ pub enum Verb<'a> {
     },
 }
 
-/// A value to be written. The item's client flags are zero.
+/// A value to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Write<'a> {
     /// The value and, with [`Condition::Equal`], what it is compared with: see [`Write::value`].
@@ -204,8 +204,9 @@ pub struct Write<'a> {
     /// With [`Condition::Equal`], bytes between the value and what it is compared with. The two
     /// numbers lie here, and not in the condition, so that a [`Verb`] is not longer for them.
     pub gap: u16,
-    /// With [`Condition::Equal`], bytes of the value, which comes first.
-    pub value_bytes: u32,
+    /// With [`Condition::Equal`], bytes of the value, which comes first, and the client flags are
+    /// zero. Otherwise these flags.
+    pub value_bytes_or_flags: u32,
 }
 
 /// The condition of a [`Write`].
@@ -230,7 +231,7 @@ impl<'a> Write<'a> {
             lifetime: Lifetime::Unlimited,
             shows_old: false,
             gap: 0,
-            value_bytes: 0,
+            value_bytes_or_flags: 0,
         }
     }
 
@@ -238,14 +239,23 @@ impl<'a> Write<'a> {
     #[inline(always)]
     pub fn value(&self) -> &'a [u8] {
         match self.condition {
-            Condition::Equal => &self.bytes[..self.value_bytes as usize],
+            Condition::Equal => &self.bytes[..self.value_bytes_or_flags as usize],
             _ => self.bytes,
+        }
+    }
+
+    /// The item's client flags.
+    #[inline(always)]
+    pub fn flags(&self) -> u32 {
+        match self.condition {
+            Condition::Equal => 0,
+            _ => self.value_bytes_or_flags,
         }
     }
 
     /// The value that the item has to have, if it has to have one.
     pub fn expected(&self) -> Option<&'a [u8]> {
-        let from = self.value_bytes as usize + usize::from(self.gap);
+        let from = self.value_bytes_or_flags as usize + usize::from(self.gap);
         (self.condition == Condition::Equal).then(|| &self.bytes[from..])
     }
 }

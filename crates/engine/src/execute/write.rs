@@ -49,7 +49,13 @@ pub fn write(
         let expiry = write.lifetime.expiry(now, kept);
         let value = write.value();
         match expiry.is_due(now) {
-            false => put(writer, context, job, value, (0, expiry, History::NEW)),
+            false => put(
+                writer,
+                context,
+                job,
+                value,
+                (write.flags(), expiry, History::NEW),
+            ),
             true => {
                 writer.remove(keyhash, key, now);
                 Outcome::Stored {

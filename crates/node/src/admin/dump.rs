@@ -1,5 +1,5 @@
 //! Lists all items for one client (`lru_crawler metadump`, `mgdump`) while other clients are
-//! served.
+//! served, and does what else goes from worker to worker for a client.
 //!
 //! The owner of a partition walks its items, some chains of the index at a time. The cursor
 //! therefore travels: it is at the client's own worker or at the owner of the current partition,
@@ -18,6 +18,9 @@ use glimmer_proto::text::{Dump, lines};
 use crate::admin::allowance::Allowance;
 use crate::admin::guard::DumpGuard;
 use crate::admin::keys::{self, Keys};
+use crate::admin::random_key::RandomKey;
+use crate::admin::switches::Switches;
+use crate::admin::transfer::Transfer;
 use crate::stream::key::ConnectionKey;
 
 /// One client's walk over all items.
@@ -39,6 +42,10 @@ enum Kind {
     Lines(Dump, #[expect(dead_code, reason = "it is held")] DumpGuard),
     /// Keys that fit a pattern.
     Keys(Keys),
+    /// Any key.
+    RandomKey(RandomKey),
+    /// Nothing: an item gets another key.
+    Transfer(Transfer),
 }
 
 impl DumpCursor {
@@ -72,13 +79,53 @@ impl DumpCursor {
         }
     }
 
-    /// Whether the walk may go on now. All keys are gathered for one client at a time, which takes
-    /// the right to.
-    pub fn may_walk(&mut self, take: impl FnOnce() -> Option<DumpGuard>) -> bool {
-        match &mut self.kind {
-            Kind::Lines(..) => true,
-            Kind::Keys(keys) => keys.may_gather(take),
+    /// A search for any key; `random` is a random number.
+    pub fn random_key(
+        words: Words,
+        random: u64,
+        (home, layout): (usize, Layout),
+        connection: ConnectionKey,
+    ) -> DumpCursor {
+        let (search, cursor) = RandomKey::new(words, random, layout);
+        DumpCursor {
+            kind: Kind::RandomKey(search),
+            home,
+            connection,
+            at: owner(layout, &cursor),
+            cursor,
+            found: Vec::new(),
         }
+    }
+
+    /// An item that gets another key, beginning at this worker.
+    pub fn transfer(
+        (transfer, at): (Transfer, usize),
+        home: usize,
+        connection: ConnectionKey,
+    ) -> DumpCursor {
+        DumpCursor {
+            kind: Kind::Transfer(transfer),
+            home,
+            connection,
+            at,
+            cursor: ListCursor::new(ListScope::Owned),
+            found: Vec::new(),
+        }
+    }
+
+    /// Whether the walk may go on now. What takes much memory is done for one client at a time,
+    /// which takes the right to.
+    pub fn may_walk(&mut self, switches: &Switches) -> bool {
+        match &mut self.kind {
+            Kind::Lines(..) | Kind::RandomKey(_) => true,
+            Kind::Keys(keys) => keys.may_gather(|| DumpGuard::take(&switches.is_gathering)),
+            Kind::Transfer(transfer) => transfer.may_begin(|| DumpGuard::take(&switches.is_moving)),
+        }
+    }
+
+    /// Whether others may wait for a right that ends with this walk.
+    pub fn is_awaited(&self) -> bool {
+        matches!(&self.kind, Kind::Transfer(transfer) if transfer.has_travelled())
     }
 
     /// Whether the walk of the partitions of this many workers has come to its end.
@@ -86,6 +133,8 @@ impl DumpCursor {
         let has_enough = match &self.kind {
             Kind::Lines(..) => false,
             Kind::Keys(keys) => keys.has_enough(),
+            Kind::RandomKey(search) => search.is_found(),
+            Kind::Transfer(transfer) => transfer.is_over(),
         };
         self.at >= workers || has_enough
     }
@@ -102,6 +151,22 @@ impl DumpCursor {
         let mut more = true;
         let (kind, out) = match &mut self.kind {
             Kind::Lines(kind, _) => (*kind, out),
+            Kind::RandomKey(search) => {
+                let (here, layout) = (self.at, engine.layout());
+                while self.at == here && allowance.has(share) && !search.is_found() {
+                    let (partition, _) = self.cursor.place();
+                    engine.list(now, &mut self.cursor, 1, &mut |item| search.visit(item));
+                    search.end_chain(partition, layout.map.partitions(), &mut self.cursor);
+                    self.at = owner(layout, &self.cursor);
+                    allowance.spend_on_chain(0);
+                }
+                return;
+            }
+            Kind::Transfer(transfer) => {
+                self.at = transfer.advance(engine, now, self.at);
+                allowance.spend_on_command(0);
+                return;
+            }
             Kind::Keys(keys) => {
                 let (here, layout) = (self.at, engine.layout());
                 while self.at == here && allowance.has(share) && !keys.has_enough() {
@@ -149,6 +214,14 @@ impl DumpCursor {
             Kind::Keys(keys) => {
                 let next = (self.at < workers).then_some(&self.cursor);
                 return keys.send(next, out);
+            }
+            Kind::RandomKey(search) => {
+                search.answer(out);
+                return true;
+            }
+            Kind::Transfer(transfer) => {
+                transfer.answer(out);
+                return true;
             }
         };
         out.extend_from_slice(line.as_bytes());

@@ -9,6 +9,8 @@
 //! | `dump` | listings of all items |
 //! | `guard` | rights that one client has at a time |
 //! | `keys` | keys that fit a pattern |
+//! | `random_key` | any key |
+//! | `transfer` | an item that gets another key |
 //! | `crawl` | the search for expired items |
 //! | `long_reply` | replies that are produced in parts |
 //! | `login` | clients that have yet to authenticate |
@@ -29,6 +31,8 @@ pub(crate) mod keys;
 pub(crate) mod login;
 pub(crate) mod long_reply;
 pub(crate) mod observe;
+pub(crate) mod random_key;
 pub(crate) mod stats;
 pub(crate) mod switch;
 pub(crate) mod switches;
+pub(crate) mod transfer;

@@ -21,6 +21,8 @@ pub struct Switches {
     crawling: AtomicUsize,
     /// Whether the counts by key prefix are gathered for a client that takes them as one figure.
     pub(crate) is_gathering: Arc<AtomicBool>,
+    /// Whether an item that gets another key is on its way from one worker to another.
+    pub(crate) is_moving: Arc<AtomicBool>,
     /// When the changes of the plan that clients have asked for so far are far enough apart, in
     /// milliseconds since the epoch.
     plan_change_ms: AtomicU64,
@@ -45,6 +47,7 @@ impl Switches {
             crawls: AtomicU64::new(0),
             crawling: AtomicUsize::new(0),
             is_gathering: Arc::new(AtomicBool::new(false)),
+            is_moving: Arc::new(AtomicBool::new(false)),
             plan_change_ms: AtomicU64::new(0),
             ahead_ms: AtomicU64::new(0),
             flush_ms: AtomicU64::new(0),

@@ -4,7 +4,6 @@ use super::Streams;
 use super::key::ConnectionKey;
 use super::phase::Phase;
 use crate::admin::dump::DumpCursor;
-use crate::admin::guard::DumpGuard;
 use crate::admin::long_reply::{LongReply, Progress};
 use crate::core::Core;
 
@@ -21,7 +20,7 @@ impl Streams {
             Some(Phase::LongReply(report)) => return self.advance_report(key, report, core),
             _ => return,
         };
-        if !dump.may_walk(|| DumpGuard::take(&core.shared.switches.is_gathering)) {
+        if !dump.may_walk(&core.shared.switches) {
             connection.phase.begin(Phase::Dump(dump));
             return self.await_news(key, core);
         }
@@ -57,7 +56,13 @@ impl Streams {
             match dump.end(workers, out) {
                 false => connection.phase.begin(Phase::Dump(dump)),
                 // A client that has seen the end may begin the next at once.
-                true => drop(dump),
+                true => {
+                    let is_awaited = dump.is_awaited();
+                    drop(dump);
+                    if is_awaited {
+                        core.shared.announce();
+                    }
+                }
             }
             (core.allowance).spend_on_command(connection.tx.bytes.len() - before);
         }

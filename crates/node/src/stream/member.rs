@@ -16,6 +16,7 @@ use crate::admin::dump::DumpCursor;
 use crate::admin::handler::Audited;
 use crate::admin::login::{Attempt, Verdict, attempt};
 use crate::admin::long_reply::Progress;
+use crate::admin::transfer::Transfer;
 use crate::core::Core;
 use crate::forward::batch::Asker;
 
@@ -410,6 +411,26 @@ impl Member {
                     let cursor =
                         DumpCursor::keys(&scan, words, (core.me, core.engine.layout()), key);
                     self.rare().begins = Phase::Dump(Box::new(cursor));
+                }
+                Stop::Begins
+            }
+            Admin::Control(Control::RandomKey, words) => {
+                if let Asker::Connection(key) = self.asker {
+                    let seed = core.shared.config.clock.ns() ^ key.number().rotate_left(32);
+                    let random = core.hasher.keyhash(&seed.to_le_bytes()).0;
+                    let here = (core.me, core.engine.layout());
+                    let search = DumpCursor::random_key(words, random, here, key);
+                    self.rare().begins = Phase::Dump(Box::new(search));
+                }
+                Stop::Begins
+            }
+            Admin::Control(Control::Move(wanted), words) => {
+                if let Asker::Connection(key) = self.asker {
+                    let client = (words, self.client);
+                    let here = (core.me, core.engine.layout());
+                    let transfer = Transfer::new(&wanted, client, &core.hasher, here);
+                    let transfer = DumpCursor::transfer(transfer, core.me, key);
+                    self.rare().begins = Phase::Dump(Box::new(transfer));
                 }
                 Stop::Begins
             }

@@ -46,6 +46,8 @@ impl Converse for Words {
             | Answer::Time(_)
             | Answer::Text(_)
             | Answer::Keys { .. }
+            | Answer::Key(_)
+            | Answer::Moved(_)
             | Answer::TooManyKeys => Status::UnknownCommand,
             Answer::Figure(name, value) => {
                 emit::stat(out, header, name.as_bytes(), value);

@@ -7,7 +7,7 @@ use super::keys::keys;
 use super::names::{NAME_BYTES_MAX, arity, upper};
 use super::state::{Each, Parser};
 use super::words::Words;
-use super::{lines, multi, scan, scripts, session, set, string};
+use super::{lines, moves, multi, scan, scripts, session, set, string};
 use crate::control::Control;
 use crate::request::{Condition, ExpireWhen, Lifetime};
 use crate::text::Step;
@@ -113,6 +113,10 @@ fn other<'a>(call: &Call<'_, 'a>, name: &[u8]) -> Step<'a> {
         b"EVAL" => scripts::eval(call),
         b"EVALSHA" => scripts::eval_digest(call),
         b"SCRIPT" => scripts::script(call),
+        b"COPY" => moves::copy(call),
+        b"RENAME" => moves::rename(call, true, Words::Renamed),
+        b"RENAMENX" => moves::rename(call, false, Words::RenamedIfFree),
+        b"RANDOMKEY" => call.control(Control::RandomKey, Words::RandomKey(call.version)),
         b"KEYS" => scan::keys(call),
         b"SCAN" => scan::scan(call),
         b"OBJECT" => string::object(call),

@@ -84,8 +84,38 @@ pub enum Shows {
     Length,
     /// The type of the value; there is one.
     Type,
+    /// The item as the server itself takes it over, and nothing if there is none: its [`Image`].
+    Image,
     /// Nothing: it is a part of a sum.
     Part,
+}
+
+/// An item as [`Shows::Image`] shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Image<'a> {
+    /// Milliseconds after the epoch at which it expires; zero means never.
+    pub expiry_ms: u64,
+    /// Its CAS unique.
+    pub cas: u64,
+    /// The client's flags.
+    pub flags: u32,
+    /// Its value.
+    pub value: &'a [u8],
+}
+
+impl<'a> Image<'a> {
+    /// Reads an image; none if there is no item.
+    pub fn read(bytes: &'a [u8]) -> Option<Image<'a>> {
+        let (&expiry_ms, rest) = bytes.split_first_chunk()?;
+        let (&cas, rest) = rest.split_first_chunk()?;
+        let (&flags, value) = rest.split_first_chunk()?;
+        Some(Image {
+            expiry_ms: u64::from_le_bytes(expiry_ms),
+            cas: u64::from_le_bytes(cas),
+            flags: u32::from_le_bytes(flags),
+            value,
+        })
+    }
 }
 
 impl Form {
@@ -102,7 +132,7 @@ impl Emit for Form {
             head(out, b'*', count.into());
         }
         let line = match (outcome, self.shows) {
-            (_, Shows::Part) => return,
+            (_, Shows::Part) | (Outcome::Miss, Shows::Image) => return,
             (Outcome::Value(found), shows) => return self.found(found, shows, out),
             (Outcome::Counted(counted), Shows::NumberAndMilliseconds) => {
                 head(out, b'*', 2);
@@ -195,6 +225,12 @@ fn rarely_found<I: ItemView>(found: Found<I>, shows: Shows, out: &mut Vec<u8>) {
             item.append_value(out);
             out.extend_from_slice(b"\r\n");
             head(out, b':', left(item.expiry(), found.now, 1));
+        }
+        Shows::Image => {
+            out.extend_from_slice(&item.expiry().ms().to_le_bytes());
+            out.extend_from_slice(&item.cas().to_le_bytes());
+            out.extend_from_slice(&item.flags().to_le_bytes());
+            item.append_value(out);
         }
         Shows::HeapBytes => head(out, b':', item.heap_bytes() as i64),
         Shows::Encoding => {

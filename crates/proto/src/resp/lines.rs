@@ -65,6 +65,10 @@ pub const NOT_TRACKING: &str = "-ERR CLIENT CACHING can be called only when the 
     tracking mode with OPTIN or OPTOUT mode enabled\r\n";
 /// The client is to forget everything that it keeps of the server.
 pub const INVALIDATE: &str = ">2\r\n$10\r\ninvalidate\r\n_\r\n";
+/// `RENAME` of a key that has no item.
+pub const NO_SUCH_KEY: &str = "-ERR no such key\r\n";
+/// `COPY` of a key to itself.
+pub const SAME_KEY: &str = "-ERR source and destination objects are the same\r\n";
 /// `SCAN` with something that is no cursor.
 pub const BAD_CURSOR: &str = "-ERR invalid cursor\r\n";
 /// A pattern of more than [`glimmer_base::limits::RESP_PATTERN_BYTES_MAX`].
@@ -99,7 +103,9 @@ pub const NOT_IN_MULTI: &str = "-ERR Command not allowed inside a transaction\r\
 pub const LONG_QUEUE: &str = "-ERR the transaction is too large (see docs/resp.md)\r\n";
 /// What Redis keeps about an item and this server does not.
 pub const NOT_KEPT: &str = "-ERR the server keeps no such figure of an item\r\n";
-/// A figure that is always zero here.
+/// Something was done.
+pub const ONE: &str = ":1\r\n";
+/// Nothing was done, or a figure that is always zero here.
 pub const ZERO: &str = ":0\r\n";
 /// More arguments than a command has here.
 pub const TOO_MANY_ARGUMENTS: &str = "-ERR too many arguments\r\n";

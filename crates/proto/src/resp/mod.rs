@@ -20,6 +20,7 @@
 //! | `caching` | client-side caching, of which clients are told to keep nothing |
 //! | `scripts` | the Lua scripts that are known |
 //! | `scan` | `SCAN` and `KEYS` |
+//! | `moves` | `COPY`, `RENAME` and `RENAMENX` |
 //! | `session` | commands that the parser answers by itself, and those of the connection |
 //! | `form` | what a request says about its reply, and outcomes in the words of RESP |
 //! | `words` | answers to commands without a key |
@@ -37,6 +38,7 @@ mod frame;
 mod keys;
 pub mod lines;
 mod locked;
+mod moves;
 mod multi;
 mod names;
 mod parser;
@@ -50,7 +52,7 @@ mod state;
 mod string;
 mod words;
 
-pub use form::{Form, Shows, Version};
+pub use form::{Form, Image, Shows, Version};
 pub use names::NAMES;
 pub use state::Parser;
 pub use words::{REDIS_VERSION, Words};

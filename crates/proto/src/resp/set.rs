@@ -117,7 +117,7 @@ pub(super) fn equal<'a>(
     };
     write.bytes = &call.whole[begin..from + expected.len()];
     write.condition = Condition::Equal;
-    (write.gap, write.value_bytes) = (gap, value.len() as u32);
+    (write.gap, write.value_bytes_or_flags) = (gap, value.len() as u32);
     true
 }
 

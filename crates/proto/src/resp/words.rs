@@ -4,7 +4,7 @@ use super::form::{Version, bulk, head};
 use super::frame::{self, Style};
 use super::lines;
 use super::names::NAMES;
-use crate::control::{Answer, Control, Converse, Scan};
+use crate::control::{Answer, Control, Converse, Moved, Scan};
 
 /// The version of Redis that clients are told: what they may expect of commands that are here.
 pub const REDIS_VERSION: &str = "7.0.0";
@@ -46,6 +46,14 @@ pub enum Words {
     Keys,
     /// With a page that has no keys and is the last.
     NoKeys,
+    /// With any key, or no value.
+    RandomKey(Version),
+    /// Whether an item was copied.
+    Copied,
+    /// With `OK`, or that there is no such item.
+    Renamed,
+    /// Whether an item was renamed, or that there is no such item.
+    RenamedIfFree,
     /// With the beginning of an array of this many elements, which follow.
     Array(u32),
     /// With this many flags, of which the last is the lowest bit.
@@ -112,6 +120,10 @@ impl Words {
             | Words::Number
             | Words::Time
             | Words::Keys
+            | Words::RandomKey(_)
+            | Words::Copied
+            | Words::Renamed
+            | Words::RenamedIfFree
             | Words::Count
             | Words::SumRefused(_)
             | Words::ConnectionId => out.extend_from_slice(lines::OK.as_bytes()),
@@ -193,8 +205,21 @@ impl Converse for Words {
                 }
                 return head(out, b'*', count.into());
             }
+            Answer::Key(Some(key)) => return bulk(out, key),
+            Answer::Key(None) => match self {
+                Words::RandomKey(version) => version.null(),
+                _ => lines::NULL_2,
+            },
+            Answer::Moved(Moved::Yes) if *self == Words::Renamed => lines::OK,
+            Answer::Moved(Moved::Yes) => lines::ONE,
+            Answer::Moved(Moved::NoSuchItem) if *self != Words::Copied => lines::NO_SUCH_KEY,
+            Answer::Moved(Moved::NoSuchItem | Moved::Taken) => lines::ZERO,
+            Answer::Moved(Moved::TooLarge) => lines::TOO_LARGE,
+            Answer::Moved(Moved::OutOfMemory) => lines::OUT_OF_MEMORY,
             Answer::TooManyKeys => lines::TOO_MANY_KEYS,
-            Answer::Denied if *self == Words::Keys => lines::KEYS_NOT_ALLOWED,
+            Answer::Denied if matches!(self, Words::Keys | Words::RandomKey(_)) => {
+                lines::KEYS_NOT_ALLOWED
+            }
             Answer::Time(ms) => {
                 let mut buffer = itoa::Buffer::new();
                 head(out, b'*', 2);

@@ -28,10 +28,11 @@ impl Admin<'_> {
             Admin::Control(control, _) => match control {
                 Control::Flush { .. } => AdminCommand::FlushAll,
                 Control::Stats(argument) => AdminCommand::of_stats(argument),
-                Control::Scan(_) => AdminCommand::Metadump,
+                Control::Scan(_) | Control::RandomKey => AdminCommand::Metadump,
                 Control::Info(_) | Control::Size | Control::Clients => AdminCommand::Stats,
                 Control::Answered(_)
                 | Control::Time
+                | Control::Move(_)
                 | Control::Quit
                 | Control::Sum
                 | Control::ConnectionId

@@ -52,7 +52,9 @@ pub(crate) fn administer(
             words.emit(&control, Answer::Text(&text), out);
             return outcome;
         }
-        Control::Scan(_) => unreachable!("its connection lists the keys"),
+        Control::Scan(_) | Control::RandomKey | Control::Move(_) => {
+            unreachable!("they go from worker to worker")
+        }
         Control::Clients => return Outcome::LongReply(LongReply::clients(words)),
         Control::Size => {
             (core.allowance).spend_on_figures(core.shared.workers(), 1);
