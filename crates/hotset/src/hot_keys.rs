@@ -3,9 +3,13 @@
 //! A key enters when the sketch counts it higher than the least popular key here, and takes that
 //! one's place. So the list is that of a count-min sketch with a heap, without the heap: only a
 //! key that enters looks for the least one.
+//!
+//! Which keys are here follows from counts over a long time, as in the sketch. The rates that are
+//! shown are those of the last [`HOT_KEYS_WINDOW_MS`]: reads are counted in periods of that length,
+//! and the last whole period counts with the share of it that is still within the window.
 
 use glimmer_base::Keyhash;
-use glimmer_base::limits::HOT_KEYS_MAX;
+use glimmer_base::limits::{HOT_KEYS_MAX, HOT_KEYS_WINDOW_MS};
 use std::collections::HashMap;
 
 /// A key and how it is read.
@@ -27,6 +31,8 @@ struct Entry {
     keyhash: Keyhash,
     value_bytes: usize,
     count: u64,
+    /// Samples in this period and in the one before it.
+    recent: [u64; 2],
 }
 
 /// See the module's text. At most [`HOT_KEYS_MAX`] keys.
@@ -36,14 +42,42 @@ pub struct HotKeys {
     places: HashMap<u64, usize>,
     /// No entry has a lower count.
     floor: u64,
+    /// The time at which the first period began, and the number of the one that is counted.
+    begun_ms: u64,
+    period: u64,
 }
 
 impl HotKeys {
+    /// No key is known at `now_ms`.
+    pub fn new(now_ms: u64) -> HotKeys {
+        HotKeys {
+            begun_ms: now_ms,
+            ..HotKeys::default()
+        }
+    }
+
+    /// The period at a time.
+    fn period(&self, now_ms: u64) -> u64 {
+        now_ms.saturating_sub(self.begun_ms) / HOT_KEYS_WINDOW_MS
+    }
+
+    /// Begins the period of this time.
+    pub fn advance(&mut self, now_ms: u64) {
+        let period = self.period(now_ms);
+        if period > self.period {
+            for entry in &mut self.entries {
+                entry.recent = later(entry.recent, period - self.period);
+            }
+            self.period = period;
+        }
+    }
+
     /// Counts sampled reads of a key, which the sketch has counted `estimate` times.
     pub fn read(&mut self, keyhash: Keyhash, key: &[u8], value_bytes: usize, estimate: u64) {
         if let Some(&place) = self.places.get(&keyhash.0) {
             let entry = &mut self.entries[place];
             entry.count += 1;
+            entry.recent[0] += 1;
             entry.value_bytes = value_bytes;
             return;
         }
@@ -52,6 +86,7 @@ impl HotKeys {
             keyhash,
             value_bytes,
             count: estimate,
+            recent: [1, 0],
         };
         if self.entries.len() < HOT_KEYS_MAX {
             self.floor = if self.entries.is_empty() {
@@ -79,6 +114,7 @@ impl HotKeys {
     pub fn credit(&mut self, keyhash: Keyhash, reads: u64) {
         if let Some(&place) = self.places.get(&keyhash.0) {
             self.entries[place].count += reads;
+            self.entries[place].recent[0] += reads;
         }
     }
 
@@ -90,17 +126,80 @@ impl HotKeys {
         self.floor /= 2;
     }
 
-    /// The most popular keys, at most `most`, the first one first. A count is worth
-    /// `reads_per_s_each`.
-    pub fn top(&self, most: usize, reads_per_s_each: f64) -> Vec<HotKey> {
-        let mut entries: Vec<&Entry> = self.entries.iter().collect();
-        entries.sort_by(|one, other| other.count.cmp(&one.count).then(one.key.cmp(&other.key)));
-        let shown = |entry: &Entry| HotKey {
+    /// The keys that were read most in the window before `now_ms`, at most `most`, the first one
+    /// first. A sample stands for `reads_each` reads.
+    pub fn top(&self, most: usize, reads_each: f64, now_ms: u64) -> Vec<HotKey> {
+        let since_ms = now_ms.saturating_sub(self.begun_ms);
+        let periods = self.period(now_ms).saturating_sub(self.period);
+        let gone = (since_ms % HOT_KEYS_WINDOW_MS) as f64 / HOT_KEYS_WINDOW_MS as f64;
+        let window_s = since_ms.clamp(1, HOT_KEYS_WINDOW_MS) as f64 / 1000.0;
+        let rate = |entry: &Entry| {
+            let [this, last] = later(entry.recent, periods);
+            (this as f64 + last as f64 * (1.0 - gone)) * reads_each / window_s
+        };
+        let rated = self.entries.iter().map(|entry| (rate(entry), entry));
+        let mut entries: Vec<(f64, &Entry)> = rated.filter(|&(rate, _)| rate > 0.0).collect();
+        entries.sort_by(|(one_rate, one), (other_rate, other)| {
+            let by_rate = other_rate.total_cmp(one_rate);
+            by_rate.then(one.key.cmp(&other.key))
+        });
+        let shown = |(reads_per_s, entry): (f64, &Entry)| HotKey {
             key: entry.key.clone(),
             keyhash: entry.keyhash,
             value_bytes: entry.value_bytes,
-            reads_per_s: entry.count as f64 * reads_per_s_each,
+            reads_per_s,
         };
         entries.into_iter().take(most).map(shown).collect()
+    }
+}
+
+/// Counts of this period and of the one before it, some periods later.
+fn later(counts: [u64; 2], periods: u64) -> [u64; 2] {
+    match periods {
+        0 => counts,
+        1 => [0, counts[0]],
+        _ => [0, 0],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads a key once in each of these milliseconds, which are sampled one in a hundred.
+    fn read(keys: &mut HotKeys, name: &str, times_ms: std::ops::Range<u64>) {
+        for now_ms in times_ms {
+            keys.advance(now_ms);
+            keys.read(Keyhash(name.len() as u64), name.as_bytes(), 8, 1);
+        }
+    }
+
+    fn shown(keys: &HotKeys, now_ms: u64) -> Vec<(String, u64)> {
+        let shown = keys.top(10, 100.0, now_ms).into_iter();
+        shown
+            .map(|it| {
+                (
+                    String::from_utf8_lossy(&it.key).into(),
+                    it.reads_per_s as u64,
+                )
+            })
+            .collect()
+    }
+
+    #[test]
+    fn rates_are_those_of_the_last_ten_seconds() {
+        let mut keys = HotKeys::new(5_000);
+        read(&mut keys, "one", 5_000..7_000);
+        assert_eq!(shown(&keys, 7_000), [("one".to_owned(), 100_000)]);
+        read(&mut keys, "one", 7_000..65_000);
+        assert_eq!(shown(&keys, 65_000), [("one".to_owned(), 100_000)]);
+        // Another key takes over, and the first one is forgotten as the window leaves it behind.
+        read(&mut keys, "other", 65_000..70_000);
+        let half = [("one".to_owned(), 50_000), ("other".to_owned(), 50_000)];
+        assert_eq!(shown(&keys, 70_000), half);
+        read(&mut keys, "other", 70_000..75_000);
+        assert_eq!(shown(&keys, 75_000), [("other".to_owned(), 100_000)]);
+        assert_eq!(shown(&keys, 80_000), [("other".to_owned(), 50_000)]);
+        assert_eq!(shown(&keys, 95_000), []);
     }
 }

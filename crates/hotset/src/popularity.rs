@@ -1,5 +1,5 @@
-//! The popularity of keys: a sketch of how often each is read, the hottest ones by name, and the
-//! time over which both were counted. The server has it with and without an accelerator.
+//! The popularity of keys: a sketch of how often each is read, and the hottest ones by name. The
+//! server has it with and without an accelerator.
 
 use crate::hot_keys::{HotKey, HotKeys};
 use crate::sketch::Sketch;
@@ -27,8 +27,6 @@ pub struct Popularity {
     /// All counts together, and the bound at which they are halved.
     total: u64,
     total_max: u64,
-    /// The counts are those of the time since then: it moves when they are halved.
-    since_ms: u64,
 }
 
 impl Popularity {
@@ -36,20 +34,20 @@ impl Popularity {
     pub fn new(slots: usize, sample_every: u32, now_ms: u64) -> Popularity {
         Popularity {
             sketch: Sketch::new(slots * SKETCH_CELLS_PER_SLOT),
-            hot_keys: HotKeys::default(),
+            hot_keys: HotKeys::new(now_ms),
             sample_every,
             total: 0,
             total_max: slots as u64 * SKETCH_READS_PER_SLOT,
-            since_ms: now_ms,
         }
     }
 
     /// Counts a sampled read, and returns the key's count.
     pub fn read(&mut self, read: &SampledRead<'_>, now_ms: u64) -> u32 {
         let count = self.sketch.add(read.keyhash, 1);
+        self.hot_keys.advance(now_ms);
         self.hot_keys
             .read(read.keyhash, read.key, read.value_bytes, count.into());
-        self.grow(1, now_ms);
+        self.grow(1);
         count.into()
     }
 
@@ -62,8 +60,9 @@ impl Popularity {
         if samples > 0 {
             self.sketch
                 .add(keyhash, u16::try_from(samples).unwrap_or(u16::MAX));
+            self.hot_keys.advance(now_ms);
             self.hot_keys.credit(keyhash, samples);
-            self.grow(samples, now_ms);
+            self.grow(samples);
         }
     }
 
@@ -74,18 +73,16 @@ impl Popularity {
 
     /// The hottest keys, at most `most`.
     pub fn hot_keys(&self, most: usize, now_ms: u64) -> Vec<HotKey> {
-        let seconds = now_ms.saturating_sub(self.since_ms).max(1) as f64 / 1000.0;
         self.hot_keys
-            .top(most, f64::from(self.sample_every) / seconds)
+            .top(most, f64::from(self.sample_every), now_ms)
     }
 
-    fn grow(&mut self, samples: u64, now_ms: u64) {
+    fn grow(&mut self, samples: u64) {
         self.total += samples;
         while self.total >= self.total_max {
             self.total /= 2;
             self.sketch.halve();
             self.hot_keys.halve();
-            self.since_ms += now_ms.saturating_sub(self.since_ms) / 2;
         }
     }
 }

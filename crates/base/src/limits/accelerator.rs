@@ -32,6 +32,9 @@ pub const LINK_MEMORY_BYTES_MAX: usize = u16::MAX as usize;
 /// it is lost for good, and its keys are answered by the server.
 pub const LINK_PATIENCE_MS: u64 = 10_000;
 
+/// Milliseconds over which `stats hotkeys` averages the reads of a key.
+pub const HOT_KEYS_WINDOW_MS: u64 = 10_000;
+
 /// Cells of the sketch of key popularity: this many to a slot of the accelerator, two bytes each.
 /// Keys that share all their cells are taken for one.
 pub const SKETCH_CELLS_PER_SLOT: usize = 128;
