@@ -95,7 +95,7 @@ def test_a_program_asks_whether_the_server_is_well(pages):
     closed = free_port()
     for arguments, expected in [
         ((closed,), f"no answer from http://127.0.0.1:{closed}/readyz"),
-        (("0",), "--http is off"),
+        (("0",), "0 means that the server has no pages"),
         (("127.0.0.1:x",), "--http 127.0.0.1:x: not an address"),
     ]:
         found = asked(*arguments)

@@ -57,7 +57,7 @@ pub fn told(error: &anyhow::Error) -> String {
         .skip(1)
         .fold(error.to_string(), |text, cause| {
             let cause = cause.to_string();
-            if text.ends_with(&cause) {
+            if text.contains(&cause) {
                 text
             } else {
                 format!("{text}: {cause}")

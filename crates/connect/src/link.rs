@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use glimmer_notation::Location;
 
 #[cfg(feature = "tls")]
@@ -18,6 +18,9 @@ use crate::{Admission, Speech};
 
 /// Length of the longest reply. A server that sends more is not one that can be asked.
 const REPLY_BYTES_MAX: u64 = 4 << 20;
+
+/// What to do where no server is.
+const ELSEWHERE: &str = "start a server there, or name the one that runs";
 
 trait Stream: Read + Write + Send {}
 impl<T: Read + Write + Send> Stream for T {}
@@ -58,7 +61,8 @@ impl Link {
                     admission.tls.is_none(),
                     "a Unix socket is not encrypted: leave --tls out"
                 );
-                let stream = UnixStream::connect(path).with_context(cannot)?;
+                let stream = UnixStream::connect(path);
+                let stream = stream.map_err(|why| anyhow!("{}: {why}; {ELSEWHERE}", cannot()))?;
                 stream.set_read_timeout(Some(silence_max))?;
                 Box::new(stream)
             }
@@ -164,7 +168,7 @@ fn tcp(server: &Location, name: (&str, u16), silence_max: Duration) -> Result<Tc
     });
     let Some(stream) = connected else {
         let why = last.map_or("it has no address".to_owned(), |error| error.to_string());
-        bail!("cannot connect to {server}: {why}");
+        bail!("cannot connect to {server}: {why}; {ELSEWHERE}");
     };
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(silence_max))?;

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 pub const PASSWORD_VARIABLE: &str = "GLIMMER_PASSWORD";
 /// Length of the longest reply to a login.
 const REPLY_BYTES_MAX: usize = 4096;
-const LOST: &str = "the connection is lost during the login";
+const LOST: &str = "the connection is lost during the login; a server that encrypts needs --tls";
 
 const HEADER_BYTES: usize = 24;
 const SASL_AUTH: u8 = 0x21;

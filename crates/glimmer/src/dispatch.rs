@@ -47,7 +47,7 @@ impl Arguments {
         if let Some(policy) = &self.policy
             && (policy.is_empty() || policy.contains(|c: char| c.is_whitespace() || c.is_control()))
         {
-            bail!("a policy is one word");
+            bail!("{policy:?} is not a policy: give one word, such as size-aware:65536");
         }
         let access = self.access.map(AccessMode::name);
         let admission = self.admission.read()?;

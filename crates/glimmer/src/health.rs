@@ -1,13 +1,12 @@
 //! `glimmer health`: asks a server on this machine how it is, for containers that have no program
 //! for that.
 
-use crate::serve::http_addresses;
-use anyhow::{Context, bail};
+use crate::serve::addresses_of_pages;
+use anyhow::{Context, anyhow, bail};
 use glimmer_server::config::HTTP_PORT_DEFAULT;
 use std::env;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::num::NonZero;
 use std::time::Duration;
 
 /// Ask a running server whether it serves; fails unless it does
@@ -20,8 +19,13 @@ pub struct Arguments {
     #[arg(long)]
     live: bool,
     /// Seconds to wait for the answer
-    #[arg(long, value_name = "SECONDS", default_value = "2")]
-    timeout: NonZero<u8>,
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value = "2",
+        value_parser = clap::value_parser!(u8).range(1..),
+    )]
+    timeout: u8,
 }
 
 /// Bytes of an answer that are read.
@@ -31,12 +35,20 @@ impl Arguments {
     /// Prints the answer.
     pub fn run(self) -> anyhow::Result<()> {
         let given = self.http.or_else(|| env::var("GLIMMER_HTTP").ok());
-        let addresses = http_addresses(&given.unwrap_or(HTTP_PORT_DEFAULT.to_string()))?;
-        let address = addresses.first().context("--http is off")?;
+        let given = given.unwrap_or(HTTP_PORT_DEFAULT.to_string());
+        let addresses = addresses_of_pages(&given)
+            .map_err(|reason| anyhow!("{given}: {reason}: give what --http of serve has"))?;
+        let address = addresses
+            .first()
+            .context("0 means that the server has no pages: start it with --http")?;
         let page = if self.live { "/healthz" } else { "/readyz" };
-        let within = Duration::from_secs(self.timeout.get().into());
-        let answer = ask(*address, page, within)
-            .with_context(|| format!("no answer from http://{address}{page}"))?;
+        let within = Duration::from_secs(self.timeout.into());
+        let answer = ask(*address, page, within).map_err(|why| {
+            anyhow!(
+                "no answer from http://{address}{page}: {why}; name the address that --http \
+                     of serve has"
+            )
+        })?;
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
         let body = body.trim_end();
         if head.split(' ').nth(1) != Some("200") {

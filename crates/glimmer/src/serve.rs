@@ -18,7 +18,7 @@ use glimmer_server::{
     UnixSocket,
 };
 use listen::Listeners;
-pub use listen::http as http_addresses;
+pub use listen::pages as addresses_of_pages;
 use std::sync::Arc;
 use std::time::Duration;
 use values::Port;
@@ -60,7 +60,7 @@ impl Arguments {
         let mode = match (self.memory.disable_evictions, self.memory.mode) {
             (true, Some(Mode::Cache)) => {
                 return Err(Refused::usage(
-                    "-M means --mode store and excludes --mode cache",
+                    "-M means --mode store and excludes --mode cache; leave one of them out",
                 ));
             }
             (true, _) => Mode::Store,
@@ -68,9 +68,9 @@ impl Arguments {
         };
         let reason = match (mode, self.memory.table) {
             (Mode::Store, TableKind::Mica) => {
-                "--evict: store mode (--mode store, -M) evicts nothing"
+                "--evict: store mode (--mode store, -M) evicts nothing; leave --evict or -M out"
             }
-            (_, TableKind::Memc3) => "--evict: --table memc3 evicts by CLOCK",
+            (_, TableKind::Memc3) => "--evict: --table memc3 evicts by CLOCK; leave --evict out",
             (Mode::Cache, TableKind::Mica) => return Ok(mode),
         };
         match self.memory.evict {
@@ -96,10 +96,13 @@ impl Arguments {
                 return Err(Refused::usage(reason));
             }
         }
-        if self.memory.max_item_size > Some(self.memory.memory_limit / 2) {
-            return Err(Refused::usage(
-                "-I: Cannot set item size limit higher than 1/2 of memory max.",
-            ));
+        let half = self.memory.memory_limit / 2;
+        if let Some(item) = self.memory.max_item_size.filter(|&item| item > half) {
+            return Err(Refused::usage(format!(
+                "-I of {item} bytes: Cannot set item size limit higher than 1/2 of memory max. \
+                 That is {half} bytes with -m {}; raise -m or lower -I",
+                self.memory.memory_limit >> 20
+            )));
         }
         let mode = self.mode()?;
         let mut options = Config::default();
@@ -128,7 +131,8 @@ impl Arguments {
         if self.network.unix_socket.is_some() {
             if self.network.native_port != Port::None {
                 return Err(Refused::usage(
-                    "--native-port excludes -s, which listens on a Unix socket only",
+                    "--native-port excludes -s, which listens on a Unix socket only; leave one of \
+                     them out",
                 ));
             }
             // memcached silently ignores it as well.
@@ -282,22 +286,36 @@ impl Arguments {
         let needs = Needs::of(&config);
         let workers = MemoryPlan::workers_fitting(needs);
         let fitting = Needs { workers, ..needs };
-        if self.workers.threads.is_none() {
-            config.workers = workers;
-        } else if workers < config.workers && MemoryPlan::make(fitting).is_ok() {
+        if workers < config.workers && MemoryPlan::make(fitting).is_ok() {
+            let asked = match self.workers.threads {
+                Some(threads) => format!("-t {threads}"),
+                None => format!("one worker for each of {} cores", config.workers),
+            };
             config.notices.push(format!(
-                "-t {}: the memory limit (-m) has room for the buffers of only \
-                 {workers} worker threads",
-                config.workers
+                "{asked}: -m {} has room for the buffers of only {workers}; raise -m for more",
+                config.memory_bytes >> 20
             ));
             config.workers = workers;
+        }
+        if let (Some(asked), Ok(plan)) = (config.buffer_bytes, MemoryPlan::make(fitting)) {
+            let given = plan.buffer_bytes_per_worker * config.workers;
+            // What a division by the workers leaves over is no change.
+            if given.abs_diff(asked) >= 1 << 20 {
+                config.notices.push(format!(
+                    "-o read_buf_mem_limit={} becomes {}: it is at least what the largest item \
+                     (-I) needs in each worker, and at most a third of -m",
+                    asked >> 20,
+                    given >> 20
+                ));
+            }
         }
         Ok(config)
     }
 }
 
 /// memcached's words.
-const NO_TLS: &str = "-Z: This server is not built with TLS support.";
+const NO_TLS: &str = "-Z: This server is not built with TLS support. Build it with the default \
+                      features, or leave -Z out";
 
 fn unless_0(seconds: u64) -> Option<Duration> {
     (seconds > 0).then(|| Duration::from_secs(seconds))

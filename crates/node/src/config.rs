@@ -177,7 +177,9 @@ impl NodeConfig {
 /// What to do about an address that cannot be bound.
 fn hint(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::AddrNotAvailable => "; choose an address that this machine has (ip address)",
+        io::ErrorKind::AddrNotAvailable => {
+            "; give -l an address that this machine has (`ip address` lists them)"
+        }
         io::ErrorKind::PermissionDenied => {
             "; choose a port from 1024 on, or a folder that the server's user may write"
         }

@@ -10,7 +10,7 @@ use std::{fs, io};
 #[derive(Debug, thiserror::Error)]
 pub enum AuthError {
     /// It cannot be read.
-    #[error("-Y {path}: cannot read the file: {source}: name one that the server's user may read")]
+    #[error("-Y {path}: cannot read the file: {source}; name one that the server's user may read")]
     Unreadable {
         /// The file.
         path: PathBuf,

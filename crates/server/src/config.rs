@@ -214,6 +214,16 @@ pub enum ConfigError {
     /// Settings that exclude each other.
     #[error("{0}")]
     Together(&'static str),
+    /// A dispatch policy that these workers or this access mode exclude.
+    #[error("--dispatch {policy}, {workers} workers: {reason}")]
+    Dispatch {
+        /// The name of the policy.
+        policy: &'static str,
+        /// The number of workers.
+        workers: usize,
+        /// What excludes it, and what to change.
+        reason: &'static str,
+    },
     /// `-R` out of range.
     #[error("-R 0 would serve no client: allow at least 1 request per turn")]
     NoRequests,
@@ -333,6 +343,14 @@ impl Config {
         if let Some(reason) = self.contradiction() {
             return Err(ConfigError::Together(reason));
         }
+        let fits = self.dispatch.check(self.access);
+        if let Err(reason) = fits.and(self.dispatch.check_workers(self.workers)) {
+            return Err(ConfigError::Dispatch {
+                policy: self.dispatch.name(),
+                workers: self.workers,
+                reason,
+            });
+        }
         if !(limits::ITEM_BYTES_MIN..=limits::ITEM_BYTES_MAX).contains(&self.item_bytes_max) {
             return Err(ConfigError::ItemBytes(self.item_bytes_max));
         }
@@ -444,10 +462,7 @@ impl Config {
         } else if self.mode == Mode::Store && self.table == TableKind::Memc3 {
             Some("--table memc3 evicts when it is full; leave -M and --mode store out")
         } else {
-            self.dispatch
-                .check(self.access)
-                .and(self.dispatch.check_workers(self.workers))
-                .err()
+            None
         }
     }
 }

@@ -109,7 +109,9 @@ impl ServeError {
         const NO_USER: u8 = 67;
         const OS: u8 = 71;
         match self {
-            ServeError::Config(ConfigError::ItemBytes(_) | ConfigError::Together(_))
+            ServeError::Config(
+                ConfigError::ItemBytes(_) | ConfigError::Together(_) | ConfigError::Dispatch { .. },
+            )
             | ServeError::Tls(_) => USAGE,
             ServeError::Node(
                 glimmer_node::Error::Listen { .. } | glimmer_node::Error::Udp { .. },

@@ -19,6 +19,7 @@ const WORDS: &[&str] = &[
     "root",
     "server",
     "skip",
+    "status",
 ];
 
 /// A block with commands, or with what a file of the reader has.
@@ -71,6 +72,8 @@ pub struct Marker {
     pub has_more: bool,
     /// The last command ends with an error.
     pub fails: bool,
+    /// All commands end with this status.
+    pub status: Option<u8>,
 }
 
 impl Marker {
@@ -98,6 +101,7 @@ impl Marker {
                 "before" => marker.before.push(Before::Command(rest.to_owned())),
                 "file" => marker.file = Some(rest.to_owned()),
                 "fails" => marker.fails = true,
+                "status" => marker.status = Some(rest.parse()?),
                 "root" => marker.is_for_root = true,
                 "more" if rest == "lines" => marker.has_more = true,
                 "numbers" if rest == "vary" => marker.numbers_vary = true,

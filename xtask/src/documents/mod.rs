@@ -5,7 +5,10 @@
 //! that the document gives it. [`blocks`] says how a document describes the run of a block.
 
 mod blocks;
+mod clean;
 mod compare;
+#[cfg(test)]
+mod numbers;
 mod script;
 
 use crate::lanes;
@@ -23,7 +26,13 @@ const APART: &str = include_str!("apart.sh");
 const STAND_INS: &str = "xtask/src/documents/stand_ins";
 
 /// Folders whose documents are run, and single documents.
-const DOCUMENTS: &[&str] = &["README.md", "CONTRIBUTING.md", "docs", "examples/README.md"];
+const DOCUMENTS: &[&str] = &[
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs",
+    "examples/README.md",
+    "tests/wrong-inputs.md",
+];
 
 /// A document beside those: the examples in the help of all commands.
 const HELP: &str = "the examples of --help";
@@ -79,10 +88,19 @@ pub struct Documents {
     /// Run commands as they are shown, and not as their markers shorten them
     #[arg(long)]
     full: bool,
+    /// Follow documents in a clean root of Debian: a clone, real builds, nothing shortened
+    ///
+    /// Without names: README.md and three pages. Prints the transcript. Needs root and a Debian
+    /// mirror, takes a quarter of an hour, and is not part of the test suite.
+    #[arg(long, conflicts_with = "full")]
+    clean_root: bool,
 }
 
 impl Documents {
     pub fn run(&self) -> anyhow::Result<()> {
+        if self.clean_root {
+            return clean::follow(&self.documents);
+        }
         let build = [
             "build",
             "-p",
@@ -279,10 +297,14 @@ fn faults(document: &Path, plan: &Plan<'_>, out: &Path) -> Vec<String> {
         let (status, printed) = (read(name, "status"), read(name, "out"));
         let is_last = planned.number == block.steps.len();
         let fails = block.marker.fails && is_last;
+        let is_wrong = |status: &str| match block.marker.status {
+            Some(wanted) => status.parse() != Ok(wanted),
+            None => (status == "0") == fails,
+        };
         match status.trim() {
             "" => fault("    was not reached".to_owned()),
             "running" => fault(format!("    does not end\n{}", indented(&printed))),
-            status if (status == "0") == fails => {
+            status if is_wrong(status) => {
                 fault(format!("    status {status}\n{}", indented(&printed)));
             }
             _ if step.output.is_empty() => {}

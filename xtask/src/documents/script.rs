@@ -82,9 +82,11 @@ pub fn write<'a>(blocks: &'a [Block], pace: Pace, is_root: bool) -> Plan<'a> {
                 skip(&mut plan, reason);
                 continue;
             }
-            if pace == Pace::Quick
-                && let Some(reason) = marker.check(number)
-            {
+            if let Some(reason) = marker.check(number) {
+                if pace == Pace::Full {
+                    skip(&mut plan, reason);
+                    continue;
+                }
                 let reason = format!("only its arguments are checked, {reason}");
                 skip(&mut plan, &reason);
             }

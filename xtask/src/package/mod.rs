@@ -4,7 +4,7 @@ mod container;
 pub mod crates;
 mod deb;
 mod kubernetes;
-mod roots;
+pub mod roots;
 mod rpm;
 
 use crate::process::{self, run};

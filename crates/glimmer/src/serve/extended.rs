@@ -277,8 +277,12 @@ fn take(option: &str, config: &mut Config) -> anyhow::Result<()> {
     };
     let known = OPTIONS.iter().find(|(known, ..)| *known == name);
     let Some((_, wanted, effect)) = known else {
+        let mut longer = OPTIONS.iter().filter(|(known, ..)| known.starts_with(name));
+        let meant = longer.next().filter(|_| !name.is_empty());
+        let meant = meant.map(|(known, ..)| format!("; did you mean {known}?"));
         return Err(Refused::value(format!(
-            "Illegal suboption \"{option}\": -o takes memcached's options by their full names"
+            "Illegal suboption \"{option}\": -o takes memcached's options by their full names{}",
+            meant.unwrap_or_default()
         )));
     };
     let number = wanted
@@ -291,7 +295,11 @@ fn take(option: &str, config: &mut Config) -> anyhow::Result<()> {
         Nothing(reason) => config
             .notices
             .push(format!("-o {option} has no effect: {reason}")),
-        Refuse(reason) => return Err(Refused::usage(format!("-o {option}: {reason}"))),
+        Refuse(reason) => {
+            return Err(Refused::usage(format!(
+                "-o {option}: {reason}; leave it out"
+            )));
+        }
     }
     Ok(())
 }
@@ -301,7 +309,7 @@ impl Value {
     fn check(&self, value: Option<&str>) -> Result<i64, String> {
         match (self, value) {
             (Value::None, _) | (Value::Optional(_), None) => Ok(0),
-            (_, None) => Err("a value is missing".into()),
+            (_, None) => Err("a value is missing: write it after =".into()),
             (Value::Whole(bounds) | Value::Optional(bounds), Some(text)) => {
                 let (least, most) = (bounds.start(), bounds.end());
                 match text.parse() {

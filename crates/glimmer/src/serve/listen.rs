@@ -127,16 +127,7 @@ pub fn at_port(mut addresses: Vec<SocketAddr>, port: Port) -> Vec<SocketAddr> {
 
 /// `--http`: every address of a name. A port alone is one of this machine.
 pub fn http(text: &str) -> anyhow::Result<Vec<SocketAddr>> {
-    let local = |port| vec![SocketAddr::from((Ipv4Addr::LOCALHOST, port))];
-    let found = match values::port(text) {
-        Ok(Port::None) => Ok(Vec::new()),
-        Ok(Port::Any) => Ok(local(0)),
-        Ok(Port::Number(port)) => Ok(local(port)),
-        // The system takes a number for an address.
-        Err(reason) if text.parse::<i64>().is_ok() => Err(reason),
-        Err(_) => resolve(text, HTTP_PORT_DEFAULT),
-    };
-    let found = found.map_err(|reason| Refused {
+    let found = pages(text).map_err(|reason| Refused {
         exit_code: OS_ERROR,
         message: format!(
             "--http {text}: not an address to listen on: {reason}: give a port, or an IP address \
@@ -144,6 +135,19 @@ pub fn http(text: &str) -> anyhow::Result<Vec<SocketAddr>> {
         ),
     })?;
     Ok(found)
+}
+
+/// The addresses of a name for pages, as `--http` takes it, or what is wrong with it.
+pub fn pages(text: &str) -> Result<Vec<SocketAddr>, String> {
+    let local = |port| vec![SocketAddr::from((Ipv4Addr::LOCALHOST, port))];
+    match values::port(text) {
+        Ok(Port::None) => Ok(Vec::new()),
+        Ok(Port::Any) => Ok(local(0)),
+        Ok(Port::Number(port)) => Ok(local(port)),
+        // The system takes a number for an address.
+        Err(reason) if text.parse::<i64>().is_ok() => Err(reason),
+        Err(_) => resolve(text, HTTP_PORT_DEFAULT),
+    }
 }
 
 fn every_interface(port: u16) -> Vec<SocketAddr> {

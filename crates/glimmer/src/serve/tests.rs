@@ -368,7 +368,7 @@ fn the_item_limit_does_not_depend_on_the_number_of_threads() {
         let is_told = config
             .notices
             .iter()
-            .any(|it| it.contains("worker threads"));
+            .any(|it| it.contains("has room for the buffers of only"));
         assert_eq!(is_told, !line.contains(&format!("-t {workers}")), "{line}");
         let needs = Needs::of(&config);
         let limit = |needs| MemoryPlan::make(needs).unwrap().item_bytes_max;
@@ -381,4 +381,37 @@ fn the_item_limit_does_not_depend_on_the_number_of_threads() {
             assert_eq!(with_one, config.item_bytes_max, "{line}");
         }
     }
+}
+
+/// What a small -m takes away is said when the server starts, and in advance with the same numbers.
+#[test]
+fn what_is_lowered_is_said() {
+    let workers = [64, 128, 256].map(|mib| parse(&format!("-m {mib} -t 256")).unwrap().workers);
+    let [one, two, three] = workers;
+    let said = format!("at most {one} with -m 64, {two} with -m 128 and {three} with -m 256");
+    let help = <Arguments as clap::Args>::augment_args(clap::Command::new("serve"));
+    let threads = help.get_arguments().find(|it| it.get_id() == "threads");
+    let help = threads
+        .and_then(|it| it.get_long_help())
+        .unwrap()
+        .to_string();
+    let flags = include_str!("../../../../docs/flags.md");
+    let differences = include_str!("../../../../docs/memcached-differences.md");
+    for text in [&help, flags, differences] {
+        let plain = text.replace('`', "");
+        let plain: Vec<&str> = plain.split_whitespace().collect();
+        assert!(plain.join(" ").contains(&said), "{said}: {text}");
+    }
+    let notices = |line| parse(line).unwrap().notices.join("\n");
+    assert_eq!(
+        notices("-t 16"),
+        "-t 16: -m 64 has room for the buffers of only 4; raise -m for more"
+    );
+    assert_eq!(
+        notices("-t 1 -m 96 -o read_buf_mem_limit=900"),
+        "-o read_buf_mem_limit=900 becomes 32: it is at least what the largest item (-I) needs in \
+         each worker, and at most a third of -m"
+    );
+    assert_eq!(notices("-t 1 -m 96 -o read_buf_mem_limit=20"), "");
+    assert!(notices("-t 1 -R 1000").starts_with("-R 1000 is lowered to 256"));
 }

@@ -7,6 +7,13 @@ use anyhow::{Result, bail};
 use super::{Kind, Meaning, Protocol, Reply, Step, Taken, excerpt};
 use crate::workload::{Ask, Then, Verb};
 
+/// Whether a server refuses a request because nobody has logged in: memcached and Redis.
+fn wants_login(reply: &[u8]) -> bool {
+    reply.starts_with(b"CLIENT_ERROR unauthenticated")
+        || reply.starts_with(b"CLIENT_ERROR authentication failure")
+        || reply.starts_with(b"-NOAUTH")
+}
+
 /// An awaited step and the fields of its request that are reported with it.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
@@ -133,6 +140,10 @@ impl Queue {
             let rest = &input[bytes..];
             match protocol.take(pending.step, rest) {
                 Taken::Incomplete { bytes: needed } => return Ok(Understood { bytes, needed }),
+                Taken::Wrong if wants_login(rest) => bail!(
+                    "the server wants a login: give --auth-user, and --password-file or the \
+                     variable GLIMMER_PASSWORD"
+                ),
                 Taken::Wrong => bail!(
                     "expected the reply to {:?} of key {:x}, got {:?}",
                     pending.step.kind,

@@ -101,7 +101,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     let cores_max = options.cores.iter().copied().max().unwrap_or(0);
     ensure!(
         (1..=machine::cores()).contains(&cores_max),
-        "this machine offers {} cores",
+        "--cores {cores_max} is out of range: 1 to {}, the cores of this machine",
         machine::cores()
     );
     let mut tables = fill(options, progress)?;

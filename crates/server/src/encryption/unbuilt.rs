@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 /// Why there is no TLS.
 #[derive(Debug, thiserror::Error)]
-#[error("-Z: This server is not built with TLS support.")]
+#[error(
+    "-Z: This server is not built with TLS support. Build it with the default features, or \
+     leave -Z out"
+)]
 pub struct TlsError;
 
 /// There is none.

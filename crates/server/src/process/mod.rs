@@ -34,7 +34,7 @@ pub enum ProcessError {
     #[error("-r: this user is not allowed to write core files (ulimit -c)")]
     CoreFiles,
     /// The user does not exist.
-    #[error("-u {0}: no such user")]
+    #[error("-u {0}: no such user; create it, or name another one")]
     NoSuchUser(String),
     /// Switching to the user failed.
     #[error("-u {user}: cannot become this user: {source}")]

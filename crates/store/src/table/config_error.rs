@@ -48,8 +48,8 @@ impl fmt::Display for ConfigError {
             ConfigError::Memory(error) => {
                 write!(
                     f,
-                    "the kernel gave no memory for a table: {error}; addresses for all of -m are \
-                     reserved at start, so lower -m or raise their limit (ulimit -v, \
+                    "-m: the kernel gave no memory for a table: {error}; addresses for all of it \
+                     are reserved at start, so lower -m or raise their limit (ulimit -v, \
                      vm.overcommit_memory)"
                 )
             }

@@ -2,6 +2,7 @@
 
 use clap::{ArgAction, Args};
 use glimmer_base::limits;
+use glimmer_notation as notation;
 use glimmer_server::LogFormat;
 use std::path::PathBuf;
 
@@ -54,7 +55,12 @@ pub struct Process {
     ///
     /// The server keeps the last 128 slow requests of a sample, with what their time went to.
     /// `stats slow MS` sets another time while the server runs.
-    #[arg(long, value_name = "MS", default_value_t = limits::SLOW_MS_DEFAULT)]
+    #[arg(
+        long,
+        value_name = "MS",
+        default_value_t = limits::SLOW_MS_DEFAULT,
+        value_parser = notation::count,
+    )]
     pub(in crate::serve) slow_ms: u64,
 
     /// How log lines are written: text or json

@@ -153,7 +153,7 @@ pub struct Trace {
 pub type Records = Box<dyn Iterator<Item = Result<Record>> + Send>;
 
 fn open(file: &Path) -> Result<File> {
-    File::open(file).with_context(|| format!("opening {}", file.display()))
+    File::open(file).with_context(|| format!("cannot open the trace {}", file.display()))
 }
 
 impl Trace {
