@@ -103,6 +103,16 @@ impl Crowd {
     /// Client `number` sends the rest of `words`, as much as the server accepts at once. Connects
     /// the client first if it is not connected.
     pub fn say(&mut self, number: usize, words: &[u8]) -> Result<()> {
+        self.say_next(number, |sent| words.get(sent..).unwrap_or_default())
+    }
+
+    /// Client `number` sends what `next` says follows the bytes that it has sent on its connection,
+    /// as much as the server accepts at once. Connects the client first if it is not connected.
+    pub fn say_next<'w>(
+        &mut self,
+        number: usize,
+        next: impl FnOnce(usize) -> &'w [u8],
+    ) -> Result<()> {
         if self.villains[number].stream.is_none() {
             let stream = self.connect();
             self.opened += 1;
@@ -121,9 +131,13 @@ impl Crowd {
         let Some(stream) = &mut villain.stream else {
             return Ok(());
         };
-        while villain.sent < words.len() {
-            match stream.write(&words[villain.sent..]) {
-                Ok(bytes) => villain.sent += bytes,
+        let mut words = next(villain.sent);
+        while !words.is_empty() {
+            match stream.write(words) {
+                Ok(bytes) => {
+                    villain.sent += bytes;
+                    words = &words[bytes..];
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(_) => {
                     villain.stream = None;

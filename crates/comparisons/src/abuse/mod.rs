@@ -21,6 +21,7 @@ mod slow_mixture;
 mod slow_readers;
 mod slow_senders;
 mod subject;
+mod uploads;
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -49,6 +50,7 @@ pub const SCENARIOS: &[&dyn Scenario] = &[
     &control_replies::ControlReplies,
     &control_datagrams::ControlDatagrams,
     &slow_senders::SlowSenders,
+    &uploads::Uploads,
     &slow_readers::SlowReaders,
     &non_readers::NonReaders,
     &slow_mixture::SlowMixture,
