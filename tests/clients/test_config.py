@@ -90,7 +90,7 @@ def test_a_wrong_file_prevents_the_start(ours, tmp_path):
     assert (checked.returncode, checked.stdout) == (0, f"{path}: no mistake in 2 settings\n")
     path.write_text("memory-limit = 1\nmax-item-size = '2m'\n")
     checked = run("config", "check", path)
-    assert checked.returncode == 64 and "-I: " in checked.stderr
+    assert checked.returncode == 64 and "-I of 2097152 bytes: " in checked.stderr
 
 
 def test_the_environment_counts_less_than_flags_and_more_than_the_file(ours, tmp_path):

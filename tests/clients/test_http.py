@@ -96,7 +96,7 @@ def test_a_program_asks_whether_the_server_is_well(pages):
     for arguments, expected in [
         ((closed,), f"no answer from http://127.0.0.1:{closed}/readyz"),
         (("0",), "0 means that the server has no pages"),
-        (("127.0.0.1:x",), "--http 127.0.0.1:x: not an address"),
+        (("127.0.0.1:x",), "127.0.0.1:x: \"x\" is not a port: give what --http of serve has"),
     ]:
         found = asked(*arguments)
         assert found.returncode != 0 and expected in found.stderr, found
