@@ -225,6 +225,28 @@ pub const PAGES_KEPT_MS: u64 = 2_000;
 /// turn.
 pub const REPORT_BYTES_HIGH: usize = 4 << 10;
 
+/// Bytes of items that a worker copies before it hands them over to who writes a snapshot. A larger
+/// item is handed over alone.
+pub const SNAPSHOT_BLOCK_BYTES: usize = 256 << 10;
+/// Bytes of a block of a snapshot: one that says it has more is damaged. The largest item fits, and
+/// a chain of the index with the largest values that are copied with it.
+pub const SNAPSHOT_BLOCK_BYTES_MAX: usize = ITEM_BYTES_MAX + (4 << 20);
+/// Bytes of values that are copied with one chain of the index. What is left of it is copied item
+/// by item.
+pub const SNAPSHOT_CHAIN_BYTES: usize = 64 << 10;
+/// Blocks that wait to be written to a snapshot, for each worker. A worker that has filled them
+/// goes on copying when one of them has been written.
+pub const SNAPSHOT_BLOCKS_PER_WORKER: usize = 2;
+/// Items that a table has moved past a walk and that wait to be copied. If there are more, the walk
+/// begins again.
+pub const MOVED_PAST_MAX: usize = 1 << 14;
+/// How often a walk may begin again. A snapshot whose walk would do so once more has failed.
+pub const WALK_RESTARTS_MAX: u32 = 8;
+/// The price of an item that is copied to a snapshot.
+pub const ADMIN_COPY_NS: u64 = 150;
+/// Bytes of such items that cost a nanosecond.
+pub const ADMIN_COPY_BYTES_PER_NS: u64 = 8;
+
 /// Bytes of key prefixes, as they are shown, that `stats detail` counts; a further prefix is not
 /// counted. The reply is produced in one piece, so this bounds its size.
 pub const PREFIXES_BYTES_MAX: usize = 128 << 10;

@@ -110,7 +110,7 @@ pub fn partitions<T: Table, X>(
         owner.join(&batches, worker);
         // As in memcached, no two items have the same CAS unique.
         let sequence = CasSequence::new(partition as u64 + 1, spread.partitions as u64);
-        owner.enter(0).draw_cas_from(sequence);
+        *owner.enter(0).cas_sequence() = sequence;
         owners.push(owner);
     }
     Ok(shared_out(owners, map)

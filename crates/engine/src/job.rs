@@ -5,8 +5,9 @@ use glimmer_dispatch::Layout;
 use glimmer_proto::Request;
 use glimmer_proto::outcome::OutcomeKind;
 use glimmer_store::evict::Learned;
-use glimmer_store::heap::Item;
+use glimmer_store::heap::{Item, NewItem};
 pub use glimmer_store::memory::PageReport;
+use glimmer_store::table::LentValue;
 pub use glimmer_store::table::{Ages, Announced, Begun, Counts, Upload, UploadFigures};
 use std::any::Any;
 use std::ops::Range;
@@ -167,6 +168,50 @@ pub struct Listed<'a> {
     pub heap_bytes: usize,
 }
 
+/// What a walk that copies items meets.
+pub enum Visited<'a> {
+    /// An item, and whether it is known to have been read by reads that left no mark on it.
+    Item(&'a Item<'a>, bool),
+    /// The key of an item that has been moved past the walk.
+    Moved(&'a [u8]),
+}
+
+/// What follows a step of such a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visit {
+    /// The next step.
+    Continues,
+    /// The next step, which begins again with the partition: too many items were moved past the
+    /// walk.
+    Restarts,
+    /// Nothing: it has come to its end.
+    Over,
+}
+
+/// An item that was in another server, or in this one before it was started.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'a> {
+    /// The key's hash under the server's seed.
+    pub keyhash: Keyhash,
+    /// The item, with the CAS unique that it had; `None` if it had none.
+    pub item: NewItem<'a>,
+}
+
+/// What has become of an [`Arrival`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrived {
+    /// The item is there.
+    Stored,
+    /// Its key has an item already.
+    Present,
+    /// It is larger than this server's limit.
+    TooLarge,
+    /// There is no room, and nothing is evicted.
+    NoRoom,
+    /// This worker may not write its partition.
+    Elsewhere,
+}
+
 /// One worker's way to the store: it runs batches. Dynamic, because the call is paid once per
 /// burst; inside, access mode and eviction rule are types.
 pub trait Engine: Any + Send {
@@ -232,6 +277,53 @@ pub trait Engine: Any + Send {
         chains: usize,
         visit: &mut dyn FnMut(&Listed<'_>),
     ) -> bool;
+
+    /// Takes a step of a walk over all items of the partitions that the worker owns, of which there
+    /// is one at a time: shows `visit` the items of the chain at which `cursor` stands, each as a
+    /// whole, and what the table has moved past the walk. The gate of the partition is held.
+    fn visit(
+        &mut self,
+        _now: Moment,
+        _cursor: &mut ListCursor,
+        _visit: &mut dyn FnMut(Visited<'_>),
+    ) -> Visit {
+        Visit::Over
+    }
+
+    /// The walk of [`visit`](Self::visit) that stands there does not go on.
+    fn end_visits(&mut self, _now: Moment, _cursor: &ListCursor) {}
+
+    /// Lends the value of the key's item, as [`Table::lend`](glimmer_store::table::Table::lend)
+    /// does, if this worker may write the partition.
+    fn lend(
+        &mut self,
+        _now: Moment,
+        _keyhash: Keyhash,
+        _key: &[u8],
+        _take: &mut dyn FnMut(&Item<'_>),
+    ) -> Option<Box<dyn LentValue>> {
+        None
+    }
+
+    /// Stores items from elsewhere whose keys have none, and says what has become of each. Only
+    /// before requests are served: no observer is told.
+    fn restore(
+        &mut self,
+        _now: Moment,
+        _arrivals: &[Arrival<'_>],
+        _each: &mut dyn FnMut(usize, Arrived),
+    ) {
+    }
+
+    /// No CAS unique above this one has been drawn for the partitions that the worker owns, unless
+    /// the numbers have begun again.
+    fn highest_cas(&mut self) -> u64 {
+        0
+    }
+
+    /// CAS uniques that are drawn from now on, for the partitions that the worker owns, are above
+    /// this one.
+    fn draw_cas_above(&mut self, _cas: u64) {}
 
     /// Removes what has expired from up to `chains` chains of the index, from where `cursor` stands
     /// on, of the partitions in its scope. Returns how many items there were; none when the walk

@@ -12,6 +12,7 @@
 //! | `pipeline` | the staged prefetch over a batch |
 //! | `execute` | what each verb does |
 //! | `observer` | who learns of every change of an item |
+//! | [`snapshot`] | all items as a stream of bytes, and back |
 //! | `flush` | `flush_all`, seen by every worker before its next batch |
 //! | `tally` | what the requests of one worker did |
 
@@ -24,16 +25,17 @@ mod observer;
 mod partitions_of;
 mod pipeline;
 mod rebuild;
+pub mod snapshot;
 mod tally;
 
 pub use build::{Spread, build, build_observed, partitions};
 pub use execute::Uniques;
 pub use flush::FlushClock;
-pub use glimmer_store::heap::Item;
+pub use glimmer_store::heap::{History, Item, Marks, NewItem};
 pub use glimmer_store::removals::{Reason, Removal, RemovalObserver, Tap, Told};
 pub use job::{
-    Announced, Begun, Counts, Done, Engine, Figures, Job, ListCursor, ListScope, Listed,
-    PageReport, Status, TableStats, Tally, Upload, UploadFigures,
+    Announced, Arrival, Arrived, Begun, Counts, Done, Engine, Figures, Job, ListCursor, ListScope,
+    Listed, PageReport, Status, TableStats, Tally, Upload, UploadFigures, Visit, Visited,
 };
 pub use lent::{LentPart, LentParts};
 pub use observer::{ChangeObserver, Unobserved};

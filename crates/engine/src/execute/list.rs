@@ -1,7 +1,7 @@
 //! Reads and expires all items, in portions.
 
 use crate::Partitions;
-use crate::job::{ListCursor, ListScope, Listed};
+use crate::job::{ListCursor, ListScope, Listed, Visit, Visited};
 use glimmer_base::Moment;
 use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_store::heap::{Item, Marks};
@@ -35,6 +35,52 @@ pub fn list<T: Table>(
         writer.list(chain, now, &mut visit)
     });
     walked == chains
+}
+
+/// See [`Engine::visit`](crate::Engine::visit).
+pub fn visit<T: Table>(
+    partitions: &mut Partitions<T>,
+    now: Moment,
+    flushes: u64,
+    cursor: &mut ListCursor,
+    visit: &mut dyn FnMut(Visited<'_>),
+) -> Visit {
+    let (partition, chain) = cursor.place();
+    if partition >= partitions.count() {
+        return Visit::Over;
+    }
+    let is_owned = partitions.is_owned(partition);
+    let Some(owner) = partitions.writable(partition).filter(|_| is_owned) else {
+        cursor.advance(None);
+        return Visit::Continues;
+    };
+    let mut writer = owner.enter(flushes);
+    if chain == 0 {
+        writer.walk_on(Some(0), &mut |_| ());
+    }
+    let next = writer.list(chain, now, &mut |item, was_read| {
+        visit(Visited::Item(item, was_read));
+    });
+    match writer.walk_on(next, &mut |key| visit(Visited::Moved(key))) {
+        true => {
+            cursor.advance(next);
+            Visit::Continues
+        }
+        false => {
+            cursor.advance(Some(0));
+            Visit::Restarts
+        }
+    }
+}
+
+/// See [`Engine::end_visits`](crate::Engine::end_visits).
+pub fn end_visits<T: Table>(partitions: &mut Partitions<T>, flushes: u64, cursor: &ListCursor) {
+    let (partition, _) = cursor.place();
+    if partition < partitions.count()
+        && let Some(owner) = partitions.writable(partition)
+    {
+        owner.enter(flushes).walk_on(None, &mut |_| ());
+    }
 }
 
 /// See [`Engine::expire`](crate::Engine::expire).

@@ -9,6 +9,7 @@
 //! | `store` | `set` and its conditions, `append`, `prepend` |
 //! | `large` | stores of large values, which are copied before the lock is taken |
 //! | `list` | all items, some at a time |
+//! | `restore` | items from elsewhere |
 //! | `change` | `delete`, `touch`, `gat` |
 //! | `count` | `incr`, `decr` |
 //! | `write` | stores, lifetimes and numbers of other protocols than memcached's |
@@ -31,13 +32,15 @@ mod mutate;
 mod read;
 mod replies;
 mod request;
+mod restore;
 mod store;
 mod view;
 mod write;
 
 use crate::flush::FlushClock;
 use crate::job::{
-    Announced, Begun, Done, Engine, Figures, Job, ListCursor, Listed, Status, Upload,
+    Announced, Arrival, Arrived, Begun, Done, Engine, Figures, Job, ListCursor, Listed, Status,
+    Upload, Visit, Visited,
 };
 use crate::lent::LentParts;
 use crate::observer::{ChangeObserver, Unobserved};
@@ -54,7 +57,7 @@ use glimmer_store::batches::{Batch, Participant};
 use glimmer_store::evict::Learned;
 use glimmer_store::heap::{History, Item};
 use glimmer_store::removals::Tap;
-use glimmer_store::table::{Table, TableFigures, TableWriter};
+use glimmer_store::table::{LentValue, Table, TableFigures, TableWriter};
 use replies::Replies;
 use std::ops::Range;
 use std::sync::Arc;
@@ -297,6 +300,54 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
     fn expire(&mut self, now: Moment, cursor: &mut ListCursor, chains: usize) -> Option<u64> {
         let flushes = self.due(now);
         list::expire(&mut self.partitions, now, flushes, cursor, chains)
+    }
+
+    fn visit(
+        &mut self,
+        now: Moment,
+        cursor: &mut ListCursor,
+        visit: &mut dyn FnMut(Visited<'_>),
+    ) -> Visit {
+        let flushes = self.due(now);
+        list::visit(&mut self.partitions, now, flushes, cursor, visit)
+    }
+
+    fn end_visits(&mut self, now: Moment, cursor: &ListCursor) {
+        let flushes = self.due(now);
+        list::end_visits(&mut self.partitions, flushes, cursor);
+    }
+
+    fn lend(
+        &mut self,
+        now: Moment,
+        keyhash: Keyhash,
+        key: &[u8],
+        take: &mut dyn FnMut(&Item<'_>),
+    ) -> Option<Box<dyn LentValue>> {
+        let flushes = self.due(now);
+        let place = self.partitions.prefetch_bucket(keyhash, false);
+        let owner = self.partitions.owner(place)?;
+        let lent = owner.lend(keyhash, key, now, flushes, |item| take(item));
+        lent.map(|((), value)| value)
+    }
+
+    fn restore(
+        &mut self,
+        now: Moment,
+        arrivals: &[Arrival<'_>],
+        each: &mut dyn FnMut(usize, Arrived),
+    ) {
+        let flushes = self.due(now);
+        let at = (now, flushes);
+        restore::restore(&mut self.partitions, at, self.uniques, arrivals, each);
+    }
+
+    fn highest_cas(&mut self) -> u64 {
+        restore::highest_cas(&mut self.partitions, self.flushes.done())
+    }
+
+    fn draw_cas_above(&mut self, cas: u64) {
+        restore::draw_cas_above(&mut self.partitions, self.flushes.done(), cas);
     }
 
     fn look(

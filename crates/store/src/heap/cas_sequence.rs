@@ -44,11 +44,41 @@ impl CasSequence {
         };
         cas
     }
+
+    /// No number above this one has been drawn, unless the sequence has begun again.
+    pub fn highest(&self) -> u64 {
+        self.next - 1
+    }
+
+    /// What is drawn from now on is above this number, if one of the sequence is.
+    pub fn go_above(&mut self, cas: u64) {
+        if self.next <= cas {
+            let steps = (cas - self.first) / self.step + 1;
+            let next = self.first.saturating_add(steps.saturating_mul(self.step));
+            self.next = if next > CAS_MAX { self.first } else { next };
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sequence_goes_above_what_others_have_drawn() {
+        for first in 1..=4 {
+            let mut sequence = CasSequence::new(first, 4);
+            for cas in [0, 1, 7, 8, 9, 1_000_003] {
+                sequence.go_above(cas);
+                let drawn = sequence.draw();
+                assert!(drawn > cas && drawn <= cas.max(9) + 8, "{first}: {drawn}");
+                assert_eq!(drawn % 4, first % 4);
+                assert!((drawn..drawn + 4).contains(&sequence.highest()));
+            }
+            sequence.go_above(CAS_MAX);
+            assert_eq!(sequence.draw(), first, "it begins again");
+        }
+    }
 
     #[test]
     fn sequences_of_one_step_never_meet_and_begin_again_within_bounds() {

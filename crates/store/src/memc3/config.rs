@@ -99,6 +99,7 @@ impl Memc3Config {
             slab_items: Vec::new(),
             slab_slots: Vec::new(),
             leaving: Vec::new(),
+            walk: None,
         };
         let given = state.slabs.give_last_page();
         debug_assert_eq!(given, root);

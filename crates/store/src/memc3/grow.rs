@@ -39,6 +39,9 @@ impl<A: Access> Writer<'_, A> {
             }
             let State { search, path, .. } = &mut *self.state;
             let made = segment.make_empty(home.buckets, search, path, A::SHARED_READS);
+            if made.is_some() && self.state.walk.is_some() {
+                self.note_moves(&home);
+            }
             if made.is_some() || self.drop_expired_from(&home, now) {
                 return;
             }

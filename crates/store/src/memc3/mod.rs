@@ -31,6 +31,7 @@ mod heap;
 mod put;
 mod room;
 mod upload;
+mod walk;
 
 pub use config::Memc3Config;
 
@@ -77,6 +78,8 @@ pub struct State {
     slab_slots: Vec<SlotAt>,
     /// For each line of a segment that is being split, the slots that leave it.
     leaving: Vec<u16>,
+    /// The walk that is to miss nothing, if there is one.
+    walk: Option<Box<walk::Walk>>,
 }
 
 impl table::State for State {
@@ -169,6 +172,14 @@ impl<A: Access> Design for Memc3<A> {
     fn written_over(shared: &Shared, state: &mut State, (cell, _): (Cell<'_>, Slot), words: usize) {
         table::learn_size(&shared.common, &mut state.ledger, words);
         cell.set_written_over(&shared.index.nowhere);
+    }
+
+    fn walk_on(
+        writer: &mut Writer<'_, A>,
+        chain: Option<usize>,
+        visit: &mut dyn FnMut(&[u8]),
+    ) -> bool {
+        writer.walk_on(chain, visit)
     }
 
     fn amended(writer: &mut Writer<'_, A>, expiry: Expiry) {

@@ -118,6 +118,9 @@ impl<A: Access> Writer<'_, A> {
             write_item(place, put);
             // Its slot is empty now.
             self.link(put, at);
+            if self.state.walk.is_some() {
+                self.note_moved(put);
+            }
             return true;
         };
         write_over(place, put, &old.item);

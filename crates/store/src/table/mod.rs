@@ -222,8 +222,8 @@ pub trait TableWriter {
     /// [copy](Upload::copy_to) of it and has nothing to do with this.
     fn with_upload(&mut self, upload: Upload, execute: &mut dyn FnMut(&mut dyn TableWriter, &[u8]));
 
-    /// Takes the CAS uniques of items that are stored from now on from `sequence`.
-    fn draw_cas_from(&mut self, sequence: CasSequence);
+    /// Where the CAS uniques of items come from that are stored from now on.
+    fn cas_sequence(&mut self) -> &mut CasSequence;
 
     /// Finds the key's item, and does not count as a read.
     fn find(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> Option<Item<'_>>;
@@ -274,13 +274,23 @@ pub trait TableWriter {
     /// Shows `visit` the items of the chain (bucket, set) with this number that have not expired,
     /// each with what [`TableWriter::was_read`] says of it. Returns the number of the next chain,
     /// if there is one. The walk begins with 0 and may span any number of visits to the table.
-    /// Items that are there throughout are shown once, unless the table moves them.
+    /// Items that are there throughout are shown once, unless the table moves them: see
+    /// [`walk_on`](TableWriter::walk_on).
     fn list(
         &self,
         chain: usize,
         now: Moment,
         visit: &mut dyn FnMut(&Item<'_>, bool),
     ) -> Option<usize>;
+
+    /// A walk that misses nothing comes to this chain next, or ends. From here on, the table notes
+    /// what it moves from chains that the walk has yet to come to, to chains that the walk has
+    /// passed. Shows `visit` the keys that it has noted since the last call. Returns false if there
+    /// were too many to be noted: then the walk has missed some, and has to begin again. There is
+    /// one such walk at a time.
+    fn walk_on(&mut self, _chain: Option<usize>, _visit: &mut dyn FnMut(&[u8])) -> bool {
+        true
+    }
 
     /// Removes the items of the chain with this number that have expired. Returns how many there
     /// were, and the number of the next chain, as [`TableWriter::list`] does. The table counts the

@@ -174,8 +174,8 @@ impl<D: Design> TableWriter for Executing<'_, '_, D> {
         unreachable!("a request has one value");
     }
 
-    fn draw_cas_from(&mut self, sequence: CasSequence) {
-        self.writer.draw_cas_from(sequence);
+    fn cas_sequence(&mut self) -> &mut CasSequence {
+        self.writer.cas_sequence()
     }
 
     fn find(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> Option<Item<'_>> {

@@ -26,8 +26,8 @@ impl<D: Design> TableWriter for Writer<'_, D> {
         self.execute_with_upload(upload, execute);
     }
 
-    fn draw_cas_from(&mut self, sequence: CasSequence) {
-        self.ledger().cas = sequence;
+    fn cas_sequence(&mut self) -> &mut CasSequence {
+        &mut self.ledger().cas
     }
 
     #[inline(always)]
@@ -115,6 +115,10 @@ impl<D: Design> TableWriter for Writer<'_, D> {
             }
         }
         next
+    }
+
+    fn walk_on(&mut self, chain: Option<usize>, visit: &mut dyn FnMut(&[u8])) -> bool {
+        D::walk_on(self, chain, visit)
     }
 
     fn expire(&mut self, chain: usize, now: Moment) -> (u64, Option<usize>) {

@@ -1,0 +1,5 @@
+//! Walks over all items: as clients list them, and as snapshots copy them.
+
+mod bytes;
+mod listed;
+mod snapshots;
