@@ -237,6 +237,9 @@ pub const SNAPSHOT_CHAIN_BYTES: usize = 64 << 10;
 /// Blocks that wait to be written to a snapshot, for each worker. A worker that has filled them
 /// goes on copying when one of them has been written.
 pub const SNAPSHOT_BLOCKS_PER_WORKER: usize = 2;
+/// Bytes of a snapshot that are written beside requests before they have to be on the disk: more
+/// would take memory, and the disk would be kept from others for longer at the end.
+pub const SNAPSHOT_SYNC_BYTES: u64 = 32 << 20;
 /// Items that a table has moved past a walk and that wait to be copied. If there are more, the walk
 /// begins again.
 pub const MOVED_PAST_MAX: usize = 1 << 14;

@@ -12,6 +12,7 @@ mod doctor;
 mod health;
 mod neighbours;
 mod serve;
+mod snapshot;
 
 pub use serve::{Arguments as ServeArguments, exit_code};
 
@@ -48,6 +49,7 @@ enum Command {
     Config(config::command::Arguments),
     Doctor(doctor::Arguments),
     Health(health::Arguments),
+    Snapshot(snapshot::Arguments),
 }
 
 impl Command {
@@ -58,6 +60,7 @@ impl Command {
             Command::Config(arguments) => arguments.run(),
             Command::Doctor(arguments) => arguments.run(),
             Command::Health(arguments) => arguments.run(),
+            Command::Snapshot(arguments) => arguments.run(),
         }
     }
 }

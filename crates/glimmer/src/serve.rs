@@ -275,6 +275,7 @@ impl Arguments {
             log_format: self.process.log_format,
             pid_file: self.process.pidfile,
             user: self.process.user,
+            snapshot: self.memory.snapshot,
             daemon: self.process.daemon,
             lock_memory: self.memory.lock_memory,
             core_files: self.process.enable_coredumps,

@@ -1,7 +1,9 @@
-//! `glimmer dispatch`, against a running server.
+//! `glimmer dispatch` and `glimmer snapshot`, against a running server.
 
 #[path = "../../../tests/support/certificates.rs"]
 mod certificates;
+#[path = "dispatch/snapshots.rs"]
+mod snapshots;
 
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;

@@ -8,6 +8,7 @@ use glimmer_base::sync::Ordering;
 use glimmer_dispatch::{AccessMode, Histogram, Policy, SizeClass};
 use glimmer_hotset::HotKey;
 
+use crate::admin::feed::SnapshotFeed;
 use crate::admin::stats::Tally;
 use crate::admin::switch::{self, Wanted};
 use crate::dispatch::latencies::{Command, Latency};
@@ -109,6 +110,34 @@ impl NodeFigures {
         let policy = Some(policy);
         let switch = switch::begin(Wanted { policy, access }, &shared, self.now());
         switch.map(|_| ())
+    }
+
+    /// Has all workers copy their items for a snapshot, while they serve. The server's epoch by the
+    /// clock of now is this one, in milliseconds since 1970. `None` when the node is gone. One
+    /// snapshot at a time: [`end_snapshot`](Self::end_snapshot) has to follow.
+    pub fn begin_snapshot(&self, epoch_unix_ms: u64) -> Option<Arc<SnapshotFeed>> {
+        let shared = self.0.upgrade()?;
+        let node = self.clone();
+        let call = move || node.call_walks();
+        let feed = SnapshotFeed::new(shared.workers(), epoch_unix_ms, Box::new(call));
+        let feed = Arc::new(feed);
+        shared.snapshots.begin(feed.clone());
+        self.call_walks();
+        Some(feed)
+    }
+
+    /// The snapshot was written, or cancelled.
+    pub fn end_snapshot(&self) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.snapshots.end();
+        }
+    }
+
+    fn call_walks(&self) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.switches.call_walks();
+            shared.wake_all();
+        }
     }
 
     /// The most connections at a time.

@@ -60,8 +60,10 @@ mod worker;
 #[cfg(not(loom))]
 pub use {
     admin::alarm::{Alarm, Failure},
+    admin::feed::{Portion, SnapshotFeed},
     admin::handler::{AdminHandler, Audited, Part},
     admin::observe::Observers,
+    admin::snapshot::copy_all,
     admin::stats::{Tally, WorkerStats},
     bind::{Bound, Inherited, PassedOver},
     clock::{Clock, SystemClock},

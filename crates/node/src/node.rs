@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, mpsc};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 
 use glimmer_base::limits::POLL_EVENTS_MAX;
 use glimmer_engine::Engine;
@@ -22,7 +22,7 @@ pub struct Node {
     addresses: Vec<Address>,
     udp: Vec<SocketAddr>,
     native_ports: Vec<(IpAddr, Arc<[u16]>)>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<JoinHandle<Option<Box<dyn Engine>>>>,
     /// Those that shake hands for the workers.
     shakers: Vec<JoinHandle<()>>,
 }
@@ -72,7 +72,7 @@ impl Node {
     ) -> Result<(), Error> {
         let shared = self.shared.clone();
         let (report, reported) = mpsc::channel();
-        let thread = std::thread::Builder::new()
+        let thread = thread::Builder::new()
             .name(format!("worker-{me}"))
             .spawn(move || {
                 // Made by its own thread, on its own core, so that its memory is near.
@@ -84,10 +84,11 @@ impl Node {
                 match worker {
                     Ok(worker) => {
                         let _ = report.send(Ok(()));
-                        worker.run();
+                        Some(worker.run())
                     }
                     Err(error) => {
                         let _ = report.send(Err(error));
+                        None
                     }
                 }
             })?;
@@ -99,7 +100,7 @@ impl Node {
 
     fn spawn_shaker(&mut self, number: usize) -> Result<(), Error> {
         let shared = self.shared.clone();
-        let thread = std::thread::Builder::new().name(format!("handshakes-{number}"));
+        let thread = thread::Builder::new().name(format!("handshakes-{number}"));
         let thread = thread.spawn(move || {
             let now_ms = || shared.config.clock.now().ms;
             let wake = |worker: usize| shared.doorbells[worker].wake();
@@ -145,19 +146,24 @@ impl Node {
         self.shared.stop();
     }
 
-    /// Waits until every worker has ended.
-    pub fn join(mut self) {
-        self.join_threads();
+    /// Waits until every worker has ended. Returns their engines, in the order of the workers.
+    pub fn join(mut self) -> Vec<Box<dyn Engine>> {
+        self.join_threads()
     }
 
-    fn join_threads(&mut self) {
+    fn join_threads(&mut self) -> Vec<Box<dyn Engine>> {
         let workers: Vec<_> = self.threads.drain(..).map(JoinHandle::join).collect();
         // They see to what the workers wait for, to the end.
         self.shared.shakers.end();
-        let shakers = self.shakers.drain(..).map(JoinHandle::join);
-        if let Some(panic) = workers.into_iter().chain(shakers).find_map(Result::err) {
+        let shakers: Vec<_> = self.shakers.drain(..).map(JoinHandle::join).collect();
+        if let Some(panic) = shakers.into_iter().find_map(Result::err) {
             std::panic::resume_unwind(panic);
         }
+        let engine = |worker: thread::Result<_>| match worker {
+            Ok(engine) => engine,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        workers.into_iter().filter_map(engine).collect()
     }
 }
 
@@ -180,7 +186,7 @@ impl Bound {
 impl Drop for Node {
     fn drop(&mut self) {
         let has_threads = !self.threads.is_empty() || !self.shakers.is_empty();
-        if has_threads && !std::thread::panicking() {
+        if has_threads && !thread::panicking() {
             self.stop();
             self.join_threads();
         }

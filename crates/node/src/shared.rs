@@ -11,6 +11,7 @@ use glimmer_transport::stream::ByteStream;
 
 use crate::admin::alarm::Alarms;
 use crate::admin::dump::DumpCursor;
+use crate::admin::feed::SnapshotSlot;
 use crate::admin::observe::Observers;
 use crate::admin::stats::WorkerStats;
 use crate::admin::switches::Switches;
@@ -42,6 +43,7 @@ pub(crate) struct Shared {
     pub doorbells: Vec<Arc<Doorbell<EventBell>>>,
     pub homeward: Homeward,
     pub switches: Switches,
+    pub snapshots: SnapshotSlot,
     /// Connections that wait for places for large values.
     pub places: Places,
     /// The plan that all workers go by.
@@ -87,6 +89,7 @@ impl Shared {
             engines: Exchange::new(workers),
             calls: CachePadded::default(),
             switches: Switches::new(&config, workers),
+            snapshots: SnapshotSlot::default(),
             places: Places::default(),
             alarms: Alarms::default(),
             slow: Arc::new(SlowLog::new(config.slow_ms)),

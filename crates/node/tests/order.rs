@@ -174,7 +174,8 @@ fn pipelines_with_switches(workers: usize, habits: Habits, switches: &[&str]) {
     });
     if !switches.is_empty() {
         node.stop();
-        return node.join();
+        node.join();
+        return;
     }
     let crossed: u64 = node
         .figures()

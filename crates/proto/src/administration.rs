@@ -69,6 +69,8 @@ commands! {
     Shutdown, "shutdown", lines::SHUTDOWN_NOT_ENABLED;
     /// `slabs`.
     Slabs, "slabs", not_allowed!("slabs");
+    /// `snapshot`.
+    Snapshot, "snapshot", not_allowed!("snapshot");
     /// `stats`, but for those that change something or list keys.
     Stats, "stats", not_allowed!("stats");
     /// `stats reset`.

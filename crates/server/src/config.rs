@@ -143,6 +143,8 @@ pub struct Config {
     pub pid_file: Option<PathBuf>,
     /// The user to switch to after the addresses are bound (`-u`).
     pub user: Option<String>,
+    /// The file for all items, which is loaded at the start and written at the end (`--snapshot`).
+    pub snapshot: Option<PathBuf>,
     /// Whether to continue in the background (`-d`).
     pub daemon: bool,
     /// Whether to lock all memory, so that it is not paged out (`-k`).
@@ -310,6 +312,7 @@ impl Default for Config {
             log_format: LogFormat::Text,
             pid_file: None,
             user: None,
+            snapshot: None,
             daemon: false,
             lock_memory: false,
             core_files: false,

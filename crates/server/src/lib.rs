@@ -11,9 +11,10 @@
 //! | `accelerate` | what answers reads of hot keys, and how it comes to be |
 //! | `stats` | answers `stats` |
 //! | `web`, `metrics` | the pages of `--http`, and the metrics on one of them |
+//! | `snapshot` | all items in a file, and back |
 //! | `auth` | users and passwords |
 //! | `reload` | what SIGHUP reads again |
-//! | `service` | what a service manager is told |
+//! | `service`, `patience` | what a service manager is told, and asked |
 //! | [`machine`] | how much memory the process may take |
 //! | `encryption` | TLS, if the build has it |
 //! | `cores`, `process`, `log` | cores, privileges and limits of the process, and its log |
@@ -29,10 +30,12 @@ mod log;
 pub mod machine;
 pub mod memory_plan;
 mod metrics;
+mod patience;
 mod process;
 mod reload;
 mod serve;
 mod service;
+mod snapshot;
 mod stats;
 mod web;
 
@@ -55,3 +58,4 @@ pub use process::inherited::InheritedError;
 pub use process::{ProcessError, descriptors_reserved};
 pub use reload::{Reader, Reread};
 pub use serve::{ServeError, serve};
+pub use snapshot::SnapshotError;

@@ -11,6 +11,7 @@ use crate::process::inherited::{InheritedError, Sockets};
 use crate::process::{self, PidFile, ProcessError};
 use crate::reload::{self, Reader};
 use crate::service::Service;
+use crate::snapshot::{Background, Loading, SnapshotError, Snapshots};
 use crate::stats::ServerAdmin;
 use crate::web::Web;
 use crate::{assembly, cores, log};
@@ -94,6 +95,9 @@ pub enum ServeError {
         /// The file that says so.
         file: String,
     },
+    /// The file of `--snapshot` cannot be used.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
     /// The system refused a request of the process.
     #[error(transparent)]
     Process(#[from] ProcessError),
@@ -144,6 +148,10 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
     let mut inherited = Sockets::take(config.tls.is_enabled)?;
     inherited.replace_in(&mut config);
     config.check()?;
+    if let Some(path) = &mut config.snapshot {
+        // In the background, the process has another folder.
+        *path = std::path::absolute(&*path)?;
+    }
     let plan = MemoryPlan::make(Needs::of(&config))?;
     bounded_by_group(&mut config, machine::memory_allowed())?;
     let auth = config
@@ -206,7 +214,11 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
         )),
         None => accelerate::make(&config, clock)?,
     };
-    let store = build(&config, &plan, body, &mut surroundings)?;
+    let mut store = build(&config, &plan, body, &mut surroundings)?;
+    let (hasher, clock) = (
+        surroundings.hashing.hasher.clone(),
+        surroundings.clock.clone(),
+    );
     let mut node = node_config(&config, &plan, &store, surroundings);
     // A Unix socket is not encrypted, as in memcached.
     let encrypted = tls.as_ref().filter(|_| config.unix.is_none());
@@ -232,17 +244,37 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
         let socket = config.unix.as_ref().map(|unix| &*unix.path);
         process::become_user(user, socket)?;
     }
+    // By the user who writes it later, and before a client is answered, so that no item of the file
+    // comes after a change of a client's. Clients that connect meanwhile wait.
+    let snapshots = config.snapshot.as_deref().map(Snapshots::at).transpose()?;
+    if let Some(snapshots) = &snapshots {
+        let stop = stop_flag()?;
+        let is_loaded = snapshots.load(Loading {
+            engines: &mut store.engines,
+            hasher: &hasher,
+            now: clock.now(),
+            log: &log,
+            stop: &stop,
+        })?;
+        if !is_loaded {
+            return Ok(());
+        }
+    }
+    let snapshots = snapshots.map(Arc::new);
     let passed_over: Vec<String> = bound.passed_over().iter().map(pass_over).collect();
     let tables = store.engines.iter().map(|engine| engine.figures());
-    let admin = Arc::new(ServerAdmin::new(
-        config.clone(),
-        plan,
-        auth,
-        tables.collect(),
-        mode,
-        log.clone(),
-        tls,
-    )?);
+    let admin = Arc::new(
+        ServerAdmin::new(
+            config.clone(),
+            plan,
+            auth,
+            tables.collect(),
+            mode,
+            log.clone(),
+            tls,
+        )?
+        .with_snapshots(snapshots.clone()),
+    );
     let node = bound.serve(store.engines, admin.clone())?;
     let pages = http
         .as_ref()
@@ -264,6 +296,9 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
         log.flush();
         birth.announce(config.verbosity > 0)?;
     }
+    let background = snapshots.clone();
+    let background = background.map(|snapshots| Background::start(snapshots, node.figures()));
+    let background = background.transpose()?;
     let service = Service::ready(&ready, &admin)?;
     wait_for_the_end(&mut signals, || {
         service.reload(|| reload::reload(&admin, reader.as_mut()));
@@ -272,8 +307,13 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
     if let Some(web) = &web {
         web.drain();
     }
+    drop(background);
     node.stop();
-    node.join();
+    let now = node.figures().now();
+    let engines = node.join();
+    if let Some(snapshots) = snapshots {
+        snapshots.write_last(engines, &hasher, now, &log)?;
+    }
     drop(web);
     drop(attachment);
     drop(pid_file);
@@ -596,6 +636,15 @@ fn announce(
         config.hugepages,
     );
     ready
+}
+
+/// What SIGTERM and SIGINT set from now on.
+fn stop_flag() -> io::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGINT] {
+        flag::register(signal, stop.clone())?;
+    }
+    Ok(stop)
 }
 
 /// Returns at the first SIGTERM, SIGINT or SIGUSR1. Another SIGTERM or SIGINT ends the process at

@@ -1,6 +1,6 @@
 //! The body of the fuzz target.
 
-use super::{FileHead, Outcome, Reader, Record, Records, seal};
+use super::{FileHead, NextBlock, Record, Records, SnapshotReader, seal};
 
 /// Reads bytes as a file, as what follows the head of a file, and as the payload of a block that
 /// has the right checksum: no fuzzer finds one.
@@ -19,10 +19,10 @@ pub fn file(bytes: &[u8]) {
 /// Reads a file. Returns how many blocks were whole.
 fn read(bytes: &[u8]) -> usize {
     let mut blocks = 0;
-    let Ok(mut reader) = Reader::open(bytes).expect("memory is always read") else {
+    let Ok(mut reader) = SnapshotReader::open(bytes).expect("memory is always read") else {
         return 0;
     };
-    while let Outcome::Items(payload, _) = reader.next_block().expect("memory is always read") {
+    while let NextBlock::Items(payload, _) = reader.next_block().expect("memory is always read") {
         blocks += 1;
         let mut again = Vec::new();
         for record in Records::of(payload) {

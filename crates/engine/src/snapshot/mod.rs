@@ -18,6 +18,6 @@ mod record;
 mod walk;
 
 pub use format::{BLOCK_HEAD_BYTES, FILE_HEAD_BYTES, FileHead, Totals, VERSION, seal};
-pub use reader::{Damage, Foreign, Outcome, Reader};
+pub use reader::{Damage, Foreign, NextBlock, SnapshotReader};
 pub use record::{Record, Records};
 pub use walk::{Copied, SnapshotWalk};

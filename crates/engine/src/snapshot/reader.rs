@@ -38,7 +38,7 @@ pub struct Damage {
 
 /// What is read next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome<'a> {
+pub enum NextBlock<'a> {
     /// A block that is proven whole: its payload, and how many items that has.
     Items(&'a [u8], u32),
     /// The end of the file. Without totals, the file is not complete.
@@ -47,7 +47,7 @@ pub enum Outcome<'a> {
 
 /// Reads a snapshot.
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct SnapshotReader<R> {
     from: R,
     head: FileHead,
     payload: Vec<u8>,
@@ -60,13 +60,13 @@ pub struct Reader<R> {
     bytes: u64,
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> SnapshotReader<R> {
     /// Reads the head of a file. The inner result is why it is none of ours.
     ///
     /// # Errors
     ///
     /// Those of the source.
-    pub fn open(mut from: R) -> io::Result<Result<Reader<R>, Foreign>> {
+    pub fn open(mut from: R) -> io::Result<Result<SnapshotReader<R>, Foreign>> {
         let mut head = [0; FILE_HEAD_BYTES];
         let read = fill(&mut from, &mut head)?;
         if read < FILE_MAGIC.len() || head[..8] != FILE_MAGIC {
@@ -80,7 +80,7 @@ impl<R: Read> Reader<R> {
         if read < head.len() || !is_closed(0, &head) {
             return Ok(Err(Foreign::Head));
         }
-        Ok(Ok(Reader {
+        Ok(Ok(SnapshotReader {
             from,
             head: FileHead::decode(&head),
             payload: Vec::new(),
@@ -111,17 +111,17 @@ impl<R: Read> Reader<R> {
     /// # Errors
     ///
     /// Those of the source.
-    pub fn next_block(&mut self) -> io::Result<Outcome<'_>> {
+    pub fn next_block(&mut self) -> io::Result<NextBlock<'_>> {
         loop {
             let Some(head) = self.next_head()? else {
-                return Ok(Outcome::End(None));
+                return Ok(NextBlock::End(None));
             };
             let is_complete = self.read_payload(head.bytes)?;
             let is_whole = is_complete && checksum(self.head.seed, &self.payload) == head.checksum;
             match head.kind {
                 _ if !is_whole => self.go_astray(),
-                Kind::Items(items) => return Ok(Outcome::Items(&self.payload, items)),
-                Kind::End => return Ok(Outcome::End(Totals::decode(&self.payload))),
+                Kind::Items(items) => return Ok(NextBlock::Items(&self.payload, items)),
+                Kind::End => return Ok(NextBlock::End(Totals::decode(&self.payload))),
             }
         }
     }

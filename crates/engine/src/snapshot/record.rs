@@ -129,6 +129,11 @@ impl<'a> Records<'a> {
         self.rest.is_empty()
     }
 
+    /// Bytes that have not been read.
+    pub fn bytes_left(&self) -> usize {
+        self.rest.len()
+    }
+
     fn take(&mut self) -> Option<Record<'a>> {
         let (head, mut rest) = self.rest.split_at_checked(HEAD_BYTES)?;
         let (key_bytes, fields) = (usize::from(head[0]), head[1]);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use glimmer_engine::Marks;
 use glimmer_engine::snapshot::{
-    BLOCK_HEAD_BYTES, FILE_HEAD_BYTES, FileHead, Foreign, Outcome, Reader, Record, Records, Totals,
-    seal,
+    BLOCK_HEAD_BYTES, FILE_HEAD_BYTES, FileHead, Foreign, NextBlock, Record, Records,
+    SnapshotReader, Totals, seal,
 };
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -67,11 +67,11 @@ fn file(rng: &mut SmallRng, blocks: usize) -> File {
 type Found = (Vec<usize>, (u64, u64), bool);
 
 fn read(bytes: &[u8], of: &File) -> Result<Found, Foreign> {
-    let mut reader = Reader::open(bytes).expect("memory is always read")?;
+    let mut reader = SnapshotReader::open(bytes).expect("memory is always read")?;
     let mut blocks = Vec::new();
     loop {
         match reader.next_block().expect("memory is always read") {
-            Outcome::Items(payload, items) => {
+            NextBlock::Items(payload, items) => {
                 let mut records = Records::of(payload);
                 let mut count = 0;
                 for record in records.by_ref() {
@@ -82,7 +82,7 @@ fn read(bytes: &[u8], of: &File) -> Result<Found, Foreign> {
                 }
                 assert!(records.is_at_end() && count == items);
             }
-            Outcome::End(totals) => {
+            NextBlock::End(totals) => {
                 blocks.dedup();
                 let damage = reader.damage();
                 let is_complete = totals.is_some();

@@ -12,9 +12,9 @@
 //! nothing else to do sleeps until then.
 
 use glimmer_base::limits::{
-    ADMIN_BYTE_NS, ADMIN_CHAIN_NS, ADMIN_COMMAND_NS, ADMIN_DATAGRAMS_PART, ADMIN_LINE_NS,
-    ADMIN_NS_PER_MS, ADMIN_REMOVAL_NS, ADMIN_SAVED_NS_MAX, ADMIN_SHARE_NS, ADMIN_TURN_NS,
-    ADMIN_WORKER_NS,
+    ADMIN_BYTE_NS, ADMIN_CHAIN_NS, ADMIN_COMMAND_NS, ADMIN_COPY_BYTES_PER_NS, ADMIN_COPY_NS,
+    ADMIN_DATAGRAMS_PART, ADMIN_LINE_NS, ADMIN_NS_PER_MS, ADMIN_REMOVAL_NS, ADMIN_SAVED_NS_MAX,
+    ADMIN_SHARE_NS, ADMIN_TURN_NS, ADMIN_WORKER_NS,
 };
 
 /// What commands may cost, in nanoseconds as priced.
@@ -139,6 +139,13 @@ impl Allowance {
     /// A chain of the index was walked, and this many items of it removed.
     pub fn spend_on_chain(&mut self, removed: u64) {
         self.spend(ADMIN_CHAIN_NS + ADMIN_REMOVAL_NS * removed);
+    }
+
+    /// Items of these chains were copied to a snapshot, of so many bytes together.
+    pub fn spend_on_copies(&mut self, chains: u32, items: u32, bytes: usize) {
+        let (chains, items) = (u64::from(chains), u64::from(items));
+        let bytes_ns = bytes as u64 / ADMIN_COPY_BYTES_PER_NS;
+        self.spend(1 + ADMIN_CHAIN_NS * chains + ADMIN_COPY_NS * items + bytes_ns);
     }
 
     /// A list has got this many lines. `bytes` is their total length.

@@ -130,6 +130,7 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, core: &mut Core) 
             Err(reason) => say(&format!("CLIENT_ERROR dispatch: {reason}\r\n")),
         },
         Admin::RefreshCerts => core.admin.refresh_certificates(out),
+        Admin::Snapshot => core.admin.snapshot(out),
         Admin::Quit => return Outcome::Close,
         Admin::Shutdown(how) => {
             if core.admin.shutdown(how, out) {

@@ -128,6 +128,11 @@ pub trait AdminHandler: Send + Sync {
         out.extend_from_slice(lines::ERROR.as_bytes());
     }
 
+    /// A client has the server begin to write a snapshot: appends the line that answers it.
+    fn snapshot(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(lines::ERROR.as_bytes());
+    }
+
     /// A client asks the server to stop. Starts to stop, or appends the line that says why not.
     /// Returns whether to close the connection.
     fn shutdown(&self, how: Shutdown, out: &mut Vec<u8>) -> bool;

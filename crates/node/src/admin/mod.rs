@@ -11,7 +11,8 @@
 //! | `keys` | keys that fit a pattern |
 //! | `random_key` | any key |
 //! | `transfer` | an item that gets another key |
-//! | `crawl` | the search for expired items |
+//! | `walks` | the search for expired items, and the copy of all items |
+//! | `snapshot`, `feed` | that copy, on its way to the thread that writes it |
 //! | `long_reply` | replies that are produced in parts |
 //! | `login` | clients that have yet to authenticate |
 //! | `observe` | reports of events to watchers |
@@ -23,8 +24,8 @@
 pub(crate) mod alarm;
 pub(crate) mod allowance;
 pub(crate) mod commands;
-pub(crate) mod crawl;
 pub(crate) mod dump;
+pub(crate) mod feed;
 pub(crate) mod guard;
 pub(crate) mod handler;
 pub(crate) mod keys;
@@ -32,7 +33,9 @@ pub(crate) mod login;
 pub(crate) mod long_reply;
 pub(crate) mod observe;
 pub(crate) mod random_key;
+pub(crate) mod snapshot;
 pub(crate) mod stats;
 pub(crate) mod switch;
 pub(crate) mod switches;
 pub(crate) mod transfer;
+pub(crate) mod walks;

@@ -17,6 +17,8 @@ pub struct Switches {
     pub(crate) dumps: AtomicU64,
     /// Crawls requested.
     crawls: AtomicU64,
+    /// How often workers were called to walk.
+    walk_calls: AtomicU64,
     /// Workers that have yet to finish the last crawl.
     crawling: AtomicUsize,
     /// Whether the counts by key prefix are gathered for a client that takes them as one figure.
@@ -45,6 +47,7 @@ impl Switches {
             is_dumping: Arc::new(AtomicBool::new(false)),
             dumps: AtomicU64::new(0),
             crawls: AtomicU64::new(0),
+            walk_calls: AtomicU64::new(0),
             crawling: AtomicUsize::new(0),
             is_gathering: Arc::new(AtomicBool::new(false)),
             is_moving: Arc::new(AtomicBool::new(false)),
@@ -78,14 +81,25 @@ impl Switches {
         if begins {
             self.dumps.fetch_add(1, Ordering::Relaxed);
             self.crawls.fetch_add(1, Ordering::Relaxed);
+            self.call_walks();
         }
         begins
     }
 
     /// Number of crawls started.
-    #[inline]
     pub(crate) fn crawls(&self) -> u64 {
         self.crawls.load(Ordering::Relaxed)
+    }
+
+    /// Workers are to look whether there is a walk to begin or to go on with.
+    pub(crate) fn call_walks(&self) {
+        self.walk_calls.fetch_add(1, Ordering::Release);
+    }
+
+    /// How often they were called.
+    #[inline]
+    pub(crate) fn walk_calls(&self) -> u64 {
+        self.walk_calls.load(Ordering::Acquire)
     }
 
     /// A worker has examined all items that it owns.

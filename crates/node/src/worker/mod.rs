@@ -32,9 +32,9 @@ use glimmer_engine::Engine;
 use glimmer_transport::Poller;
 
 use crate::admin::allowance::Allowance;
-use crate::admin::crawl::Crawler;
 use crate::admin::handler::AdminHandler;
 use crate::admin::stats::Counts;
+use crate::admin::walks::Walks;
 use crate::bind::Sources;
 use crate::budget::memory::Memory;
 use crate::config::NodeConfig;
@@ -69,7 +69,7 @@ pub(crate) struct Worker {
     packets: Packets,
     /// The way to and from the other workers.
     port: Port,
-    crawler: Crawler,
+    walks: Walks,
     drain: Drain,
     /// It has said that it sleeps.
     is_resting: bool,
@@ -118,7 +118,7 @@ impl Worker {
             streams: Streams::new(travels),
             packets: Packets::new(me, packets, native, shared.observers().accelerator()),
             port,
-            crawler: Crawler::default(),
+            walks: Walks::default(),
             drain: Drain::default(),
             is_resting: false,
             stage: Stage::Serving,
@@ -179,8 +179,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Runs until the server is told to stop.
-    pub fn run(mut self) {
+    /// Runs until the server is told to stop. Returns its engine.
+    pub fn run(mut self) -> Box<dyn Engine> {
         let clock = self.core.shared.config.clock.clone();
         let work = self.core.shared.plans.work(self.core.me);
         work.note_thread(glimmer_transport::thread_number());
@@ -190,7 +190,7 @@ impl Worker {
                 false => self.wait(),
             }
             if !self.turn(clock.now()) {
-                return;
+                return self.core.engine;
             }
         }
     }
@@ -208,7 +208,7 @@ impl Worker {
             self.note_plan(&before);
         }
         self.core.begin_turn();
-        self.crawler.go_first(&mut self.core);
+        self.walks.go_first(&mut self.core);
         self.take_events();
         self.take_from_workers();
         self.serve_streams();
@@ -347,7 +347,7 @@ impl Worker {
             self.streams.close_late_handshakes(core);
             core.admin.tick(core.me, core.now);
         }
-        self.crawler.go_on(core);
+        self.walks.go_on(core);
         if let Some(tender) = &mut core.tender {
             let tally = &mut core.tally;
             tender.tend(core.now, &mut *core.engine, &core.shared, tally);

@@ -69,7 +69,7 @@ impl Worker {
     fn is_busy(&self) -> bool {
         let core = &self.core;
         self.streams.is_busy(core)
-            || (self.crawler.is_busy() && !core.allowance.is_overdrawn())
+            || (self.walks.is_busy() && !core.allowance.is_overdrawn())
             || self.packets.is_busy()
             || (self.acceptor.has_more(core) && !self.acceptor.is_deaf())
             || self.streams.can_relieve(core)
@@ -90,16 +90,16 @@ impl Worker {
             || self.has_news_of_drain()
     }
 
-    /// Whether a list or a crawl waits for an allowance.
+    /// Whether a list or a walk waits for an allowance.
     fn has_walks(&self) -> bool {
         let core = &self.core;
-        core.shared.has_dump(core.me) || self.crawler.is_asked(core)
+        core.shared.has_dump(core.me) || self.walks.is_called(core)
     }
 
     /// Whether administrative commands wait until they may cost more.
     fn awaits_allowance(&self) -> bool {
         self.core.allowance.is_overdrawn()
-            && (self.streams.has_postponed() || self.crawler.is_busy() || self.has_walks())
+            && (self.streams.has_postponed() || self.walks.is_busy() || self.has_walks())
     }
 
     /// How long the worker may sleep if no other thread wakes it; `None` means without a limit.

@@ -49,6 +49,7 @@ fn rare<'a>(line: &Line<'a>, words: &Words<'a>) -> Step<'a> {
             Some(seconds) => Ok(Admin::AdvanceClock { seconds }),
             None => Err(lines::ERROR),
         },
+        b"snapshot" if words.count() == 1 => Ok(Admin::Snapshot),
         b"dispatch" if words.count() <= 3 => Ok(Admin::Dispatch([words.at(1), words.at(2)])),
         b"slabs" => unused(AdminCommand::Slabs, slabs(words), words),
         b"lru" => unused(AdminCommand::Lru, lru(words), words),

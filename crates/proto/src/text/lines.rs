@@ -61,6 +61,11 @@ pub const TOO_MANY_WATCHERS: &str = "WATCHER_TOO_MANY log watcher limit reached\
 pub const STATS_DETAIL_NOT_ALLOWED: &str = "CLIENT_ERROR stats detail not allowed\r\n";
 /// `flush_all` is disabled by an option.
 pub const FLUSH_NOT_ALLOWED: &str = "CLIENT_ERROR flush_all not allowed\r\n";
+/// `snapshot`, of a server that has no file for it.
+pub const NO_SNAPSHOT_FILE: &str =
+    "CLIENT_ERROR the server has no file for snapshots (--snapshot FILE)\r\n";
+/// `snapshot` while one is being written.
+pub const SNAPSHOT_BUSY: &str = "BUSY a snapshot is being written\r\n";
 /// A command that is not carried out for a datagram, whose sender may be forged.
 pub const NOT_OVER_UDP: &str = "CLIENT_ERROR not available over UDP\r\n";
 /// `stats` in datagrams that ask for it too often.

@@ -24,6 +24,7 @@ impl Admin<'_> {
             Admin::Answer { command, .. } => command,
             Admin::Dispatch(_) => AdminCommand::Dispatch,
             Admin::RefreshCerts => AdminCommand::RefreshCerts,
+            Admin::Snapshot => AdminCommand::Snapshot,
             Admin::Shutdown(_) => AdminCommand::Shutdown,
             Admin::Control(control, _) => match control {
                 Control::Flush { .. } => AdminCommand::FlushAll,

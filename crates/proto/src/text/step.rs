@@ -149,6 +149,8 @@ pub enum Admin<'a> {
     Crawl,
     /// Read the certificates of TLS again (`refresh_certs`) and answer `OK`, or say why not.
     RefreshCerts,
+    /// Begin to write all items to the server's file and answer `OK`, or say why not (`snapshot`).
+    Snapshot,
     /// Send unsent replies, then close.
     Quit,
     /// A command that several protocols have, to be answered in these words.

@@ -47,6 +47,45 @@ pub(super) const ALL: &[Family] = &[
     Family::counter("glimmer_http_requests", In::Units,
         "Requests for the pages of --http",
         |source, out| out.put(source.watched.requests)),
+    Family::gauge("glimmer_snapshot_writing", In::Units,
+        "Whether a snapshot is being written (--snapshot)",
+        |source, out| if let Some(it) = source.figures.snapshots { out.put(it.is_writing) }),
+    Family::counter("glimmer_snapshots", In::Units,
+        "Snapshots by what became of them",
+        |source, out| if let Some(it) = source.figures.snapshots {
+            out.one("outcome", "written", it.written);
+            out.one("outcome", "failed", it.failed);
+        }),
+    Family::gauge("glimmer_snapshot_time", In::Seconds,
+        "When the last snapshot was complete, in seconds since 1970",
+        |source, out| if let Some(it) = source.figures.snapshots { out.put(it.last.unix_s) }),
+    Family::gauge("glimmer_snapshot_duration", In::Seconds,
+        "How long the last snapshot took",
+        |source, out| if let Some(it) = source.figures.snapshots {
+            out.put(it.last.ms as f64 / 1e3);
+        }),
+    Family::gauge("glimmer_snapshot_items", In::Units,
+        "Items of the last snapshot",
+        |source, out| if let Some(it) = source.figures.snapshots { out.put(it.last.items) }),
+    Family::gauge("glimmer_snapshot_size", In::Bytes,
+        "The file of the last snapshot",
+        |source, out| if let Some(it) = source.figures.snapshots { out.put(it.last.bytes) }),
+    Family::gauge("glimmer_snapshot_load_items", In::Units,
+        "What became of the items of the file that was loaded at the start",
+        |source, out| if let Some(it) = source.figures.snapshots {
+            out.one("outcome", "loaded", it.loaded.items);
+            out.one("outcome", "expired", it.loaded.expired);
+            out.one("outcome", "dropped", it.loaded.dropped);
+            out.one("outcome", "present", it.loaded.present);
+        }),
+    Family::gauge("glimmer_snapshot_load_damaged", In::Units,
+        "Damaged blocks and stretches of the file that was loaded at the start",
+        |source, out| if let Some(it) = source.figures.snapshots { out.put(it.loaded.damaged) }),
+    Family::gauge("glimmer_snapshot_load_duration", In::Seconds,
+        "How long loading took",
+        |source, out| if let Some(it) = source.figures.snapshots {
+            out.put(it.loaded.ms as f64 / 1e3);
+        }),
     Family::gauge("process_start_time", In::Seconds,
         "When the process started, in seconds since 1970",
         |source, out| {

@@ -9,7 +9,7 @@
 
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, openat, renameat};
-use nix::sys::stat::{Mode, SFlag, fstat};
+use nix::sys::stat::{Mode, SFlag, fstat, fstatat};
 use nix::unistd::{Gid, Uid, UnlinkatFlags, fchownat, unlinkat};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -22,7 +22,7 @@ const TRIES_MAX: u32 = 16;
 
 /// A file's place: its folder and its name there. It stays the same if the process changes its own
 /// folder, and if another folder takes the path of this one.
-pub(super) struct Place {
+pub(crate) struct Place {
     folder: OwnedFd,
     name: OsString,
 }
@@ -47,7 +47,8 @@ impl Place {
     pub fn replace(&self, unfinished: &str, bytes: &[u8]) -> io::Result<()> {
         let mut name = self.name.clone();
         name.push(unfinished);
-        let mut file = self.make(&name)?;
+        let readable = Mode::S_IRUSR | Mode::S_IWUSR | Mode::S_IRGRP | Mode::S_IROTH;
+        let mut file = self.make(&name, readable)?;
         let written = file.write_all(bytes).and_then(|()| {
             let renamed = renameat(&self.folder, &*name, &self.folder, &*self.name);
             Ok(renamed?)
@@ -58,12 +59,43 @@ impl Place {
         written
     }
 
+    /// Begins to make a file that nobody else may read. It takes the place of what is there when it
+    /// is [finished](Unfinished::finish); until then, its name ends with `unfinished`.
+    pub fn begin(&self, unfinished: &str) -> io::Result<Unfinished<'_>> {
+        let mut name = self.name.clone();
+        name.push(unfinished);
+        let file = self.make(&name, Mode::S_IRUSR | Mode::S_IWUSR)?;
+        Ok(Unfinished {
+            place: self,
+            name: Some(name),
+            file,
+        })
+    }
+
+    /// Removes what was left of a file that was begun.
+    pub fn remove_unfinished(&self, unfinished: &str) -> io::Result<()> {
+        let mut name = self.name.clone();
+        name.push(unfinished);
+        Ok(self.unlink(&name)?)
+    }
+
+    /// Whether files can be made in the folder.
+    pub fn check_writable(&self) -> io::Result<()> {
+        let may = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+        let flags = rustix::fs::AtFlags::EACCESS;
+        Ok(rustix::fs::accessat(&self.folder, ".", may, flags)?)
+    }
+
+    /// Opens the file to read it. A link is not followed, and a pipe is not waited for.
+    pub fn open(&self) -> io::Result<File> {
+        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        Ok(openat(&self.folder, &*self.name, flags, Mode::empty())?.into())
+    }
+
     /// The first bytes of the file. A link is not followed, and a pipe is not waited for.
     pub fn read_start(&self, bytes_max: u64) -> io::Result<Vec<u8>> {
-        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-        let file = openat(&self.folder, &*self.name, flags, Mode::empty())?;
         let mut bytes = Vec::new();
-        File::from(file).take(bytes_max).read_to_end(&mut bytes)?;
+        self.open()?.take(bytes_max).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
@@ -93,10 +125,9 @@ impl Place {
     }
 
     /// Makes a file that nobody else has made or opened.
-    fn make(&self, name: &OsStr) -> io::Result<File> {
+    fn make(&self, name: &OsStr, mode: Mode) -> io::Result<File> {
         let flags =
             OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let mode = Mode::S_IRUSR | Mode::S_IWUSR | Mode::S_IRGRP | Mode::S_IROTH;
         for _ in 0..TRIES_MAX {
             match openat(&self.folder, name, flags, mode) {
                 Ok(file) => return Ok(file.into()),
@@ -112,6 +143,51 @@ impl Place {
         match unlinkat(&self.folder, name, UnlinkatFlags::NoRemoveDir) {
             Err(Errno::ENOENT) => Ok(()),
             done => done,
+        }
+    }
+}
+
+/// A file that is being made. It is removed when this is dropped, unless it was finished.
+pub(crate) struct Unfinished<'p> {
+    place: &'p Place,
+    /// Its name, until it is finished.
+    name: Option<OsString>,
+    file: File,
+}
+
+impl Unfinished<'_> {
+    /// What it is written to.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Has all of it written to the disk, and gives it its name.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.file.sync_all()?;
+        let Place { folder, name } = self.place;
+        let Some(unfinished) = &self.name else {
+            return Ok(());
+        };
+        let (mine, there) = (
+            fstat(&self.file)?,
+            fstatat(folder, &**unfinished, AtFlags::AT_SYMLINK_NOFOLLOW)?,
+        );
+        if (mine.st_dev, mine.st_ino) != (there.st_dev, there.st_ino) {
+            self.name = None;
+            return Err(io::Error::other("another process writes it as well"));
+        }
+        renameat(folder, &**unfinished, folder, &**name)?;
+        self.name = None;
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let folder = openat(folder, ".", flags, Mode::empty())?;
+        File::from(folder).sync_all()
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if let Some(name) = self.name.take() {
+            let _ = self.place.unlink(&name);
         }
     }
 }

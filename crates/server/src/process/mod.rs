@@ -2,7 +2,7 @@
 //! the file with the process id.
 
 pub mod daemon;
-mod files;
+pub(crate) mod files;
 pub mod inherited;
 pub mod port_file;
 

@@ -29,6 +29,7 @@ use crate::config::{AccessMode, Config, Mode};
 use crate::encryption::{Tls, TlsFigures};
 use crate::log::Log;
 use crate::memory_plan::MemoryPlan;
+use crate::snapshot::{SnapshotFigures, Snapshots};
 use glimmer_base::Moment;
 use glimmer_engine::{Figures, TableStats};
 use glimmer_hotset::HotKey;
@@ -70,6 +71,8 @@ pub struct ServerAdmin {
     log: Log,
     /// What a worker tells the thread of `--http`, if there is one.
     told: Option<Told>,
+    /// The file of `--snapshot`, if there is one.
+    snapshots: Option<Arc<Snapshots>>,
 }
 
 /// What is known once the node runs.
@@ -139,7 +142,24 @@ impl ServerAdmin {
             mode,
             log,
             told,
+            snapshots: None,
         })
+    }
+
+    /// The same with a file for snapshots.
+    pub fn with_snapshots(self, snapshots: Option<Arc<Snapshots>>) -> ServerAdmin {
+        ServerAdmin { snapshots, ..self }
+    }
+
+    /// What is told of snapshots, if there is a file for them.
+    fn snapshots(&self) -> Option<SnapshotFigures> {
+        self.snapshots.as_ref().map(|it| it.figures())
+    }
+
+    /// Why the last snapshot was not written.
+    fn snapshot_error(&self) -> Option<String> {
+        let error = self.snapshots.as_ref()?.last_error();
+        (!error.is_empty()).then_some(error)
     }
 
     /// Reads users and passwords again, after a SIGHUP.
@@ -440,6 +460,15 @@ impl AdminHandler for ServerAdmin {
             Ok(()) => out.extend_from_slice(replies::OK.as_bytes()),
             Err(error) => out.extend_from_slice(format!("SERVER_ERROR {error}\r\n").as_bytes()),
         }
+    }
+
+    fn snapshot(&self, out: &mut Vec<u8>) {
+        let line = match &self.snapshots {
+            None => replies::NO_SNAPSHOT_FILE,
+            Some(snapshots) if snapshots.order() => replies::OK,
+            Some(_) => replies::SNAPSHOT_BUSY,
+        };
+        out.extend_from_slice(line.as_bytes());
     }
 
     fn shutdown(&self, how: Shutdown, out: &mut Vec<u8>) -> bool {

@@ -13,6 +13,7 @@ use super::{Counts, ServerAdmin, conns, dispatch, general, hot, own, settings};
 use crate::config::Config;
 use crate::encryption::TlsFigures;
 use crate::memory_plan::MemoryPlan;
+use crate::snapshot::SnapshotFigures;
 
 /// The server's figures at one moment. Each counter is exact and counts since the start, whatever
 /// `stats reset` has done; together they are not a consistent snapshot.
@@ -37,6 +38,8 @@ pub(crate) struct Figures {
     pub log_lines_lost: u64,
     /// What TLS has done, if there is TLS.
     pub tls: Option<TlsFigures>,
+    /// What is told of snapshots, if there is a file for them.
+    pub snapshots: Option<SnapshotFigures>,
 }
 
 impl Figures {
@@ -84,6 +87,7 @@ impl ServerAdmin {
                 .unwrap_or_default(),
             log_lines_lost: self.log.lost(),
             tls: self.tls(),
+            snapshots: self.snapshots(),
         }
     }
 

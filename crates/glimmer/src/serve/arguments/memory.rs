@@ -5,6 +5,7 @@ use clap::Args;
 use glimmer_server::config::{ITEM_BYTES_HINT_DEFAULT, LRU_THRESHOLD_DEFAULT, MEMORY_MIB_DEFAULT};
 use glimmer_server::evict::{self, Objective, RULES, Rule};
 use glimmer_server::{HugepagePolicy, Mode, TableKind};
+use std::path::PathBuf;
 
 /// How much memory there is, and what is kept in it.
 #[derive(Args, Debug)]
@@ -36,6 +37,14 @@ pub struct Memory {
     /// --evict and ignores --item-size-hint.
     #[arg(long, value_name = "MODE")]
     pub(in crate::serve) mode: Option<Mode>,
+
+    /// File for all items: loaded at the start, written when the server stops and by `snapshot`
+    ///
+    /// The server loads the file before it answers, and writes it on SIGTERM, SIGINT and SIGUSR1,
+    /// and when a client asks for it (`glimmer snapshot`). An older file stays as it is until the
+    /// new one is complete. A server with other settings (-m, --table, --access, -t) may load it.
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::serve) snapshot: Option<PathBuf>,
 
     /// Lock all memory, so that none of it is paged out
     #[arg(short = 'k', long)]

@@ -1,29 +1,36 @@
-//! The search for expired items that clients request (`lru_crawler crawl`).
+//! Walks over the items that a worker owns, some of them in each turn: the search for expired items
+//! that clients request (`lru_crawler crawl`), and the copy of a snapshot.
 
 use glimmer_engine::{ListCursor, ListScope};
 
+use super::snapshot::SnapshotPart;
 use crate::core::Core;
 
-/// One worker's search for expired items.
+/// One worker's walks.
 #[derive(Default)]
-pub(crate) struct Crawler {
+pub(crate) struct Walks {
     /// The position of the search, if one is in progress.
-    cursor: Option<ListCursor>,
+    search: Option<ListCursor>,
     /// Searches started.
     begun: u64,
+    snapshot: SnapshotPart,
+    /// Calls that it has heard.
+    calls: u64,
+    /// One of the walks is in progress, and does not wait.
+    is_busy: bool,
     /// The last turn had no allowance left for it.
     is_owed: bool,
 }
 
-impl Crawler {
-    /// Whether a search is in progress.
+impl Walks {
+    /// Whether a walk is in progress.
     pub fn is_busy(&self) -> bool {
-        self.cursor.is_some()
+        self.is_busy
     }
 
-    /// Whether a search was requested that has not started on this worker.
-    pub fn is_asked(&self, core: &Core) -> bool {
-        self.begun != core.shared.switches.crawls()
+    /// Whether a walk was requested that has not started on this worker, or may go on.
+    pub fn is_called(&self, core: &Core) -> bool {
+        self.calls != core.shared.switches.walk_calls()
     }
 
     /// Goes on first if the last turn had no allowance left for it.
@@ -37,7 +44,7 @@ impl Crawler {
     /// Goes on with what is left of the turn's allowance, or starts if that was requested.
     #[inline]
     pub fn go_on(&mut self, core: &mut Core) {
-        if self.is_busy() || self.is_asked(core) {
+        if self.is_busy() || self.is_called(core) {
             self.advance(core);
         }
     }
@@ -48,18 +55,30 @@ impl Crawler {
         if self.is_owed {
             return;
         }
+        let calls = core.shared.switches.walk_calls();
+        if self.calls != calls {
+            self.calls = calls;
+            self.snapshot.note_call(core);
+        }
         let asked = core.shared.switches.crawls();
         if self.begun != asked {
             self.begun = asked;
-            self.cursor = Some(ListCursor::new(ListScope::Owned));
+            self.search = Some(ListCursor::new(ListScope::Owned));
         }
-        let Some(cursor) = self.cursor.as_mut() else {
+        self.search(core);
+        self.snapshot.advance(core);
+        self.is_busy = self.search.is_some() || self.snapshot.is_busy();
+    }
+
+    /// Removes expired items.
+    fn search(&mut self, core: &mut Core) {
+        let Some(cursor) = self.search.as_mut() else {
             return;
         };
         let share = core.allowance.share();
         while core.allowance.has(share) {
             let Some(removed) = core.engine.expire(core.now, cursor, 1) else {
-                self.cursor = None;
+                self.search = None;
                 // The search has examined all remaining items.
                 let figures = core.engine.figures().table();
                 core.tally.crawler_items_checked += figures.store.items;

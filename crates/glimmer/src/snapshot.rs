@@ -1,0 +1,141 @@
+//! `glimmer snapshot`: has a running server write all its items to its file.
+
+use std::io::{IsTerminal, Write, stderr};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use glimmer_cli::AdmissionArguments;
+use glimmer_connect::Link;
+use glimmer_notation::{Location, memory};
+
+/// A server that is silent for this long counts as gone.
+const SILENCE_MAX: Duration = Duration::from_secs(10);
+/// How often the server is asked how far it is.
+const ASK_EVERY: Duration = Duration::from_millis(100);
+/// How often a line tells it where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Have a running server write all its items to the file of its --snapshot
+///
+/// The server goes on serving meanwhile. The command ends when the file is complete, and fails if
+/// it is not: the older file is then as it was. Only the server's own settings name the file.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    glimmer snapshot\n  \
+    glimmer snapshot --server cache.example:11211\n  \
+    glimmer snapshot --server cache.example --tls --tls-ca ca.pem --auth-user ann \
+    --password-file password")]
+pub struct Arguments {
+    /// Where the server listens: HOST:PORT, or unix:PATH
+    #[arg(long, short, value_name = "SERVER", default_value_t = Location::default())]
+    server: Location,
+
+    #[command(flatten)]
+    admission: AdmissionArguments,
+}
+
+/// What the server tells of its snapshots.
+struct Told(Vec<(String, String)>);
+
+impl Told {
+    fn ask(link: &mut Link) -> anyhow::Result<Told> {
+        let lines = link.stats("glimmer")?.unwrap_or_default();
+        Ok(Told(lines))
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        let mut lines = self.0.iter();
+        let (_, value) = lines.find(|(it, _)| it == name)?;
+        Some(value)
+    }
+
+    fn number(&self, name: &str) -> u64 {
+        let number = self.text(name).and_then(|text| text.parse().ok());
+        number.unwrap_or(0)
+    }
+
+    /// Snapshots that were written, and that were not.
+    fn ended(&self) -> [u64; 2] {
+        ["snapshots_written", "snapshots_failed"].map(|name| self.number(name))
+    }
+}
+
+impl Arguments {
+    /// Runs the command.
+    pub fn run(self) -> anyhow::Result<()> {
+        let admission = self.admission.read()?;
+        let mut link = Link::open(&self.server, &admission, SILENCE_MAX)?;
+        let before = Told::ask(&mut link)?.ended();
+        match link.ask("snapshot")?.as_str() {
+            "OK" => {}
+            "ERROR" => bail!("{} does not know the command snapshot", self.server),
+            refusal => {
+                let reason = refusal.strip_prefix("CLIENT_ERROR ").unwrap_or(refusal);
+                bail!("{}: {}", self.server, reason.trim_start_matches("BUSY "));
+            }
+        }
+        let items = link.stats("")?.unwrap_or_default();
+        let items = Told(items).number("curr_items");
+        let mut shown = Shown::new();
+        loop {
+            let gone = || format!("{} has gone: the older file is as it was", self.server);
+            let told = Told::ask(&mut link).with_context(gone)?;
+            let [written, failed] = told.ended();
+            if failed > before[1] {
+                shown.end();
+                bail!("{}", told.text("snapshot_error").unwrap_or("not written"));
+            }
+            if written > before[0] {
+                shown.end();
+                println!(
+                    "{} items, {} in {:.1} s",
+                    told.number("snapshot_items"),
+                    memory(told.number("snapshot_bytes") as f64),
+                    told.number("snapshot_ms") as f64 / 1e3
+                );
+                return Ok(());
+            }
+            let so_far = told.number("snapshot_items_so_far");
+            let percent = (100 * so_far / items.max(1)).min(100);
+            let bytes = told.number("snapshot_bytes_so_far") as f64;
+            shown.show(&format!("{so_far} items, {}, {percent}%", memory(bytes)));
+            thread::sleep(ASK_EVERY);
+        }
+    }
+}
+
+/// Progress on stderr: a line that changes on a terminal, and lines now and then elsewhere.
+struct Shown {
+    is_terminal: bool,
+    at: Instant,
+    is_open: bool,
+}
+
+impl Shown {
+    fn new() -> Shown {
+        Shown {
+            is_terminal: stderr().is_terminal(),
+            at: Instant::now(),
+            is_open: false,
+        }
+    }
+
+    fn show(&mut self, line: &str) {
+        if self.is_terminal {
+            eprint!("\r{line}\x1b[K");
+            let _ = stderr().flush();
+            self.is_open = true;
+        } else if self.at.elapsed() >= LINE_EVERY {
+            self.at = Instant::now();
+            eprintln!("{line}");
+        }
+    }
+
+    fn end(&mut self) {
+        if self.is_open {
+            eprintln!();
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Writing a snapshot when the server has stopped: nothing changes any more.
+
+use super::write::Pace;
+use super::{SnapshotError, Snapshots, mebibytes, unix_ms};
+use crate::log::Log;
+use crate::patience;
+use glimmer_base::{KeyHasher, Moment};
+use glimmer_engine::Engine;
+use glimmer_node::{SnapshotFeed, copy_all};
+use std::sync::Arc;
+use std::thread;
+
+impl Snapshots {
+    /// Writes all items of these engines, one thread for each.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written. An older one is as it was.
+    pub fn write_last(
+        &self,
+        engines: Vec<Box<dyn Engine>>,
+        hasher: &KeyHasher,
+        now: Moment,
+        log: &Log,
+    ) -> Result<(), SnapshotError> {
+        // What was written in the background has been cancelled.
+        self.status.begin();
+        let epoch_unix_ms = unix_ms().saturating_sub(now.ms);
+        let feed = SnapshotFeed::new(engines.len(), epoch_unix_ms, Box::new(|| ()));
+        let feed = Arc::new(feed);
+        let mut patience = patience::Patience::default();
+        let last = thread::scope(|scope| {
+            for mut engine in engines {
+                let feed = feed.clone();
+                scope.spawn(move || copy_all(&mut *engine, hasher, now, feed));
+            }
+            self.write(&feed, Pace::Fast, |_, _| patience.ask())
+        })?;
+        log.announce(&format!(
+            "snapshot {}: wrote {} items, {} in {:.1} s",
+            self.path.display(),
+            last.items,
+            mebibytes(last.bytes),
+            last.ms as f64 / 1e3
+        ));
+        Ok(())
+    }
+}

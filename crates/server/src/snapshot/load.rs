@@ -1,0 +1,361 @@
+//! A file becomes items, before requests are served: so no client's change is older than an item of
+//! the file.
+
+use super::status::Loaded;
+use super::{SnapshotError, Snapshots, mebibytes, unix_ms};
+use crate::log::Log;
+use crate::patience;
+use glimmer_base::limits::BATCH_MAX;
+use glimmer_base::{Expiry, KeyHasher, Keyhash, Moment};
+use glimmer_engine::snapshot::{NextBlock, Record, Records, SnapshotReader};
+use glimmer_engine::{Arrival, Arrived, Engine, History, NewItem};
+use glimmer_store::heap::CAS_MAX;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Blocks that wait for a thread that stores their items.
+const BLOCKS_AHEAD: usize = 4;
+/// How often a line tells how far it is.
+const LINE_EVERY: Duration = Duration::from_secs(2);
+
+/// What loading needs of the server.
+pub(crate) struct Loading<'a> {
+    pub engines: &'a mut [Box<dyn Engine>],
+    pub hasher: &'a KeyHasher,
+    pub now: Moment,
+    pub log: &'a Log,
+    /// The server is told to stop.
+    pub stop: &'a AtomicBool,
+}
+
+/// A block, and which of its items are for one of the threads.
+struct Share {
+    payload: Arc<Vec<u8>>,
+    /// Where each item begins, and its key's hash.
+    items: Vec<(usize, Keyhash)>,
+}
+
+/// What one thread has done.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stored {
+    stored: u64,
+    expired: u64,
+    refused: u64,
+    present: u64,
+    cas: u64,
+}
+
+/// What has been read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Read {
+    items: u64,
+    bytes: u64,
+    damaged: u64,
+    /// Items that are not in whole blocks, if that is known.
+    lost: Option<u64>,
+    /// The highest CAS unique of the server that has written the file.
+    cas: u64,
+    error: Option<io::ErrorKind>,
+}
+
+impl Snapshots {
+    /// Loads the file, if there is one. Says whether the server goes on: it may have been told to
+    /// stop meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// The file is none of ours, or cannot be read. It stays as it is.
+    pub fn load(&self, loading: Loading<'_>) -> Result<bool, SnapshotError> {
+        let fail = |source| SnapshotError::Read {
+            path: self.path.clone(),
+            source,
+        };
+        let file = match self.place.open() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+            opened => opened.map_err(fail)?,
+        };
+        let about = file.metadata().map_err(fail)?;
+        if !about.is_file() {
+            return Err(SnapshotError::NotAFile(self.path.clone()));
+        }
+        let me = rustix::process::geteuid().as_raw();
+        if ![0, me].contains(&about.uid()) {
+            return Err(SnapshotError::Owner {
+                path: self.path.clone(),
+                owner: about.uid(),
+            });
+        }
+        let reader = SnapshotReader::open(file).map_err(fail)?;
+        let reader = reader.map_err(|reason| SnapshotError::Foreign {
+            path: self.path.clone(),
+            reason,
+        })?;
+        let began = Instant::now();
+        let Loading {
+            engines,
+            hasher,
+            now,
+            log,
+            stop,
+        } = loading;
+        let (begun_unix_ms, before) = (reader.head().begun_unix_ms, items_in(engines));
+        // If the clock has gone back since then, no time has passed.
+        let epoch_unix_ms = unix_ms().max(begun_unix_ms).saturating_sub(now.ms);
+        let progress = Progress {
+            name: self.path.display().to_string(),
+            log,
+            total: about.len(),
+            began,
+            shown: began,
+        };
+        let (read, stored) = spread(
+            reader,
+            engines,
+            (hasher, now, epoch_unix_ms),
+            progress,
+            stop,
+        );
+        if stop.load(Ordering::Relaxed) {
+            log.announce(&format!(
+                "snapshot {}: stopped while it was loaded; the file stays as it is",
+                self.path.display()
+            ));
+            return Ok(false);
+        }
+        for engine in &mut *engines {
+            engine.draw_cas_above(read.cas.max(stored.cas));
+        }
+        let there = items_in(engines).saturating_sub(before);
+        let loaded = Loaded {
+            items: there,
+            bytes: read.bytes,
+            expired: stored.expired,
+            dropped: stored.refused + stored.stored.saturating_sub(there),
+            present: stored.present,
+            damaged: read.damaged,
+            ms: began.elapsed().as_millis() as u64,
+        };
+        self.status.note_loaded(loaded);
+        self.tell(log, &loaded, &read, begun_unix_ms);
+        Ok(true)
+    }
+
+    fn tell(&self, log: &Log, loaded: &Loaded, read: &Read, begun_unix_ms: u64) {
+        let path = self.path.display();
+        let age_s = unix_ms().saturating_sub(begun_unix_ms) / 1000;
+        log.announce(&format!(
+            "snapshot {path}: loaded {} items, {} in {:.1} s; {} had expired, {} did not fit; \
+             written {age_s} s ago",
+            loaded.items,
+            mebibytes(loaded.bytes),
+            loaded.ms as f64 / 1e3,
+            loaded.expired,
+            loaded.dropped,
+        ));
+        if let Some(kind) = read.error {
+            tracing::warn!("--snapshot {path}: cannot be read to its end: {kind}");
+        }
+        match read.lost {
+            None => tracing::warn!(
+                "--snapshot {path}: the file is not complete: what it has is loaded, and the rest \
+                 is lost; {} damaged stretches",
+                read.damaged
+            ),
+            Some(lost) if lost > 0 || read.damaged > 0 => tracing::warn!(
+                "--snapshot {path}: {} damaged stretches: {lost} items are lost, and the others \
+                 are loaded",
+                read.damaged
+            ),
+            Some(_) => {}
+        }
+    }
+}
+
+fn items_in(engines: &[Box<dyn Engine>]) -> u64 {
+    let tables = engines.iter().map(|engine| engine.figures().table());
+    tables.map(|table| table.store.items).sum()
+}
+
+/// Reads the file, and has a thread for each engine store what is for it.
+fn spread(
+    mut reader: SnapshotReader<File>,
+    engines: &mut [Box<dyn Engine>],
+    (hasher, now, epoch_unix_ms): (&KeyHasher, Moment, u64),
+    mut progress: Progress<'_>,
+    stop: &AtomicBool,
+) -> (Read, Stored) {
+    let layout = engines[0].layout();
+    thread::scope(|scope| {
+        let (mut threads, mut ways): (Vec<_>, Vec<SyncSender<Share>>) = (Vec::new(), Vec::new());
+        for engine in engines {
+            let (way, shares) = sync_channel(BLOCKS_AHEAD);
+            threads.push(scope.spawn(move || store(&mut **engine, now, epoch_unix_ms, &shares)));
+            ways.push(way);
+        }
+        let mut read = Read::default();
+        while !stop.load(Ordering::Relaxed) {
+            let totals = match reader.next_block() {
+                Ok(NextBlock::Items(payload, items)) => {
+                    let (payload, items) = (Arc::new(payload.to_vec()), u64::from(items));
+                    let (shares, found, is_sound) = share(
+                        &payload,
+                        ways.len(),
+                        |keyhash| {
+                            layout
+                                .map
+                                .owner_of(keyhash.partition(layout.map.partitions()))
+                        },
+                        hasher,
+                    );
+                    if !is_sound || found != items {
+                        reader.note_nonsense();
+                    }
+                    (read.items, read.bytes) =
+                        (read.items + found, read.bytes + payload.len() as u64);
+                    for (way, share) in ways.iter().zip(shares) {
+                        // A thread that has ended has panicked, which shows when it is joined.
+                        let _ = way.send(share);
+                    }
+                    progress.show(reader.bytes(), read.items);
+                    continue;
+                }
+                Ok(NextBlock::End(totals)) => totals,
+                Err(error) => {
+                    read.error = Some(error.kind());
+                    None
+                }
+            };
+            read.lost = totals.map(|totals| totals.items.saturating_sub(read.items));
+            read.cas = totals.map_or(0, |totals| totals.cas);
+            break;
+        }
+        let damage = reader.damage();
+        read.damaged = damage.blocks + damage.gaps;
+        drop(ways);
+        let mut sum = Stored::default();
+        for thread in threads {
+            let one = match thread.join() {
+                Ok(one) => one,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            sum.stored += one.stored;
+            sum.expired += one.expired;
+            sum.refused += one.refused;
+            sum.present += one.present;
+            sum.cas = sum.cas.max(one.cas);
+        }
+        (read, sum)
+    })
+}
+
+/// Divides the items of a block by their owners. Returns how many there are, too, and whether the
+/// block has nothing else.
+fn share(
+    payload: &Arc<Vec<u8>>,
+    threads: usize,
+    owner: impl Fn(Keyhash) -> usize,
+    hasher: &KeyHasher,
+) -> (Vec<Share>, u64, bool) {
+    let share = || Share {
+        payload: payload.clone(),
+        items: Vec::new(),
+    };
+    let mut shares: Vec<Share> = (0..threads).map(|_| share()).collect();
+    let (mut records, mut count) = (Records::of(payload), 0);
+    loop {
+        let at = payload.len() - records.bytes_left();
+        let Some(record) = records.next() else {
+            return (shares, count, records.is_at_end());
+        };
+        let keyhash = hasher.keyhash(record.key);
+        shares[owner(keyhash)].items.push((at, keyhash));
+        count += 1;
+    }
+}
+
+/// Stores what comes.
+fn store(
+    engine: &mut dyn Engine,
+    now: Moment,
+    epoch_unix_ms: u64,
+    shares: &Receiver<Share>,
+) -> Stored {
+    let mut done = Stored::default();
+    for Share { payload, items } in shares {
+        let mut batch = Vec::with_capacity(BATCH_MAX);
+        for items in items.chunks(BATCH_MAX) {
+            batch.clear();
+            for &(at, keyhash) in items {
+                let record = Records::of(&payload[at..]).next();
+                let Some(item) = record.and_then(|record| revive(&record, now, epoch_unix_ms))
+                else {
+                    done.expired += 1;
+                    continue;
+                };
+                let cas = item.history.cas.unwrap_or(0);
+                if cas <= CAS_MAX {
+                    done.cas = done.cas.max(cas);
+                }
+                batch.push(Arrival { keyhash, item });
+            }
+            engine.restore(now, &batch, &mut |_, arrived| match arrived {
+                Arrived::Stored => done.stored += 1,
+                Arrived::Present => done.present += 1,
+                Arrived::TooLarge | Arrived::NoRoom | Arrived::Elsewhere => done.refused += 1,
+            });
+        }
+    }
+    done
+}
+
+/// The item of a record, unless it has expired, for a server with this epoch by the clock of now.
+fn revive<'a>(record: &Record<'a>, now: Moment, epoch_unix_ms: u64) -> Option<NewItem<'a>> {
+    let expiry = match record.expiry_unix_ms {
+        None => Expiry::NEVER,
+        Some(unix_ms) => Expiry::at_ms(unix_ms.saturating_sub(epoch_unix_ms)),
+    };
+    (!expiry.is_due(now)).then_some(NewItem {
+        key: record.key,
+        value: [record.value, &[]],
+        flags: record.flags,
+        expiry,
+        history: History {
+            cas: (record.cas != 0).then_some(record.cas),
+            marks: record.marks,
+            accessed_s: 0,
+        },
+    })
+}
+
+/// Tells now and then how far it is.
+struct Progress<'a> {
+    name: String,
+    log: &'a Log,
+    total: u64,
+    began: Instant,
+    shown: Instant,
+}
+
+impl Progress<'_> {
+    fn show(&mut self, bytes: u64, items: u64) {
+        if self.shown.elapsed() < LINE_EVERY {
+            return;
+        }
+        self.shown = Instant::now();
+        patience::extend();
+        let percent = 100 * bytes / self.total.max(1);
+        self.log.announce(&format!(
+            "snapshot {}: {items} items, {} of {}, {percent}%, {} s",
+            self.name,
+            mebibytes(bytes),
+            mebibytes(self.total),
+            self.began.elapsed().as_secs()
+        ));
+    }
+}

@@ -1,0 +1,98 @@
+//! `--snapshot`: all items in a file, and back. `docs/snapshot-format.md` describes the file.
+//!
+//! | file | idea |
+//! | --- | --- |
+//! | `error` | what is wrong with the file, in one line |
+//! | `status` | what `stats` and `/metrics` tell of it |
+//! | `write` | copied items become a file, which takes the place of the older one |
+//! | `load` | a file becomes items, before requests are served |
+//! | `background` | writing while the server serves |
+//! | `last` | writing when it has stopped |
+
+mod background;
+mod error;
+mod last;
+mod load;
+mod status;
+mod write;
+
+use crate::process::files::Place;
+pub(crate) use background::Background;
+pub use error::SnapshotError;
+pub(crate) use load::Loading;
+pub(crate) use status::SnapshotFigures;
+use status::Status;
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What an unfinished file's name ends with.
+const UNFINISHED: &str = ".unfinished";
+
+/// The file of `--snapshot`.
+pub(crate) struct Snapshots {
+    path: PathBuf,
+    place: Place,
+    status: Status,
+    order: Mutex<Order>,
+    ordered: Condvar,
+}
+
+/// What the thread that writes is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Nothing,
+    Write,
+    End,
+}
+
+impl Snapshots {
+    /// The file at a path, in a folder to which the server may write.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be used.
+    pub fn at(path: &Path) -> Result<Snapshots, SnapshotError> {
+        let place = Place::of(path).and_then(|place| {
+            place.check_writable()?;
+            // One that an earlier server has left takes memory of the disk for nothing.
+            place.remove_unfinished(UNFINISHED)?;
+            Ok(place)
+        });
+        let place = place.map_err(|source| SnapshotError::Folder {
+            path: path.to_owned(),
+            source,
+        })?;
+        Ok(Snapshots {
+            path: path.to_owned(),
+            place,
+            status: Status::default(),
+            order: Mutex::new(Order::Nothing),
+            ordered: Condvar::new(),
+        })
+    }
+
+    /// What `stats` and `/metrics` tell of it.
+    pub fn figures(&self) -> SnapshotFigures {
+        self.status.figures()
+    }
+
+    /// Why the last snapshot was not written; empty if it was.
+    pub fn last_error(&self) -> String {
+        self.status.last_error()
+    }
+}
+
+/// Milliseconds since 1970 by the clock of the system.
+fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as u64)
+}
+
+/// A number of bytes for people.
+fn mebibytes(bytes: u64) -> String {
+    match bytes >> 20 {
+        0 => format!("{} KiB", bytes.div_ceil(1 << 10)),
+        mebibytes => format!("{mebibytes} MiB"),
+    }
+}

@@ -1,0 +1,125 @@
+//! Copied items become a file. It is written under another name, and takes the place of the older
+//! one when all of it is on the disk.
+
+use super::status::Last;
+use super::{SnapshotError, Snapshots, UNFINISHED, unix_ms};
+use glimmer_base::limits::SNAPSHOT_SYNC_BYTES;
+use glimmer_engine::snapshot::{FileHead, Totals, seal};
+use glimmer_node::SnapshotFeed;
+use std::fs::File;
+use std::io::{self, Write};
+use std::time::Instant;
+
+/// Whether others want the disk meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// What is written goes to the disk soon, so that little of it is in memory.
+    Steady,
+    /// The kernel chooses when.
+    Fast,
+}
+
+impl Snapshots {
+    /// Writes what comes by the feed. Only after [`Status::begin`](super::Status::begin). Calls
+    /// `report` after each block with the items and bytes so far.
+    pub(super) fn write(
+        &self,
+        feed: &SnapshotFeed,
+        pace: Pace,
+        mut report: impl FnMut(u64, u64),
+    ) -> Result<Last, SnapshotError> {
+        let began = Instant::now();
+        let written = self.write_file(feed, pace, &mut |items, bytes| {
+            self.status.progress(items, bytes);
+            report(items, bytes);
+        });
+        // Workers are not to wait for one who takes no more.
+        feed.cancel();
+        match written {
+            Ok((totals, bytes)) => {
+                let last = Last {
+                    unix_s: totals.ended_unix_ms / 1000,
+                    ms: began.elapsed().as_millis() as u64,
+                    items: totals.items,
+                    bytes,
+                };
+                self.status.end(last);
+                Ok(last)
+            }
+            Err(error) => {
+                self.status.fail(error.to_string());
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns the totals, and the bytes of the file.
+    fn write_file(
+        &self,
+        feed: &SnapshotFeed,
+        pace: Pace,
+        report: &mut dyn FnMut(u64, u64),
+    ) -> Result<(Totals, u64), SnapshotError> {
+        let fail = |source| SnapshotError::Write {
+            path: self.path.clone(),
+            source,
+        };
+        let unfinished = self.place.begin(UNFINISHED).map_err(fail)?;
+        let mut out = Out {
+            file: unfinished.file(),
+            pace,
+            bytes: 0,
+            synced: 0,
+        };
+        let head = FileHead {
+            begun_unix_ms: unix_ms(),
+            seed: getrandom::u64().expect("the kernel has random numbers from its start on"),
+        };
+        let mut totals = Totals::default();
+        out.write(&head.encode()).map_err(fail)?;
+        while let Some(portion) = feed.next() {
+            let block = seal(head.seed, &portion.bytes, portion.items);
+            let written = out.write(&block).and_then(|()| out.write(&portion.bytes));
+            written.map_err(fail)?;
+            totals.blocks += 1;
+            totals.items += u64::from(portion.items);
+            totals.bytes += portion.bytes.len() as u64;
+            feed.give_back(portion.bytes);
+            report(totals.items, out.bytes);
+        }
+        if feed.is_cancelled() {
+            return Err(SnapshotError::Cancelled(self.path.clone()));
+        }
+        let cas = feed.highest_cas();
+        totals.cas = cas.ok_or_else(|| SnapshotError::Overrun(self.path.clone()))?;
+        totals.ended_unix_ms = unix_ms();
+        out.write(&totals.encode(head.seed)).map_err(fail)?;
+        let bytes = out.bytes;
+        unfinished.finish().map_err(fail)?;
+        Ok((totals, bytes))
+    }
+}
+
+/// The file, and how much of it is written.
+struct Out<'f> {
+    file: &'f File,
+    pace: Pace,
+    bytes: u64,
+    synced: u64,
+}
+
+impl Out<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.bytes += bytes.len() as u64;
+        if self.pace == Pace::Steady && self.bytes - self.synced >= SNAPSHOT_SYNC_BYTES {
+            self.file.sync_data()?;
+            // The server does not read it.
+            let written = std::num::NonZero::new(self.bytes);
+            let advice = rustix::fs::Advice::DontNeed;
+            let _ = rustix::fs::fadvise(self.file, 0, written, advice);
+            self.synced = self.bytes;
+        }
+        Ok(())
+    }
+}
