@@ -101,6 +101,8 @@ def test_a_program_asks_whether_the_server_is_well(pages):
         found = asked(*arguments)
         assert found.returncode != 0 and expected in found.stderr, found
     pages.process.send_signal(signal.SIGSTOP)
+    # The threads stop one after the other, and that of the pages may be the last one.
+    os.waitpid(pages.process.pid, os.WUNTRACED)
     try:
         found = asked("--timeout", 1, pages.http)
     finally:
