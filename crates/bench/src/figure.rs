@@ -48,7 +48,10 @@ pub struct Arguments {
     /// Write the files to this directory
     #[arg(long, value_name = "DIR", default_value = "figures")]
     out: PathBuf,
-    /// A figure that cannot be measured does not stop the others.
+    /// Write the data, the pictures and the pages to this documentation [default: docs]
+    ///
+    /// They replace what is in DIR/figures, and the picture of the README among them. A figure that
+    /// cannot be measured does not stop the others.
     #[arg(
         long,
         value_name = "DIR",

@@ -5,12 +5,12 @@ use glimmer_notation::{self as notation, Location};
 /// The server that a command talks to.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ServerAddress {
-    /// Address of the server: HOST, HOST:PORT, udp:HOST:PORT, udp-trains:HOST:PORT or unix:PATH
-    /// [default: 127.0.0.1:11211]
+    /// Address of the server: HOST, HOST:PORT or unix:PATH, and for loads also udp:HOST:PORT and
+    /// udp-trains:HOST:PORT [default: 127.0.0.1:11211]
     ///
-    /// The default port is 11211. --server (-s) names the server, too. With udp:, a load generator
-    /// sends plain datagrams with memcached's frames, as existing clients do. With udp-trains:, it
-    /// sends segment batches (UDP_SEGMENT).
+    /// The default port is 11211. --server (-s) names the server, too. Only a load generator takes
+    /// the other two. With udp:, it sends plain datagrams with memcached's frames, as existing
+    /// clients do. With udp-trains:, it sends segment batches (UDP_SEGMENT).
     #[arg(value_name = "SERVER", conflicts_with = "server")]
     alone: Option<Location>,
     #[arg(long, short, value_name = "SERVER", hide = true)]

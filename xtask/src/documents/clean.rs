@@ -84,7 +84,10 @@ fn clone_into(root: &Path) -> anyhow::Result<()> {
     run(program("tar", &["-xf"]).arg(&archive).arg("-C").arg(&clone))?;
     fs::remove_file(&archive)?;
     // The server of another machine, in examples.
-    fs::write(root.join("etc/hosts"), "127.0.0.1 localhost cache.example\n")?;
+    fs::write(
+        root.join("etc/hosts"),
+        "127.0.0.1 localhost cache.example\n",
+    )?;
     let stand_ins = root.join("opt/stand-ins");
     fs::create_dir_all(&stand_ins)?;
     let systemctl = Path::new(super::STAND_INS).join("systemctl");
