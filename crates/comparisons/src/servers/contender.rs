@@ -108,7 +108,14 @@ impl Contender {
 
     /// The first line of its version command, or how to install it.
     pub fn version(&self) -> Result<String> {
-        version_of(&self.program()?).with_context(|| self.kind.missing())
+        let version = version_of(&self.program()?).with_context(|| self.kind.missing())?;
+        ensure!(
+            self.program.is_some() || !is_ours_by_another_name(&version),
+            "the {} on the search path is this server by another name: give the other one with \
+             --peer NAME=PATH",
+            self.kind.name()
+        );
+        Ok(version)
     }
 
     /// Its version, and what its program says about how it was built.
@@ -150,6 +157,11 @@ fn version_of(program: &Path) -> Result<String> {
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
+/// Whether a server that calls itself another one, as ours does under memcached's name, is ours.
+fn is_ours_by_another_name(version: &str) -> bool {
+    version.contains("-glimmer.")
+}
+
 /// Where a program without a folder lies.
 fn on_search_path(program: &Path) -> Option<PathBuf> {
     if program.components().count() > 1 {
@@ -163,6 +175,12 @@ fn on_search_path(program: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn our_server_under_memcacheds_name_is_recognised() {
+        assert!(is_ours_by_another_name("memcached 1.6.45-glimmer.0.1.0"));
+        assert!(!is_ours_by_another_name("memcached 1.6.45"));
+    }
 
     #[test]
     fn a_program_is_the_server_that_its_version_names() {
