@@ -25,8 +25,7 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 #[command(after_help = "Examples:\n  \
     glimmer snapshot\n  \
     glimmer snapshot --server cache.example:11211\n  \
-    glimmer snapshot --server cache.example --tls --tls-ca ca.pem --auth-user ann \
-    --password-file password")]
+    glimmer snapshot --server cache.example --tls --auth-user ann --password-file pw")]
 pub struct Arguments {
     /// Where the server listens: HOST:PORT, or unix:PATH
     #[arg(long, short, value_name = "SERVER", default_value_t = Location::default())]
