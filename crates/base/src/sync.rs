@@ -45,6 +45,14 @@ mod real {
         std::thread::yield_now();
     }
 
+    /// Has the compiler leave the stores before this before those after it. A process that ends
+    /// between two of its instructions leaves in a mapped file what the instructions before have
+    /// stored, so this is all that such stores need. It costs nothing.
+    #[inline(always)]
+    pub fn in_program_order() {
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+    }
+
     /// Whether to leave out the fence, ordering or recheck of this name: never, outside the model
     /// checker and the simulator.
     #[cfg(not(sim))]
@@ -87,6 +95,9 @@ mod real {
     pub fn yield_now() {
         loom::thread::yield_now();
     }
+
+    /// Loom has no file that outlives its threads.
+    pub fn in_program_order() {}
 
     /// Releases the lock. Loom explores every order in which threads can acquire it.
     pub fn unlock_fairly<T>(guard: MutexGuard<'_, T>) {

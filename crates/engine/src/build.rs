@@ -39,10 +39,12 @@ pub fn build<T: Table, X>(
     uniques: Uniques,
     make: impl FnMut(Option<u32>) -> Result<T, X>,
 ) -> Result<Vec<Box<dyn Engine>>, X> {
-    engines(spread, uniques, &Arc::new(Tap::new(Unobserved)), make)
+    let tap = Arc::new(Tap::new(Unobserved));
+    engines(spread, uniques, &tap, FlushClock::default(), make)
 }
 
-/// Like [`build`], with an observer that is told of every change of an item while its tap is open.
+/// Like [`build`], with an observer that is told of every change of an item while its tap is open,
+/// and with flushes that go on from those of a clock.
 ///
 /// # Errors
 ///
@@ -55,9 +57,10 @@ pub fn build_observed<T: Table, O: ChangeObserver, X>(
     spread: &Spread,
     uniques: Uniques,
     tap: &Arc<Tap<O>>,
+    flushes: FlushClock,
     mut make: impl FnMut(Option<u32>) -> Result<T, X>,
 ) -> Result<Vec<Box<dyn Engine>>, X> {
-    engines(spread, uniques, tap, |numa_node| {
+    engines(spread, uniques, tap, flushes, |numa_node| {
         let mut table = make(numa_node)?;
         table.observe(tap.clone());
         Ok(table)
@@ -68,9 +71,10 @@ fn engines<T: Table, O: ChangeObserver, X>(
     spread: &Spread,
     uniques: Uniques,
     tap: &Arc<Tap<O>>,
+    flushes: FlushClock,
     make: impl FnMut(Option<u32>) -> Result<T, X>,
 ) -> Result<Vec<Box<dyn Engine>>, X> {
-    let flushes = Arc::new(FlushClock::default());
+    let flushes = Arc::new(flushes);
     let workers = partitions(spread, make)?;
     Ok(workers
         .into_iter()
@@ -110,7 +114,7 @@ pub fn partitions<T: Table, X>(
         owner.join(&batches, worker);
         // As in memcached, no two items have the same CAS unique.
         let sequence = CasSequence::new(partition as u64 + 1, spread.partitions as u64);
-        *owner.enter(0).cas_sequence() = sequence;
+        owner.enter(0).cas_sequence().change_to(&sequence);
         owners.push(owner);
     }
     Ok(shared_out(owners, map)

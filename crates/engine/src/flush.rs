@@ -24,6 +24,7 @@
 use glimmer_base::Moment;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
 use glimmer_base::sync::{AtomicU64, Mutex, lock, weakened};
+use glimmer_store::memory::{Kept, MemoryFile};
 
 /// By how much a flush is late that is weakened to be late.
 const LATE_MS: u64 = 5;
@@ -38,9 +39,29 @@ pub struct FlushClock {
     pending_ms: AtomicU64,
     /// Held by the thread that changes these words.
     changing: Mutex<()>,
+    /// Where both numbers are kept as well.
+    file: Option<std::sync::Arc<MemoryFile>>,
 }
 
 impl FlushClock {
+    /// Goes on from what a file knows of flushes, and has it know of those to come.
+    pub fn kept_in(file: std::sync::Arc<MemoryFile>) -> FlushClock {
+        let [done, pending_ms] = [Kept::Flushes, Kept::FlushPendingMs]
+            .map(|number| AtomicU64::new(file.kept(number).load(Relaxed)));
+        FlushClock {
+            done,
+            pending_ms,
+            file: Some(file),
+            ..FlushClock::default()
+        }
+    }
+
+    fn keep(&self, number: Kept, value: u64) {
+        if let Some(file) = &self.file {
+            file.kept(number).store(value, Relaxed);
+        }
+    }
+
     /// Schedules a flush; it takes effect at once if the time is not in the future. Returns when
     /// the flush that is pending then is due.
     pub fn set(&self, now: Moment, at_ms: u64) -> Option<u64> {
@@ -56,6 +77,7 @@ impl FlushClock {
             self.pending_ms.store(at_ms, Release);
         }
         let pending_ms = self.pending();
+        self.keep(Kept::FlushPendingMs, pending_ms.unwrap_or(0));
         drop(changing);
         pending_ms
     }
@@ -85,6 +107,7 @@ impl FlushClock {
         let changing = lock(&self.changing);
         self.record(now);
         let pending_ms = self.pending();
+        self.keep(Kept::FlushPendingMs, pending_ms.unwrap_or(0));
         drop(changing);
         pending_ms
     }
@@ -112,7 +135,9 @@ impl FlushClock {
 
     /// Counts a flush. The caller holds the lock.
     fn count(&self) {
-        self.done.store(self.done.load(Relaxed) + 1, Relaxed);
+        let done = self.done.load(Relaxed) + 1;
+        self.keep(Kept::Flushes, done);
+        self.done.store(done, Relaxed);
     }
 
     /// The number of flushes so far; for statistics, which have no time.

@@ -240,6 +240,10 @@ pub trait Engine: Any + Send {
         done: &mut [Done],
     );
 
+    /// Writes down what only the writers of this worker's partitions know, if the store lies in a
+    /// file. Only once no worker changes the store any more.
+    fn save(&mut self) {}
+
     /// Begins to receive a value where it will lie, before any of it has arrived. This worker may
     /// write the key's partition, or is told [`Begun::Never`].
     fn begin_upload(&mut self, _announced: &Announced<'_>) -> Begun {

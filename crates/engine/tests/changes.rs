@@ -4,8 +4,8 @@
 
 use glimmer_base::{Keyhash, Moment, Seed};
 use glimmer_engine::{
-    ChangeObserver, Done, Engine, Job, Reason, Removal, RemovalObserver, Spread, Status, Tap, Told,
-    Uniques, build_observed,
+    ChangeObserver, Done, Engine, FlushClock, Job, Reason, Removal, RemovalObserver, Spread,
+    Status, Tap, Told, Uniques, build_observed,
 };
 use glimmer_proto::binary::opcode;
 use glimmer_proto::outcome::OutcomeKind;
@@ -154,7 +154,8 @@ impl Server {
         };
         let tap = Arc::new(Tap::new(Observer::default()));
         tap.tell(Told::All);
-        let mut engines = build_observed(&spread, Uniques::Kept, &tap, |_| {
+        let flushes = FlushClock::default();
+        let mut engines = build_observed(&spread, Uniques::Kept, &tap, flushes, |_| {
             Owner::<A>::new(&config, S3_FIFO)
         })
         .unwrap();

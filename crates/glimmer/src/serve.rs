@@ -85,16 +85,8 @@ impl Arguments {
     ///
     /// What contradicts another setting, or cannot be had.
     pub fn config(self) -> anyhow::Result<Config> {
-        for (is_given, reason) in [
-            (self.clients.enable_ssl && !cfg!(feature = "tls"), NO_TLS),
-            (
-                self.clients.memory_file.is_some(),
-                "-e: this server keeps items in memory only",
-            ),
-        ] {
-            if is_given {
-                return Err(Refused::usage(reason));
-            }
+        if self.clients.enable_ssl && !cfg!(feature = "tls") {
+            return Err(Refused::usage(NO_TLS));
         }
         let half = self.memory.memory_limit / 2;
         if let Some(item) = self.memory.max_item_size.filter(|&item| item > half) {
@@ -269,6 +261,8 @@ impl Arguments {
             evict_for: self.memory.evict_for,
             lru_threshold: self.memory.lru_threshold,
             hugepages: self.memory.hugepages,
+            memory_file: self.memory.memory_file,
+            memory_file_discard: self.memory.memory_file_discard,
             pin: self.workers.pin,
             verbosity: self.process.verbose,
             slow_ms: self.process.slow_ms,

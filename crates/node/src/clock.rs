@@ -53,6 +53,16 @@ impl SystemClock {
     }
 }
 
+impl SystemClock {
+    /// A clock that now shows `ms` milliseconds since an epoch, which was at this wall-clock time.
+    pub fn at(epoch_unix_ms: u64, ms: u64) -> SystemClock {
+        SystemClock {
+            epoch_monotonic_ms: monotonic_ms() - ms as i64,
+            epoch_unix_ms,
+        }
+    }
+}
+
 impl Clock for SystemClock {
     #[inline]
     fn now(&self) -> Moment {

@@ -4,12 +4,14 @@ use crate::config::{AccessMode, Config, HugepagePolicy, Mode, TableKind};
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::KeyHasher;
 use glimmer_base::limits::ASIDES_PART;
-use glimmer_engine::{ChangeObserver, Engine, Rebuild, Spread, Uniques, build_observed, rebuild};
+use glimmer_engine::{
+    ChangeObserver, Engine, FlushClock, Rebuild, Spread, Uniques, build_observed, rebuild,
+};
 use glimmer_node::Observers;
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::Learner;
 use glimmer_store::memc3;
-use glimmer_store::memory::PagePolicy;
+use glimmer_store::memory::{MemoryFile, PagePolicy};
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
 use glimmer_store::mica_store::{self, StoreConfig};
 use glimmer_store::removals::Tap;
@@ -28,6 +30,7 @@ pub fn engines(
     hasher: &KeyHasher,
     numa_nodes: Vec<u32>,
     observers: &Observers,
+    file: Option<&Arc<MemoryFile>>,
 ) -> Engines {
     let spread = Spread {
         partitions: plan.partitions,
@@ -43,6 +46,7 @@ pub fn engines(
         hasher,
         spread,
         observers,
+        file,
     };
     match config.table_access() {
         AccessMode::Erew => store.of_kind::<Erew>(),
@@ -58,6 +62,7 @@ struct Store<'a> {
     hasher: &'a KeyHasher,
     spread: Spread,
     observers: &'a Observers,
+    file: Option<&'a Arc<MemoryFile>>,
 }
 
 impl Store<'_> {
@@ -89,12 +94,16 @@ impl Store<'_> {
         if self.has_memory_in_common() {
             partition.commons = partition.commons(self.plan.partitions);
         }
+        let mut numbers = 0..;
+        let flushes = self.file.cloned().map(FlushClock::kept_in);
         build_observed(
             &self.spread,
             self.uniques(),
             self.observers.tap(),
+            flushes.unwrap_or_default(),
             |numa_node| {
                 partition.numa_node = numa_node;
+                partition.file = self.file.cloned().zip(numbers.next());
                 Owner::<A>::new(&partition, rule)
             },
         )
@@ -111,6 +120,7 @@ impl Store<'_> {
             &self.spread,
             self.uniques(),
             self.observers.tap(),
+            FlushClock::default(),
             |numa_node| {
                 let partition = StoreConfig {
                     bytes: self.plan.log_bytes,
@@ -131,6 +141,7 @@ impl Store<'_> {
             &self.spread,
             self.uniques(),
             self.observers.tap(),
+            FlushClock::default(),
             |numa_node| {
                 let memory_bytes = self.plan.partition_bytes();
                 let table = memc3::Memc3Config {
@@ -247,7 +258,8 @@ mod tests {
         };
         let plan = MemoryPlan::make(Needs::of(&config)).unwrap();
         let observers = Observers::new(Arc::new(SystemClock::start()), b':', false);
-        let engines = engines(&config, &plan, &Seed(1).into(), Vec::new(), &observers).unwrap();
+        let hasher = Seed(1).into();
+        let engines = engines(&config, &plan, &hasher, Vec::new(), &observers, None).unwrap();
         engines[0].layout().access
     }
 

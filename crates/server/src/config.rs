@@ -3,7 +3,7 @@
 use crate::accelerate::{Accelerate, HotPolicy, Sources};
 use crate::encryption::{ListenerTls, TlsConfig};
 use crate::log::LogFormat;
-use glimmer_base::limits;
+use glimmer_base::{Moment, limits};
 pub use glimmer_dispatch::AccessMode;
 use glimmer_dispatch::{POLICIES, Policy, Settings};
 use glimmer_node::Permits;
@@ -130,8 +130,14 @@ pub struct Config {
     pub lru_threshold: f64,
     /// The page size of log and index.
     pub hugepages: HugepagePolicy,
+    /// The file that the store lies in (`-e`).
+    pub memory_file: Option<PathBuf>,
+    /// Whether what that file holds is given up (`--memory-file-discard`).
+    pub memory_file_discard: bool,
     /// Whether each worker is pinned to a core.
     pub pin: bool,
+    /// When the process started, in milliseconds since the epoch of its clock; no setting.
+    pub started_ms: u64,
     /// The log level: the number of `-v`.
     pub verbosity: u8,
     /// Requests that take as long as this, in milliseconds, are kept for `stats slow`; 0: none
@@ -306,7 +312,10 @@ impl Default for Config {
             evict_for: Objective::Hits,
             lru_threshold: LRU_THRESHOLD_DEFAULT,
             hugepages: HugepagePolicy::Auto,
+            memory_file: None,
+            memory_file_discard: false,
             pin: false,
+            started_ms: Moment::EPOCH_LEAD_MS,
             verbosity: 0,
             slow_ms: limits::SLOW_MS_DEFAULT,
             log_format: LogFormat::Text,
@@ -435,6 +444,12 @@ impl Config {
                 "-Z encrypts TCP only: leave --native-port out, or give every address as \
                  notls:ADDRESS (-l)",
             )
+        } else if self.memory_file.is_some()
+            && (self.mode, self.table) != (Mode::Cache, TableKind::Mica)
+        {
+            Some("-e keeps the table of cache mode: leave --mode store (-M) and --table memc3 out")
+        } else if self.memory_file.is_none() && self.memory_file_discard {
+            Some("--memory-file-discard says what becomes of the file of -e: give that as well")
         } else if self.sasl && self.protocol != Accepts::Binary {
             Some("-S needs the binary protocol; leave -B out or give -B binary")
         } else if self.sasl && has_udp {

@@ -46,6 +46,7 @@ impl DrivenServer {
             hashing,
             clock,
             random,
+            file: None,
         };
         let store = build(config, &plan, None, &mut surroundings)?;
         let tables = store.engines.iter().map(|engine| engine.figures());

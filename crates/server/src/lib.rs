@@ -17,6 +17,7 @@
 //! | `service`, `patience` | what a service manager is told, and asked |
 //! | [`machine`] | how much memory the process may take |
 //! | `encryption` | TLS, if the build has it |
+//! | `memory_file` | the file that the store lies in |
 //! | `cores`, `process`, `log` | cores, privileges and limits of the process, and its log |
 
 mod accelerate;
@@ -28,6 +29,7 @@ mod driven;
 pub mod encryption;
 mod log;
 pub mod machine;
+mod memory_file;
 pub mod memory_plan;
 mod metrics;
 mod patience;

@@ -6,6 +6,7 @@ use crate::config::{Config, ConfigError, Direction, HugepagePolicy, Mode};
 use crate::encryption::{self, TlsError};
 use crate::log::Log;
 use crate::machine::{self, Allowed, BESIDE_LIMIT_BYTES};
+use crate::memory_file::{self, MemoryFileError, StoreClock};
 use crate::memory_plan::{MemoryPlan, Needs, PlanError};
 use crate::process::inherited::{InheritedError, Sockets};
 use crate::process::{self, PidFile, ProcessError};
@@ -25,6 +26,8 @@ use glimmer_node::{
 };
 use glimmer_proto::Limits;
 use glimmer_proto::native::directory;
+use glimmer_store::memory::{FileState, MemoryFile};
+use glimmer_store::table::Counts as StoreCounts;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
@@ -79,6 +82,9 @@ pub enum ServeError {
     /// The files of TLS cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// The file of the store cannot be used.
+    #[error(transparent)]
+    MemoryFile(#[from] MemoryFileError),
     /// The user file cannot be used.
     #[error(transparent)]
     Auth(#[from] AuthError),
@@ -189,11 +195,21 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
 
     // Slow steps, and steps that may fail for lack of memory, come first: clients start to connect
     // when the first address is bound. By then the process has given up root for good.
-    let mut surroundings = Surroundings {
-        hashing: Hashing::new(&config, &mut random),
-        clock: Arc::new(SystemClock::start()),
-        random: &mut random,
+    let file = memory_file::open(&config, &plan)?;
+    let clock: Arc<dyn Clock> = match &file {
+        Some(file) => Arc::new(StoreClock::of(file)),
+        None => Arc::new(SystemClock::start()),
     };
+    config.started_ms = clock.now().ms;
+    let mut of_hashing = random;
+    let mut of_hashing = memory_file::numbers(file.as_deref(), &mut of_hashing);
+    let mut surroundings = Surroundings {
+        hashing: Hashing::new(&config, &mut of_hashing),
+        clock,
+        random: &mut random,
+        file: file.clone(),
+    };
+    drop(of_hashing);
     let http = match inherited.take_http() {
         Some(listeners) => Some(glimmer_http::Server::over(listeners)?),
         None if config.http.is_empty() => None,
@@ -247,7 +263,12 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
     // By the user who writes it later, and before a client is answered, so that no item of the file
     // comes after a change of a client's. Clients that connect meanwhile wait.
     let snapshots = config.snapshot.as_deref().map(Snapshots::at).transpose()?;
-    if let Some(snapshots) = &snapshots {
+    // Items of a memory file may be newer than those of a snapshot, which may have been deleted
+    // since.
+    let is_new = file
+        .as_ref()
+        .is_none_or(|file| file.state() == FileState::New);
+    if let Some(snapshots) = snapshots.as_ref().filter(|_| is_new) {
         let stop = stop_flag()?;
         let is_loaded = snapshots.load(Loading {
             engines: &mut store.engines,
@@ -259,6 +280,9 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
         if !is_loaded {
             return Ok(());
         }
+    }
+    if let Some(file) = &file {
+        file.begin();
     }
     let snapshots = snapshots.map(Arc::new);
     let passed_over: Vec<String> = bound.passed_over().iter().map(pass_over).collect();
@@ -282,7 +306,11 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
     let web = http
         .map(|server| Web::start(server, admin.clone()))
         .transpose()?;
-    let ready = announce(&config, &plan, &node, &pages, &log);
+    config
+        .notices
+        .extend(file.as_deref().and_then(memory_file::warning));
+    let counts = admin.figures().table().store;
+    let ready = announce(&config, &plan, &node, &pages, &counts, &log);
     for line in passed_over {
         tracing::warn!("{line}");
     }
@@ -310,7 +338,11 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
     drop(background);
     node.stop();
     let now = node.figures().now();
-    let engines = node.join();
+    let mut engines = node.join();
+    if let Some(file) = &file {
+        engines.iter_mut().for_each(|engine| engine.save());
+        file.close();
+    }
     if let Some(snapshots) = snapshots {
         snapshots.write_last(engines, &hasher, now, &log)?;
     }
@@ -363,6 +395,8 @@ pub(crate) struct Store {
 pub(crate) struct Surroundings<'a> {
     pub hashing: Hashing,
     pub clock: Arc<dyn Clock>,
+    /// The file that the store lies in.
+    pub file: Option<Arc<MemoryFile>>,
     /// Unpredictable numbers.
     pub random: &'a mut dyn FnMut() -> u64,
 }
@@ -403,7 +437,8 @@ pub(crate) fn build(
     let prefixes = (config.prefix_delimiter, config.detail);
     let observers = Observers::with_accelerator(clock, prefixes, config.watch_bytes, accelerator);
     let hasher = &surroundings.hashing.hasher;
-    let engines = assembly::engines(config, plan, hasher, numa_nodes, &observers);
+    let file = surroundings.file.as_ref();
+    let engines = assembly::engines(config, plan, hasher, numa_nodes, &observers, file);
     let engines = engines.map_err(|error| match config.hugepages {
         HugepagePolicy::Hugetlb => ServeError::Hugetlb(error),
         _ => error.into(),
@@ -425,6 +460,7 @@ pub(crate) fn node_config(
         hashing,
         clock,
         random,
+        file: _,
     } = surroundings;
     let unix = config.unix.iter().map(|unix| Address::Unix {
         path: unix.path.clone(),
@@ -547,6 +583,7 @@ fn announce(
     plan: &MemoryPlan,
     node: &Node,
     pages: &[SocketAddr],
+    counts: &StoreCounts,
     log: &Log,
 ) -> String {
     let addresses = node.addresses().iter().map(Address::to_string);
@@ -571,8 +608,14 @@ fn announce(
         Mode::Cache => config.eviction(),
         Mode::Store => "store mode",
     };
+    let restored = config
+        .memory_file
+        .as_ref()
+        .map_or_else(String::new, |path| {
+            format!(", {} items from {}", counts.restored, path.display())
+        });
     let ready = format!(
-        "glimmer {} ready on {}: {} MiB, {} {workers}, {}, {full}",
+        "glimmer {} ready on {}: {} MiB, {} {workers}, {}, {full}{restored}",
         env!("CARGO_PKG_VERSION"),
         addresses.join(" and "),
         config.memory_bytes >> 20,
@@ -601,6 +644,13 @@ fn announce(
         tracing::warn!(
             "--accelerate-from any: the firewall does not see requests for hot keys, wherever \
              they come from"
+        );
+    }
+    if counts.lost > 0 {
+        tracing::warn!(
+            "-e: {} items were not whole, because the process before was ended by force while it \
+             changed them, and are gone",
+            counts.lost
         );
     }
     if config.user.is_none() && process::is_root() {

@@ -12,31 +12,45 @@
 //!   announcement and the first store to the memory that the flush gave up lies a release fence.
 //!   The reader runs an acquire fence after its copy and looks at the number again.
 
+use crate::memory::Record;
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
 use glimmer_base::sync::weakened;
 
 /// See the module's text.
 #[derive(Default)]
-pub(crate) struct FlushCount(AtomicU64);
+pub(crate) struct FlushCount {
+    count: AtomicU64,
+    /// The number is kept there as well.
+    record: Option<Record>,
+}
 
 impl FlushCount {
     /// The number, for the writer.
     #[inline(always)]
     pub fn get(&self) -> u64 {
-        self.0.load(Relaxed)
+        self.count.load(Relaxed)
+    }
+
+    /// Goes on from the number that the record keeps.
+    pub fn keep_in(&mut self, record: &Record) {
+        self.announce(record.flushes().load(Relaxed));
+        self.record = Some(record.clone());
     }
 
     /// Announces a flush. Only the writer does this, when the items are gone.
     #[inline]
     pub fn announce(&self, flushes: u64) {
-        self.0.store(flushes, Release);
+        self.count.store(flushes, Release);
+        if let Some(record) = &self.record {
+            record.flushes().store(flushes, Relaxed);
+        }
     }
 
     /// The number, for a reader that begins.
     #[inline(always)]
     pub fn seen(&self) -> u64 {
-        self.0.load(Acquire)
+        self.count.load(Acquire)
     }
 
     /// Whether a reader that begins sees exactly the flushes that are due.
@@ -49,6 +63,6 @@ impl FlushCount {
     /// copy.
     #[inline(always)]
     pub fn is_still(&self, flushes: u64) -> bool {
-        weakened("flushes_recheck") || self.0.load(Relaxed) == flushes
+        weakened("flushes_recheck") || self.count.load(Relaxed) == flushes
     }
 }

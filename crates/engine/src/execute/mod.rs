@@ -425,6 +425,16 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
     fn figures(&self) -> Arc<dyn Figures> {
         self.figures.clone()
     }
+
+    fn save(&mut self) {
+        for partition in 0..self.partitions.count() {
+            if self.partitions.is_owned(partition)
+                && let Some(table) = self.partitions.writable(partition)
+            {
+                table.save();
+            }
+        }
+    }
 }
 
 /// Appends the reply to a request that shows no item. Of verbs that are not the most frequent: it

@@ -3,7 +3,6 @@
 
 use std::fs;
 
-use glimmer_base::Moment;
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
 
 use super::family::{Family, In};
@@ -35,7 +34,8 @@ pub(super) const ALL: &[Family] = &[
     Family::gauge("glimmer_uptime", In::Seconds,
         "For how long the server has run",
         |source, out| {
-            let ms = source.figures.now.ms.saturating_sub(Moment::EPOCH_LEAD_MS);
+            let figures = &source.figures;
+            let ms = figures.now.ms.saturating_sub(figures.config.started_ms);
             out.put(ms as f64 / 1e3);
         }),
     Family::gauge("glimmer_ready", In::Units,
@@ -89,7 +89,8 @@ pub(super) const ALL: &[Family] = &[
     Family::gauge("process_start_time", In::Seconds,
         "When the process started, in seconds since 1970",
         |source, out| {
-            let ms = source.figures.now.epoch_unix_ms + Moment::EPOCH_LEAD_MS;
+            let figures = &source.figures;
+            let ms = figures.now.epoch_unix_ms + figures.config.started_ms;
             out.put(ms as f64 / 1e3);
         }),
     Family::counter("process_cpu", In::Seconds,

@@ -5,7 +5,6 @@
 use super::lines::Lines;
 use super::{Snapshot, count};
 use crate::process::descriptors_reserved;
-use glimmer_base::Moment;
 use glimmer_proto::text::lines::VERSION_NUMBER;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
@@ -32,7 +31,7 @@ fn process(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     lines.put("pid", std::process::id());
     lines.put(
         "uptime",
-        now.ms.saturating_sub(Moment::EPOCH_LEAD_MS) / 1000,
+        now.ms.saturating_sub(snapshot.admin.config.started_ms) / 1000,
     );
     lines.put("time", (now.epoch_unix_ms + now.ms) / 1000);
     lines.put("version", VERSION_NUMBER);

@@ -70,6 +70,11 @@ const SERVER: &[Statistic<OfServer>] = &[
         |now| show(count!(now, table.store.buckets_added))),
     ("index_buckets_merged", "buckets by which the index shrank",
         |now| show(count!(now, table.store.buckets_merged))),
+    ("items_restored", "items that were in the file of -e when the server started",
+        |now| show(now.now.table.store.restored)),
+    ("items_lost", "items in that file that were not whole, because the process before was ended \
+        by force while it changed them",
+        |now| show(now.now.table.store.lost)),
     ("dead_bytes", "bytes of deleted and replaced items in the logs, and of room in which items \
         may grow, at the beginning of the second. They are used again before live items are \
         evicted",

@@ -69,7 +69,7 @@ pub(super) fn write_info(snapshot: &Snapshot<'_>, sections: Sections, out: &mut 
 
 fn server(snapshot: &Snapshot<'_>, fields: &mut Fields<'_>) {
     let now = snapshot.moment;
-    let uptime_s = now.ms.saturating_sub(Moment::EPOCH_LEAD_MS) / 1000;
+    let uptime_s = now.ms.saturating_sub(snapshot.admin.config.started_ms) / 1000;
     fields.put("redis_version", REDIS_VERSION);
     fields.put("glimmer_version", VERSION_NUMBER);
     fields.put("redis_mode", "standalone");

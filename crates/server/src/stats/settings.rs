@@ -174,7 +174,9 @@ fn tls(tls: &TlsConfig, lines: &mut Lines<'_>) {
 fn own(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     let config = &admin.config;
     lines.put("num_napi_ids", UNNAMED);
-    lines.put("memory_file", UNNAMED);
+    let file = config.memory_file.as_deref();
+    let file = file.map_or(UNNAMED.into(), std::path::Path::to_string_lossy);
+    lines.put("memory_file", file);
     lines.put("client_flags_size", CLIENT_FLAGS_BYTES);
     lines.put("glimmer_version", env!("CARGO_PKG_VERSION"));
     lines.put("glimmer_mode", config.mode);

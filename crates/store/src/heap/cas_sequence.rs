@@ -1,16 +1,28 @@
 //! Where CAS uniques come from.
 
 use super::CAS_MAX;
+use crate::memory::Record;
+use glimmer_base::sync::Ordering::Relaxed;
+use glimmer_base::sync::in_program_order;
 
 /// Draws CAS uniques: numbers that are `step` apart. Sequences of one step that begin at different
 /// numbers up to it never draw the same, so that no two items of a server have one in common,
 /// whichever partitions they are in. After [`CAS_MAX`] it begins again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// Where a [record](Record) keeps a bound, no number above it is drawn before the bound is raised,
+/// so that the sequence of the next process goes on above all that were drawn.
+#[derive(Clone)]
 pub struct CasSequence {
     first: u64,
     step: u64,
     next: u64,
+    /// The largest number that is drawn without looking further.
+    last: u64,
+    record: Option<Record>,
 }
+
+/// Numbers by which the bound is raised, in steps.
+const DRAWN_PER_BOUND: u64 = 1 << 20;
 
 impl Default for CasSequence {
     fn default() -> Self {
@@ -30,18 +42,54 @@ impl CasSequence {
             first,
             step,
             next: first,
+            last: CAS_MAX - step,
+            record: None,
         }
+    }
+
+    /// Goes on above the bound that a record keeps, which is zero at first.
+    pub fn keep_in(&mut self, record: &Record) {
+        self.go_above(record.cas_bound().load(Relaxed));
+        self.record = Some(record.clone());
+        self.last = 0;
+    }
+
+    /// Takes the place of another sequence: draws what `to` draws, from where the other one is on.
+    pub fn change_to(&mut self, to: &CasSequence) {
+        let highest = self.highest();
+        (self.first, self.step, self.next) = (to.first, to.step, to.first);
+        if self.record.is_none() {
+            self.last = CAS_MAX - self.step;
+        }
+        self.go_above(highest);
     }
 
     /// The next CAS unique.
     #[inline(always)]
     pub fn draw(&mut self) -> u64 {
         let cas = self.next;
-        self.next = if cas > CAS_MAX - self.step {
+        if cas > self.last {
+            return self.draw_beyond();
+        }
+        self.next = cas + self.step;
+        cas
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn draw_beyond(&mut self) -> u64 {
+        let (cas, end) = (self.next, CAS_MAX - self.step);
+        self.next = if cas > end {
             self.first
         } else {
             cas + self.step
         };
+        if let Some(record) = &self.record {
+            let bound = (self.next + DRAWN_PER_BOUND * self.step).min(end);
+            record.cas_bound().store(bound, Relaxed);
+            self.last = bound;
+            in_program_order();
+        }
         cas
     }
 
@@ -71,7 +119,7 @@ mod tests {
             for cas in [0, 1, 7, 8, 9, 1_000_003] {
                 sequence.go_above(cas);
                 let drawn = sequence.draw();
-                assert!(drawn > cas && drawn <= cas.max(9) + 8, "{first}: {drawn}");
+                assert!(drawn > cas && drawn <= cas.max(9) + 12, "{first}: {drawn}");
                 assert_eq!(drawn % 4, first % 4);
                 assert!((drawn..drawn + 4).contains(&sequence.highest()));
             }

@@ -15,10 +15,10 @@
 //! is a flush.
 
 use super::{Geometry, Offset};
-use crate::memory::{Words, ZeroedSlice};
+use crate::memory::{Record, Words, ZeroedSlice};
 use crossbeam_utils::CachePadded;
 use glimmer_base::sync::Ordering::Relaxed;
-use glimmer_base::sync::{AtomicU64, Ordering, fence, weakened};
+use glimmer_base::sync::{AtomicU64, Ordering, fence, in_program_order, weakened};
 use std::ops::Range;
 
 /// An item is read from a place of at least this many words.
@@ -38,6 +38,8 @@ pub struct CircularLog {
     geometry: Geometry,
     /// On lines of its own: the writer changes it, and everything beside it is read by all.
     head: CachePadded<AtomicU64>,
+    /// The head is kept there as well, under this number.
+    record: Option<(Record, usize)>,
     item_words_max: usize,
     /// Where the last place begins: [`PLACE_WORDS_MIN`] words before the end of the memory.
     last_place: usize,
@@ -68,8 +70,26 @@ impl CircularLog {
             place_words: item_words_max.max(PLACE_WORDS_MIN),
             words,
             head: CachePadded::new(AtomicU64::new(head)),
+            record: None,
             item_words_max,
         }
+    }
+
+    /// Takes the head of log `number` that a record knows. Says whether it can be this log's.
+    pub fn take_head_from(&mut self, record: &Record, number: usize) -> bool {
+        let head = Offset::from_raw(record.head(number).load(Relaxed));
+        let is_possible = self.geometry.is_offset(head)
+            && self.geometry.position(head) as u64 <= self.words_max();
+        if is_possible {
+            self.head.store(head.raw(), Relaxed);
+        }
+        is_possible
+    }
+
+    /// Has the record know the head, as that of log `number`.
+    pub fn keep_head_in(&mut self, record: &Record, number: usize) {
+        record.head(number).store(self.head().raw(), Relaxed);
+        self.record = Some((record.clone(), number));
     }
 
     /// The arithmetic of this log's offsets, as far as it never changes.
@@ -112,6 +132,10 @@ impl CircularLog {
     #[inline]
     pub fn publish_head(&self, head: Offset, shared: bool) {
         self.head.store(head.raw(), Relaxed);
+        if let Some((record, number)) = &self.record {
+            record.head(*number).store(head.raw(), Relaxed);
+        }
+        in_program_order();
         if shared && !weakened("head_release_fence") {
             fence(Ordering::Release);
         }

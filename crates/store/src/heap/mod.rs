@@ -29,7 +29,7 @@ pub use offset::{Geometry, Offset};
 pub use put::{NewItem, Put};
 pub use value::Value;
 pub(crate) use write::{
-    can_amend, changes_length, draft_layout, only_grows, write_amended, write_announced,
+    can_amend, changes_length, draft_layout, only_grows, unsettle, write_amended, write_announced,
     write_behind, write_draft, write_drafted, write_filler, write_grown, write_item, write_over,
     write_reserved, write_value_over,
 };

@@ -102,6 +102,11 @@ impl Geometry {
         (self.mask + 1) >> self.position_bits
     }
 
+    /// Whether this is an offset at all.
+    pub fn is_offset(self, offset: Offset) -> bool {
+        offset.0 <= self.mask
+    }
+
     /// The place in memory, in words from the log's beginning.
     #[inline(always)]
     pub fn position(self, offset: Offset) -> usize {

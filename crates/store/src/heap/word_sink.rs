@@ -23,7 +23,7 @@ impl<'a> WordSink<'a> {
     }
 
     #[inline(always)]
-    pub(super) fn word(&mut self, word: u64) {
+    fn word(&mut self, word: u64) {
         if let Some((space, rest)) = self.words.split_first() {
             space.store(word, Relaxed);
             self.words = rest;

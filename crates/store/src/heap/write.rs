@@ -1,5 +1,10 @@
 //! Writing items into a heap, as [`layout`](super::layout) lays them out: whole words with relaxed
 //! stores, so that an optimistic reader may be looking.
+//!
+//! The header is written last, so that the place of an item that is not yet whole does not begin
+//! with it. Where an item is written over, its place is first marked as a filler
+//! ([`unsettle`]). If the process ends in between, and the memory lies in a
+//! [file](crate::memory::MemoryFile), the next process finds an entry that names no item.
 
 use super::bytes;
 use super::history::{CAS_MAX, History};
@@ -15,6 +20,7 @@ use crate::memory::Words;
 use crate::work;
 use glimmer_base::Expiry;
 use glimmer_base::sync::Ordering::{Relaxed, Release};
+use glimmer_base::sync::in_program_order;
 
 /// Writes an item at the beginning of a place that is reserved for it.
 #[inline(always)]
@@ -30,11 +36,25 @@ pub(crate) fn write_item(place: Words<'_>, put: &Put<'_>) {
         expiry: false,
         extra: false,
     };
-    let mut sink = WordSink::new(place.range(0, put.words));
-    sink.word(header_of(layout, item.history.marks.bits(), cas));
+    let mut sink = WordSink::new(place.range(1, put.words - 1));
     sink.bytes(item.key);
     sink.bytes(item.value[0]);
     sink.finish();
+    settle(place, header_of(layout, item.history.marks.bits(), cas));
+}
+
+/// Marks the place of an item that is about to be written over. Readers of it see that its chain is
+/// being changed.
+#[inline(always)]
+pub(crate) fn unsettle(place: Words<'_>, words: usize) {
+    place.word(0).store((words as u64) << 24, Relaxed);
+    in_program_order();
+}
+
+/// Makes an item of what was written at a place.
+#[inline(always)]
+fn settle(place: Words<'_>, header: u64) {
+    place.word(0).store(header, Release);
 }
 
 /// [`write_item`] where the key has an item now, whose value the new one may keep. The place may be
@@ -52,8 +72,7 @@ pub(crate) fn write_over(place: Words<'_>, put: &Put<'_>, old: &Item<'_>) {
 pub(crate) fn write_value_over(old: &Item<'_>, item: &NewItem<'_>, cas: u64) {
     debug_assert!(item.replaces_plain(old) && old.key_is(item.key));
     let (place, layout) = (old.place, item.layout());
-    let header = header_of(layout, item.history.marks.bits(), cas);
-    place.word(0).store(header, Relaxed);
+    unsettle(place, old.words());
     let (first, skip) = (layout.value_at() / 8, layout.value_at() % 8);
     let mut sink = WordSink::new(place.range(first, old.words() - first));
     if skip > 0 {
@@ -64,6 +83,7 @@ pub(crate) fn write_value_over(old: &Item<'_>, item: &NewItem<'_>, cas: u64) {
     }
     sink.bytes(item.value[0]);
     sink.finish();
+    settle(place, header_of(layout, item.history.marks.bits(), cas));
 }
 
 /// Writes an item around the value of the old one.
@@ -78,8 +98,6 @@ fn write_around(place: Words<'_>, put: &Put<'_>, old: Item<'_>) {
     // Before anything else is written, as that may lie where the old value does.
     bytes::shift((old.place, old.layout.value_at()), (place, kept_at), kept);
     work::copied(kept / 8);
-    let header = header_of(layout, item.history.marks.bits(), put.cas);
-    place.word(0).store(header, Relaxed);
     bytes::store(place, KEY_AT, item.key);
     if layout.is_wide() {
         bytes::store(place, layout.length_at(), &layout.length_bytes());
@@ -87,6 +105,7 @@ fn write_around(place: Words<'_>, put: &Put<'_>, old: Item<'_>) {
     bytes::store(place, first, before);
     bytes::store(place, kept_at + kept, after);
     write_fields_behind(place, layout, item, put.cas);
+    settle(place, header_of(layout, item.history.marks.bits(), put.cas));
 }
 
 /// Whether an item is an old one of its key with bytes after its value: neither the key nor a byte
@@ -119,21 +138,23 @@ pub(crate) fn write_behind(place: Words<'_>, put: &Put<'_>, old: &Item<'_>) {
 pub(crate) fn write_grown(place: Words<'_>, put: &Put<'_>, old: &Item<'_>) {
     let layout = put.item.layout_around(old.layout.value_len);
     let (at, more) = (old.layout.flags_at(), put.item.value[1]);
-    let header = header_of(layout, put.item.history.marks.bits(), put.cas);
-    place.word(0).store(header, Relaxed);
+    unsettle(place, old.words());
     if layout.is_wide() && changes_length(put, old) {
         bytes::store(place, layout.length_at(), &layout.length_bytes());
     }
     bytes::store(place, at, &more[..more.len().min(8 * old.words() - at)]);
     write_fields_behind(place, layout, put.item, put.cas);
+    settle(
+        place,
+        header_of(layout, put.item.history.marks.bits(), put.cas),
+    );
 }
 
 /// [`write_item`] for whatever fields the item has.
 #[inline(never)]
 fn write_item_of_all_fields(place: Words<'_>, item: &NewItem<'_>, cas: u64) {
     let layout = item.layout();
-    let mut sink = WordSink::new(place.range(0, layout.words()));
-    sink.word(header_of(layout, item.history.marks.bits(), cas));
+    let mut sink = WordSink::new(place.range(1, layout.words() - 1));
     let (length, flags, expiry, extra) = (
         layout.length_bytes(),
         flags_field(item.flags),
@@ -154,6 +175,7 @@ fn write_item_of_all_fields(place: Words<'_>, item: &NewItem<'_>, cas: u64) {
         sink.long_bytes(field);
     }
     sink.finish();
+    settle(place, header_of(layout, item.history.marks.bits(), cas));
 }
 
 #[inline(always)]
@@ -181,7 +203,7 @@ pub(crate) fn write_amended(item: &Item<'_>, expiry: Expiry, history: &History) 
     let header = item.place.word(0);
     let kept =
         header.load(Relaxed) & 0xFFFF00 | header.load(Relaxed) & (WIDE | FLAGS | EXPIRY | EXTRA);
-    header.store((cas & CAS_MAX) << 24 | kept | history.marks.bits(), Relaxed);
+    unsettle(item.place, item.words());
     if item.layout.expiry {
         let expiry = expiry.ms().to_le_bytes();
         bytes::store(item.place, item.layout.expiry_at(), &expiry[..EXPIRY_BYTES]);
@@ -193,6 +215,8 @@ pub(crate) fn write_amended(item: &Item<'_>, expiry: Expiry, history: &History) 
         };
         bytes::store(item.place, item.layout.extra_at(), &history.extra());
     }
+    let header = (cas & CAS_MAX) << 24 | kept | history.marks.bits();
+    settle(item.place, header);
 }
 
 /// Writes what is known of a large item before it is stored: all but the header and the fields
@@ -252,8 +276,7 @@ pub(crate) fn write_drafted(place: Words<'_>, put: &Put<'_>) {
         add(&history.extra());
     }
     store_beside(place, layout.flags_at(), &fields[..end]);
-    let header = header_of(layout, item.history.marks.bits(), put.cas);
-    place.word(0).store(header, Release);
+    settle(place, header_of(layout, item.history.marks.bits(), put.cas));
 }
 
 /// Writes the fields that follow the value.

@@ -32,7 +32,7 @@ use super::entry::Entry;
 use super::tags;
 use crate::memory::ZeroAtomics;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
-use glimmer_base::sync::{AtomicU64, fence, weakened};
+use glimmer_base::sync::{AtomicU64, fence, in_program_order, weakened};
 
 /// Entries of a bucket: as many as two cache lines hold, and fewer under loom, which would
 /// otherwise have to try every order in which a reader may see that many.
@@ -198,6 +198,7 @@ impl Bucket {
                 fence(Release);
             }
         }
+        in_program_order();
     }
 
     /// Ends a change.
@@ -210,6 +211,15 @@ impl Bucket {
                 Release
             };
             self.head.store(self.head_of_next_version(), order);
+        }
+        in_program_order();
+    }
+
+    /// Has the version be even: nobody is at work.
+    pub fn calm(&self) {
+        let head = self.head.load(Relaxed);
+        if head & 1 != 0 {
+            self.head.store(head & !1, Relaxed);
         }
     }
 

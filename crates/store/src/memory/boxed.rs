@@ -30,6 +30,16 @@ impl<T: ZeroAtomics> ZeroedSlice<T> {
         Self::new(len, policy, node)
     }
 
+    /// See the mapped twin. There is no file.
+    pub fn in_file(_: usize, _: &std::fs::File, _: u64, _: PagePolicy) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// See the mapped twin.
+    pub fn settle(&self, _policy: PagePolicy, _node: Option<u32>) -> io::Result<()> {
+        Ok(())
+    }
+
     /// See the mapped twin.
     pub fn grant(&self, _words: Range<usize>) {}
 

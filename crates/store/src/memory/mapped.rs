@@ -2,8 +2,9 @@
 
 use super::{HUGE_PAGE, PagePolicy, ZeroAtomics, prefetch_line};
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use std::ffi::c_void;
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::ptr;
@@ -25,6 +26,8 @@ struct Reservation {
     holed: bool,
     /// Whether what is [granted](ZeroedSlice::grant) may lie on huge pages.
     grants_huge: bool,
+    /// Whether the pages are a file's, which has them until it is told otherwise.
+    is_file: bool,
 }
 
 impl Reservation {
@@ -48,6 +51,7 @@ impl Reservation {
             len,
             holed: false,
             grants_huge: false,
+            is_file: false,
         })
     }
 
@@ -96,6 +100,21 @@ impl Reservation {
             PagePolicy::Small => drop(unsafe { madvise(place, len, Advice::LinuxNoHugepage) }),
             PagePolicy::Hugetlb => {}
         }
+        Ok(())
+    }
+
+    /// Maps a part of a file over all of it.
+    fn map_file(&mut self, file: &File, from: u64) -> io::Result<()> {
+        self.is_file = true;
+        let place = self.place(0, self.len);
+        // SAFETY: replaces our own reservation (R), into which there is no reference yet. Another
+        // process that changes the file changes what is reached as atomics alone.
+        let mapped = unsafe {
+            let flags = MapFlags::SHARED | MapFlags::FIXED | MapFlags::NORESERVE;
+            mmap(place, self.len, read_write(), flags, file, from)
+        };
+        self.holed |= mapped.is_err();
+        mapped?;
         Ok(())
     }
 
@@ -241,6 +260,31 @@ impl<T: ZeroAtomics> ZeroedSlice<T> {
         })
     }
 
+    /// `len` values in a file, from a byte on that is a multiple of a huge page: what the file
+    /// holds there, or zero. The file has as many bytes, up to the next such multiple. Few values
+    /// may ever be touched, as in a [sparse](Self::sparse) slice.
+    pub fn in_file(len: usize, file: &File, from: u64, policy: PagePolicy) -> io::Result<Self> {
+        assert!(from.is_multiple_of(HUGE_PAGE as u64));
+        let bytes = (len * size_of::<T>()).next_multiple_of(HUGE_PAGE);
+        let mut memory = Reservation::new(bytes)?;
+        memory.map_file(file, from)?;
+        memory.grants_huge = policy == PagePolicy::Transparent;
+        Ok(ZeroedSlice {
+            first: memory.base.cast(),
+            memory: Arc::new(memory),
+            len,
+        })
+    }
+
+    /// Has the pages lie on one NUMA node, and takes them now if they are reserved ones.
+    pub fn settle(&self, policy: PagePolicy, node: Option<u32>) -> io::Result<()> {
+        self.memory.prefer_node(node);
+        match policy {
+            PagePolicy::Hugetlb => self.memory.populate(),
+            _ => Ok(()),
+        }
+    }
+
     /// Lets these values of a [sparse](Self::sparse) slice lie on huge pages, as far as they fill
     /// them. To the kernel a huge page is in use as a whole when one byte of it is.
     pub fn grant(&self, values: Range<usize>) {
@@ -257,7 +301,11 @@ impl<T: ZeroAtomics> ZeroedSlice<T> {
     pub fn withdraw(&self, values: Range<usize>) {
         let bytes = self.bytes_of(values);
         let pages = bytes.start.next_multiple_of(PAGE)..bytes.end / PAGE * PAGE;
-        self.advise(pages.clone(), Advice::LinuxDontNeed);
+        let gone = match self.memory.is_file {
+            true => Advice::LinuxRemove,
+            false => Advice::LinuxDontNeed,
+        };
+        self.advise(pages.clone(), gone);
         let huge = pages.start / HUGE_PAGE * HUGE_PAGE..pages.end.next_multiple_of(HUGE_PAGE);
         let end = huge.end.min(self.memory.len);
         self.advise(huge.start..end, Advice::LinuxNoHugepage);

@@ -5,8 +5,10 @@
 //! mapping's place.
 
 mod commons;
+mod file;
 mod pages;
 mod pool;
+mod record;
 mod words;
 
 #[cfg(not(any(loom, miri)))]
@@ -20,8 +22,10 @@ mod boxed;
 pub use boxed::ZeroedSlice;
 
 pub use commons::Commons;
+pub use file::{FileError, FileState, Kept, LAYOUT_VERSION, MemoryFile};
 pub use pages::{PagePolicy, PageReport};
 pub use pool::{LINE_WORDS, Pool};
+pub use record::Record;
 pub use words::Words;
 
 use glimmer_base::sync::AtomicU64;

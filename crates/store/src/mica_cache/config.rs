@@ -7,11 +7,12 @@ use crate::evict::{Learner, Rule};
 use crate::heap::{CircularLog, Geometry};
 use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
 use crate::index::{BUCKETS_MAX, SPARE_WORDS};
-use crate::memory::{Commons, HUGE_PAGE, PagePolicy, ZeroedSlice};
+use crate::memory::{Commons, HUGE_PAGE, MemoryFile, PagePolicy, ZeroedSlice};
 use crate::table::{Asides, Common, ConfigError};
 use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::{KeyHasher, Seed};
+use std::io;
 use std::sync::Arc;
 
 /// Sizes and choices for one partition.
@@ -47,6 +48,9 @@ pub struct PartitionConfig {
     /// What learns from the requests under a rule that does, for all partitions of a table. By
     /// default a partition has its own.
     pub learner: Option<Arc<Learner>>,
+    /// The file that the memory lies in, and the partition's number there. Partitions are made in
+    /// the order of their numbers. None: the memory is the process's own.
+    pub file: Option<(Arc<MemoryFile>, usize)>,
 }
 
 /// Logs are made of whole pages; under loom and Miri, of single words.
@@ -135,6 +139,8 @@ impl PartitionConfig {
             share,
             limits,
         } = match &self.commons {
+            // What lies where in a file follows from the settings alone.
+            Some(commons) if self.file.is_some() => self.in_common(&sizes, commons)?,
             Some(commons) => {
                 (self.in_common(&sizes, commons)).or_else(|_| self.fixed(&sizes, Some(commons)))?
             }
@@ -180,7 +186,11 @@ impl PartitionConfig {
     /// Memory for this partition alone, which it takes from the common one if there is one.
     fn fixed(&self, sizes: &Sizes, commons: Option<&Commons>) -> Result<Memory, ConfigError> {
         let words = |words: usize, pages: PagePolicy| {
-            ZeroedSlice::within(words, pages, self.numa_node).map_err(ConfigError::Memory)
+            let taken = match &self.file {
+                Some((file, _)) => self.in_file(file, words, pages),
+                None => ZeroedSlice::within(words, pages, self.numa_node),
+            };
+            taken.map_err(ConfigError::Memory)
         };
         // A small log that no reserved huge page fits into lies on others.
         let small_pages = match self.pages {
@@ -216,8 +226,11 @@ impl PartitionConfig {
     /// Addresses for this partition, and the least memory for it of the common one.
     fn in_common(&self, sizes: &Sizes, commons: &Commons) -> Result<Memory, ConfigError> {
         let sparse = |words: u64| {
-            let words = ZeroedSlice::sparse(words as usize, self.pages, self.numa_node);
-            words.map_err(ConfigError::Memory)
+            let taken = match &self.file {
+                Some((file, _)) => self.in_file(file, words as usize, self.pages),
+                None => ZeroedSlice::sparse(words as usize, self.pages, self.numa_node),
+            };
+            taken.map_err(ConfigError::Memory)
         };
         let in_pages = |words: usize| (words as u64).next_multiple_of(PAGE_WORDS);
         let share_words = (sizes.main_words + sizes.index_words) as u64;
@@ -245,6 +258,17 @@ impl PartitionConfig {
             share,
             limits: [least, small_least.max(UNUSED_LOG_WORDS as u64 - 1)],
         })
+    }
+
+    fn in_file(
+        &self,
+        file: &MemoryFile,
+        words: usize,
+        pages: PagePolicy,
+    ) -> io::Result<ZeroedSlice<AtomicU64>> {
+        let memory = file.memory(words, pages)?;
+        memory.settle(pages, self.numa_node)?;
+        Ok(memory)
     }
 
     fn too_small(&self, words: usize) -> ConfigError {
@@ -302,6 +326,7 @@ impl Default for PartitionConfig {
             asides: Asides::default(),
             commons: None,
             learner: None,
+            file: None,
         }
     }
 }

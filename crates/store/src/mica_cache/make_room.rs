@@ -16,7 +16,7 @@ use crate::index::{Entry, LogId, Slot};
 use crate::removals::Reason;
 use crate::table::{DRAFT_WORDS_MIN, Index, ROOM_WORDS_PER_HOLD, expired};
 use crate::work;
-use glimmer_base::sync::weakened;
+use glimmer_base::sync::{in_program_order, weakened};
 use glimmer_base::{Keyhash, Moment};
 
 /// Words that the head runs ahead of what is wanted, so that it is published once for several
@@ -352,6 +352,7 @@ impl<A: Access> Writer<'_, A> {
         // stays locked while the item is in neither place.
         let home = shared.index.home(keyhash);
         let is_shared = A::SHARED_READS && !weakened("keep_version");
+        shared.index.note_move(entry);
         let tail = shared
             .index
             .change(shared.index.chain_of(home), is_shared, || {
@@ -361,10 +362,12 @@ impl<A: Access> Writer<'_, A> {
                 let tail = self.tail(to);
                 let (at, to_at) = (from_log.geometry(), to_log.geometry().position(tail));
                 from_log.copy(at.position(head), words as usize, (to_log, to_at));
+                in_program_order();
                 let moved = Entry::new(entry.tag(), to, tail, reads);
                 (shared.index).set(slot, moved.with_fetched(entry.is_fetched()));
                 tail
             });
+        shared.index.end_rewrite();
         self.state.tails[to as usize] = self.geometry(to).advance(tail, words);
         if self.state.in_use == Some((id, head)) {
             self.state.in_use = Some((to, tail));

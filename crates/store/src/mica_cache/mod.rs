@@ -21,9 +21,11 @@ mod growth;
 mod logs;
 mod lookahead;
 mod make_room;
+mod persist;
 mod place;
 mod put;
 mod read;
+mod recover;
 mod scan;
 mod share;
 mod slots;
@@ -119,7 +121,10 @@ impl<A: Access> Owner<A> {
     ///
     /// [`ConfigError`], if the sizes do not fit together or the memory is not to be had.
     pub fn new(config: &PartitionConfig, rule: Rule) -> Result<Self, ConfigError> {
-        let (shared, share, limits) = config.build(rule)?;
+        let (mut shared, share, limits) = config.build(rule)?;
+        if let Some((file, number)) = &config.file {
+            shared.keep_in(&file.record(*number), file.state())?;
+        }
         let heads = [LogId::Main, LogId::Small].map(|id| shared.log(id).head());
         let state = State {
             ledger: Ledger::default(),
@@ -147,7 +152,9 @@ impl<A: Access> Owner<A> {
             calendars: Default::default(),
             evicted_from: None,
         };
-        Ok(Owner::of(shared, state))
+        let mut owner = Owner::of(shared, state);
+        owner.attach(config)?;
+        Ok(owner)
     }
 }
 
@@ -206,6 +213,10 @@ impl<A: Access> Design for MicaCache<A> {
         writer.note_store(put);
         let is_done = writer.put_drafted(put, draft.place);
         is_done.then_some(Stored::Yes(put.cas))
+    }
+
+    fn save(writer: &mut Writer<'_, A>) {
+        writer.save();
     }
 
     fn upload_words_max(writer: &Writer<'_, A>) -> u64 {

@@ -4,7 +4,7 @@
 use super::place::name_of;
 use super::{Found, Shared, State, Writer};
 use crate::access::Access;
-use crate::heap::{Header, Offset, Put, write_item, write_over};
+use crate::heap::{Header, Offset, Put, unsettle, write_item, write_over};
 use crate::index::chained::HomeBucket;
 use crate::index::{Entry, LogId, Slot};
 use crate::table::{DRAFT_WORDS_MIN, Heap, Index};
@@ -266,6 +266,7 @@ impl<A: Access> Writer<'_, A> {
         index.change(found.lock, A::SHARED_READS, || {
             let loans = &self.shared.common.loans;
             loans.give_up_item(name_of(at.0, at.1), found.item.words());
+            unsettle(found.item.place(), found.item.words());
             write_over(found.item.place(), put, &found.item);
             self.leave_filler(at, words, extent);
             self.shared.note_written_over::<A>(found.cell, found.entry);

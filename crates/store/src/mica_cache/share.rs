@@ -82,6 +82,19 @@ pub(super) struct Share {
     pub gives_beyond: Option<u64>,
 }
 
+/// How far the parts of a partition go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// Words of the main log.
+    pub log_end: u64,
+    /// Where the memory of the index begins.
+    pub floor: u64,
+    /// Words of the small log.
+    pub small_end: u64,
+    /// Whether the logs may yet get more.
+    pub grows: bool,
+}
+
 /// The same as everybody may see it.
 pub(super) struct Claimed {
     pub commons: Option<Commons>,
@@ -348,6 +361,45 @@ impl<A: Access> Writer<'_, A> {
         }
         self.state.limits[nth] = limit;
         self.state.lap_words[nth] = lap_words;
+    }
+
+    /// How far log and index go.
+    pub(super) fn share_extent(&self) -> Extent {
+        let share = &self.state.share;
+        Extent {
+            log_end: share.log_end(),
+            floor: share.floor,
+            small_end: self.limit(LogId::Small),
+            grows: share.grows,
+        }
+    }
+
+    /// Has log and index go as far as they once went. Says whether there is as much memory.
+    pub(super) fn resume_share(&mut self, extent: Extent) -> bool {
+        let small = LogId::Small;
+        let small_more = extent.small_end.saturating_sub(self.limit(small));
+        let Some(commons) = self.shared.commons() else {
+            self.state.share.floor = self.state.border.open() as u64;
+            self.share_changed();
+            return small_more == 0;
+        };
+        let share = &mut self.state.share;
+        let words = extent.log_end + share.range - extent.floor;
+        let more = words.saturating_sub(share.words) + small_more;
+        if words > share.range || !commons.claim(more) {
+            return false;
+        }
+        (share.words, share.floor) = (words.max(share.words), extent.floor);
+        share.grows = extent.grows;
+        self.set_limit(small, self.limit(small) + small_more);
+        self.share_changed();
+        let (end, floor) = (self.state.share.log_end(), self.state.share.floor);
+        self.log(LogId::Main).grant(0..end);
+        self.log(LogId::Main).grant(floor..self.state.share.range);
+        self.log(small).grant(0..self.limit(small));
+        // What a process that was ended had claimed and not used.
+        self.log(LogId::Main).withdraw(end..floor);
+        true
     }
 
     fn share_changed(&mut self) {

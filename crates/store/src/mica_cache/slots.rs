@@ -13,6 +13,7 @@ use crate::index::{CHAIN_BUCKETS_MAX, LogId, Slot};
 use crate::removals::Reason;
 use crate::table::{Heap, expired};
 use glimmer_base::Moment;
+use glimmer_base::sync::in_program_order;
 
 /// Chains that are scanned at most to find a spare bucket for one that needs it,
 const SCANNED_FOR_A_SPARE: usize = 16;
@@ -71,7 +72,9 @@ impl<A: Access> Writer<'_, A> {
         if length < CHAIN_BUCKETS_MAX
             && let Some(spare) = self.spare_bucket(home)
         {
+            in_program_order();
             shared.index.bucket(last).set_next(Some(spare));
+            in_program_order();
             shared.common.counters.spares_used.add(1);
             self.state.growth.is_wanted = true;
             return Slot {

@@ -21,6 +21,8 @@ pub enum ConfigError {
     },
     /// The index has no bucket.
     NoBuckets,
+    /// What a file has of the table cannot be.
+    Damaged(&'static str),
     /// The kernel gave no memory.
     Memory(std::io::Error),
 }
@@ -44,6 +46,7 @@ impl fmt::Display for ConfigError {
                 "a table of {memory_bytes} bytes is larger than the {memory_bytes_max} bytes that \
                  its index can address: split it into more tables"
             ),
+            ConfigError::Damaged(what) => write!(f, "the memory file is damaged: {what}"),
             ConfigError::NoBuckets => write!(f, "an index needs at least one bucket"),
             ConfigError::Memory(error) => {
                 write!(

@@ -50,6 +50,10 @@ glimmer_base::counters! {
         buckets_added,
         /// Main buckets that left the index since start.
         buckets_merged,
+        /// Items that were there at start, in a memory file.
+        restored,
+        /// Items that were not whole there, because the process before was ended by force.
+        lost,
     }
 }
 

@@ -55,6 +55,9 @@ pub trait Design: Sized + 'static {
     /// Makes an item of a draft of it. If that cannot be done, the place is taken back.
     fn store_drafted(writer: &mut Writer<'_, Self>, put: &Put<'_>, draft: Draft) -> Option<Stored>;
 
+    /// Writes down what only the writer knows, if the table lies in a file.
+    fn save(_writer: &mut Writer<'_, Self>) {}
+
     /// Words that the places of uploads may take, if there are several.
     fn upload_words_max(writer: &Writer<'_, Self>) -> u64;
 
@@ -485,6 +488,11 @@ impl<D: Design> Table for Owner<D> {
             shared: self.shared.clone(),
             seat: self.seat.clone(),
         })
+    }
+
+    fn save(&mut self) {
+        let flushes = self.shared.common.flushes.get();
+        D::save(&mut self.enter(flushes));
     }
 
     fn share(&self, worker: usize) -> Option<Self> {

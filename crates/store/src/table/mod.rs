@@ -149,6 +149,10 @@ pub trait Table: Send + Sized + 'static {
     /// A handle for reading beside the writer, if the access mode allows that.
     fn reader(&self) -> Option<Self::Reader>;
 
+    /// Writes down what only the writer knows, if the table lies in a file. Nothing is changed
+    /// after that.
+    fn save(&mut self);
+
     /// A second writing side, for another worker, if the access mode allows that.
     fn share(&self, worker: usize) -> Option<Self>;
 

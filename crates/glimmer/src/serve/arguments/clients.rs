@@ -84,10 +84,6 @@ pub struct Clients {
     #[arg(short = 'Z', long)]
     pub(in crate::serve) enable_ssl: bool,
 
-    /// File to map items from; this server keeps items in memory only
-    #[arg(short = 'e', long, value_name = "FILE", hide = true)]
-    pub(in crate::serve) memory_file: Option<PathBuf>,
-
     /// Threads by network queue, which this server does not support
     #[arg(short = 'N', long, value_name = "NUM", hide = true)]
     pub(in crate::serve) napi_ids: Option<String>,

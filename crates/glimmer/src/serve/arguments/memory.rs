@@ -50,6 +50,20 @@ pub struct Memory {
     #[arg(short = 'k', long)]
     pub(in crate::serve) lock_memory: bool,
 
+    /// File that the items lie in, so that the next server begins with them: on tmpfs, such as
+    /// /dev/shm/glimmer
+    ///
+    /// The file is the server's memory, and not a copy of it. A server that is started with the
+    /// same file and the same settings goes on with all items: after a stop (SIGTERM) at once, and
+    /// after the process was killed when it has looked at them. The file is lost when the machine
+    /// goes down. See docs/warm-restart.md.
+    #[arg(short = 'e', long, value_name = "FILE")]
+    pub(in crate::serve) memory_file: Option<PathBuf>,
+
+    /// Give up what the file of -e holds, and begin with an empty store
+    #[arg(long)]
+    pub(in crate::serve) memory_file_discard: bool,
+
     /// Use huge pages; same as --hugepages auto, the default
     #[arg(short = 'L', long)]
     pub(in crate::serve) enable_largepages: bool,

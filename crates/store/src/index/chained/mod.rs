@@ -44,7 +44,7 @@ use super::{
     BUCKET_ENTRIES, BUCKETS_MAX, Bucket, CHAIN_BUCKETS_MAX, Entry, SPARE_ENTRIES, SPARE_WORDS,
     Slot, store_if,
 };
-use crate::memory::ZeroedSlice;
+use crate::memory::{Record, ZeroedSlice};
 use crate::table::Index;
 use crossbeam_utils::CachePadded;
 use glimmer_base::Keyhash;
@@ -103,6 +103,8 @@ pub struct ChainedIndex {
     /// Lines to a main bucket, its own and those of spare ones, in 2^32nds.
     lines_per_main: u64,
     shape: CachePadded<AtomicU64>,
+    /// The shape is kept there as well, and what is about to be written anew.
+    record: Option<Record>,
     /// What is not to be stored is stored here.
     nowhere: CachePadded<AtomicU64>,
 }
@@ -126,6 +128,7 @@ impl ChainedIndex {
             roots,
             lines_per_main: (2 << 32) + ((spares.min(mains) as u64) << 32).div_ceil(mains as u64),
             shape: CachePadded::new(AtomicU64::new(roots as u64)),
+            record: None,
             nowhere: CachePadded::new(AtomicU64::new(0)),
         };
         assert!(index.lines() <= BUCKETS_MAX);
@@ -157,6 +160,28 @@ impl ChainedIndex {
             Release
         };
         self.shape.store(shape.0, order);
+        if let Some(record) = &self.record {
+            record.shape().store(shape.0, Relaxed);
+        }
+    }
+
+    /// Has the record know the shape; takes the shape that it knows, if it knows one. Says whether
+    /// that can be the shape of an index in this memory.
+    pub fn keep_in(&mut self, record: &Record) -> bool {
+        let kept = Shape(record.shape().load(Relaxed));
+        let is_new = kept == Shape::default();
+        let mains = kept.mains();
+        let is_possible = is_new
+            || mains >= self.roots
+                && kept.level() < LEVELS_MAX
+                && mains <= self.roots << (kept.level() + 1)
+                && self.number_of(mains) <= self.lines();
+        if is_possible {
+            self.record = Some(record.clone());
+            let shape = if is_new { self.shape() } else { kept };
+            self.publish(shape);
+        }
+        is_possible
     }
 
     /// Lines that the memory has.
@@ -191,6 +216,21 @@ impl ChainedIndex {
     #[inline(always)]
     fn number_of(&self, main: usize) -> usize {
         ((main as u64 * self.lines_per_main) >> 32) as usize
+    }
+
+    /// The numbers of all buckets are below this.
+    pub fn numbers(&self) -> usize {
+        self.number_of(self.mains())
+    }
+
+    /// The record that knows the shape, if one does.
+    pub fn record(&self) -> Option<&Record> {
+        self.record.as_ref()
+    }
+
+    /// The spare bucket that came with a main one, if one did.
+    pub fn spare_with(&self, main: usize) -> Option<usize> {
+        self.spare_of(main)
     }
 
     /// The spare bucket that comes with a main one, if one does.
@@ -250,7 +290,7 @@ impl ChainedIndex {
 
     /// Words that they take.
     pub fn words(&self) -> usize {
-        self.number_of(self.shape().mains()) * SPARE_WORDS
+        self.numbers() * SPARE_WORDS
     }
 
     /// A bucket by number. Of a spare one, only the first half is its own; the other half is of the

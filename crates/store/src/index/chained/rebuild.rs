@@ -2,8 +2,14 @@
 
 use super::{ChainedIndex, FreeList, LEVELS_MAX, Shape};
 use crate::index::{CHAIN_BUCKETS_MAX, CHAIN_ENTRIES_MAX, Entry};
+use crate::memory::Record;
 use crate::work;
 use glimmer_base::sync::weakened;
+
+const _: () = assert!(
+    2 * CHAIN_ENTRIES_MAX <= Record::ENTRIES_MAX,
+    "the journal holds two chains, which are merged into one"
+);
 
 /// The entries and spare buckets of a chain, taken out of it.
 pub(super) struct Parts {
@@ -115,6 +121,7 @@ impl ChainedIndex {
         }
         let mut parts = self.parts(home, is_live);
         let (entries, count) = parts.copied();
+        self.note_rewrite(&parts);
         let main = self.bucket(home);
         let shared = shared && !weakened("shorten_version");
         main.write_begin(shared);
@@ -122,7 +129,29 @@ impl ChainedIndex {
             parts.pop_spare().expect("a shorter chain needs fewer")
         });
         main.write_end(shared);
+        self.end_rewrite();
         self.give_back(parts, spares)
+    }
+
+    /// A chain with these entries is about to be written anew.
+    pub(super) fn note_rewrite(&self, parts: &Parts) {
+        if let Some(record) = &self.record {
+            record.note(parts.entries().iter().map(|entry| entry.raw()), false);
+        }
+    }
+
+    /// The item of this entry is about to be moved, and may be at neither place meanwhile.
+    pub fn note_move(&self, entry: Entry) {
+        if let Some(record) = &self.record {
+            record.note([entry.raw()].into_iter(), true);
+        }
+    }
+
+    /// The chain is written, or the item moved.
+    pub fn end_rewrite(&self) {
+        if let Some(record) = &self.record {
+            record.forget();
+        }
     }
 
     pub(super) fn give_back(&self, mut parts: Parts, spares: &mut FreeList) -> usize {
@@ -177,6 +206,7 @@ impl ChainedIndex {
             self.number_of(added),
         );
         let mut parts = self.parts(parent, is_live);
+        self.note_rewrite(&parts);
         let (mut stay, mut go) = (Parts::NONE, Parts::NONE);
         for &entry in parts.entries() {
             if entry.tag() & bit == 0 {
@@ -195,6 +225,7 @@ impl ChainedIndex {
         self.write_chain(child, go.entries(), &mut spare);
         self.publish(shape.with(added + 1, level));
         main.write_end(shared);
+        self.end_rewrite();
         Some(self.give_back(parts, spares))
     }
 }

@@ -79,6 +79,7 @@ impl ChainedIndex {
         for home in [parent, child] {
             self.add_parts(home, &is_live, leaving, &mut parts);
         }
+        self.note_rewrite(&parts);
         let (main, last) = (self.bucket(parent), self.bucket(child));
         // Spare buckets of both chains are written; the last bucket's version stays odd for ever,
         // so that no reader finishes there.
@@ -93,6 +94,7 @@ impl ChainedIndex {
         });
         self.publish(shape.with(removed, level));
         main.write_end(is_shared);
+        self.end_rewrite();
         // Items wait for the memory, but the index itself may take it again at once. A reader that
         // meets what it writes there sees the shape too.
         if shared && !weakened("shape_release_fence") {
@@ -115,6 +117,7 @@ impl ChainedIndex {
         let mut parts = Parts::NONE;
         self.add_parts(home, is_live, Some(number), &mut parts);
         parts.push_spare(other);
+        self.note_rewrite(&parts);
         let main = self.bucket(home);
         let shared = shared && !weakened("replace_version");
         main.write_begin(shared);
@@ -123,6 +126,7 @@ impl ChainedIndex {
             parts.pop_spare().expect("as many as before are enough")
         });
         main.write_end(shared);
+        self.end_rewrite();
         Some(self.give_back(parts, spares))
     }
 }

@@ -13,6 +13,33 @@ pub struct FreeList {
 }
 
 impl FreeList {
+    /// The list as two words, for [`of_words`](Self::of_words).
+    pub fn words(&self) -> [u64; 2] {
+        let first = self.first.map_or(0, |number| number as u64 + 1);
+        [first, self.looked_at as u64]
+    }
+
+    /// The list that had these words. None if they are those of no list of this index.
+    pub fn of_words([first, looked_at]: [u64; 2], index: &ChainedIndex) -> Option<FreeList> {
+        let first = (first as usize).checked_sub(1);
+        let looked_at = looked_at as usize;
+        let is_list = first.is_none_or(|first| first < index.capacity);
+        (is_list && looked_at <= index.mains()).then_some(FreeList { first, looked_at })
+    }
+
+    /// The spare buckets that no chain holds, where nothing else is known of them.
+    pub fn rebuilt(index: &ChainedIndex, is_in_chain: impl Fn(usize) -> bool) -> FreeList {
+        let mut list = FreeList {
+            first: None,
+            looked_at: index.mains(),
+        };
+        let spares = (0..index.mains()).filter_map(|main| index.spare_of(main));
+        for number in spares.filter(|&number| !is_in_chain(number)) {
+            list.give_back(index, number);
+        }
+        list
+    }
+
     /// Takes a spare bucket, empty and without a link, for the chain that begins at `home`, if
     /// there is one.
     pub fn take(&mut self, index: &ChainedIndex, home: usize) -> Option<usize> {

@@ -1,0 +1,186 @@
+//! The file that the store lies in (`-e`): which settings it depends on, and what the store keeps
+//! there that is not in a partition.
+
+use crate::config::{Config, HugepagePolicy};
+use crate::memory_plan::MemoryPlan;
+use glimmer_base::Moment;
+use glimmer_node::{Clock, SystemClock};
+use glimmer_store::memory::{FileError, FileState, Kept, MemoryFile};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Why the file of `-e` cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum MemoryFileError {
+    /// The file itself is the reason.
+    #[error("-e {}: {error}; {advice}", path.display(), advice = advice(error))]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        error: FileError,
+    },
+    /// Reserved huge pages are a matter of the file system, and of what is done with them.
+    #[error(
+        "-e {}: reserved huge pages are those of a hugetlbfs: give --hugepages hugetlb if the file \
+         is on one, and not otherwise",
+        path.display()
+    )]
+    Pages {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+fn advice(error: &FileError) -> &'static str {
+    match error {
+        FileError::Io(_) => "see that its folder exists, and that this user may write there",
+        FileError::InUse => "end that process, or give another file",
+        FileError::NoFile | FileError::Owner => "give another name",
+        FileError::Settings { .. } => {
+            "start with the same settings, or begin with an empty store by --memory-file-discard"
+        }
+        _ => "give another file, or replace this one by --memory-file-discard",
+    }
+}
+
+/// Opens the file of a configuration, if it has one.
+pub fn open(
+    config: &Config,
+    plan: &MemoryPlan,
+) -> Result<Option<Arc<MemoryFile>>, MemoryFileError> {
+    let Some(path) = &config.memory_file else {
+        return Ok(None);
+    };
+    let settings = settings(config, plan);
+    let file = MemoryFile::open(path, plan.partitions, &settings, config.memory_file_discard);
+    let file = file.map_err(|error| MemoryFileError::File {
+        path: path.clone(),
+        error,
+    })?;
+    if file.is_hugetlb() != (config.hugepages == HugepagePolicy::Hugetlb) {
+        return Err(MemoryFileError::Pages { path: path.clone() });
+    }
+    if file.state() == FileState::New {
+        file.kept(Kept::EpochUnixMs).store(0, Relaxed);
+    }
+    Ok(Some(file))
+}
+
+/// All that decides what lies where. What users set comes first, for it is what they are told of.
+fn settings(config: &Config, plan: &MemoryPlan) -> Vec<(&'static str, String)> {
+    let first = plan.first_sizes();
+    let has_own = config.lock_memory || config.hugepages == HugepagePolicy::Hugetlb;
+    vec![
+        ("-m", (config.memory_bytes >> 20).to_string()),
+        ("-I", config.item_bytes_max.to_string()),
+        ("--item-size-hint", config.item_bytes_hint.to_string()),
+        ("--evict", config.eviction().to_owned()),
+        ("partitions (-t, --access)", plan.partitions.to_string()),
+        ("equal shares (-k, --hugepages)", has_own.to_string()),
+        (
+            "planned sizes",
+            format!(
+                "{}+{}+{} of {}",
+                first.log_bytes, first.main_buckets, first.spare_buckets, plan.item_bytes_max
+            ),
+        ),
+    ]
+}
+
+/// Numbers from `random`, and in a file the first of them for all processes that use it: those by
+/// which keys are hashed.
+pub fn numbers<'a>(
+    file: Option<&'a MemoryFile>,
+    random: &'a mut dyn FnMut() -> u64,
+) -> impl FnMut() -> u64 + 'a {
+    let mut kept = [Kept::Seed, Kept::SecretFirst, Kept::SecretSecond].into_iter();
+    move || match (file, kept.next()) {
+        (Some(file), Some(number)) => {
+            let kept = file.kept(number);
+            if file.state() == FileState::New {
+                kept.store(random(), Relaxed);
+            }
+            kept.load(Relaxed)
+        }
+        _ => random(),
+    }
+}
+
+/// The machine's clock, in the time of a store that may have begun with an earlier process. What
+/// the store was off counts as the wall clock says. If the wall clock is behind the time that the
+/// store has come to, as it was set back, no time has passed.
+#[derive(Debug)]
+pub struct StoreClock {
+    clock: SystemClock,
+    file: Arc<MemoryFile>,
+}
+
+/// How exactly the file knows what time it is.
+const NOTED_EVERY_MS: u64 = 1_000;
+
+impl StoreClock {
+    /// The clock of the store in a file.
+    pub fn of(file: &Arc<MemoryFile>) -> StoreClock {
+        let fresh = SystemClock::start();
+        let now = fresh.now();
+        let [epoch, latest] = [Kept::EpochUnixMs, Kept::NowMs].map(|number| file.kept(number));
+        let clock = match epoch.load(Relaxed) {
+            0 => {
+                epoch.store(now.epoch_unix_ms, Relaxed);
+                latest.store(now.ms, Relaxed);
+                fresh
+            }
+            epoch_unix_ms => {
+                let passed_ms = (now.epoch_unix_ms + now.ms).saturating_sub(epoch_unix_ms);
+                SystemClock::at(epoch_unix_ms, passed_ms.max(latest.load(Relaxed)))
+            }
+        };
+        StoreClock {
+            clock,
+            file: file.clone(),
+        }
+    }
+}
+
+impl Clock for StoreClock {
+    #[inline]
+    fn now(&self) -> Moment {
+        let now = self.clock.now();
+        let latest = self.file.kept(Kept::NowMs);
+        // A worker that is a little behind another one changes nothing.
+        if now.ms >= latest.load(Relaxed) + NOTED_EVERY_MS {
+            latest.store(now.ms, Relaxed);
+        }
+        now
+    }
+
+    fn unix_us(&self) -> u128 {
+        self.clock.unix_us()
+    }
+
+    fn ns(&self) -> u64 {
+        self.clock.ns()
+    }
+
+    fn cpu_ns(&self, worker: usize, thread: u32) -> Option<u64> {
+        self.clock.cpu_ns(worker, thread)
+    }
+
+    fn timeline(&self) -> glimmer_hotset::Timeline {
+        self.clock.timeline()
+    }
+}
+
+/// A warning about where the file lies, if it is not in memory.
+pub fn warning(file: &MemoryFile) -> Option<String> {
+    let path: &Path = file.path();
+    (!file.is_in_memory()).then(|| {
+        format!(
+            "-e {}: the file is on a disk, to which the kernel writes what changes; put it on \
+             tmpfs, such as /dev/shm",
+            path.display()
+        )
+    })
+}

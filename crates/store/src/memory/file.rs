@@ -1,0 +1,388 @@
+//! A file in which the memory of a store lies, so that the items outlive the process.
+//!
+//! ```text
+//! +--------+----------+--------+-----+--------+---------+---------+-----
+//! | header | settings | record | ... | record | memory  | memory  | ...
+//! +--------+----------+--------+-----+--------+---------+---------+-----
+//! 0        512        4 KiB    one to a partition        2 MiB or a multiple
+//! ```
+//!
+//! The file is mapped into memory and shared, so what the process stores is in the file's pages at
+//! once, and stays there however the process ends. It does not survive the machine, unless the file
+//! system does: a file on a disk is written back by the kernel when it likes.
+//!
+//! The header says whose file it is, under which layout version, and for which settings: a store of
+//! other sizes cannot use it. Numbers that belong to the store as a whole are kept in the header
+//! ([`Kept`]), those of a partition in its [`Record`].
+//!
+//! A file is *new* until the store that was made in it is [begun](MemoryFile::begin), *open* while
+//! a process uses it, and *closed* when that process has written down all that it knew
+//! ([`close`](MemoryFile::close)). A process that finds an open file which nobody has locked comes
+//! after one that was ended.
+
+use super::record::{RECORD_WORDS, Record};
+use super::{HUGE_PAGE, ZeroedSlice};
+use glimmer_base::sync::AtomicU64;
+use glimmer_base::sync::Ordering::{Relaxed, Release};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// "GLIMMER" and a byte that no text has.
+const MAGIC: u64 = u64::from_le_bytes(*b"GLIMMER\x9d");
+/// What is meant by the words of header, records, buckets and items. To be changed with them.
+pub const LAYOUT_VERSION: u64 = 1;
+/// Reads otherwise on a machine with the other byte order.
+const BYTE_ORDER: u64 = 0x0102_0304_0506_0708;
+const HEADER_BYTES: usize = 4 << 10;
+/// Bytes of the settings, a line each.
+const SETTINGS_BYTES_MAX: usize = HEADER_BYTES - 8 * SETTINGS_AT;
+
+// Words of the header.
+const MAGIC_AT: usize = 0;
+const VERSION_AT: usize = 1;
+const BYTE_ORDER_AT: usize = 2;
+const STATE_AT: usize = 3;
+const PARTITIONS_AT: usize = 4;
+const SETTINGS_LEN_AT: usize = 5;
+/// The sum of the words above but the state, and of the settings.
+const CHECK_AT: usize = 6;
+const KEPT_AT: usize = 8;
+const SETTINGS_AT: usize = 64;
+
+/// The states of a file.
+const NEW: u64 = 0;
+const OPEN: u64 = 1;
+const CLOSED: u64 = 2;
+
+/// Numbers of the store as a whole that are kept in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// When the epoch was that times in the store are counted from, in milliseconds since 1970.
+    EpochUnixMs,
+    /// Milliseconds since the epoch, as of late.
+    NowMs,
+    /// Flushes that have come due.
+    Flushes,
+    /// When the pending flush is due; zero for none.
+    FlushPendingMs,
+    /// The seed of keyhashes that clients compute.
+    Seed,
+    /// The first half of what keyhashes are made with.
+    SecretFirst,
+    /// The second half.
+    SecretSecond,
+}
+
+/// What was found in the place of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileState {
+    /// Nothing: the store is made from scratch.
+    New,
+    /// What a store left that was closed.
+    Closed,
+    /// What a store left that was not.
+    Open,
+}
+
+/// Why a file cannot be used. Each message is one line. The caller names the file.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// It cannot be opened, locked or mapped.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// Another process has locked it.
+    #[error("another process uses it")]
+    InUse,
+    /// It is a folder, a device, a socket or a pipe.
+    #[error("it is no regular file")]
+    NoFile,
+    /// Whoever owns it could change what is stored.
+    #[error("it belongs to another user")]
+    Owner,
+    /// It does not begin as memory files do.
+    #[error("it is no memory file of Glimmer")]
+    Foreign,
+    /// Its words mean something else.
+    #[error("it has layout version {0}, and this version of Glimmer has {LAYOUT_VERSION}")]
+    Version(u64),
+    /// It was made on a machine with another byte order.
+    #[error("it was made on a machine with another byte order")]
+    ByteOrder,
+    /// The header is not as it was written, or the file is shorter than it was.
+    #[error("it is damaged: {0}")]
+    Damaged(&'static str),
+    /// It was made for a store of other settings.
+    #[error("it was made with {name} {was}, and this server has {name} {is}")]
+    Settings {
+        /// The first setting that differs.
+        name: String,
+        /// Its value in the file.
+        was: String,
+        /// Its value now.
+        is: String,
+    },
+}
+
+/// See the module's text.
+pub struct MemoryFile {
+    file: File,
+    path: PathBuf,
+    header: ZeroedSlice<AtomicU64>,
+    partitions: usize,
+    state: FileState,
+    /// Where the next memory begins.
+    next: AtomicU64,
+    is_hugetlb: bool,
+}
+
+impl MemoryFile {
+    /// Opens a file for a store of so many partitions with these settings, a name and a value each,
+    /// or makes one. `discard` has what was there before be given up, unless a process uses it.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`]. The file is then as it was.
+    pub fn open(
+        path: &Path,
+        partitions: usize,
+        settings: &[(&str, String)],
+        discard: bool,
+    ) -> Result<Arc<MemoryFile>, FileError> {
+        let file = (OpenOptions::new().read(true).write(true).create(true))
+            .truncate(false)
+            .mode(0o600)
+            .open(path)?;
+        let kind = file.metadata()?.file_type();
+        if kind.is_char_device() || !kind.is_file() {
+            return Err(FileError::NoFile);
+        }
+        let owner = file.metadata()?.uid();
+        if owner != rustix::process::geteuid().as_raw() {
+            return Err(FileError::Owner);
+        }
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(FileError::InUse),
+            Err(TryLockError::Error(error)) => return Err(error.into()),
+        }
+        let settings = text_of(settings);
+        let header_bytes = header_bytes(partitions);
+        let found = match (discard, file.metadata()?.len()) {
+            (true, _) | (_, 0) => FileState::New,
+            (false, len) => examine(&file, len, partitions, &settings)?,
+        };
+        if found == FileState::New {
+            file.set_len(0)?;
+            file.set_len(header_bytes as u64)?;
+        }
+        let is_hugetlb = is_hugetlb(&file)?;
+        let header = ZeroedSlice::in_file(header_bytes / 8, &file, 0, super::PagePolicy::Small)?;
+        let file = MemoryFile {
+            file,
+            path: path.to_owned(),
+            header,
+            partitions,
+            state: found,
+            next: AtomicU64::new(header_bytes as u64),
+            is_hugetlb,
+        };
+        if found == FileState::New {
+            file.write_header(&settings);
+        }
+        Ok(Arc::new(file))
+    }
+
+    fn write_header(&self, settings: &str) {
+        let set = |at: usize, value: u64| self.header[at].store(value, Relaxed);
+        for (nth, bytes) in settings.as_bytes().chunks(8).enumerate() {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            set(SETTINGS_AT + nth, u64::from_le_bytes(word));
+        }
+        set(VERSION_AT, LAYOUT_VERSION);
+        set(BYTE_ORDER_AT, BYTE_ORDER);
+        set(STATE_AT, NEW);
+        set(PARTITIONS_AT, self.partitions as u64);
+        set(SETTINGS_LEN_AT, settings.len() as u64);
+        set(CHECK_AT, check_of(|at| self.header[at].load(Relaxed)));
+        self.header[MAGIC_AT].store(MAGIC, Release);
+    }
+
+    /// What was found when the file was opened.
+    pub fn state(&self) -> FileState {
+        self.state
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the file is on a file system of reserved huge pages.
+    pub fn is_hugetlb(&self) -> bool {
+        self.is_hugetlb
+    }
+
+    /// Whether the file's pages are memory alone, and no disk's.
+    pub fn is_in_memory(&self) -> bool {
+        file_system(&self.file).is_ok_and(|kind| kind == TMPFS || kind == HUGETLBFS)
+    }
+
+    /// A number of the store as a whole.
+    pub fn kept(&self, number: Kept) -> &AtomicU64 {
+        &self.header[KEPT_AT + number as usize]
+    }
+
+    /// The record of a partition.
+    pub fn record(&self, partition: usize) -> Record {
+        assert!(partition < self.partitions);
+        Record::new(
+            self.header.clone(),
+            HEADER_BYTES / 8 + partition * RECORD_WORDS,
+        )
+    }
+
+    /// Memory for `len` words, which are zero if the file is new. The same calls in the same order
+    /// get the same memory every time.
+    pub fn memory(
+        &self,
+        len: usize,
+        policy: super::PagePolicy,
+    ) -> io::Result<ZeroedSlice<AtomicU64>> {
+        let bytes = (len * 8).next_multiple_of(HUGE_PAGE).max(HUGE_PAGE) as u64;
+        let at = self.next.fetch_add(bytes, Relaxed);
+        let size = self.file.metadata()?.len();
+        match self.state {
+            FileState::New => self.file.set_len(at + bytes)?,
+            _ if size < at + bytes => return Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => {}
+        }
+        ZeroedSlice::in_file(len, &self.file, at, policy)
+    }
+
+    /// The store in the file is whole, and changes from now on.
+    pub fn begin(&self) {
+        self.header[STATE_AT].store(OPEN, Release);
+    }
+
+    /// The store does not change any more, and all that its writers knew is in the file.
+    pub fn close(&self) {
+        self.header[STATE_AT].store(CLOSED, Release);
+    }
+}
+
+const TMPFS: u64 = 0x0102_1994;
+const HUGETLBFS: u64 = 0x9584_58f6;
+
+fn file_system(file: &File) -> io::Result<u64> {
+    Ok(rustix::fs::fstatfs(file)?.f_type as u64)
+}
+
+fn is_hugetlb(file: &File) -> io::Result<bool> {
+    Ok(file_system(file)? == HUGETLBFS)
+}
+
+fn header_bytes(partitions: usize) -> usize {
+    (HEADER_BYTES + partitions * 8 * RECORD_WORDS).next_multiple_of(HUGE_PAGE)
+}
+
+fn text_of(settings: &[(&str, String)]) -> String {
+    let lines = settings
+        .iter()
+        .map(|(name, value)| format!("{name}={value}\n"));
+    let text: String = lines.collect();
+    assert!(
+        text.len() <= SETTINGS_BYTES_MAX,
+        "the settings fit into the header"
+    );
+    text
+}
+
+/// A sum of the words that never change, by FNV-1a.
+fn check_of(word: impl Fn(usize) -> u64) -> u64 {
+    let settings = SETTINGS_AT..HEADER_BYTES / 8;
+    let fixed = [VERSION_AT, BYTE_ORDER_AT, PARTITIONS_AT, SETTINGS_LEN_AT];
+    super::record::sum(fixed.into_iter().chain(settings).map(word))
+}
+
+/// What a file holds that is not empty.
+fn examine(
+    file: &File,
+    len: u64,
+    partitions: usize,
+    settings: &str,
+) -> Result<FileState, FileError> {
+    use std::os::unix::fs::FileExt;
+    let mut bytes = vec![0; HEADER_BYTES];
+    if len < 8 {
+        return Err(FileError::Foreign);
+    }
+    let have = (len as usize).min(HEADER_BYTES);
+    file.read_exact_at(&mut bytes[..have], 0)?;
+    let (words, _) = bytes.as_chunks::<8>();
+    let word = |at: usize| u64::from_ne_bytes(words[at]);
+    match word(MAGIC_AT) {
+        MAGIC => {}
+        _ if word(MAGIC_AT).swap_bytes() == MAGIC => return Err(FileError::ByteOrder),
+        // A process that was ended before it had written the header.
+        0 if bytes.iter().all(|&byte| byte == 0) && have == HEADER_BYTES => {
+            return Ok(FileState::New);
+        }
+        _ => return Err(FileError::Foreign),
+    }
+    if word(BYTE_ORDER_AT) == BYTE_ORDER.swap_bytes() {
+        return Err(FileError::ByteOrder);
+    }
+    if word(VERSION_AT) != LAYOUT_VERSION {
+        return Err(FileError::Version(word(VERSION_AT)));
+    }
+    if have < HEADER_BYTES || check_of(word) != word(CHECK_AT) {
+        return Err(FileError::Damaged("its header is not as it was written"));
+    }
+    let was = &bytes[8 * SETTINGS_AT..][..word(SETTINGS_LEN_AT) as usize];
+    let was = String::from_utf8_lossy(was);
+    if let Some(error) = first_difference(&was, settings) {
+        return Err(error);
+    }
+    if word(PARTITIONS_AT) != partitions as u64 {
+        return Err(FileError::Damaged("its settings contradict one another"));
+    }
+    if len < header_bytes(partitions) as u64 {
+        return Err(FileError::Damaged("it is shorter than it was"));
+    }
+    match word(STATE_AT) {
+        NEW => Ok(FileState::New),
+        OPEN => Ok(FileState::Open),
+        CLOSED => Ok(FileState::Closed),
+        _ => Err(FileError::Damaged("it is in no known state")),
+    }
+}
+
+fn first_difference(was: &str, is: &str) -> Option<FileError> {
+    let value_in = |text: &str, name: &str| {
+        let mut lines = text.lines().filter_map(|line| line.split_once('='));
+        let value = lines.find(|(other, _)| *other == name);
+        value.map_or_else(|| "none".to_owned(), |(_, value)| value.to_owned())
+    };
+    let names = is.lines().chain(was.lines());
+    let names = names.filter_map(|line| line.split_once('=').map(|(name, _)| name));
+    names
+        .map(|name| (name, value_in(was, name), value_in(is, name)))
+        .find(|(_, was, is)| was != is)
+        .map(|(name, was, is)| FileError::Settings {
+            name: name.to_owned(),
+            was,
+            is,
+        })
+}
+
+impl std::fmt::Debug for MemoryFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut all = f.debug_struct("MemoryFile");
+        all.field("path", &self.path).field("state", &self.state);
+        all.finish_non_exhaustive()
+    }
+}

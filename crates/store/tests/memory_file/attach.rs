@@ -1,0 +1,214 @@
+//! Files that were closed, or whose process ended between two requests, and files that are refused.
+
+use super::load::{Load, NOW};
+use super::place::{Contents, Kind, Place, SEED, Store};
+use glimmer_seeds::each_seed;
+use glimmer_store::access::{Access, Crcw, Crew, Erew};
+use glimmer_store::evict::RULES;
+use glimmer_store::heap::NewItem;
+use glimmer_store::memory::{FileError, FileState, MemoryFile};
+use glimmer_store::table::{Stored, Table, TableWriter};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use std::os::unix::fs::FileExt;
+
+fn kind_of(seed: u64) -> Kind {
+    let mut rng = SmallRng::seed_from_u64(seed);
+    Kind {
+        partitions: rng.random_range(1..=3),
+        rule: RULES[rng.random_range(0..RULES.len())].with_threshold(0.5),
+        log_bytes: rng.random_range(100..600) << 10,
+        main_buckets: rng.random_range(1..40),
+        item_bytes_max: 24 << 10,
+        in_common: rng.random(),
+    }
+}
+
+/// Runs requests, ends the store in one way or the other, and goes on, again and again.
+fn goes_on<A: Access>(seed: u64) {
+    let (kind, place) = (kind_of(seed), Place::new());
+    let mut rng = SmallRng::seed_from_u64(seed);
+    let mut load = Load::new(seed, 3_000, 20 << 10);
+    let mut before = Contents::new();
+    for round in 0..6 {
+        let mut store: Store<A> = kind.store(&place);
+        let found = store.contents(load.flushes);
+        assert!(found == before, "round {round}, {:?}", store.found());
+        assert_eq!(store.lost(), 0, "round {round}");
+        let restored: u64 = (store.partitions.iter())
+            .map(|owner| owner.figures().counts(load.flushes).restored)
+            .sum();
+        assert_eq!(restored, before.len() as u64);
+        for _ in 0..rng.random_range(0..6_000) {
+            let request = load.request();
+            load.run(&mut store, request);
+        }
+        before = store.contents(load.flushes);
+        match rng.random() {
+            true => store.close(),
+            false => drop(store),
+        }
+    }
+}
+
+#[test]
+fn a_store_goes_on_with_all_that_it_had() {
+    each_seed(&[], |seed| match seed % 3 {
+        0 => goes_on::<Erew>(seed),
+        1 => goes_on::<Crew>(seed),
+        _ => goes_on::<Crcw>(seed),
+    });
+}
+
+/// CAS uniques go on above those that were drawn, also those whose items are gone.
+#[test]
+fn no_cas_unique_is_drawn_twice() {
+    let kind = kind_of(1);
+    for closes in [true, false] {
+        let place = Place::new();
+        let mut load = Load::new(7, 10, 100);
+        let mut highest = 0;
+        for _ in 0..4 {
+            let mut store: Store<Crew> = kind.store(&place);
+            let first = put(&mut store, b"first");
+            assert!(first > highest, "{first} after {highest}");
+            for _ in 0..500 {
+                let request = load.request();
+                load.run(&mut store, request);
+            }
+            highest = put(&mut store, b"last");
+            let owner = &mut store.partitions[0];
+            (owner.enter(u64::MAX)).remove(SEED.keyhash(b"last"), b"last", NOW);
+            if closes {
+                store.close();
+            }
+        }
+    }
+}
+
+fn put(store: &mut Store<Crew>, key: &[u8]) -> u64 {
+    let keyhash = SEED.keyhash(key);
+    let flushes = u64::MAX;
+    let owner = &mut store.partitions[0];
+    match owner
+        .enter(flushes)
+        .put(keyhash, &NewItem::new(key, b"value"), NOW)
+    {
+        Stored::Yes(cas) => cas,
+        _ => panic!("it was not stored"),
+    }
+}
+
+/// A flush that was counted before the process ended, and that no partition had carried out, holds.
+#[test]
+fn a_flush_that_no_partition_has_carried_out_is_carried_out() {
+    let (kind, place) = (kind_of(2), Place::new());
+    let mut store: Store<Crew> = kind.store(&place);
+    let mut load = Load::new(7, 100, 100);
+    for _ in 0..500 {
+        let request = load.request();
+        load.run(&mut store, request);
+    }
+    assert!(!store.contents(load.flushes).is_empty());
+    drop(store);
+    let mut store: Store<Crew> = kind.store(&place);
+    assert!(store.contents(load.flushes + 1).is_empty());
+}
+
+fn open(place: &Place, partitions: usize, memory: &str) -> Result<FileState, FileError> {
+    let settings = [("-m", memory.to_owned())];
+    MemoryFile::open(&place.0, partitions, &settings, false).map(|file| file.state())
+}
+
+#[test]
+fn what_cannot_be_used_is_refused_and_left_as_it_is() {
+    let (kind, place) = (kind_of(3), Place::new());
+    let partitions = kind.partitions;
+    let store: Store<Crew> = kind.store(&place);
+    let in_use = open(&place, partitions, "1");
+    assert!(matches!(in_use, Err(FileError::InUse)), "{in_use:?}");
+    store.close();
+    let bytes = |place: &Place| std::fs::read(&place.0).unwrap();
+    let whole = bytes(&place);
+    let refused = |place: &Place, memory: &str, text: &str| {
+        let before = bytes(place);
+        let error = open(place, partitions, memory).expect_err(text).to_string();
+        assert!(error.contains(text), "{error}");
+        assert!(bytes(place) == before, "{text}: the file was changed");
+    };
+    refused(&place, "2", "made with -m 1, and this server has -m 2");
+    let cases: [(u64, &[u8], &str); 6] = [
+        (0, b"#!/bin/s", "no memory file of Glimmer"),
+        (0, b"\x9dREMMILG", "another byte order"),
+        (8, &[9], "layout version 9"),
+        (16, &[1, 2, 3, 4, 5, 6, 7, 8], "another byte order"),
+        (520, b"x", "its header"),
+        (24, &[77], "no known state"),
+    ];
+    for (at, changed, text) in cases {
+        std::fs::write(&place.0, &whole).unwrap();
+        let file = std::fs::OpenOptions::new()
+            .write(true)
+            .open(&place.0)
+            .unwrap();
+        file.write_all_at(changed, at).unwrap();
+        refused(&place, "1", text);
+    }
+    std::fs::write(&place.0, &whole[..whole.len() / 2 / 4096 * 4096]).unwrap();
+    let is_short = open(&place, partitions, "1");
+    assert!(is_short.is_ok() || is_short.unwrap_err().to_string().contains("shorter"));
+    std::fs::write(&place.0, b"text").unwrap();
+    refused(&place, "1", "no memory file of Glimmer");
+    let settings = [("-m", "1".to_owned())];
+    let file = MemoryFile::open(&place.0, partitions, &settings, true).unwrap();
+    assert_eq!(
+        file.state(),
+        FileState::New,
+        "it is discarded when that is wanted"
+    );
+    let device = Place("/dev/null".into());
+    let refused = open(&device, 1, "1");
+    std::mem::forget(device);
+    assert!(matches!(refused, Err(FileError::NoFile)), "{refused:?}");
+}
+
+/// A file in which anything may have changed: it is refused or attached, and then nothing that was
+/// not stored under a key is found there.
+#[test]
+fn a_damaged_file_ends_no_process() {
+    each_seed(&[], |seed| {
+        let (kind, place) = (kind_of(seed), Place::new());
+        let mut load = Load::new(seed, 300, 20 << 10);
+        let mut store: Store<Crew> = kind.store(&place);
+        for _ in 0..2_000 {
+            let request = load.request();
+            load.run(&mut store, request);
+        }
+        drop(store);
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let file = std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(&place.0)
+            .unwrap();
+        let len = file.metadata().unwrap().len();
+        let mut holes = 0;
+        while holes < 200 {
+            let at = rng.random_range(4096..len);
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, at).unwrap();
+            if byte != [0] || rng.random_range(0..500) == 0 {
+                file.write_all_at(&[rng.random()], at).unwrap();
+                holes += 1;
+            }
+        }
+        drop(file);
+        let attached = std::panic::catch_unwind(|| kind.try_store::<Crew>(&place));
+        if let Some(mut store) = attached.expect("a damaged file is no reason to end") {
+            for _ in 0..2_000 {
+                let request = load.request();
+                load.run(&mut store, request);
+            }
+        }
+    });
+}

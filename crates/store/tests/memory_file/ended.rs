@@ -1,0 +1,163 @@
+//! A process that is ended between any two of its instructions.
+//!
+//! Requests are executed while every store to the file is watched ([`watch`](super::watch)). Then
+//! the file is made anew as it was after each of these stores, and attached, as the next process
+//! would find it if this one had ended there. In it, everything is as it was before the request or
+//! as it is after it. What is missing of what is there both before and after is counted as lost.
+
+use super::load::{Load, Request, key_of};
+use super::place::{Contents, Held, Kind, Place, Store};
+use super::watch::{PAGE, Watch};
+use glimmer_seeds::each_seed;
+use glimmer_store::access::{Access, Crcw, Crew, Erew};
+use glimmer_store::evict::RULES;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+
+/// Stores to the file that one run watches.
+const STORES: usize = if cfg!(debug_assertions) {
+    4_000
+} else {
+    20_000
+};
+/// Requests that pass at full speed before the next that is watched, at most.
+const SKIPPED_MAX: u64 = 60;
+
+fn kind_of(seed: u64) -> Kind {
+    let mut rng = SmallRng::seed_from_u64(seed);
+    Kind {
+        partitions: 1,
+        rule: RULES[rng.random_range(0..RULES.len())].with_threshold(0.5),
+        log_bytes: rng.random_range(72..128) << 10,
+        main_buckets: rng.random_range(1..4),
+        item_bytes_max: 20 << 10,
+        in_common: rng.random(),
+    }
+}
+
+/// A copy of a file, mapped so that it is made anew without a system call.
+struct Copy(*mut u64, usize);
+
+impl Copy {
+    fn of(watch: &Watch, place: &Place) -> Copy {
+        let words = watch.words().len();
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&place.0)
+            .unwrap();
+        file.set_len(8 * words as u64).unwrap();
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping, which replaces none.
+        let first = unsafe {
+            let at = std::ptr::null_mut();
+            libc::mmap(at, 8 * words, rights, libc::MAP_SHARED, file.as_raw_fd(), 0)
+        };
+        assert_ne!(first, libc::MAP_FAILED);
+        Copy(first.cast(), words)
+    }
+
+    /// Makes the copy anew: whoever attached it has changed it.
+    fn become_what(&self, watch: &Watch) {
+        // SAFETY: the mapping is as long, nobody else has it mapped now, and this is the only
+        // reference to it.
+        let copied = unsafe { std::slice::from_raw_parts_mut(self.0, self.1) };
+        let pages = copied
+            .chunks_mut(PAGE / 8)
+            .zip(watch.words().chunks(PAGE / 8));
+        for (copied, page) in pages.filter(|(copied, page)| copied != page) {
+            copied.copy_from_slice(page);
+        }
+    }
+}
+
+/// What the next process finds in a copy of the file, and what it has lost.
+fn found<A: Access>(kind: &Kind, copy: &Place, flushes: u64) -> (Contents, u64) {
+    let mut store: Store<A> = kind.store(copy);
+    (store.contents(flushes), store.lost())
+}
+
+/// Whether what is found is what a client may see that does not know whether a request was carried
+/// out.
+fn check(found: &(Contents, u64), before: &Contents, after: &Contents, request: &Request) {
+    let (contents, lost) = found;
+    for (key, held) in contents {
+        let is = |state: &Contents| state.get(key) == Some(held);
+        let text = String::from_utf8_lossy(key);
+        assert!(
+            is(before) || is(after),
+            "{text} is neither old nor new: {request:?}"
+        );
+    }
+    let stays = |(key, held): &(&Vec<u8>, &Held)| after.get(*key) == Some(*held);
+    let missing = before
+        .iter()
+        .filter(stays)
+        .filter(|(key, _)| !contents.contains_key(*key));
+    let missing: Vec<_> = missing
+        .map(|(key, _)| String::from_utf8_lossy(key))
+        .collect();
+    let itself = key_of(request.key);
+    let is_gone = !contents.contains_key(&itself)
+        && [before, after]
+            .iter()
+            .all(|state| state.contains_key(&itself))
+        && before.get(&itself) != after.get(&itself);
+    let gone = missing.len() as u64 + u64::from(is_gone);
+    assert!(
+        gone <= *lost,
+        "{missing:?}, {gone} in all, are gone, {lost} counted: {request:?}"
+    );
+    assert!(*lost <= 1, "{lost} are lost by {request:?}");
+}
+
+fn is_ended_anywhere<A: Access>(seed: u64) {
+    let (kind, place, copied) = (kind_of(seed), Place::new(), Place::new());
+    let mut rng = SmallRng::seed_from_u64(seed);
+    let mut load = Load::new(seed, 900, 18 << 10);
+    let mut store: Store<A> = kind.store(&place);
+    let mut watch = Watch::of(&place.0);
+    let copy = Copy::of(&watch, &copied);
+    let (mut stores, mut watched) = (0, 0);
+    while stores < STORES {
+        for _ in 0..rng.random_range(0..SKIPPED_MAX) {
+            let request = load.request();
+            load.run(&mut store, request);
+        }
+        watch.follow();
+        copy.become_what(&watch);
+        let flushes = load.flushes;
+        let (before, _) = found::<A>(&kind, &copied, flushes);
+        let request = load.request();
+        watched += 1;
+        load.run_after(&mut store, request, || watch.begin());
+        let steps = watch.end();
+        stores += steps.len();
+        let mut states = Vec::with_capacity(steps.len());
+        for step in &steps {
+            watch.redo(step);
+            copy.become_what(&watch);
+            // The request's own flush has not been counted, or has.
+            states.push(found::<A>(&kind, &copied, flushes));
+        }
+        watch.follow();
+        copy.become_what(&watch);
+        let (after, _) = found::<A>(&kind, &copied, load.flushes);
+        for state in &states {
+            check(state, &before, &after, &request);
+        }
+    }
+    println!("{stores} stores of {watched} requests were watched");
+}
+
+#[test]
+fn a_process_may_end_after_any_instruction() {
+    each_seed(&[], |seed| match seed % 3 {
+        0 => is_ended_anywhere::<Erew>(seed),
+        1 => is_ended_anywhere::<Crew>(seed),
+        _ => is_ended_anywhere::<Crcw>(seed),
+    });
+}

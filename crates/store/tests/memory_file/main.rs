@@ -1,0 +1,13 @@
+//! A table in a memory file goes on where the last process ended: after it was closed ([`attach`]),
+//! and after it was ended by force, between any two of its instructions ([`ended`], where the
+//! processor can stop after each).
+
+#![cfg(not(any(loom, miri)))]
+
+mod attach;
+#[cfg(target_arch = "x86_64")]
+mod ended;
+mod load;
+mod place;
+#[cfg(target_arch = "x86_64")]
+mod watch;

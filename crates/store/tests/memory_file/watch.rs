@@ -1,0 +1,233 @@
+//! Watches the stores of this thread to a mapped file.
+//!
+//! The mappings are made read-only, so that each store raises SIGSEGV. The handler makes them
+//! writable and has the processor stop after the next instruction, which is the store. That raises
+//! SIGTRAP, whose handler notes what has changed and makes the mappings read-only again.
+
+use std::ffi::{c_int, c_void};
+use std::path::Path;
+use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
+use std::sync::{Mutex, MutexGuard};
+
+pub const PAGE: usize = 4096;
+/// The flag by which the processor stops after an instruction.
+const TRAP: i64 = 1 << 8;
+/// Words that one request may change.
+const WORDS_MAX: usize = 4 << 20;
+
+/// A change of one word.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    /// The store that made it.
+    step: usize,
+    word: usize,
+    value: u64,
+}
+
+/// What one store changed.
+pub struct Step(Vec<(usize, u64)>);
+
+/// A part of the address space with a part of the file.
+#[derive(Clone, Copy, Debug)]
+struct Mapping {
+    first: usize,
+    len: usize,
+    /// Byte of the file.
+    at: usize,
+}
+
+/// See the module's text.
+pub struct Watch {
+    mappings: Vec<Mapping>,
+    /// The file as it was after the last store that was redone.
+    known: Vec<u64>,
+    /// The file as it was after the last store that was watched.
+    seen: Vec<u64>,
+    changes: Vec<Change>,
+    steps: usize,
+    /// Where the store that is underway began.
+    underway: usize,
+    /// One thread at a time has the signals.
+    _signals: MutexGuard<'static, ()>,
+}
+
+static SIGNALS: Mutex<()> = Mutex::new(());
+static WATCH: AtomicPtr<Watch> = AtomicPtr::new(std::ptr::null_mut());
+
+impl Watch {
+    /// Of the mappings of a file.
+    pub fn of(path: &Path) -> Box<Watch> {
+        let signals = SIGNALS
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let lines = maps
+            .lines()
+            .filter(|line| line.ends_with(path.to_str().unwrap()));
+        let mappings = lines.map(|line| {
+            let mut fields = line.split_ascii_whitespace();
+            let number = |text: &str| usize::from_str_radix(text, 16).unwrap();
+            let (first, end) = fields.next().unwrap().split_once('-').unwrap();
+            Mapping {
+                first: number(first),
+                len: number(end) - number(first),
+                at: number(fields.nth(1).unwrap()),
+            }
+        });
+        let mappings: Vec<Mapping> = mappings.collect();
+        let words = mappings.iter().map(|it| it.at + it.len).max().unwrap() / 8;
+        let mut watch = Box::new(Watch {
+            mappings,
+            known: vec![0; words],
+            seen: vec![0; words],
+            changes: Vec::with_capacity(WORDS_MAX),
+            steps: 0,
+            underway: 0,
+            _signals: signals,
+        });
+        watch.follow();
+        for (signal, handler) in [
+            (libc::SIGSEGV, on_fault as *const () as usize),
+            (libc::SIGTRAP, on_trap as *const () as usize),
+        ] {
+            // SAFETY: zero is a valid value of each field, and the handlers have the right shape.
+            unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                action.sa_sigaction = handler;
+                action.sa_flags = libc::SA_SIGINFO | libc::SA_NODEFER;
+                assert_eq!(
+                    libc::sigaction(signal, &raw const action, std::ptr::null_mut()),
+                    0
+                );
+            }
+        }
+        watch
+    }
+
+    fn protect(&self, rights: c_int) {
+        for mapping in &self.mappings {
+            // SAFETY: the mapping is of the file, and stays mapped.
+            let done = unsafe { libc::mprotect(mapping.first as *mut c_void, mapping.len, rights) };
+            assert_eq!(done, 0);
+        }
+    }
+
+    /// Watches this thread from now on.
+    pub fn begin(&mut self) {
+        self.follow();
+        self.changes.clear();
+        self.steps = 0;
+        WATCH.store(self, SeqCst);
+        self.protect(libc::PROT_READ);
+    }
+
+    /// Watches no longer. Returns the stores.
+    pub fn end(&mut self) -> Vec<Step> {
+        self.protect(libc::PROT_READ | libc::PROT_WRITE);
+        WATCH.store(std::ptr::null_mut(), SeqCst);
+        let mut steps: Vec<Step> = (0..self.steps).map(|_| Step(Vec::new())).collect();
+        for change in &self.changes {
+            steps[change.step].0.push((change.word, change.value));
+        }
+        steps.retain(|step| !step.0.is_empty());
+        steps
+    }
+
+    /// The file is as it is now.
+    pub fn follow(&mut self) {
+        for mapping in &self.mappings {
+            let from = mapping.at / 8;
+            let now = words_of(mapping.first, mapping.len / 8);
+            for (nth, word) in now.enumerate() {
+                self.known[from + nth] = word;
+            }
+        }
+        self.seen.copy_from_slice(&self.known);
+    }
+
+    /// The file is as it was after one more store.
+    pub fn redo(&mut self, step: &Step) {
+        for &(word, value) in &step.0 {
+            self.known[word] = value;
+        }
+    }
+
+    /// The file's words.
+    pub fn words(&self) -> &[u64] {
+        &self.known
+    }
+
+    /// Notes what has changed near an address. Allocates nothing.
+    fn note(&mut self, address: usize) {
+        let of = self.mappings.iter().copied();
+        let mut of = of.filter(|it| (it.first..it.first + it.len).contains(&address));
+        let Some(mapping) = of.next() else {
+            return;
+        };
+        let page = address / PAGE * PAGE;
+        // A store may be as long as the widest register, and cross a page.
+        let end = (page + 2 * PAGE).min(mapping.first + mapping.len);
+        let from = (mapping.at + page - mapping.first) / 8;
+        for (nth, value) in words_of(page, (end - page) / 8).enumerate() {
+            let word = from + nth;
+            if self.seen[word] != value && self.changes.len() < WORDS_MAX {
+                self.seen[word] = value;
+                let step = self.steps;
+                self.changes.push(Change { step, word, value });
+            }
+        }
+        self.steps += 1;
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        for signal in [libc::SIGSEGV, libc::SIGTRAP] {
+            // SAFETY: the default action.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+    }
+}
+
+/// Words at an address within a mapping.
+fn words_of(address: usize, count: usize) -> impl Iterator<Item = u64> {
+    let first = address as *const u64;
+    // SAFETY: the words are mapped and aligned, and no other thread changes them.
+    (0..count).map(move |nth| unsafe { first.add(nth).read_volatile() })
+}
+
+extern "C" fn on_fault(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let watch = WATCH.load(SeqCst);
+    // SAFETY: the kernel passes both for the time of the call. The watch belongs to this thread,
+    // which is in this handler.
+    unsafe {
+        let address = (*info).si_addr().addr();
+        let is_ours = |watch: &Watch| {
+            let mut all = watch.mappings.iter();
+            all.any(|it| (it.first..it.first + it.len).contains(&address))
+        };
+        if watch.is_null() || !is_ours(&*watch) {
+            // The instruction is executed again, and ends the process.
+            libc::signal(libc::SIGSEGV, libc::SIG_DFL);
+            return;
+        }
+        (*watch).underway = address;
+        (*watch).protect(libc::PROT_READ | libc::PROT_WRITE);
+        let context = context.cast::<libc::ucontext_t>();
+        (*context).uc_mcontext.gregs[libc::REG_EFL as usize] |= TRAP;
+    }
+}
+
+extern "C" fn on_trap(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
+    let watch = WATCH.load(SeqCst);
+    // SAFETY: as above.
+    unsafe {
+        let context = context.cast::<libc::ucontext_t>();
+        (*context).uc_mcontext.gregs[libc::REG_EFL as usize] &= !TRAP;
+        if !watch.is_null() {
+            let address = (*watch).underway;
+            (*watch).note(address);
+            (*watch).protect(libc::PROT_READ);
+        }
+    }
+}
