@@ -285,7 +285,7 @@ mod tests {
             ("glimmer --port=1", "`glimmer serve --port=1`"),
             ("glimmer server", "`serve`"),
             ("glimmer bnech", "`bench`"),
-            ("glimmer serve --memory 64", "`--memory-limit`"),
+            ("glimmer serve --memory-lim 64", "`--memory-limit`"),
             ("glimmer serve --thread 4", "`--threads`"),
         ] {
             let complaint = complaint(line);
@@ -303,7 +303,7 @@ mod tests {
             assert!(!complaint.contains("did you mean"), "{line}: {complaint}");
             assert!(complaint.ends_with("; --help explains every option"));
         }
-        let complaint = complaint("glimmer serve --memory-fil x");
+        let complaint = complaint("glimmer serve --napi-id x");
         let hidden = complaint.contains("memory-file");
         assert!(!hidden, "a hidden option is suggested: {complaint}");
     }

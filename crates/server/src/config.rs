@@ -447,9 +447,9 @@ impl Config {
         } else if self.memory_file.is_some()
             && (self.mode, self.table) != (Mode::Cache, TableKind::Mica)
         {
-            Some("-e keeps the table of cache mode: leave --mode store (-M) and --table memc3 out")
+            Some("-e keeps the table of cache mode; leave --mode store (-M) and --table memc3 out")
         } else if self.memory_file.is_none() && self.memory_file_discard {
-            Some("--memory-file-discard says what becomes of the file of -e: give that as well")
+            Some("--memory-file-discard says what becomes of the file of -e; give that as well")
         } else if self.sasl && self.protocol != Accepts::Binary {
             Some("-S needs the binary protocol; leave -B out or give -B binary")
         } else if self.sasl && has_udp {

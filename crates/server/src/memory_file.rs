@@ -23,7 +23,7 @@ pub enum MemoryFileError {
     },
     /// Reserved huge pages are a matter of the file system, and of what is done with them.
     #[error(
-        "-e {}: reserved huge pages are those of a hugetlbfs: give --hugepages hugetlb if the file \
+        "-e {}: reserved huge pages are those of a hugetlbfs; give --hugepages hugetlb if the file \
          is on one, and not otherwise",
         path.display()
     )]
