@@ -304,7 +304,7 @@ mod tests {
             assert!(complaint.ends_with("; --help explains every option"));
         }
         let complaint = complaint("glimmer serve --napi-id x");
-        let hidden = complaint.contains("memory-file");
+        let hidden = complaint.contains("napi-ids");
         assert!(!hidden, "a hidden option is suggested: {complaint}");
     }
 }
