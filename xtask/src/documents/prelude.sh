@@ -50,7 +50,9 @@ serve() {
         sleep 0.02
     done
     # A reader is not root, as the script is in its namespace.
-    grep -v 'WARN running as root' "$out/$1.live" > "$out/$1.out"
+    # What cargo says while it builds comes before what the page shows.
+    local hidden='WARN running as root|^ +(Compiling|Downloaded|Finished|Running) '
+    grep -vE "$hidden" "$out/$1.live" > "$out/$1.out"
     cat "$out/$1.out" >> "$out/transcript"
     echo "$status" > "$out/$1.status"
 }
