@@ -65,16 +65,15 @@ fn knows(command: &Command, option: &str) -> bool {
     })
 }
 
-/// The shortest option that begins with the one that was given, such as `--memory-limit` for
-/// `--memory`.
+/// The first option of the help that begins with the one that was given, such as `--memory-limit`
+/// for `--memory`.
 fn longer(command: &Command, wrong: &str) -> Option<String> {
     let wrong = wrong.strip_prefix("--").filter(|wrong| wrong.len() > 2)?;
     let shown = command
         .get_arguments()
         .filter(|argument| !argument.is_hide_set());
-    let begins = |long: &&str| long.starts_with(wrong);
-    let found = shown.filter_map(clap::Arg::get_long).filter(begins);
+    let mut found = shown.filter_map(clap::Arg::get_long);
     found
-        .min_by_key(|long| long.len())
+        .find(|long| long.starts_with(wrong))
         .map(|long| format!("--{long}"))
 }

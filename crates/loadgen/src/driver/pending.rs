@@ -9,9 +9,15 @@ use crate::workload::{Ask, Then, Verb};
 
 /// Whether a server refuses a request because nobody has logged in: memcached and Redis.
 fn wants_login(reply: &[u8]) -> bool {
-    reply.starts_with(b"CLIENT_ERROR unauthenticated")
-        || reply.starts_with(b"CLIENT_ERROR authentication failure")
-        || reply.starts_with(b"-NOAUTH")
+    // memcached takes a `set` for a login, whose value is a user and a password.
+    [
+        &b"CLIENT_ERROR unauthenticated"[..],
+        b"CLIENT_ERROR authentication failure",
+        b"CLIENT_ERROR bad authentication token format",
+        b"-NOAUTH",
+    ]
+    .iter()
+    .any(|refusal| reply.starts_with(refusal))
 }
 
 /// An awaited step and the fields of its request that are reported with it.
