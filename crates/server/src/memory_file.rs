@@ -21,6 +21,20 @@ pub enum MemoryFileError {
         /// The reason.
         error: FileError,
     },
+    /// The file system may be full before the store is.
+    #[error(
+        "-e {}: its file system has {room_mib} MiB for the file, and -m {wanted_mib} may take more; \
+         enlarge it, such as by mount -o remount,size=80%, or choose less",
+        path.display()
+    )]
+    Room {
+        /// The file.
+        path: PathBuf,
+        /// What there is, in MiB.
+        room_mib: u64,
+        /// `-m` in MiB.
+        wanted_mib: u64,
+    },
     /// Reserved huge pages are a matter of the file system, and of what is done with them.
     #[error(
         "-e {}: reserved huge pages are those of a hugetlbfs; give --hugepages hugetlb if the file \
@@ -61,6 +75,18 @@ pub fn open(
     })?;
     if file.is_hugetlb() != (config.hugepages == HugepagePolicy::Hugetlb) {
         return Err(MemoryFileError::Pages { path: path.clone() });
+    }
+    let room = file.room().map_err(|error| MemoryFileError::File {
+        path: path.clone(),
+        error: error.into(),
+    })?;
+    let wanted = config.memory_bytes as u64;
+    if room < wanted {
+        return Err(MemoryFileError::Room {
+            path: path.clone(),
+            room_mib: room >> 20,
+            wanted_mib: wanted >> 20,
+        });
     }
     if file.state() == FileState::New {
         file.kept(Kept::EpochUnixMs).store(0, Relaxed);

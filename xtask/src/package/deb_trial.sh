@@ -3,7 +3,7 @@ files > /tmp/before
 dpkg -i /glimmer.deb
 use_package /usr/share/man/man1/glimmer-serve.1.gz /usr/share/zsh/vendor-completions/_glimmer
 
-sed -i 's/^memory-limit = .*/memory-limit = 96/' /etc/glimmer/glimmer.toml
+use_settings
 dpkg -i /glimmer-next.deb < /dev/null
 use_upgraded
 

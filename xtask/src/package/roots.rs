@@ -47,7 +47,8 @@ pub fn empty(folder: &Path, name: &str) -> anyhow::Result<PathBuf> {
 pub fn run_in(root: &Path, trial: &str) -> anyhow::Result<()> {
     fs::write(root.join("trial.sh"), format!("{PRELUDE}{trial}"))?;
     let inside = format!(
-        "mount -t proc proc {root}/proc && exec chroot {root} /bin/sh /trial.sh",
+        "mount -t proc proc {root}/proc && mkdir -p {root}/dev/shm && \
+         mount -t tmpfs -o mode=1777 shm {root}/dev/shm && exec chroot {root} /bin/sh /trial.sh",
         root = root.display()
     );
     run_apart(&inside)

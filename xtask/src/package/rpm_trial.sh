@@ -19,7 +19,7 @@ use_package /usr/share/man/man1/glimmer-serve.1 /usr/share/zsh/site-functions/_g
 
 # As an operator does who wants the service: what was enabled goes with the package.
 systemctl enable glimmer.service glimmer.socket
-sed -i 's/^memory-limit = .*/memory-limit = 96/' /etc/glimmer/glimmer.toml
+use_settings
 rpm -U --nodeps /glimmer-next.rpm
 [ -L /etc/systemd/system/multi-user.target.wants/glimmer.service ] || fail "no longer enabled"
 use_upgraded

@@ -59,12 +59,35 @@ use_package() {
     say "serves"
 }
 
-# The operator's settings are kept, and served by.
+# Settings of the operator's, and items that are to survive all that follows.
+use_settings() {
+    sed -i 's/^memory-limit = .*/memory-limit = 96/' /etc/glimmer/glimmer.toml
+    printf 'memory-file = "/dev/shm/items"\nsnapshot = "/tmp/items"\n' >> /etc/glimmer/glimmer.toml
+    glimmer config check /etc/glimmer/glimmer.toml
+    start
+    ask "$(printf 'set kept 0 0 5\r\nvalue')" | grep -q STORED || fail "not stored"
+    stop
+}
+
+is_kept() { ask "get kept" | grep -q value || fail "the item is gone $1"; }
+
+# The operator's settings are kept, and served by, and so are the items.
 use_upgraded() {
     grep -q '^memory-limit = 96' /etc/glimmer/glimmer.toml || fail "the configuration is lost"
     start
     [ "$(maxbytes)" = $((96 << 20)) ] || fail "maxbytes is $(maxbytes)"
+    is_kept "after the upgrade"
+    kill -KILL "$server"
+    wait "$server" || true
+    start
+    is_kept "after kill -9"
     stop
-    say "upgraded, with its configuration"
+    # The memory of a machine that was down is empty.
+    rm /dev/shm/items
+    start
+    is_kept "after the machine was down"
+    stop
+    rm /dev/shm/items /tmp/items
+    say "upgraded, with its configuration and its items"
 }
 

@@ -226,6 +226,13 @@ impl MemoryFile {
         self.is_hugetlb
     }
 
+    /// Bytes that the file may have, as things stand: those that it has, and those that its file
+    /// system has left. A process that touches more is ended by SIGBUS.
+    pub fn room(&self) -> io::Result<u64> {
+        let left = rustix::fs::fstatvfs(&self.file)?;
+        Ok(512 * self.file.metadata()?.blocks() + left.f_bavail * left.f_frsize)
+    }
+
     /// Whether the file's pages are memory alone, and no disk's.
     pub fn is_in_memory(&self) -> bool {
         file_system(&self.file).is_ok_and(|kind| kind == TMPFS || kind == HUGETLBFS)

@@ -170,7 +170,7 @@ impl<A: Access> Writer<'_, A> {
             small_end,
             ..
         } = image.share;
-        let small_max = self.log(LogId::Small).limit_max();
+        let small_max = self.small_end_max();
         log_end <= floor
             && floor <= border
             && small_end <= small_max

@@ -73,7 +73,7 @@ impl Shared {
         let at = log.geometry().position(entry.offset());
         let end = match entry.log() {
             LogId::Main => self.index.border() as u64,
-            LogId::Small => log.limit_max(),
+            LogId::Small => log.words_max(),
         };
         let item = Item::read(log.place(at))?;
         let keyhash = self.common.keyhash(&item);
@@ -140,8 +140,12 @@ impl<A: Access> Writer<'_, A> {
                         entry: at,
                     };
                     let entry = index.get(slot);
-                    // One that dangles may be remembered for a reason.
                     if !shared.heap.is_live(entry) {
+                        // One that dangles may be remembered for a reason. Heads move below, and
+                        // none may come to life by that.
+                        if !entry.is_empty() && shared.is_forgotten(entry) {
+                            index.set(slot, Entry::EMPTY);
+                        }
                         continue;
                     }
                     let is_known = seen.iter().any(|&other: &Entry| other.same_item(entry));
@@ -282,7 +286,7 @@ impl<A: Access> Writer<'_, A> {
         let least = self.share_extent();
         let floor = least.floor.min(border / PAGE_WORDS * PAGE_WORDS);
         let in_pages = |id: LogId| ends[id as usize].next_multiple_of(PAGE_WORDS);
-        let small_max = self.log(LogId::Small).limit_max();
+        let small_max = self.small_end_max();
         Extent {
             log_end: in_pages(LogId::Main).max(least.log_end).min(floor),
             floor,

@@ -374,6 +374,12 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
+    /// The furthest that the small log may go: it begins with all of its memory, or comes to it.
+    pub(super) fn small_end_max(&self) -> u64 {
+        let id = LogId::Small;
+        self.log(id).limit_max().max(self.limit(id))
+    }
+
     /// Has log and index go as far as they once went. Says whether there is as much memory.
     pub(super) fn resume_share(&mut self, extent: Extent) -> bool {
         let small = LogId::Small;

@@ -8,6 +8,7 @@ use glimmer_store::memory::{FileError, FileState, MemoryFile, PagePolicy};
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
 use glimmer_store::table::{Table, TableWriter};
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -63,9 +64,9 @@ impl Kind {
         self.try_store(place).unwrap()
     }
 
-    /// None if what the file holds is refused.
-    pub fn try_store<A: Access>(&self, place: &Place) -> Option<Store<A>> {
-        let file = place.file(self.partitions).ok()?;
+    /// Why what the file holds is refused, if it is.
+    pub fn try_store<A: Access>(&self, place: &Place) -> Result<Store<A>, Box<dyn Error>> {
+        let file = place.file(self.partitions)?;
         let mut config = PartitionConfig {
             log_bytes: self.log_bytes,
             main_buckets: self.main_buckets,
@@ -81,11 +82,11 @@ impl Kind {
         }
         let partitions = (0..self.partitions).map(|number| {
             config.file = Some((file.clone(), number));
-            Owner::new(&config, self.rule).ok()
+            Owner::new(&config, self.rule)
         });
-        let partitions = partitions.collect::<Option<_>>()?;
+        let partitions = partitions.collect::<Result<_, _>>()?;
         file.begin();
-        Some(Store { partitions, file })
+        Ok(Store { partitions, file })
     }
 }
 
