@@ -14,7 +14,7 @@ from harness import PATIENCE_S, Server, command, server_binary
 from clauses_text import STORED
 
 KEYS = 400
-KILLS = 8
+KILLS = 5
 
 
 SHM = Path("/dev/shm")

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// For how long the test suite simulates.
-pub const SUITE_SECONDS: f64 = 60.0;
+pub const SUITE_SECONDS: f64 = 45.0;
 /// Within this time a planted bug has to be found.
 const FOUND_WITHIN_S: f64 = 180.0;
 

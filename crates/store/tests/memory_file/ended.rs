@@ -18,7 +18,7 @@ use std::os::fd::AsRawFd;
 
 /// Stores to the file that one run watches.
 const STORES: usize = if cfg!(debug_assertions) {
-    4_000
+    2_500
 } else {
     20_000
 };
