@@ -46,7 +46,7 @@ struct Belt {
 
 impl SnapshotFeed {
     /// A feed from so many workers of a server with this epoch by the clock of now. `call` has
-    /// workers look whether there is room, if they do not [wait](Self::hand_over).
+    /// workers look whether there is room, if they do not wait.
     pub fn new(
         workers: usize,
         epoch_unix_ms: u64,

@@ -56,7 +56,7 @@ impl Status {
 }
 
 /// Appends a header. Extras, key and value of the given lengths must follow. Reserves
-/// [room](room_for) for them as well, so that a short reply costs at most one allocation.
+/// room for them as well, so that a short reply costs at most one allocation.
 #[inline]
 pub fn head(
     out: &mut Vec<u8>,

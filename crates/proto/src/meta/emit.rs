@@ -12,7 +12,7 @@ pub fn code(out: &mut Vec<u8>, code: &'static str) {
 }
 
 /// Appends `VA <bytes>`. The flags, a line end, a value of `bytes` bytes and another line end must
-/// follow. Reserves [room](room_for) for all of that, including a key of `key_bytes` bytes among
+/// follow. Reserves room for all of that, including a key of `key_bytes` bytes among
 /// the flags.
 #[inline]
 pub fn value_head(out: &mut Vec<u8>, flags: Flags<'_>, key_bytes: usize, bytes: usize) {

@@ -12,7 +12,7 @@ pub fn line(out: &mut Vec<u8>, line: &'static str) {
 }
 
 /// Appends `VALUE <key> <flags> <len>[ <cas>]`. The value of `len` bytes and [`value_tail`] must
-/// follow. Reserves [room](room_for) for them as well, so that a short reply costs at most one
+/// follow. Reserves room for them as well, so that a short reply costs at most one
 /// allocation.
 #[inline(always)]
 pub fn value_head(out: &mut Vec<u8>, key: &[u8], flags: u32, len: usize, cas: Option<u64>) {

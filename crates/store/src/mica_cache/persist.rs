@@ -1,9 +1,10 @@
-//! A partition whose memory lies in a [file](MemoryFile) goes on where the last process ended.
+//! A partition whose memory lies in a [file](crate::memory::MemoryFile) goes on where the last
+//! process ended.
 //!
 //! Items name one another by offsets, never by pointers, so the memory needs no translation. What
 //! has to be known beside it is little. The heads, the shape of the index, the bound of CAS uniques
 //! and the number of flushes are in the partition's [`Record`] at all times. What only the writer
-//! knows is written there when the partition is [closed](Writer::close), as an [`Image`]. A process
+//! knows is written there when the partition is closed, as an [`Image`]. A process
 //! that attaches a closed file reads the image and looks at no item. Where there is no image, as
 //! the last process was ended by force, [`recover`](super::recover) makes one.
 //!

@@ -4,7 +4,7 @@
 //!
 //! The process ended between two instructions of each of its threads, and one thread at a time
 //! writes to a partition (those that copy a large value write to a place that no entry names). What
-//! it had stored before is there, and what comes later in [program order](in_program_order) is not.
+//! it had stored before is there, and what comes later in program order is not.
 //! So at the end of the process at most one change of the partition was underway:
 //!
 //! - *An item is written to a new place.* No entry names it, or the old one's entry still does. It

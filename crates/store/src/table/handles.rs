@@ -98,7 +98,7 @@ pub trait Design: Sized + 'static {
     /// Entries were cleared under a lock: the index may need less memory.
     fn cleared(_writer: &mut Writer<'_, Self>, _lock: LockOf<Self>) {}
 
-    /// See [`TableWriter::walk_on`](super::TableWriter::walk_on): for tables that move entries from
+    /// See [`TableWriter::walk_on`]: for tables that move entries from
     /// chain to chain.
     fn walk_on(
         _writer: &mut Writer<'_, Self>,
