@@ -23,8 +23,8 @@ pub enum MemoryFileError {
     },
     /// The file system may be full before the store is.
     #[error(
-        "-e {}: its file system has {room_mib} MiB for the file, and -m {wanted_mib} may take more; \
-         enlarge it, such as by mount -o remount,size=80%, or choose less",
+        "-e {}: its file system has {room_mib} MiB for the file, and -m {wanted_mib} may take \
+         more; enlarge it, such as by mount -o remount,size=80%, or choose less",
         path.display()
     )]
     Room {
