@@ -48,7 +48,7 @@ pub struct Totals {
 /// What a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// So many items.
+    /// The number of items.
     Items(u32),
     /// The end of the file.
     End,
@@ -85,7 +85,7 @@ impl FileHead {
     }
 }
 
-/// The head of a block of a file with this seed: the block has this payload, and so many items.
+/// The head of a block with this payload and this number of items, in a file with this seed.
 pub fn seal(seed: u64, payload: &[u8], items: u32) -> [u8; BLOCK_HEAD_BYTES] {
     block_head(seed, (ITEMS, items), payload)
 }
@@ -102,7 +102,7 @@ fn block_head(seed: u64, (kind, items): (u32, u32), payload: &[u8]) -> [u8; BLOC
 }
 
 impl BlockHead {
-    /// The head that these bytes are; none if they are none.
+    /// The head that these bytes encode. None if they are not a head.
     pub fn decode(seed: u64, head: &[u8; BLOCK_HEAD_BYTES]) -> Option<BlockHead> {
         if head[..4] != BLOCK_MAGIC || !is_closed(seed, head) {
             return None;

@@ -61,7 +61,7 @@ pub struct SnapshotReader<R> {
 }
 
 impl<R: Read> SnapshotReader<R> {
-    /// Reads the head of a file. The inner result is why it is none of ours.
+    /// Reads the head of a file. The inner error says why the file is not a snapshot.
     ///
     /// # Errors
     ///

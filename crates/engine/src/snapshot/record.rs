@@ -112,7 +112,7 @@ impl Record<'_> {
     }
 }
 
-/// The items of a block, in their order. It ends at the first that is none.
+/// The items of a block, in their order. It ends where the bytes are not an item.
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
     rest: &'a [u8],

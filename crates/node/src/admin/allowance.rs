@@ -141,7 +141,7 @@ impl Allowance {
         self.spend(ADMIN_CHAIN_NS + ADMIN_REMOVAL_NS * removed);
     }
 
-    /// Items of these chains were copied to a snapshot, of so many bytes together.
+    /// Items of these chains were copied to a snapshot; together they have this many bytes.
     pub fn spend_on_copies(&mut self, chains: u32, items: u32, bytes: usize) {
         let (chains, items) = (u64::from(chains), u64::from(items));
         let bytes_ns = bytes as u64 / ADMIN_COPY_BYTES_PER_NS;

@@ -45,7 +45,7 @@ struct Belt {
 }
 
 impl SnapshotFeed {
-    /// A feed from so many workers of a server with this epoch by the clock of now. `call` has
+    /// A feed from this number of workers, with the epoch of the server's clock. `call` has
     /// workers look whether there is room, if they do not wait.
     pub fn new(
         workers: usize,

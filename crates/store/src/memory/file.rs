@@ -26,7 +26,7 @@ use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::{Relaxed, Release};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -155,12 +155,11 @@ impl MemoryFile {
             .truncate(false)
             .mode(0o600)
             .open(path)?;
-        let kind = file.metadata()?.file_type();
-        if kind.is_char_device() || !kind.is_file() {
+        let found = file.metadata()?;
+        if !found.is_file() {
             return Err(FileError::NoFile);
         }
-        let owner = file.metadata()?.uid();
-        if owner != rustix::process::geteuid().as_raw() {
+        if found.uid() != rustix::process::geteuid().as_raw() {
             return Err(FileError::Owner);
         }
         match file.try_lock() {

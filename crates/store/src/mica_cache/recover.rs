@@ -61,7 +61,6 @@ enum Spare {
 struct Findings {
     /// Offsets of the items of each log.
     items: [Vec<Offset>; 2],
-    bytes: u64,
     spares: Vec<Spare>,
     lost: u64,
 }
@@ -123,7 +122,6 @@ impl<A: Access> Writer<'_, A> {
         let (shared, index) = (self.shared, &self.shared.index);
         let mut found = Findings {
             items: Default::default(),
-            bytes: 0,
             spares: vec![Spare::None; index.numbers()],
             lost: 0,
         };
@@ -151,10 +149,9 @@ impl<A: Access> Writer<'_, A> {
                     let is_known = seen.iter().any(|&other: &Entry| other.same_item(entry));
                     let is_its = |keyhash| index.chain_of(index.home(keyhash)) == home;
                     match shared.believed(entry) {
-                        Some((item, keyhash)) if is_its(keyhash) && !is_known => {
+                        Some((_, keyhash)) if is_its(keyhash) && !is_known => {
                             seen.push(entry);
                             found.items[entry.log() as usize].push(entry.offset());
-                            found.bytes += 8 * item.words() as u64;
                         }
                         believed => {
                             index.set(slot, Entry::EMPTY);
@@ -196,7 +193,7 @@ impl<A: Access> Writer<'_, A> {
             found.lost += u64::from(is_moved && !is_known);
             return;
         }
-        let Some((item, keyhash)) = shared.believed(entry) else {
+        let Some((_, keyhash)) = shared.believed(entry) else {
             found.lost += 1;
             return;
         };
@@ -223,7 +220,6 @@ impl<A: Access> Writer<'_, A> {
         };
         index.set(slot, entry);
         found.items[entry.log() as usize].push(entry.offset());
-        found.bytes += 8 * item.words() as u64;
     }
 
     /// Fills what lies between the items of a log. Returns the tail, where the head's lap ended if
