@@ -189,6 +189,25 @@ impl Data {
         Some(Spread::of_ratios(&above.samples, &below.samples))
     }
 
+    /// The data of one repetition. A row with fewer repetitions is left out.
+    pub fn repetition(&self, which: usize) -> Data {
+        let one = |values: &Vec<f64>| values.get(which).map(|value| vec![*value]);
+        let of = |row: &Row| {
+            let also = row.also.iter();
+            let also = also.filter_map(|(name, values)| Some((name.clone(), one(values)?)));
+            Some(Row {
+                panel: row.panel.clone(),
+                series: row.series.clone(),
+                x: row.x.clone(),
+                samples: one(&row.samples)?,
+                also: also.collect(),
+            })
+        };
+        Data {
+            rows: self.rows.iter().filter_map(of).collect(),
+        }
+    }
+
     /// The rows of a line, in order.
     pub fn line<'a>(&'a self, panel: &'a str, series: &'a str) -> impl Iterator<Item = &'a Row> {
         self.rows
@@ -248,7 +267,7 @@ impl Data {
 }
 
 /// The distinct values, in the order of their first appearance.
-fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+pub fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();
     for value in values {
         if !seen.contains(&value) {

@@ -3,13 +3,11 @@
 
 use glimmer_loadgen::load::{Arrivals, Idle, Outcome, Pace};
 
-use crate::{Columns, Data, Point, Row, Shape};
+use crate::{Columns, Point, Row};
 
 /// The only panel.
 pub const PANEL: &str = "";
 const P99: &str = "p99, µs";
-/// A latency is similar to another up to this factor.
-const SIMILAR: f64 = 2.0;
 
 /// The columns of the data.
 pub const COLUMNS: Columns = Columns {
@@ -38,53 +36,4 @@ pub fn point(system: &str, requests_per_s: f64, found: &Outcome) -> Point {
         .also(Row::HIGH, us(0.95))
         .also(P99, us(0.99))
         .also(Row::ACROSS, found.operations_per_s())
-}
-
-/// Shows our latency at the lowest rate next to the paper's.
-pub fn judge_lowest(data: &Data, ours: &str, shape: &mut Shape) {
-    let lowest = data.line(PANEL, ours).next().map(|row| row.spread().median);
-    shape.beside(
-        "MICA's median latency at the lowest rate, µs",
-        "24 (mean)",
-        lowest.map(|latency| format!("{latency:.0}")),
-    );
-}
-
-/// Judges the throughput of `ours`, called `name` in the figure, relative to that of `theirs`, at a
-/// latency similar to theirs at its highest rate.
-pub fn judge_similar(
-    data: &Data,
-    (ours, name): (&str, &str),
-    theirs: &str,
-    bound: f64,
-    shape: &mut Shape,
-) {
-    shape.at_least(
-        &format!(
-            "throughput of {name} over {theirs}, at a latency of at most twice that of {theirs} \
-             at its highest rate"
-        ),
-        "more than 100 (memcached through the kernel, MICA not)",
-        similar_latency(data, ours, theirs),
-        bound,
-    );
-}
-
-/// The highest throughput of `ours` at a median latency similar to that of `theirs` at its highest
-/// rate, divided by the throughput of `theirs`.
-fn similar_latency(data: &Data, ours: &str, theirs: &str) -> Option<f64> {
-    let theirs = data.line(PANEL, theirs).last()?;
-    let allowed = theirs.spread().median * SIMILAR;
-    let ours = data.line(PANEL, ours);
-    let ours = ours.filter(|row| row.spread().median <= allowed);
-    let most = ours.filter_map(Row::across).reduce(f64::max).unwrap_or(0.0);
-    Some(most / theirs.across()?)
-}
-
-/// A system's line for tests: latency by rate.
-#[cfg(test)]
-pub fn draw(data: &mut Data, system: &str, points: &[(f64, f64)]) {
-    for &(rate, latency) in points {
-        data.add(Point::new(PANEL, system, rate, latency).also(Row::ACROSS, rate * 0.99));
-    }
 }

@@ -1,9 +1,9 @@
 //! Floor 5: reproduces the figures of the papers.
 //!
-//! A figure is one file in [`catalogue`] that implements [`Figure`]: its description and the
-//! paper's claim, the measurement, and the conditions that the result must meet. This crate does
-//! the rest: repetitions in turn, data as CSV, pictures as SVG and PNG, a record of the machine,
-//! the paper's numbers next to ours, and the pages in the documentation.
+//! A figure is one file in [`catalogue`] that implements [`Figure`]: its description and its
+//! measurement, and claims of ours. What a paper states is a row of its [`ledger`], where one rule
+//! judges all. This crate does the rest: repetitions in turn, data as CSV, pictures as SVG and PNG,
+//! a record of the machine, and the pages in the documentation.
 
 mod accelerated;
 pub mod alone;
@@ -14,6 +14,7 @@ mod construct;
 mod data;
 mod figure;
 mod latency_curve;
+pub mod ledger;
 mod machine;
 pub mod output;
 pub mod page;

@@ -1,13 +1,19 @@
-//! The record of a figure: its data, the machine, and the verdicts on the paper's claims.
+//! The record of a figure: its data, the machine, and the verdicts on the paper's statements and on
+//! claims of our own.
 
-use std::fmt::{self, Write};
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Write},
+};
 
 use anyhow::{Result, bail, ensure};
 use glimmer_measure::{machine as here, noise::SPREAD_MAX, progress::Progress};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Data, Figure, Finding, Kind, Machine, Run, Settings, Shape, Verdict, machine,
+    Data, Figure, Finding, Kind, Machine, Run, Settings, Shape, Verdict,
+    ledger::{Ledger, rule::Grade},
+    machine,
     run::{self, Measured},
 };
 
@@ -27,7 +33,10 @@ pub struct Record {
     pub notes: Vec<String>,
     /// The data.
     pub data: Data,
-    /// The verdicts on the paper's claims.
+    /// The verdicts on the paper's statements, by the names that they have in its ledger.
+    #[serde(default)]
+    pub verdicts: BTreeMap<String, Grade>,
+    /// The verdicts on claims of our own.
     pub findings: Vec<Finding>,
 }
 
@@ -88,6 +97,7 @@ pub fn reproduce(
         random_reads_per_s,
         notes,
         data,
+        verdicts: BTreeMap::new(),
         findings: Vec::new(),
     };
     record.judge(figure);
@@ -97,9 +107,10 @@ pub fn reproduce(
 impl Record {
     /// Judges the data again, because claims may have been reworded since.
     pub fn judge(&mut self, figure: &dyn Figure) {
+        let kind = figure.spec().kind;
         let mut shape = Shape::default();
         figure.judge(&self.data, &mut shape);
-        if self.quick && figure.spec().kind != Kind::Exact {
+        if !self.proves(kind) {
             for finding in &mut shape.findings {
                 if finding.verdict != Verdict::Beside {
                     finding.verdict = Verdict::Open("a quick run proves nothing".to_owned());
@@ -107,6 +118,15 @@ impl Record {
             }
         }
         self.findings = shape.findings;
+        self.verdicts = match self.proves(kind) {
+            true => Ledger::judge(&self.name, &self.data).into_iter().collect(),
+            false => BTreeMap::new(),
+        };
+    }
+
+    /// Whether the data of this run say something about a figure of this kind.
+    pub fn proves(&self, kind: Kind) -> bool {
+        !self.quick || kind == Kind::Exact
     }
 
     /// The findings as a table.
@@ -121,22 +141,33 @@ impl Record {
         run::noise(&self.random_reads_per_s)
     }
 
-    /// The claims that do not hold, as an error message; `None` if all hold.
-    pub fn complaint(&self) -> Option<String> {
-        let shape = self.shape();
+    /// What is worse than in the record before, as an error message; `None` if nothing is. A claim
+    /// of ours may fail, and a statement of a paper may not be reproduced, if the record says so.
+    pub fn complaint(&self, before: Option<&Record>) -> Option<String> {
         let mut text = String::new();
-        for Finding {
-            what,
-            paper,
-            ours,
-            verdict,
-            bound: _,
-        } in shape.failures()
-        {
+        for (statement, grade) in &self.verdicts {
+            let recorded = before.and_then(|before| before.verdicts.get(statement));
+            if let Some(recorded) = recorded.filter(|recorded| grade < recorded) {
+                let _ = write!(
+                    text,
+                    "\n  {}: `{statement}` is {grade}, and the record has: {recorded}",
+                    self.name
+                );
+            }
+        }
+        let had_failed = |what: &String| {
+            let same = |finding: &&Finding| finding.what == *what;
+            let found = before.and_then(|before| before.findings.iter().find(same));
+            found.is_some_and(|finding| matches!(finding.verdict, Verdict::Fails(_)))
+        };
+        for finding in self.shape().failures() {
+            if had_failed(&finding.what) {
+                continue;
+            }
             let _ = write!(
                 text,
-                "\n  {}: \"{what}\" (paper: {paper}; here: {ours}) {verdict}",
-                self.name
+                "\n  {}: \"{}\" (here: {}) {}",
+                self.name, finding.what, finding.ours, finding.verdict
             );
         }
         if text.is_empty() {
@@ -259,7 +290,7 @@ mod tests {
     #[test]
     fn a_claim_that_holds_is_no_complaint() {
         let record = record(2.0, Kind::Exact, false);
-        assert_eq!(record.complaint(), None);
+        assert_eq!(record.complaint(None), None);
         assert!(
             record.notes[0].contains("100000 cores"),
             "{:?}",
@@ -269,21 +300,40 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_that_does_not_hold_is_named() {
-        let complaint = record(1.5, Kind::Exact, false).complaint().unwrap();
-        assert_eq!(
-            complaint,
-            "\n  number: \"two\" (paper: 2; here: 1.50) FAILS: it is below 2"
-        );
+    fn a_claim_that_does_not_hold_is_named_unless_it_did_not_hold_before() {
+        let failed = record(1.5, Kind::Exact, false);
+        let complaint = failed.complaint(None).unwrap();
+        let expected = "\n  number: \"two\" (here: 1.50) FAILS: it is below 2";
+        assert_eq!(complaint, expected);
+        let held = record(2.5, Kind::Exact, false);
+        assert_eq!(failed.complaint(Some(&held)).unwrap(), expected);
+        assert_eq!(failed.complaint(Some(&failed)), None);
+    }
+
+    #[test]
+    fn a_verdict_on_a_paper_is_a_complaint_if_it_is_worse_than_recorded() {
+        let with = |grade| {
+            let mut record = record(2.5, Kind::Exact, false);
+            record.verdicts.insert("lead".to_owned(), grade);
+            record
+        };
+        let [none, weak, full] = [Grade::NotReproduced, Grade::Weaker, Grade::Reproduced].map(with);
+        assert_eq!(none.complaint(None), None);
+        assert_eq!(none.complaint(Some(&none)), None);
+        assert_eq!(full.complaint(Some(&weak)), None);
+        let complaint = weak.complaint(Some(&full)).unwrap();
+        let expected = "\n  number: `lead` is weaker, and the record has: reproduced";
+        assert_eq!(complaint, expected);
     }
 
     #[test]
     fn a_quick_run_judges_what_is_exact_and_nothing_else() {
-        assert_eq!(record(1.5, Kind::Timing, true).complaint(), None);
-        assert_eq!(record(1.5, Kind::Simulated, true).complaint(), None);
-        assert!(record(1.5, Kind::Exact, true).complaint().is_some());
-        assert!(record(1.5, Kind::Simulated, false).complaint().is_some());
-        assert!(record(1.5, Kind::Timing, false).complaint().is_some());
+        let complaint = |kind, quick| record(1.5, kind, quick).complaint(None);
+        assert_eq!(complaint(Kind::Timing, true), None);
+        assert_eq!(complaint(Kind::Simulated, true), None);
+        assert!(complaint(Kind::Exact, true).is_some());
+        assert!(complaint(Kind::Simulated, false).is_some());
+        assert!(complaint(Kind::Timing, false).is_some());
     }
 
     #[test]

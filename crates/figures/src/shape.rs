@@ -1,4 +1,4 @@
-//! The paper's numbers next to ours, and its qualitative claims as code.
+//! Claims of ours as code, and numbers side by side. What a paper states is judged by its ledger.
 
 use std::fmt;
 

@@ -4,7 +4,7 @@ use anyhow::Result;
 use glimmer_microbench::store_alone::{HeapPages, peers, tables::log_and_lossy_index};
 
 use crate::{
-    Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
+    Columns, Figure, Kind, Needs, Point, Run, Spec,
     alone::{self, Alone},
     plot::Plot,
     workload::Mix,
@@ -93,84 +93,5 @@ impl Figure for PlainTables {
         one_key_size::<32>(run, items)?;
         one_key_size::<64>(run, items)?;
         one_key_size::<128>(run, items)
-    }
-
-    fn judge(&self, data: &Data, shape: &mut Shape) {
-        let least = |panel, other| {
-            let ratios = data.places(panel).into_iter().map(|place| {
-                let ratio = data.ratio(panel, place.clone(), OURS, other);
-                Some(ratio?.median)
-            });
-            ratios
-                .collect::<Option<Vec<f64>>>()?
-                .into_iter()
-                .reduce(f64::min)
-        };
-        for (panel, what) in [
-            (BY_KEY, "at every key size"),
-            (BY_GETS, "at every share of GETs"),
-        ] {
-            for (other, bound) in [(ORDERED, 3.0), (CHAINED, 1.3)] {
-                shape.at_least(
-                    &format!(
-                        "MICA's structures win {what}: lowest ratio to the rate of the {other}"
-                    ),
-                    "above 1",
-                    least(panel, other),
-                    bound,
-                );
-            }
-        }
-        let puts = |series| {
-            let rate = |gets: &str| data.median(BY_GETS, series, gets);
-            Some(rate("5")? / rate("95")?)
-        };
-        shape.at_least(
-            "PUTs cost about as much as GETs: rate with 5% GETs over rate with 95%, MICA's \
-             structures",
-            "above 1",
-            puts(OURS),
-            0.6,
-        );
-        shape.beside(
-            "rate with 5% GETs over rate with 95%, bounded chained table",
-            "above 1",
-            puts(CHAINED).map(|ratio| format!("{ratio:.2}")),
-        );
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn failures(ours: f64, ours_puts: f64, chained: f64, ordered: f64) -> Vec<String> {
-        let mut data = Data::default();
-        for (series, rate, puts) in [
-            (OURS, ours, ours_puts),
-            (ORDERED, ordered, ordered),
-            (CHAINED, chained, chained),
-        ] {
-            for key in ["8", "16", "128"] {
-                data.add(Point::new(BY_KEY, series, key, rate));
-            }
-            data.add(Point::new(BY_GETS, series, "5", puts));
-            data.add(Point::new(BY_GETS, series, "95", rate));
-        }
-        let mut shape = Shape::default();
-        PlainTables.judge(&data, &mut shape);
-        shape
-            .failures()
-            .map(|finding| finding.what.clone())
-            .collect()
-    }
-
-    #[test]
-    fn the_reviews_shape_holds_and_others_do_not() {
-        assert_eq!(failures(20.0, 18.0, 9.0, 2.0), Vec::<String>::new());
-        assert_eq!(failures(20.0, 18.0, 19.0, 2.0).len(), 2);
-        assert_eq!(failures(20.0, 18.0, 9.0, 8.0).len(), 2);
-        let puts = failures(40.0, 20.0, 9.0, 2.0);
-        assert!(puts.len() == 1 && puts[0].contains("PUTs"), "{puts:?}");
     }
 }

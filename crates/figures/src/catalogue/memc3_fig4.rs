@@ -96,64 +96,11 @@ impl Figure for InsertCost {
 
     fn judge(&self, data: &Data, shape: &mut Shape) {
         let at = |paths: Paths, load: f64| data.median(PANEL, paths.name(), load);
-        let rise = |paths, load| Some(at(paths, load)? / at(paths, 10.0)?);
-        shape.at_most(
-            "inserts stay cheap up to 70% load: cost there over cost in a nearly empty table, two \
-             paths",
-            "2.3 (100 ns against 43 ns)",
-            rise(Paths::Random(2), 70.0),
-            4.0,
-        );
-        shape.at_least(
-            "the last slots are expensive: cost at 94% load over cost in a nearly empty table, \
-             two paths",
-            "19 (0.84 µs against 43 ns, at 95%)",
-            rise(Paths::Random(2), 94.0),
-            3.0,
-        );
-        let one_over_two = |load| Some(at(Paths::Random(1), load)? / at(Paths::Random(2), load)?);
-        shape.at_least(
-            "two paths are faster than one in a nearly full table: cost at 90% load, one path \
-             over two",
-            "above 1 (1.55 at 95%)",
-            one_over_two(90.0),
-            1.02,
-        );
         let breadth = at(Paths::Random(2), 94.0).zip(at(Paths::Breadth, 94.0));
         shape.beside(
             "cost at 94% load, two random paths over our search",
             "",
             breadth.map(|(two, ours)| format!("{:.2}", two / ours)),
         );
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The cost at 10, 70, 90 and 94% with one path and with two.
-    fn failures(one: [f64; 4], two: [f64; 4]) -> Vec<String> {
-        let mut data = Data::default();
-        for (paths, costs) in [(Paths::Random(1), one), (Paths::Random(2), two)] {
-            for (load, cost) in [10.0, 70.0, 90.0, 94.0].into_iter().zip(costs) {
-                data.add(Point::new(PANEL, paths.name(), load, cost));
-            }
-        }
-        let mut shape = Shape::default();
-        InsertCost.judge(&data, &mut shape);
-        shape
-            .failures()
-            .map(|finding| finding.what.clone())
-            .collect()
-    }
-
-    #[test]
-    fn the_papers_shape_holds_and_others_do_not() {
-        let (one, two) = ([43.0, 100.0, 500.0, 1300.0], [43.0, 90.0, 400.0, 840.0]);
-        assert_eq!(failures(one, two), Vec::<String>::new());
-        assert_eq!(failures(two, one).len(), 1);
-        assert_eq!(failures(one, [43.0, 200.0, 400.0, 840.0]).len(), 1);
-        assert_eq!(failures(one, [43.0, 60.0, 80.0, 100.0]).len(), 1);
     }
 }

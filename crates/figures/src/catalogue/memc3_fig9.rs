@@ -119,24 +119,17 @@ impl Figure for FullSystem {
     }
 
     fn judge(&self, data: &Data, shape: &mut Shape) {
-        let [mica, memc3] = OURS;
-        for (system, paper) in [(mica, ""), (memc3, "4.4"), (MEMCACHED, "1.5")] {
-            let most = data.line(PANEL, system).map(|row| row.spread().median);
-            shape.beside(
-                &format!("{system}: highest throughput by CPU time, million keys/s"),
-                paper,
-                most.reduce(f64::max)
-                    .map(|most| format!("{:.2}", most / 1e6)),
-            );
-        }
         for system in OURS {
             let ratio = |row: &crate::Row| {
                 Some(data.ratio(PANEL, row.x.clone(), system, MEMCACHED)?.median)
             };
             let ratios: Option<Vec<f64>> = data.line(PANEL, system).map(ratio).collect();
             shape.at_least(
-                &format!("{system}: throughput over memcached, least favourable number of threads"),
-                "almost 3",
+                &format!(
+                    "{system}: throughput by CPU time over memcached, least favourable number of \
+                     threads"
+                ),
+                "",
                 ratios.and_then(|ratios| ratios.into_iter().reduce(f64::min)),
                 2.0,
             );

@@ -6,7 +6,7 @@ use anyhow::Result;
 use glimmer_loadgen::load::{Arrivals, Idle, Pace};
 
 use crate::{
-    Columns, Data, Figure, Kind, Needs, Point, Row, Run, Shape, Spec,
+    Columns, Figure, Kind, Needs, Point, Row, Run, Spec,
     plot::{Mark, Plot},
     systems::{Items, Running, System},
     workload::Mix,
@@ -141,37 +141,6 @@ impl Figure for Bursts {
         }
         run.rounds_of_many(run.repeat(5), &mut cases, measure_one)
     }
-
-    fn judge(&self, data: &Data, shape: &mut Shape) {
-        let at = |panel, skewed, core, part: f64| data.median(panel, &series(skewed, core), part);
-        let over = |above: Option<f64>, below: Option<f64>| Some(above? / below?);
-        let burst = |skewed, part| at(BURSTS, skewed, MOST, part);
-        shape.at_least(
-            "skewed keys, most loaded core: burst size at the highest rate over burst size at a \
-             tenth of it",
-            "review: more than 1 when the core cannot keep up",
-            over(burst(true, ALL), burst(true, PARTS[1])),
-            1.0,
-        );
-        shape.beside(
-            "most loaded core at the highest rate: burst size, skewed over uniform",
-            "1.70 (17.3 packets over 10.2)",
-            over(burst(true, ALL), burst(false, ALL)).map(|ratio| format!("{ratio:.2}")),
-        );
-        shape.beside(
-            "most loaded core at the highest rate: CPU time per request, skewed over uniform",
-            "below 1",
-            over(at(COSTS, true, MOST, ALL), at(COSTS, false, MOST, ALL))
-                .map(|ratio| format!("{ratio:.2}")),
-        );
-        let row = data.row(BURSTS, &series(true, MOST), ALL);
-        shape.beside(
-            "share of the skewed load on the most loaded core",
-            "not stated",
-            row.and_then(|row| row.also(SHARE))
-                .map(|part| format!("{part:.2}")),
-        );
-    }
 }
 
 impl Case<'_> {
@@ -202,29 +171,4 @@ fn measure_one(case: &mut Case<'_>, run: &Run<'_>, seed: u64) -> Result<Vec<Poin
         }));
     }
     Ok(points)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn failures(bursts: [f64; 2]) -> usize {
-        let mut data = Data::default();
-        for skewed in [false, true] {
-            for (part, burst) in [PARTS[1], ALL].into_iter().zip(bursts) {
-                let point = |panel, value| Point::new(panel, series(skewed, MOST), part, value);
-                data.add(point(BURSTS, burst).also(SHARE, 0.6));
-                data.add(point(COSTS, 300.0));
-            }
-        }
-        let mut shape = Shape::default();
-        Bursts.judge(&data, &mut shape);
-        shape.failures().count()
-    }
-
-    #[test]
-    fn bursts_that_grow_are_told_from_others() {
-        assert_eq!(failures([2.0, 30.0]), 0);
-        assert_eq!(failures([30.0, 2.0]), 1);
-    }
 }

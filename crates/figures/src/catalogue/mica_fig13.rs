@@ -7,7 +7,7 @@ use glimmer_comparisons::servers::Kind as Server;
 use glimmer_loadgen::load::{Pace, Plan};
 
 use crate::{
-    Data, Figure, Kind, Needs, Point, Row, Run, Shape, Spec,
+    Figure, Kind, Needs, Point, Run, Spec,
     latency_curve::{self, PANEL},
     plot::{Mark, Plot, Unit},
     systems::{self, Items, Running, System},
@@ -19,7 +19,6 @@ const ITEMS: Items = Items::tiny(1_000_000);
 const MIX: Mix = Mix::new(false, 50);
 const PEERS: [Server; 1] = [Server::Memcached];
 const OURS: &str = "glimmer crcw";
-const MEMCACHED: &str = "memcached";
 /// Offered rates, as fractions of the fastest system's maximum with one request in flight per
 /// connection.
 const PARTS: [f64; 12] = [
@@ -28,8 +27,6 @@ const PARTS: [f64; 12] = [
 /// No system is offered more than this fraction of its own maximum: beyond saturation, an open loop
 /// only measures the length of the queue.
 const OWN_PART_MAX: f64 = 0.92;
-/// A latency has left its flat part when it exceeds the latency at the lowest rate by this factor.
-const KNEE: f64 = 4.0;
 const LATE: &str = "client late p99, µs";
 const MEAN: &str = "mean, µs";
 
@@ -123,24 +120,6 @@ impl Figure for Latency {
         }
         run.rounds(run.repeat(3), &mut cases, measure_one)
     }
-
-    fn judge(&self, data: &Data, shape: &mut Shape) {
-        latency_curve::judge_lowest(data, OURS, shape);
-        let flat = data
-            .line(PANEL, MEMCACHED)
-            .next()
-            .zip(rate_within(data, MEMCACHED, KNEE));
-        let last = data.line(PANEL, MEMCACHED).last().and_then(Row::across);
-        shape.at_least(
-            "memcached's latency is almost flat up to a certain throughput: part of its range \
-             within 4 times the lowest latency",
-            "most of it",
-            flat.zip(last).map(|((_, knee), last)| knee / last),
-            0.5,
-        );
-        let ours = (OURS, "MICA");
-        latency_curve::judge_similar(data, ours, MEMCACHED, 1.1, shape);
-    }
 }
 
 fn measure_one(case: &mut Case<'_>, run: &Run<'_>, seed: u64) -> Result<Point> {
@@ -155,53 +134,4 @@ fn measure_one(case: &mut Case<'_>, run: &Run<'_>, seed: u64) -> Result<Point> {
     Ok(point
         .also(MEAN, found.latency_ns().mean() / 1e3)
         .also(LATE, late))
-}
-
-/// The highest throughput up to which a system's median latency stays within `times` that at its
-/// lowest rate.
-fn rate_within(data: &Data, system: &str, times: f64) -> Option<f64> {
-    let lowest = data.line(PANEL, system).next()?.spread().median;
-    let mut within = data
-        .line(PANEL, system)
-        .take_while(|row| row.spread().median <= lowest * times);
-    let first = within.next()?.across()?;
-    Some(within.filter_map(Row::across).fold(first, f64::max))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn failures(ours: &[(f64, f64)], theirs: &[(f64, f64)]) -> Vec<String> {
-        let mut data = Data::default();
-        latency_curve::draw(&mut data, OURS, ours);
-        latency_curve::draw(&mut data, MEMCACHED, theirs);
-        let mut shape = Shape::default();
-        Latency.judge(&data, &mut shape);
-        shape
-            .failures()
-            .map(|finding| finding.what.clone())
-            .collect()
-    }
-
-    #[test]
-    fn the_papers_shape_holds_and_others_do_not() {
-        let theirs = [(10.0, 20.0), (50.0, 25.0), (100.0, 40.0), (120.0, 200.0)];
-        let ours = [(10.0, 20.0), (100.0, 30.0), (200.0, 90.0)];
-        assert_eq!(failures(&ours, &theirs), Vec::<String>::new());
-        let slow = failures(
-            &[(10.0, 20.0), (100.0, 150.0), (120.0, 300.0), (140.0, 500.0)],
-            &theirs,
-        );
-        assert!(
-            slow.len() == 1 && slow[0].contains("throughput of MICA"),
-            "{slow:?}"
-        );
-        let steep = [(10.0, 20.0), (50.0, 200.0), (120.0, 400.0)];
-        let bent = failures(&ours, &steep);
-        assert!(
-            bent.len() == 1 && bent[0].contains("almost flat"),
-            "{bent:?}"
-        );
-    }
 }

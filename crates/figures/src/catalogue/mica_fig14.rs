@@ -7,7 +7,7 @@ use glimmer_comparisons::servers::Kind as Server;
 use glimmer_microbench::store_alone::Mode;
 
 use crate::{
-    Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
+    Columns, Figure, Kind, Needs, Point, Run, Spec,
     alone::{self, Alone},
     plot::{Mark, Plot},
     systems::{self, Items, Running, System},
@@ -17,9 +17,7 @@ use crate::{
 /// Cores of the paper's server.
 const CORES_MAX: usize = 16;
 const PEERS: [Server; 1] = [Server::Memcached];
-const MEMCACHED: &str = "memcached";
 const EREW: &str = "glimmer erew";
-const CRCW: &str = "glimmer crcw";
 /// Skewed keys, which are harder for a partitioned store (MICA §5.4).
 const MIXES: [Mix; 2] = [Mix::new(true, 50), Mix::new(true, 95)];
 const ITEMS: Items = Items::tiny(1_000_000);
@@ -148,83 +146,5 @@ impl Figure for Cores {
                 )
             },
         )
-    }
-
-    fn judge(&self, data: &Data, shape: &mut Shape) {
-        for mix in MIXES {
-            let gets = mix.gets_percent;
-            let (alone, whole) = (engine_alone(mix), end_to_end(mix));
-            shape.at_least(
-                &format!(
-                    "{gets}% GET, clients direct requests: EREW scales with cores (gain over \
-                    one core, per core)"
-                ),
-                "near 1 (up to 16 cores)",
-                gain_per_core(data, &alone, EREW),
-                0.75,
-            );
-            shape.at_least(
-                &format!(
-                    "{gets}% GET, memcached's protocol: CRCW scales with cores (gain over \
-                    one core, per core)"
-                ),
-                "near 1 (up to 16 cores)",
-                gain_per_core(data, &whole, CRCW),
-                0.75,
-            );
-            shape.beside(
-                &format!("{gets}% GET, memcached's protocol: EREW's gain over one core, per core"),
-                "near 1, with directed requests",
-                gain_per_core(data, &whole, EREW).map(|gain| format!("{gain:.2}")),
-            );
-            let last = data.line(&whole, CRCW).last().map(|row| row.x.clone());
-            let lead = last.and_then(|cores| data.ratio(&whole, cores, CRCW, MEMCACHED));
-            shape.at_least(
-                &format!(
-                    "{gets}% GET, all cores: MICA is ahead of memcached (throughput over memcached)"
-                ),
-                "more than 10",
-                lead,
-                2.0,
-            );
-        }
-    }
-}
-
-/// The speedup of all cores over one, divided by the number of cores.
-fn gain_per_core(data: &Data, panel: &str, series: &str) -> Option<f64> {
-    let (first, last) = (
-        data.line(panel, series).next()?,
-        data.line(panel, series).last()?,
-    );
-    let cores = last.across()? / first.across()?;
-    (cores > 1.0).then(|| last.spread().median / first.spread().median / cores)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn failures(alone_gain: f64, whole_gain: f64) -> usize {
-        let mut data = Data::default();
-        for mix in MIXES {
-            for cores in [1.0, 2.0] {
-                let gain = |gain| 10.0 * (1.0 + (cores - 1.0) * gain);
-                data.add(Point::new(engine_alone(mix), EREW, cores, gain(alone_gain)));
-                data.add(Point::new(end_to_end(mix), EREW, cores, 10.0));
-                data.add(Point::new(end_to_end(mix), CRCW, cores, gain(whole_gain)));
-                data.add(Point::new(end_to_end(mix), MEMCACHED, cores, 1.0));
-            }
-        }
-        let mut shape = Shape::default();
-        Cores.judge(&data, &mut shape);
-        shape.failures().count()
-    }
-
-    #[test]
-    fn scaling_holds_and_no_scaling_does_not() {
-        assert_eq!(failures(0.95, 0.9), 0);
-        assert_eq!(failures(0.2, 0.9), 2);
-        assert_eq!(failures(0.95, 0.1), 2);
     }
 }

@@ -7,7 +7,7 @@ use glimmer_comparisons::servers::Kind as Server;
 use glimmer_microbench::store_alone::Mode;
 
 use crate::{
-    Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
+    Columns, Figure, Kind, Needs, Point, Run, Spec,
     alone::{self, Alone},
     plot::{Mark, Plot},
     systems::{self, Items, Running, System},
@@ -18,9 +18,6 @@ const END_TO_END: &str = "end to end, requests at any worker";
 const ALONE: &str = "engine alone, requests directed to their core";
 const PEERS: [Server; 1] = [Server::Memcached];
 const EREW: &str = "glimmer erew";
-const CREW: &str = "glimmer crew";
-const CRCW: &str = "glimmer crcw";
-const MEMCACHED: &str = "memcached";
 /// Tiny items (MICA §5.1), both over sockets and in the engine alone.
 const ITEMS: Items = Items::tiny(1_000_000);
 const ITEMS_ALONE: u32 = 8_000_000;
@@ -106,47 +103,6 @@ impl Figure for AccessModes {
             |store, mix, rate| Point::new(ALONE, store.name(), mix.to_string(), rate),
         )
     }
-
-    fn judge(&self, data: &Data, shape: &mut Shape) {
-        // The least favourable workload decides.
-        let least = |panel, above, below| {
-            let ratio = |mix: Mix| Some(data.ratio(panel, mix.to_string(), above, below)?.median);
-            let ratios: Option<Vec<f64>> = Mix::ALL.into_iter().map(ratio).collect();
-            ratios?.into_iter().reduce(f64::min)
-        };
-        shape.at_least(
-            "clients direct requests: EREW performs consistently well (rate over CRCW's, worst \
-             workload)",
-            "at least 1",
-            least(ALONE, EREW, CRCW),
-            0.85,
-        );
-        shape.at_least(
-            "clients direct requests: EREW's rate over CREW's, worst workload",
-            "slightly below 1 where reads are skewed, else above",
-            least(ALONE, EREW, CREW),
-            0.8,
-        );
-        shape.beside(
-            "clients direct requests, skewed, 95% GET: CREW's rate over EREW's",
-            "slightly above 1",
-            data.ratio(ALONE, Mix::new(true, 95).to_string(), CREW, EREW)
-                .map(|ratio| ratio.text(2)),
-        );
-        let table_1 = data.ratio(END_TO_END, Mix::new(false, 50).to_string(), EREW, CRCW);
-        shape.at_most(
-            "workers hand requests over: EREW loses (rate over CRCW's, uniform, 50% GET)",
-            "0.40 to 0.44 of EREW with directed requests",
-            table_1,
-            0.9,
-        );
-        shape.at_least(
-            "CRCW is better than any other system (rate over memcached's, worst workload)",
-            "above 1",
-            least(END_TO_END, CRCW, MEMCACHED),
-            1.5,
-        );
-    }
 }
 
 impl AccessModes {
@@ -176,48 +132,5 @@ impl AccessModes {
             );
             Ok(point.also(RATE, outcome.operations_per_s()))
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn failures(alone: [f64; 3], end_to_end: [f64; 4]) -> Vec<String> {
-        let mut data = Data::default();
-        for mix in Mix::ALL {
-            for (series, rate) in [EREW, CREW, CRCW].into_iter().zip(alone) {
-                data.add(Point::new(ALONE, series, mix.to_string(), rate));
-            }
-            for (series, rate) in [EREW, CREW, CRCW, MEMCACHED].into_iter().zip(end_to_end) {
-                data.add(Point::new(END_TO_END, series, mix.to_string(), rate));
-            }
-        }
-        let mut shape = Shape::default();
-        AccessModes.judge(&data, &mut shape);
-        shape
-            .failures()
-            .map(|finding| finding.what.clone())
-            .collect()
-    }
-
-    #[test]
-    fn the_papers_shape_holds_and_others_do_not() {
-        assert_eq!(
-            failures([40.0, 39.0, 38.0], [5.0, 6.0, 7.0, 1.0]),
-            Vec::<String>::new()
-        );
-        let slow = failures([20.0, 39.0, 38.0], [5.0, 6.0, 7.0, 1.0]);
-        assert_eq!(slow.len(), 2, "{slow:?}");
-        let free = failures([40.0, 39.0, 38.0], [7.0, 7.0, 7.0, 1.0]);
-        assert!(
-            free.len() == 1 && free[0].contains("hand requests over"),
-            "{free:?}"
-        );
-        let beaten = failures([40.0, 39.0, 38.0], [5.0, 6.0, 7.0, 8.0]);
-        assert!(
-            beaten.len() == 1 && beaten[0].contains("any other"),
-            "{beaten:?}"
-        );
     }
 }

@@ -124,18 +124,6 @@ impl Figure for BulkChaining {
     }
 
     fn judge(&self, data: &Data, shape: &mut Shape) {
-        shape.at_least(
-            "10% spare buckets: main buckets store most of the items, %",
-            "about 95",
-            data.median(PANEL, MAIN, JUDGED_PERCENT),
-            95.0,
-        );
-        shape.at_least(
-            "10% spare buckets: items in the index over entries in main buckets, %",
-            "192 Mi items",
-            data.median(PANEL, LOAD, JUDGED_PERCENT),
-            70.0,
-        );
         let loads: Vec<f64> = data
             .line(PANEL, LOAD)
             .map(|row| row.spread().median)
@@ -154,26 +142,20 @@ impl Figure for BulkChaining {
 mod tests {
     use super::*;
 
-    fn failures(main: f64, loads: [f64; 3]) -> Vec<String> {
+    fn failures(loads: [f64; 3]) -> usize {
         let mut data = Data::default();
         for (percent, load) in [5.0, 10.0, 20.0].into_iter().zip(loads) {
             data.add(Point::new(PANEL, LOAD, percent, load));
-            data.add(Point::new(PANEL, MAIN, percent, main));
         }
         let mut shape = Shape::default();
         BulkChaining.judge(&data, &mut shape);
-        shape
-            .failures()
-            .map(|finding| finding.what.clone())
-            .collect()
+        shape.failures().count()
     }
 
     #[test]
-    fn the_papers_shape_holds_and_others_do_not() {
-        assert_eq!(failures(97.0, [60.0, 75.0, 80.0]), Vec::<String>::new());
-        assert_eq!(failures(90.0, [60.0, 75.0, 80.0]).len(), 1);
-        assert_eq!(failures(97.0, [60.0, 65.0, 80.0]).len(), 1);
-        assert_eq!(failures(97.0, [60.0, 75.0, 74.0]).len(), 1);
+    fn a_load_that_rises_holds_and_another_does_not() {
+        assert_eq!(failures([60.0, 75.0, 80.0]), 0);
+        assert_eq!(failures([60.0, 75.0, 74.0]), 1);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use glimmer_base::Seed;
 use glimmer_measure::machine;
 
 use crate::{
-    Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
+    Columns, Figure, Kind, Needs, Point, Run, Spec,
     plot::{Mark, Plot},
 };
 
@@ -95,45 +95,6 @@ impl Figure for PartitionSkew {
         }
         Ok(())
     }
-
-    fn judge(&self, data: &Data, shape: &mut Shape) {
-        let hottest_key = data
-            .row(LOADS, KEYHASH, "1")
-            .and_then(|row| row.also(HOTTEST_KEY));
-        shape.between(
-            "the hottest key over the average key, million times as many requests",
-            "9.3",
-            hottest_key.map(|ratio| ratio / 1e6),
-            9.25..=9.35,
-        );
-        let percent = |load: f64| (load - 1.0) * 100.0;
-        let at = |name| data.median(SEEDS, KEYHASH, name).map(percent);
-        shape.beside(
-            "hottest partition above the average, one seed",
-            "53%",
-            data.median(LOADS, KEYHASH, "1")
-                .map(|load| format!("{:.0}%", percent(load))),
-        );
-        shape.beside(
-            "hottest partition above the average, median of the seeds",
-            "53%",
-            at("median").map(|percent| format!("{percent:.0}%")),
-        );
-        shape.at_most(
-            "a keyhash can spread keys as well as the paper's: hottest partition above the \
-             average, best seed, %",
-            "53",
-            at("smallest"),
-            53.0,
-        );
-        shape.at_most(
-            "partitions even out the load: hottest partition above the average, 95th percentile \
-             of the seeds, %",
-            "53",
-            at("95%"),
-            150.0,
-        );
-    }
 }
 
 /// The sum of `rank^-exponent` over the ranks from `from` to `to`, by the Euler-Maclaurin formula.
@@ -216,22 +177,5 @@ mod tests {
         let total: f64 = all.iter().sum();
         assert!((total - PARTITIONS as f64).abs() < 1e-9, "{total}");
         assert!(all.iter().zip(one).all(|(a, b)| (a - b).abs() < 1e-9));
-    }
-
-    #[test]
-    fn judged_by_what_was_found() {
-        let judge = |hottest_key: f64, smallest: f64| {
-            let mut data = Data::default();
-            data.add(Point::new(LOADS, KEYHASH, "1", 1.6).also(HOTTEST_KEY, hottest_key));
-            for (name, load) in [("smallest", smallest), ("median", 1.65), ("95%", 2.0)] {
-                data.add(Point::new(SEEDS, KEYHASH, name, load));
-            }
-            let mut shape = Shape::default();
-            PartitionSkew.judge(&data, &mut shape);
-            shape.failures().count()
-        };
-        assert_eq!(judge(9.3e6, 1.5), 0);
-        assert_eq!(judge(9.1e6, 1.5), 1);
-        assert_eq!(judge(9.3e6, 1.6), 1);
     }
 }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use glimmer_loadgen::load::Pace;
 
 use crate::{
-    Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
+    Columns, Figure, Kind, Needs, Point, Run, Spec,
     plot::{Mark, Plot},
     systems::{Items, Running, System},
     workload::Mix,
@@ -125,37 +125,6 @@ impl Figure for Direction {
         }
         run.rounds(run.repeat(7), &mut cases, measure_one)
     }
-
-    fn judge(&self, data: &Data, shape: &mut Shape) {
-        for (mix, by_server, by_client) in PAPER {
-            shape.at_most(
-                &format!(
-                    "{mix}: throughput with direction by the server over direction by the client"
-                ),
-                &format!("{:.2}", by_server / by_client),
-                data.ratio(PANEL, mix.to_string(), BY_SERVER, BY_CLIENT),
-                1.0,
-            );
-        }
-        let lost = data.rows.iter().filter_map(|row| row.also(LOST));
-        shape.at_most(
-            "highest share of requests lost",
-            "at most 0.01",
-            lost.reduce(f64::max),
-            0.01,
-        );
-        for skewed in [false, true] {
-            let mix = Mix::new(skewed, 95);
-            shape.beside(
-                &format!(
-                    "{mix}: throughput with direction by the server over direction by the client"
-                ),
-                "not measured",
-                data.ratio(PANEL, mix.to_string(), BY_SERVER, BY_CLIENT)
-                    .map(|ratio| ratio.text(2)),
-            );
-        }
-    }
 }
 
 fn measure_one(case: &mut Case<'_>, run: &Run<'_>, seed: u64) -> Result<Point> {
@@ -175,28 +144,4 @@ fn measure_one(case: &mut Case<'_>, run: &Run<'_>, seed: u64) -> Result<Point> {
         .also(SERVER_NS, outcome.server_ns_per_operation())
         .also(RATE, outcome.operations_per_s())
         .also(LOST, outcome.tally.lost as f64 / all))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn failures(by_server: f64, lost: f64) -> usize {
-        let mut data = Data::default();
-        for mix in Mix::ALL {
-            for (series, rate) in [(BY_CLIENT, 10.0), (BY_SERVER, by_server)] {
-                data.add(Point::new(PANEL, series, mix.to_string(), rate).also(LOST, lost));
-            }
-        }
-        let mut shape = Shape::default();
-        Direction.judge(&data, &mut shape);
-        shape.failures().count()
-    }
-
-    #[test]
-    fn the_papers_shape_holds_and_another_does_not() {
-        assert_eq!(failures(6.0, 0.001), 0);
-        assert_eq!(failures(11.0, 0.001), 2);
-        assert_eq!(failures(6.0, 0.1), 1);
-    }
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use glimmer_loadgen::load::{Pace, Plan};
 
 use crate::{
-    Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
+    Columns, Figure, Kind, Needs, Point, Run, Spec,
     plot::{Plot, Unit},
     systems::{Items, Running, System},
     workload::Mix,
@@ -24,11 +24,6 @@ const SIZES: [u32; 9] = [
     256 << 10,
     (1 << 20) - 512,
 ];
-const SMALL: u32 = SIZES[0];
-const LARGE: u32 = SIZES[8];
-const LARGE_FROM: u32 = SIZES[6];
-/// Smaller values cost about the same.
-const GROWS_FROM: u32 = SIZES[2];
 /// Bytes of all values of one size, so that large values do not fit into a core's private caches.
 const VALUES_BYTES: u64 = 64 << 20;
 const KEYS_MAX: u64 = 200_000;
@@ -113,67 +108,5 @@ impl Figure for ServiceTime {
             let value_bytes = f64::from(case.items.value_bytes);
             Ok(Point::new(PANEL, CPU, value_bytes, nanoseconds))
         })
-    }
-
-    fn judge(&self, data: &Data, shape: &mut Shape) {
-        let at = |bytes: u32| data.median(PANEL, CPU, f64::from(bytes));
-        let over = |large, small| Some(at(large)? / at(small)?);
-        shape.at_least(
-            "a GET of the largest value over one of the smallest: CPU time",
-            "almost 10,000",
-            over(LARGE, SMALL),
-            100.0,
-        );
-        let sizes = SIZES.into_iter().filter(|&bytes| bytes >= GROWS_FROM);
-        let times: Option<Vec<f64>> = sizes.map(at).collect();
-        let times = times.unwrap_or_default();
-        shape.claim(
-            "time grows with size: from 512 bytes on, each larger size takes longer, µs",
-            "closely related",
-            format!(
-                "{:.1?}",
-                times.iter().map(|ns| ns / 1e3).collect::<Vec<_>>()
-            ),
-            !times.is_empty() && times.windows(2).all(|pair| pair[0] < pair[1]),
-            "it does not rise everywhere",
-        );
-        let grown = f64::from(LARGE) / f64::from(LARGE_FROM);
-        let per_byte = over(LARGE, LARGE_FROM).map(|ratio| ratio / grown);
-        shape.beside(
-            "CPU time per byte of the largest value over that of 64 KiB",
-            "",
-            per_byte.map(|ratio| format!("{ratio:.2}")),
-        );
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A service time of a fixed part and a part per byte.
-    fn failures(fixed_ns: f64, per_byte_ns: f64) -> usize {
-        let mut data = Data::default();
-        for bytes in SIZES.map(f64::from) {
-            data.add(Point::new(
-                PANEL,
-                CPU,
-                bytes,
-                fixed_ns + bytes * per_byte_ns,
-            ));
-        }
-        let mut shape = Shape::default();
-        ServiceTime.judge(&data, &mut shape);
-        assert_eq!(shape.findings.len(), 3);
-        shape.failures().count()
-    }
-
-    #[test]
-    fn judged_by_how_the_time_grows_with_the_size() {
-        assert_eq!(failures(300.0, 0.2), 0);
-        // All requests alike: neither claim holds.
-        assert_eq!(failures(300_000.0, 0.0), 2);
-        // Larger ones take longer, but not much.
-        assert_eq!(failures(300_000.0, 0.2), 1);
     }
 }

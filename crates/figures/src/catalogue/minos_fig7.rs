@@ -6,7 +6,7 @@ use glimmer_queueing::Trimodal;
 use crate::{
     Columns, Data, Figure, Kind, Needs, Run, Shape, Spec,
     plot::Plot,
-    simulated::{BOUNDS_US, CORES, GETS, Gains, LARGE_PERCENT, Workloads, judge_gains, over_best},
+    simulated::{GETS, Gains, LARGE_PERCENT, Workloads, judge_gains},
 };
 
 const WORKLOADS: Workloads = Workloads {
@@ -59,40 +59,22 @@ impl Figure for BySize {
     }
 
     fn judge(&self, data: &Data, shape: &mut Shape) {
-        let [_, loose] = BOUNDS_US;
-        let gains = over_best(data, CORES[0], loose);
-        let first = gains
-            .first()
-            .filter(|_| gains.len() == WORKLOADS.values.len());
-        shape.at_least(
-            "8 cores, p99 ≤ 100 µs: gain over the best other at 250 KB",
-            "1.34",
-            first.copied(),
-            1.2,
-        );
-        judge_gains(
-            data,
-            shape,
-            &WORKLOADS,
-            "largest value, KB",
-            ["6.2, 4.7", "6.9, 4.7"],
-        );
+        judge_gains(data, shape, &WORKLOADS);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Point;
+    use crate::{Point, simulated::BOUNDS_US};
 
-    fn failures(first: f64, step: f64) -> usize {
+    fn failures(auto: f64) -> usize {
         let mut data = Data::default();
         for bound_us in BOUNDS_US {
-            for (place, &value) in WORKLOADS.values.iter().enumerate() {
-                let gain = first + step * place as f64;
+            for &value in WORKLOADS.values {
                 let panel = format!("8 cores, p99 ≤ {bound_us} µs");
-                let point = Point::new(panel, "over stealing", value, gain);
-                data.add(point.also("over the best other", gain));
+                let point = Point::new(panel, "over stealing", value, 2.0);
+                data.add(point.also("auto over the paper's formula", auto));
             }
         }
         let mut shape = Shape::default();
@@ -101,10 +83,8 @@ mod tests {
     }
 
     #[test]
-    fn judged_by_the_papers_gains_and_that_they_rise() {
-        assert_eq!(failures(1.3, 0.2), 0);
-        assert_eq!(failures(1.1, 0.2), 1);
-        // They fall, at both bounds.
-        assert_eq!(failures(2.0, -0.2), 2);
+    fn auto_is_held_to_the_papers_formula() {
+        assert_eq!(failures(1.0), 0);
+        assert_eq!(failures(0.9), 1);
     }
 }

@@ -4,9 +4,9 @@ use anyhow::Result;
 use glimmer_queueing::{Server, Trimodal};
 
 use crate::{
-    Columns, Data, Figure, Kind, Needs, Point, Row, Run, Shape, Spec,
+    Columns, Figure, Kind, Needs, Point, Run, Spec,
     plot::{Plot, Unit},
-    simulated::{self, CORES, Case, GETS, LARGE_BYTES, PEAK, System, limits, panel},
+    simulated::{self, Case, GETS, LARGE_BYTES, PEAK, System, limits, panel},
 };
 
 /// Percentages of replies that are sent.
@@ -17,8 +17,6 @@ const LOADS: [f64; 8] = [0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99];
 const LOADS_QUICK: [f64; 2] = [0.3, 0.9];
 /// Column with the part of the time in which replies keep the link busy.
 const LINK: &str = "link used";
-/// A link that is used more than this is saturated.
-const SATURATED: f64 = 0.9;
 
 /// The figure.
 pub struct Bandwidth;
@@ -97,68 +95,5 @@ impl Figure for Bandwidth {
             );
         }
         Ok(())
-    }
-
-    fn judge(&self, data: &Data, shape: &mut Shape) {
-        for cores in CORES {
-            let panel = panel(cores);
-            let peak = |sent| data.line(&panel, &series(sent)).next()?.also(PEAK);
-            let link = |sent| {
-                let series = series(sent);
-                let rows = data.line(&panel, &series);
-                simulated::most(rows.filter_map(|row: &Row| row.also(LINK)))
-            };
-            let eight = cores == CORES[0];
-            let mut at_least = |what: String, paper: &str, ours: Option<f64>, bound| match eight {
-                true => shape.at_least(&what, paper, ours, bound),
-                false => shape.beside(&what, "", ours.map(|ours| format!("{ours:.2}"))),
-            };
-            for (sent, bound) in [(75, 1.2), (50, 1.6), (25, 1.6)] {
-                let over = peak(sent).zip(peak(SENT[0]));
-                at_least(
-                    format!("{panel}: peak at S = {sent}% over that at 100%"),
-                    "scales",
-                    over.map(|(more, all)| more / all),
-                    bound,
-                );
-            }
-            for sent in [100, 75, 50] {
-                at_least(
-                    format!("{panel}: the link used at S = {sent}%, most"),
-                    "saturated",
-                    link(sent),
-                    SATURATED,
-                );
-            }
-            let what = format!("{panel}: the link used at S = 25%, most");
-            match eight {
-                true => shape.at_most(&what, "not saturated", link(25), SATURATED),
-                false => shape.beside(&what, "", link(25).map(|used| format!("{used:.2}"))),
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn failures(peaks: [f64; 4], used: [f64; 4]) -> usize {
-        let mut data = Data::default();
-        for (place, sent) in SENT.into_iter().enumerate() {
-            let point = Point::new(panel(8), series(sent), 1.0, 5.0);
-            data.add(point.also(PEAK, peaks[place]).also(LINK, used[place]));
-        }
-        let mut shape = Shape::default();
-        Bandwidth.judge(&data, &mut shape);
-        shape.failures().count()
-    }
-
-    #[test]
-    fn judged_by_whether_the_link_or_the_cores_are_the_limit() {
-        let used = [0.95, 0.95, 0.95, 0.7];
-        assert_eq!(failures([2.0, 2.6, 4.0, 5.5], used), 0);
-        assert_eq!(failures([2.0, 2.1, 2.1, 2.1], used), 3);
-        assert_eq!(failures([2.0, 2.6, 4.0, 5.5], [0.7; 4]), 3);
     }
 }

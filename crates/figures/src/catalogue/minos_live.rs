@@ -9,7 +9,7 @@ use glimmer_loadgen::{
 };
 
 use crate::{
-    Columns, Data, Figure, Kind, Needs, Run, Shape, Spec,
+    Columns, Figure, Kind, Needs, Run, Spec,
     plot::{Plot, Unit},
     systems::{Running, System},
 };
@@ -55,11 +55,6 @@ const LONG: &str = "large values of up to 1,000 KB (Figure 7)";
 /// Columns with more figures of a measurement.
 const P50: &str = "p50, µs";
 const SERVER_CORES: &str = "CPU seconds of the server per second";
-
-/// The least gain over keyhash sharding. The paper's is ten.
-const GAIN_MIN: f64 = 3.0;
-/// The bound of the throughput that is compared, in microseconds (§5.3).
-const WITHIN_US: f64 = 100.0;
 
 /// A panel, its items and its requests.
 struct Mixture {
@@ -262,72 +257,11 @@ impl Figure for Live {
             }
         })
     }
-
-    fn judge(&self, data: &Data, shape: &mut Shape) {
-        let p99 = |panel: &str, policy: &str, load: f64| data.median(panel, policy, load);
-        // The ratio of two policies at each load that both sustain.
-        let ratios = |panel: &str, above: &str, below: &str| -> Vec<f64> {
-            let at = |&load: &f64| Some(p99(panel, above, load)? / p99(panel, below, load)?);
-            LOADS.iter().filter_map(at).collect()
-        };
-        let most = |ratios: Vec<f64>| ratios.into_iter().reduce(f64::max);
-        // The highest load of a policy with its p99 in the bound.
-        let within = |panel: &str, policy: &str| {
-            let holds = |load: &&f64| p99(panel, policy, **load).is_some_and(|us| us <= WITHIN_US);
-            LOADS.iter().rfind(holds).copied()
-        };
-        for panel in MIXTURES.iter().map(|mixture| mixture.panel) {
-            let what = format!("{panel}: p99 of keyhash over size-aware, most");
-            let most = most(ratios(panel, KEYHASH, SIZE_AWARE));
-            match panel {
-                DEFAULT => shape.at_least(&what, "10", most, GAIN_MIN),
-                _ => shape.beside(&what, "", most.map(|most| format!("{most:.2}"))),
-            }
-            let others = POLICIES.iter().filter(|policy| **policy != SIZE_AWARE);
-            let best = others.filter_map(|policy| within(panel, policy));
-            let best = best.reduce(f64::max);
-            let gain = within(panel, SIZE_AWARE)
-                .zip(best)
-                .map(|(ours, other)| ours / other);
-            let what = format!("{panel}: load with p99 ≤ {WITHIN_US} µs over the best other");
-            let paper = if panel == DEFAULT { "1.75" } else { "" };
-            shape.beside(&what, paper, gain.map(|gain| format!("{gain:.2}")));
-        }
-        shape.at_most(
-            "p99 of large requests, size-aware over stealing, most",
-            "2",
-            most(ratios(LARGE, SIZE_AWARE, STEALING)),
-            2.5,
-        );
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Point;
-
-    fn failures(keyhash: f64, large: f64) -> usize {
-        let mut data = Data::default();
-        for load in [100.0, 400.0] {
-            for Mixture { panel, .. } in &MIXTURES {
-                data.add(Point::new(*panel, KEYHASH, load, 30.0 * keyhash));
-                data.add(Point::new(*panel, SIZE_AWARE, load, 30.0));
-            }
-            data.add(Point::new(LARGE, STEALING, load, 900.0));
-            data.add(Point::new(LARGE, SIZE_AWARE, load, 900.0 * large));
-        }
-        let mut shape = Shape::default();
-        Live.judge(&data, &mut shape);
-        shape.failures().count()
-    }
-
-    #[test]
-    fn judged_by_gain_and_by_what_large_requests_pay() {
-        assert_eq!(failures(5.0, 2.0), 0);
-        assert_eq!(failures(2.0, 2.0), 1);
-        assert_eq!(failures(5.0, 3.0), 1);
-    }
 
     #[test]
     fn mixtures_are_the_papers() {

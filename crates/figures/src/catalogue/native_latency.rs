@@ -8,7 +8,7 @@ use glimmer_comparisons::servers::Kind as Server;
 use glimmer_loadgen::load::{Pace, Plan};
 
 use crate::{
-    Data, Figure, Kind, Needs, Point, Run, Shape, Spec, latency_curve,
+    Figure, Kind, Needs, Point, Run, Spec, latency_curve,
     plot::{Mark, Plot, Unit},
     systems::{self, Items, Running, System},
     workload::Mix,
@@ -19,7 +19,6 @@ const ITEMS: Items = Items::tiny(1_000_000);
 const MIX: Mix = Mix::new(false, 50);
 const PEERS: [Server; 1] = [Server::Memcached];
 const OURS: &str = "glimmer erew, native";
-const MEMCACHED: &str = "memcached";
 /// Offered rates, as fractions of each system's maximum.
 const PARTS: [f64; 10] = [0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9];
 /// Sockets of the native client: few, so that requests that are due at the same time are sent
@@ -115,12 +114,6 @@ impl Figure for NativeLatency {
         }
         run.rounds(run.repeat(3), &mut cases, measure_one)
     }
-
-    fn judge(&self, data: &Data, shape: &mut Shape) {
-        latency_curve::judge_lowest(data, OURS, shape);
-        let ours = (OURS, "the native protocol");
-        latency_curve::judge_similar(data, ours, MEMCACHED, 5.0, shape);
-    }
 }
 
 impl Loaded {
@@ -148,27 +141,4 @@ fn measure_one(case: &mut Case<'_>, run: &Run<'_>, seed: u64) -> Result<Point> {
     let name = case.system.server.name();
     let point = latency_curve::point(name, case.requests_per_s, &found);
     Ok(point.also(LOST, found.tally.lost as f64 / all))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn failures(ours: &[(f64, f64)], theirs: &[(f64, f64)]) -> usize {
-        let mut data = Data::default();
-        latency_curve::draw(&mut data, OURS, ours);
-        latency_curve::draw(&mut data, MEMCACHED, theirs);
-        let mut shape = Shape::default();
-        NativeLatency.judge(&data, &mut shape);
-        shape.failures().count()
-    }
-
-    #[test]
-    fn the_papers_shape_holds_and_another_does_not() {
-        let theirs = [(10.0, 20.0), (100.0, 40.0)];
-        let ours = [(10.0, 20.0), (1_000.0, 60.0), (2_000.0, 90.0)];
-        assert_eq!(failures(&ours, &theirs), 0);
-        let late = [(10.0, 20.0), (200.0, 60.0), (2_000.0, 90.0)];
-        assert_eq!(failures(&late, &theirs), 1);
-    }
 }

@@ -1,6 +1,7 @@
 //! The pages of the documentation that show the figures: an index, and one page per paper.
 
 mod chart;
+mod statements;
 mod summary;
 
 use std::{
@@ -12,10 +13,12 @@ use std::{
 use anyhow::{Context, Result};
 
 use crate::{
-    Figure, Record,
+    Data, Figure, Kind, Record,
     catalogue::{self, Page},
+    ledger::Ledger,
     output,
 };
+use statements::{Counts, Statement};
 use summary::Claim;
 
 /// Pages, pictures and data, in the directory of the documentation.
@@ -28,27 +31,63 @@ const WIDTH: usize = 100;
 const INTRODUCTION: &str = "\
 # Figures
 
-Each page below reproduces the figures and tables of one paper with this code. A page starts with a
-summary of the paper's claims: the claim, the paper's number, ours, and whether the claim holds
-here, with the bound that decided it. The figures follow, each with the paper's conclusion, our
-method, our picture and every number.
+Five papers and reviews are read sentence by sentence here. Every statement about behaviour or cost
+has a row in the ledger of its paper, and a verdict by one rule for all, from the paper's number and
+our measurement. This page shows their headlines first, as they come out here, and then how many
+statements have which verdict. The page of a source begins with what we do not reproduce, and why.
+
+";
+
+const PICTURE: &str = "
+![MICA, Figure 10: throughput by system, dataset, skew and share of reads](mica-fig10.svg)
+
+MICA's Figure 10 as it comes out here: one core and the kernel's sockets in place of 16 cores and no
+kernel, and newer rivals. The hollow marks are a sixteenth of the paper's numbers.
+
+## Verdicts on the papers
+
+";
+
+const OURS: &str = "
+Claims of ours are about what this project adds to the papers, such as `auto` over a paper's formula
+or the packet program over memcached. They have bounds of their own and are in no sum above:
+
 ";
 
 const EXPLANATION: &str = "
+## The rule
+
+| verdict | when |
+| --- | --- |
+| reproduced | the direction is the paper's, and at least 0.8 of the effect is there |
+| weaker | the direction is the paper's in every repetition, and less of the effect is there |
+| not reproduced | there is no difference in some repetition, or one the other way round |
+| cannot be measured here | the row says what it would take, and what is known instead |
+| not measured yet | it can be measured here, and the row says which measurement is missing |
+
+- A factor is compared on the logarithm: 0.8 of a factor of 10 is 6.3. Without a number of the
+  paper, the direction decides. For *no difference*, our ratio has to lie between 0.8 and 1.25.
+- A property with a limit, such as a loss of at most 1%, is judged by this limit as the paper states
+  it: reproduced if the medians keep it, weaker if only some repetition does.
+- An absolute number is reproduced if ours is at least 0.8 of it, or for a cost at most 1.25 times.
+  Machines differ by a decade, so such a row says little about the design.
+- Our number is computed from the medians of the figure's data; the range in parentheses is that of
+  the same formula over each repetition, in which all systems ran in turn. The ledgers
+  (`crates/figures/src/ledger/*.toml`) have the formulas. A formula consists of places in the data,
+  quotients, differences and extremes. It has no numbers, so no figure can move a verdict.
+- *Simulated* is what servers in virtual time do, with costs that were measured on our server. It is
+  no promise for a live one: where both exist, both have a row.
+
 ## How to read a page
 
 - Absolute numbers belong to the machine that is named below each figure. Compare shapes with the
   paper: which system wins, by roughly what factor, and where a curve bends.
-- A verdict names the bound that decided it. The bound is lower than the paper's number where the
-  machine, the client or the question differs from the paper's.
-- A row without a verdict shows two numbers and claims nothing.
 - Hollow marks are numbers that the paper states in its text or tables. None is read off a plot. The
   caption below each picture says which numbers they are and what the error bars mean.
 - `NOISY` below a figure means that a reference measurement, random reads of memory, changed by more
   than 10% between repetitions. The machines that measured these pages are virtual and share caches
-  and memory with others, so the reference changes even while they run nothing else. Each repetition
-  measures everything that a claim compares, one after the other, so trust the ratios of such a
-  figure and not its absolute numbers.
+  and memory with others, so the reference changes even while they run nothing else. Trust the
+  ratios of such a figure and not its absolute numbers.
 
 ## How to measure the figures
 
@@ -59,9 +98,9 @@ $ glimmer figure all --docs            # all figures, and these pages
 $ glimmer figure all --docs --redraw   # these pages again, from the committed data
 ```
 
-A claim that does not hold fails the command. A figure that the machine cannot measure is left out,
-with a sentence that says why. [CONTRIBUTING.md](../../CONTRIBUTING.md#adding-a-figure) says how to
-add a figure.
+The command fails if a verdict is worse than the one in the record that it replaces, and not because
+a statement is not reproduced. A figure that the machine cannot measure is left out, with a sentence
+that says why. [CONTRIBUTING.md](../../CONTRIBUTING.md#adding-a-figure) says how to add a figure.
 ";
 
 /// Writes the pages, and the chart of the README, for the records that lie in `docs`. Returns the
@@ -79,17 +118,41 @@ pub fn write(docs: &Path) -> Result<PathBuf> {
 /// figure has no page.
 fn files(docs: &Path) -> Result<Vec<(String, String)>> {
     let directory = docs.join(DIRECTORY);
+    let pages = catalogue::pages();
+    let figures = |page: &Page| records(page, &directory);
+    let all = pages.iter().map(figures).collect::<Result<Vec<_>>>()?;
     let mut files = Vec::new();
-    let mut index = format!("{INTRODUCTION}\n{}", summary::INDEX_HEAD);
-    let has_figures = |page: &Page| !page.figures.is_empty();
-    for page in catalogue::pages().into_iter().filter(has_figures) {
-        let records = records(&page, &directory)?;
-        let claims = claims(&records);
-        index.push_str(&summary::index_row(&page, &claims));
-        files.push((format!("{}.md", page.name), text(&page, &records, &claims)?));
+    let (mut headlines, mut counts, mut ours) = (String::new(), String::new(), String::new());
+    for (page, records) in pages.iter().zip(&all) {
+        let claims = claims(records);
+        let ledger = Ledger::of(page.name);
+        let statements = ledger.as_ref().map(|ledger| judged(ledger, &all));
+        if let Some(statements) = &statements {
+            headlines.push_str(&summary::headlines(page, statements));
+            counts.push_str(&summary::counts_row(page, statements));
+        }
+        if !claims.is_empty() {
+            ours.push_str(&summary::ours_row(page, &claims));
+        }
+        let ledger = ledger.as_ref().zip(statements.as_deref());
+        files.push((
+            format!("{}.md", page.name),
+            text(page, records, ledger, &claims)?,
+        ));
     }
-    index.push_str(EXPLANATION);
-    files.push((INDEX.to_owned(), index));
+    let index = [
+        INTRODUCTION,
+        summary::HEADLINES,
+        &headlines,
+        PICTURE,
+        &summary::counts_head(),
+        &counts,
+        OURS,
+        summary::OURS_HEAD,
+        &ours,
+        EXPLANATION,
+    ];
+    files.push((INDEX.to_owned(), index.concat()));
     if let Some(chart) = chart::svg(&directory)? {
         files.push((chart::FILE.to_owned(), chart));
     }
@@ -111,18 +174,58 @@ fn records(page: &Page, directory: &Path) -> Result<Records> {
     page.figures.iter().map(judged).collect()
 }
 
+/// The statements of a paper, judged by the records of all pages.
+fn judged<'a>(ledger: &'a Ledger, all: &[Records]) -> Vec<Statement<'a>> {
+    let find = |name: &str| {
+        let mut figures = all.iter().flatten();
+        figures.find(|(figure, _)| figure.spec().name == name)
+    };
+    let data = |name: &str| -> Option<&Data> {
+        let (figure, record) = find(name)?;
+        let record = record.as_ref()?;
+        record.proves(figure.spec().kind).then_some(&record.data)
+    };
+    let is_simulated =
+        |name: &str| find(name).is_some_and(|(figure, _)| figure.spec().kind == Kind::Simulated);
+    statements::judged(ledger, data, is_simulated)
+}
+
 fn claims(records: &Records) -> Vec<Claim<'_>> {
     let measured = records.iter().filter_map(|(_, record)| record.as_ref());
     measured.flat_map(Claim::of).collect()
 }
 
-fn text(page: &Page, records: &Records, claims: &[Claim<'_>]) -> Result<String> {
+fn text(
+    page: &Page,
+    records: &Records,
+    ledger: Option<(&Ledger, &[Statement<'_>])>,
+    claims: &[Claim<'_>],
+) -> Result<String> {
     let mut text = format!("# {}\n\n{}\n", page.title, wrapped(page.about));
+    text.push_str("\n[How to read this page](README.md#how-to-read-a-page)\n");
+    if let Some((ledger, statements)) = ledger {
+        let heads = statements::COUNTED;
+        let cells = Counts::of(statements).cells();
+        let line = " --- |".repeat(6);
+        write!(text, "\n## Verdicts\n\n| {heads} |\n|{line}\n| {cells} |\n")?;
+        let page_of = |figure: &str| {
+            let is_its = |page: &&Page| page.figures.iter().any(|it| it.spec().name == figure);
+            let other = catalogue::pages();
+            let other = other
+                .iter()
+                .find(is_its)
+                .map_or(page.name, |page| page.name);
+            match other == page.name {
+                true => format!("#{figure}"),
+                false => format!("{other}.md#{figure}"),
+            }
+        };
+        text.push_str(&statements::text(ledger, statements, &page_of));
+    }
     if !claims.is_empty() {
-        text.push_str("\n## Summary of the claims\n\n");
+        text.push_str("\n## Claims of ours\n\n");
         text.push_str(&summary::table(claims));
     }
-    text.push_str("\n[How to read this page](README.md#how-to-read-a-page)\n");
     for (figure, record) in records {
         section(*figure, record.as_ref(), &mut text)?;
     }
@@ -137,7 +240,7 @@ fn section(figure: &dyn Figure, record: Option<&Record>, text: &mut String) -> R
         "\n<a id=\"{name}\"></a>\n\n## {}\n\n{}\n\n{}\n\n{}\n",
         spec.title,
         wrapped(&format!("`{name}`: {}.", spec.source)),
-        wrapped(&format!("**Claim:** {}", spec.claim)),
+        wrapped(&format!("**The paper:** {}", spec.claim)),
         wrapped(&format!("**Method:** {}", spec.here)),
     )?;
     let Some(record) = record else {
@@ -197,16 +300,27 @@ mod tests {
     }
 
     #[test]
-    fn every_page_starts_with_its_claims() {
+    fn the_page_of_a_paper_starts_with_what_contradicts_us() {
         let docs = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs"));
-        for (file, text) in files(docs).unwrap() {
-            if !file.ends_with(".md") || file == INDEX {
+        let files = files(docs).unwrap();
+        let mut papers = 0;
+        for (file, text) in &files {
+            let page = file.strip_suffix(".md").unwrap_or_default();
+            let Some(ledger) = Ledger::of(page) else {
                 continue;
+            };
+            let heads: Vec<&str> = text.split("\n## ").skip(1).collect();
+            assert!(heads[0].starts_with("Verdicts"), "{file}");
+            assert!(heads[1].starts_with("Where we find less"), "{file}");
+            for claim in ledger.claims() {
+                assert!(text.contains(&format!("| {} | ", claim.id)), "{}", claim.id);
             }
-            let first = text.split("\n## ").nth(1).unwrap();
-            assert!(first.starts_with("Summary of the claims"), "{file}");
-            assert!(first.contains("| holds"), "{file}: {first}");
+            papers += 1;
         }
+        assert_eq!(papers, 5);
+        let (_, index) = files.iter().find(|(file, _)| file == INDEX).unwrap();
+        let first = index.split("| --- |").next().unwrap();
+        assert!(first.contains("| source | what it states |"), "{first}");
     }
 
     #[test]

@@ -1,16 +1,11 @@
-//! The summary at the start of a page, and its line in the index.
+//! The claims of ours on a page, and the tables of the index.
 
 use std::fmt::Write;
 
+use super::statements::{COUNTED, Counts, Statement};
 use crate::{Finding, Record, Verdict, catalogue::Page};
 
-/// Heads of the index's table.
-pub const INDEX_HEAD: &str = "\
-| page | figures | claims that hold | claims that fail | not measured |
-| --- | --- | --- | --- | --- |
-";
-
-/// A judged claim and its figure.
+/// A judged claim of ours and its figure.
 pub struct Claim<'a> {
     figure: &'a str,
     finding: &'a Finding,
@@ -27,9 +22,9 @@ impl<'a> Claim<'a> {
     }
 }
 
-/// All claims of a page.
+/// All claims of ours of a page.
 pub fn table(claims: &[Claim<'_>]) -> String {
-    let mut text = "| claim | figure | paper | measured here | verdict |\n\
+    let mut text = "| claim | figure | beside it | measured here | verdict |\n\
                     | --- | --- | --- | --- | --- |\n"
         .to_owned();
     for claim in claims {
@@ -47,8 +42,60 @@ pub fn table(claims: &[Claim<'_>]) -> String {
     text
 }
 
-/// A page's line in the index.
-pub fn index_row(page: &Page, claims: &[Claim<'_>]) -> String {
+/// Heads of the table of headlines.
+pub const HEADLINES: &str = "\
+| source | what it states | its number | here | verdict | why |
+| --- | --- | --- | --- | --- | --- |
+";
+
+/// The headlines of a page, in a row each.
+pub fn headlines(page: &Page, statements: &[Statement<'_>]) -> String {
+    let mut text = String::new();
+    for statement in statements {
+        let Some(why) = &statement.claim.headline else {
+            continue;
+        };
+        let _ = writeln!(
+            text,
+            "| [{}]({}.md) | {} | {} | {} | {} | {why} |",
+            page.title,
+            page.name,
+            statement.claim.says,
+            statement.claim.papers(),
+            statement.ours(),
+            statement.verdict(),
+        );
+    }
+    text
+}
+
+/// Heads of the table of verdicts on papers.
+pub fn counts_head() -> String {
+    format!(
+        "| source | figures | {COUNTED} |\n|{}\n",
+        " --- |".repeat(8)
+    )
+}
+
+/// The verdicts on a paper.
+pub fn counts_row(page: &Page, statements: &[Statement<'_>]) -> String {
+    format!(
+        "| [{}]({}.md) | {} | {} |\n",
+        page.title,
+        page.name,
+        page.figures.len(),
+        Counts::of(statements).cells()
+    )
+}
+
+/// Heads of the table of claims of ours.
+pub const OURS_HEAD: &str = "\
+| page | claims of ours | that fail | that hold | not measured |
+| --- | --- | --- | --- | --- |
+";
+
+/// The claims of ours on a page.
+pub fn ours_row(page: &Page, claims: &[Claim<'_>]) -> String {
     let count = |is: fn(&Verdict) -> bool| {
         let these = claims.iter().filter(|claim| is(&claim.finding.verdict));
         these.count()
@@ -57,9 +104,9 @@ pub fn index_row(page: &Page, claims: &[Claim<'_>]) -> String {
         "| [{}]({}.md) | {} | {} | {} | {} |\n",
         page.title,
         page.name,
-        page.figures.len(),
-        count(|verdict| *verdict == Verdict::Holds),
+        claims.len(),
         count(|verdict| matches!(verdict, Verdict::Fails(_))),
+        count(|verdict| *verdict == Verdict::Holds),
         count(|verdict| matches!(verdict, Verdict::Open(_))),
     )
 }

@@ -11,9 +11,6 @@ const OVER_BEST: &str = "over the best other";
 const MOPS: &str = "size-aware, Mops";
 /// Column with the throughput of the server's rule over that of the paper's formula.
 const AUTO: &str = "auto over the paper's formula";
-/// From one workload to the next, a gain may fall to this part and still count as rising: the
-/// searches end at 1% of the highest load.
-const RISING: f64 = 0.95;
 const OTHERS: [System; 3] = [System::Keyhash, System::Handoff, System::Stealing];
 
 /// Workloads that differ in one parameter.
@@ -110,41 +107,13 @@ fn column(data: &Data, cores: usize, bound_us: f64, column: &str) -> Vec<f64> {
 }
 
 /// The gains over the best other system, by workload.
-pub fn over_best(data: &Data, cores: usize, bound_us: f64) -> Vec<f64> {
+fn over_best(data: &Data, cores: usize, bound_us: f64) -> Vec<f64> {
     column(data, cores, bound_us, OVER_BEST)
 }
 
-/// Judges what both figures claim.
-pub fn judge(
-    data: &Data,
-    shape: &mut Shape,
-    workloads: &Workloads,
-    parameter: &str,
-    papers: [&str; 2],
-) {
+/// Judges what both figures claim of the server's own rule.
+pub fn judge(data: &Data, shape: &mut Shape, workloads: &Workloads) {
     let is_whole = |column: &Vec<f64>| column.len() == workloads.values.len();
-    for (bound_us, paper) in BOUNDS_US.into_iter().zip(papers) {
-        let gains = over_best(data, super::CORES[0], bound_us);
-        let rises = is_whole(&gains)
-            && gains.windows(2).all(|pair| pair[1] >= RISING * pair[0])
-            && gains.last() > gains.first();
-        shape.claim(
-            &format!(
-                "8 cores, p99 ≤ {bound_us} µs: the gain over the best other rises with {parameter}"
-            ),
-            "grows",
-            listed(&gains),
-            rises,
-            "it falls or is missing somewhere",
-        );
-        let ours = column(data, super::CORES[0], bound_us, MOPS);
-        let ends = [ours.first(), ours.last()].map(|end| end.copied().unwrap_or(f64::NAN));
-        shape.beside(
-            &format!("8 cores, p99 ≤ {bound_us} µs: Mops of size-aware sharding, at both ends"),
-            paper,
-            Some(listed(&ends)),
-        );
-    }
     for cores in super::CORES {
         let columns = BOUNDS_US.map(|bound_us| column(data, cores, bound_us, AUTO));
         let least = columns.iter().flatten().copied().reduce(f64::min);
