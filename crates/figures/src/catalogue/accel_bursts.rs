@@ -153,13 +153,13 @@ impl Figure for Changes {
                 let fall = steps.map(|(before, after)| before - after);
                 shape.at_least(
                     &format!("{system}, changes {way}: least share at any ratio, %"),
-                    "not stated",
+                    "",
                     Some(least),
                     75.0,
                 );
                 shape.at_most(
                     &format!("{system}, changes {way}: largest fall to the next ratio, %"),
-                    "not stated",
+                    "",
                     Some(fall.fold(0.0, f64::max)),
                     10.0,
                 );
@@ -170,7 +170,7 @@ impl Figure for Changes {
             let [off, generic] = [SOFTWARE, GENERIC].map(|system| cpu(ratio, system));
             shape.at_most(
                 &format!("server's CPU of {GENERIC} over that of {SOFTWARE}, in bursts, {ratio}"),
-                "not stated",
+                "",
                 off.zip(generic).map(|(off, generic)| generic / off),
                 1.0,
             );

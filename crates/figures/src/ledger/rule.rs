@@ -114,7 +114,9 @@ impl fmt::Display for Found {
                 out.write_str(&each.join(", "))
             }
             (_, Some((low, whole, high))) if told(low) != told(high) => {
-                write!(out, "{} ({}..{})", told(whole), told(low), told(high))
+                let count = self.each.len();
+                let (low, high) = (told(low), told(high));
+                write!(out, "{} ({low}..{high} of {count})", told(whole))
             }
             (Value::One(number), _) => out.write_str(&told(*number)),
         }

@@ -199,7 +199,7 @@ fn data_of_one_repetition_are_judged_on_their_own() {
     }
     let formula = Formula::parse("{p|ours|x}/{p|theirs|x}").unwrap();
     let found = Found::of(&data, |data| formula.of(data)).unwrap();
-    assert_eq!(found.to_string(), "2 (0.90..4)");
+    assert_eq!(found.to_string(), "2 (0.90..4 of 3)");
     assert_eq!(
         rule::grade(&Stated::Factor(2.0), &found),
         Grade::NotReproduced
