@@ -105,7 +105,8 @@ impl fmt::Display for Alone {
     }
 }
 
-/// Measures stores in turn under each mix. `place` returns a rate's place in the picture.
+/// Measures all stores under all mixes, in turn within each repetition, so that a slow spell of the
+/// machine falls on all. `place` returns a rate's place in the picture.
 pub fn rounds(
     run: &mut Run<'_>,
     repeat: usize,
@@ -114,14 +115,38 @@ pub fn rounds(
     measured_ms: u64,
     place: impl Fn(&Alone, Mix, f64) -> Point,
 ) -> Result<()> {
-    for &mix in mixes {
-        stores.iter_mut().for_each(|store| store.draw(run, mix));
-        run.rounds(repeat, stores, |store, run, _| {
-            let rate = store.operations_per_s(run, measured_ms)?;
-            Ok(place(store, mix, rate))
-        })?;
+    let each = |mix: &Mix| {
+        let named = stores.iter().enumerate();
+        let case = |(which, store): (usize, &Alone)| Case {
+            store: which,
+            mix: *mix,
+            name: format!(
+                "engine alone, {} workers: {}, {mix}",
+                store.workers, store.name
+            ),
+        };
+        named.map(case).collect::<Vec<_>>()
+    };
+    let mut cases: Vec<Case> = mixes.iter().flat_map(each).collect();
+    run.rounds(repeat, &mut cases, |case, run, _| {
+        let store = &mut stores[case.store];
+        store.draw(run, case.mix);
+        let rate = store.operations_per_s(run, measured_ms)?;
+        Ok(place(store, case.mix, rate))
+    })
+}
+
+/// One of several stores, under one of several mixes.
+struct Case {
+    store: usize,
+    mix: Mix,
+    name: String,
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.name)
     }
-    Ok(())
 }
 
 /// Measures stores in turn with reads of absent keys.

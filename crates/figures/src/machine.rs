@@ -1,6 +1,6 @@
 //! The machine on which a figure was measured.
 
-use std::{fs, time::SystemTime};
+use std::{fs, process::Command, time::SystemTime};
 
 use glimmer_comparisons::servers;
 use glimmer_measure::machine;
@@ -22,6 +22,9 @@ pub struct Machine {
     pub huge_pages: String,
     /// Servers and their versions.
     pub versions: Vec<String>,
+    /// The commit and how it was built; older records have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
     /// When the measurement began, in UTC.
     pub date: String,
     /// The command line.
@@ -45,6 +48,7 @@ impl Machine {
             memory_mib: memory_kib("MemTotal:").unwrap_or(0) / 1024,
             huge_pages: huge_pages(),
             versions: versions(peers),
+            build: Some(build()),
             date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
             command: command.join(" "),
         }
@@ -57,6 +61,31 @@ fn versions(peers: &[servers::Kind]) -> Vec<String> {
     let theirs = peers.iter().filter(|peer| **peer != servers::Kind::Glimmer);
     let theirs = theirs.filter_map(|peer| servers::Contender::from(*peer).version().ok());
     [ours].into_iter().chain(theirs).collect()
+}
+
+/// The commit of the working directory, whether it has changes, and the options of the build.
+fn build() -> String {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| text.trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "--short=8", "HEAD"]);
+    let commit = commit.unwrap_or_else(|| "outside a checkout".to_owned());
+    // What is not tracked, such as the figures themselves, is no change.
+    let is_clean = git(&["status", "--porcelain", "--untracked-files=no"]).is_none_or(|changes| {
+        let written = |line: &str| line.contains("docs/figures/");
+        changes.lines().all(written)
+    });
+    let changed = if is_clean { "" } else { " with changes" };
+    let profile = if cfg!(debug_assertions) {
+        "debug"
+    } else {
+        "release"
+    };
+    let flags = option_env!("RUSTFLAGS").filter(|flags| !flags.is_empty());
+    let flags = flags.map_or(String::new(), |flags| format!(", RUSTFLAGS {flags}"));
+    format!("{commit}{changed}, {profile}{flags}")
 }
 
 /// Memory in MiB that is available to processes.
@@ -109,6 +138,11 @@ mod tests {
             "{machine:?}"
         );
         assert!(machine.date.ends_with('Z'), "{machine:?}");
+        let build = machine.build.unwrap();
+        assert!(
+            build.contains("debug") || build.contains("release"),
+            "{build}"
+        );
         assert!(memory_free_mib().is_some_and(|free| free <= machine.memory_mib));
     }
 }

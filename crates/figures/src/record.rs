@@ -192,6 +192,7 @@ impl Record {
             memory_mib,
             huge_pages,
             versions,
+            build,
             date,
             command,
         } = &self.machine;
@@ -202,6 +203,9 @@ impl Record {
         );
         if !versions.is_empty() {
             let _ = write!(text, "; {}", versions.join("; "));
+        }
+        if let Some(build) = build {
+            let _ = write!(text, "; built from {build}");
         }
         if let Some(noise) = self.noise() {
             let word = if noise > SPREAD_MAX { "NOISY, " } else { "" };

@@ -127,7 +127,7 @@ impl Figure for Changes {
                 cases.extend(running.iter().map(|server| Case { server, way, load }));
             }
         }
-        run.rounds_of_many(run.repeat(3), &mut cases, |case, _, seed| {
+        run.rounds_of_many(run.repeat(5), &mut cases, |case, _, seed| {
             let found = case.server.change(case.load, seed)?;
             let (series, x) = (case.server.to_string(), case.load.reads_per_change as f64);
             let cpu = Point::new(used(case.way), &*series, x, found.server_us)

@@ -101,7 +101,7 @@ impl Figure for Threads {
 
     fn measure(&self, run: &mut Run<'_>) -> Result<()> {
         let items = run.pick(ITEMS, 20_000);
-        let repeat = run.repeat(3);
+        let repeat = run.repeat(5);
         for threads in 1..=run.cores().min(run.pick(16, 2)) {
             let mut stores = Vec::new();
             for (name, table) in tables() {

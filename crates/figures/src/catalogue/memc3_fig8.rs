@@ -140,7 +140,7 @@ impl Figure for Throughput {
                 for case in &mut cases {
                     case.warm(&lists, keys)?;
                 }
-                run.rounds(run.repeat(3), &mut cases, |case, run, _| {
+                run.rounds(run.repeat(5), &mut cases, |case, run, _| {
                     let task = Task {
                         fill: true,
                         ..Task::lasting(run.measured(200))

@@ -106,7 +106,7 @@ impl Figure for Construction {
         }];
         tables.extend(Paths::ALL.map(|paths| Table::Cuckoo { bytes, paths }));
         let slots = construct::slots_in(bytes);
-        run.rounds(run.repeat(3), &mut tables, |table, _, seed| {
+        run.rounds(run.repeat(5), &mut tables, |table, _, seed| {
             let built = table.build(seed)?;
             let rate = Point::new(RATE, table.to_string(), PLACE, built.keys_per_s());
             let load = built.keys as f64 / slots as f64 * 100.0;

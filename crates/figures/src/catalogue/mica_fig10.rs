@@ -136,7 +136,7 @@ impl Figure for EndToEnd {
                     })
                 })
                 .collect();
-            run.rounds(run.repeat(3), &mut cases, |case, run, seed| {
+            run.rounds(run.repeat(5), &mut cases, |case, run, seed| {
                 let outcome = case
                     .server
                     .measure(case.mix.saturating(run, case.items, 500, seed))?;

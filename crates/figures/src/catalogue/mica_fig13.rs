@@ -118,7 +118,7 @@ impl Figure for Latency {
                 }
             }
         }
-        run.rounds(run.repeat(3), &mut cases, measure_one)
+        run.rounds(run.repeat(5), &mut cases, measure_one)
     }
 }
 

@@ -242,7 +242,7 @@ impl Figure for Live {
         }
         // Higher loads than one that is too high are left out.
         let mut exhausted = HashSet::new();
-        run.rounds_of_many(run.repeat(3), &mut cases, |case, run, seed| {
+        run.rounds_of_many(run.repeat(5), &mut cases, |case, run, seed| {
             let line = (seed, case.panel, case.server.name().to_owned());
             if exhausted.contains(&line) {
                 return Ok(Vec::new());

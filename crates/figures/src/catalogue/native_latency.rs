@@ -112,7 +112,7 @@ impl Figure for NativeLatency {
                 requests_per_s: (most * part / 1e3).round().max(1.0) * 1e3,
             }));
         }
-        run.rounds(run.repeat(3), &mut cases, measure_one)
+        run.rounds(run.repeat(5), &mut cases, measure_one)
     }
 }
 

@@ -71,14 +71,14 @@ const EXPLANATION: &str = "
   it: reproduced if the medians keep it, weaker if only some repetition does.
 - An absolute number is reproduced if ours is at least 0.8 of it, or for a cost at most 1.25 times.
   Machines differ by a decade, so such a row says little about the design.
-- Our number is computed from the medians of the figure's data. `(2.1..2.5 of 3)` is the range of the
-  same formula over each of three repetitions. The ledgers (`crates/figures/src/ledger/*.toml`) have
-  the formulas. A formula consists of places in the data, quotients, differences and extremes. It
-  has no numbers, so no figure can move a verdict.
-- Within a repetition the systems run in turn. Not in turn are, so far, numbers of threads in
-  `memc3-fig5`, `memc3-fig6-7` and `memc3-fig8`, mixes in all figures of tables alone (and in
-  `formica`), and the three sets of items in `mica-fig10`. Ranges of rows that compare these say
-  less. Figures with fewer than five repetitions are to be measured again.
+- Our number is computed from the medians of the figure's data. `(2.1..2.5 of 3)` is the range of
+  the same formula over each of three repetitions. The ledgers
+  (`crates/figures/src/ledger/*.toml`) have the formulas. A formula consists of places in the data,
+  quotients, differences and extremes. It has no numbers, so no figure can move a verdict.
+- Within a repetition the systems run in turn. Not in turn were numbers of threads in `memc3-fig5`,
+  `memc3-fig6-7` and `memc3-fig8`, sizes of keys in `formica`, sets of items in `mica-fig10`, and
+  mixes in the figures of tables alone, which the code now measures in turn. Ranges of rows that
+  compare these say less. Figures with fewer than five repetitions are to be measured again.
 - *Simulated* is what servers in virtual time do, with costs that were measured on our server. It is
   no promise for a live one: where both exist, both have a row.
 
@@ -244,7 +244,7 @@ fn section(figure: &dyn Figure, record: Option<&Record>, text: &mut String) -> R
         "\n<a id=\"{name}\"></a>\n\n## {}\n\n{}\n\n{}\n\n{}\n",
         spec.title,
         wrapped(&format!("`{name}`: {}.", spec.source)),
-        wrapped(&format!("**The paper:** {}", spec.claim)),
+        wrapped(&format!("**Claim:** {}", spec.claim)),
         wrapped(&format!("**Method:** {}", spec.here)),
     )?;
     let Some(record) = record else {
