@@ -1,6 +1,8 @@
 //! How `-m` is spent: a pure function from the settings to the size of every part. All sizes are
 //! decided before anything is allocated, and their sum never exceeds `-m`.
 
+#[cfg(test)]
+mod documents;
 mod largest;
 #[cfg(test)]
 mod tests;

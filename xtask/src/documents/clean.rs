@@ -32,8 +32,8 @@ const PACKAGES: &[&str] = &[
     "ssl-cert",
 ];
 
-/// Two builds of the server and its tools on two cores fit.
-const HANGS: Duration = Duration::from_secs(3600);
+/// Two builds of the server and its tools fit, on two cores that others use as well.
+const HANGS: Duration = Duration::from_secs(3 * 3600);
 
 /// A document is followed by a shell in the root, with the clone as its folder.
 const FOLLOW: &str = r#"set -eu
@@ -43,13 +43,18 @@ mount --rbind /dev "$root/dev"
 mkdir -p "$root/opt/rust" "$root/root/.cargo/registry"
 mount --bind "$toolchain" "$root/opt/rust"
 mount --bind "$registry" "$root/root/.cargo/registry"
-exec chroot "$root" /usr/bin/env -i HOME=/root LC_ALL=C.UTF-8 CARGO_NET_OFFLINE=true "out=$out" \
+exec chroot "$root" /usr/bin/env -i $profile HOME=/root LC_ALL=C.UTF-8 CARGO_NET_OFFLINE=true "out=$out" \
     PATH=/opt/stand-ins:/usr/local/bin:/opt/rust/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     bash -c 'cd /root/glimmer && exec bash "$out/script.sh"'
 "#;
 
+/// Variables for builds that are soon done.
+const UNOPTIMISED: &str = "CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off \
+    CARGO_PROFILE_RELEASE_CODEGEN_UNITS=256";
+
 /// Follows these documents one after the other, prints the transcript, and fails if a command does.
-pub fn follow(documents: &[PathBuf]) -> anyhow::Result<()> {
+pub fn follow(documents: &[PathBuf], is_unoptimised: bool) -> anyhow::Result<()> {
+    let profile = if is_unoptimised { UNOPTIMISED } else { "" };
     let chosen = DOCUMENTS.iter().map(PathBuf::from).collect::<Vec<_>>();
     let documents = if documents.is_empty() {
         &chosen
@@ -63,7 +68,7 @@ pub fn follow(documents: &[PathBuf]) -> anyhow::Result<()> {
     let mut wrong = Vec::new();
     for document in documents {
         println!("==> {}", document.display());
-        wrong.extend(follow_one(document, &root)?);
+        wrong.extend(follow_one(document, &root, profile)?);
     }
     if !wrong.is_empty() {
         bail!("{} commands fail:\n  {}", wrong.len(), wrong.join("\n  "));
@@ -95,7 +100,7 @@ fn clone_into(root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn follow_one(document: &Path, root: &Path) -> anyhow::Result<Vec<String>> {
+fn follow_one(document: &Path, root: &Path, profile: &str) -> anyhow::Result<Vec<String>> {
     let text = fs::read_to_string(document)?;
     let blocks = blocks::read(&text).with_context(|| document.display().to_string())?;
     let plan = script::write(&blocks, Pace::Full, true);
@@ -106,6 +111,7 @@ fn follow_one(document: &Path, root: &Path) -> anyhow::Result<Vec<String>> {
     let mut command = super::unshare(FOLLOW.to_owned());
     command
         .env("root", root)
+        .env("profile", profile)
         .env("out", Path::new("/out").join(&name))
         .env("toolchain", toolchain()?)
         .env("registry", registry()?)

@@ -96,12 +96,15 @@ pub struct Documents {
     /// mirror, takes a quarter of an hour, and is not part of the test suite.
     #[arg(long, conflicts_with = "full")]
     clean_root: bool,
+    /// With --clean-root: build without optimisation, which shows the same mistakes sooner
+    #[arg(long, requires = "clean_root")]
+    unoptimised: bool,
 }
 
 impl Documents {
     pub fn run(&self) -> anyhow::Result<()> {
         if self.clean_root {
-            return clean::follow(&self.documents);
+            return clean::follow(&self.documents, self.unoptimised);
         }
         let build = [
             "build",

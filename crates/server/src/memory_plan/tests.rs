@@ -7,7 +7,7 @@ const MIB: usize = 1 << 20;
 /// Entries of a spare bucket.
 const SPARE_ENTRIES: usize = 7;
 
-fn needs(mib: usize, workers: usize, access: AccessMode) -> Needs {
+pub(super) fn needs(mib: usize, workers: usize, access: AccessMode) -> Needs {
     Needs {
         memory_bytes: mib * MIB,
         workers,
