@@ -23,9 +23,15 @@ pub struct Arguments {
         long,
         value_name = "SECONDS",
         default_value = "2",
-        value_parser = clap::value_parser!(u8).range(1..),
+        value_parser = seconds,
     )]
     timeout: u8,
+}
+
+/// `--timeout`.
+fn seconds(text: &str) -> Result<u8, String> {
+    let seconds = text.parse().ok().filter(|&seconds| seconds > 0);
+    seconds.ok_or_else(|| "it must be a whole number of seconds from 1 to 255".to_owned())
 }
 
 /// Bytes of an answer that are read.

@@ -154,6 +154,27 @@ impl Arguments {
         let tcp = listeners(tcp_port)?;
         let udp = listeners(self.network.udp_port)?;
         let native = listeners(self.network.native_port)?.addresses;
+        let http = match &self.network.http {
+            Some(text) => listen::http(text)?,
+            None => Vec::new(),
+        };
+        for (flags, some, others) in [
+            ("--http and -p", &http, &tcp.addresses),
+            ("--native-port and -U", &native, &udp.addresses),
+        ] {
+            if let Some(port) = listen::common_port(some, others) {
+                return Err(Refused::usage(format!(
+                    "{flags} name the same port, {port}; choose another for one of them"
+                )));
+            }
+        }
+        let unix = match self.network.unix_socket {
+            Some(path) => Some(UnixSocket {
+                path: listen::unix_path(path)?,
+                mode: self.network.unix_mask,
+            }),
+            None => None,
+        };
         let is_plain = |listener: &ListenerTls| *listener == ListenerTls::Plain;
         if self.clients.enable_ssl && !udp.encryption.iter().all(is_plain) {
             // As in memcached.
@@ -222,14 +243,8 @@ impl Arguments {
             accelerate_from: self.accelerator.accelerate_from.unwrap_or_default(),
             accelerate_policy: self.accelerator.accelerate_policy,
             busy_poll: self.workers.busy_poll,
-            http: match &self.network.http {
-                Some(text) => listen::http(text)?,
-                None => Vec::new(),
-            },
-            unix: self.network.unix_socket.map(|path| UnixSocket {
-                path,
-                mode: self.network.unix_mask,
-            }),
+            http,
+            unix,
             interfaces: (!self.network.listen.is_empty()).then(|| self.network.listen.join(",")),
             backlog: self.network.listen_backlog,
             protocol,

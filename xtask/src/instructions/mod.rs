@@ -169,7 +169,9 @@ pub fn check() -> anyhow::Result<()> {
         }
     }
     if above.is_empty() {
-        return walk::check(&server::build()?);
+        let server = server::build()?;
+        server::refuses_tls(&server)?;
+        return walk::check(&server);
     }
     bail!(
         "more instructions than the budget and {:.0}%:\n{}",

@@ -76,6 +76,20 @@ pub fn build() -> anyhow::Result<PathBuf> {
     callgrind::build("glimmer")
 }
 
+/// What this server, which is built without TLS, says of `-Z`. No other stage builds one.
+const NO_TLS: &str = "glimmer: -Z: This server is not built with TLS support. Build it with the \
+                      default features, or leave -Z out\n";
+
+/// Fails unless the server refuses TLS in the right words, and with memcached's status.
+pub fn refuses_tls(server: &Path) -> anyhow::Result<()> {
+    let output = program(server, &["serve", "-Z"]).output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() != Some(64) || said != NO_TLS {
+        bail!("without TLS, -Z is answered with {}: {said}", output.status);
+    }
+    Ok(())
+}
+
 /// What the walk of a request follows: many of one kind.
 pub fn send_many(port: u16, is_set: bool) -> anyhow::Result<()> {
     let nth = usize::from(is_set);

@@ -277,8 +277,11 @@ fn take(option: &str, config: &mut Config) -> anyhow::Result<()> {
     };
     let known = OPTIONS.iter().find(|(known, ..)| *known == name);
     let Some((_, wanted, effect)) = known else {
-        let mut longer = OPTIONS.iter().filter(|(known, ..)| known.starts_with(name));
-        let meant = longer.next().filter(|_| !name.is_empty());
+        let written = name.trim().replace('-', "_").to_lowercase();
+        let mut longer = OPTIONS
+            .iter()
+            .filter(|(known, ..)| known.starts_with(&written));
+        let meant = longer.next().filter(|_| !written.is_empty());
         let meant = meant.map(|(known, ..)| format!("; did you mean {known}?"));
         return Err(Refused::value(format!(
             "Illegal suboption \"{option}\": -o takes memcached's options by their full names{}",

@@ -6,9 +6,13 @@ use glimmer_server::Accepts;
 use glimmer_server::config::HTTP_PORT_DEFAULT;
 use glimmer_server::encryption::ListenerTls;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
 
 /// memcached's exit code if it cannot listen (`EX_OSERR`).
 pub const OS_ERROR: u8 = 71;
+
+/// Linux has 108 bytes for the path of a socket, and a zero ends it.
+const UNIX_PATH_BYTES_MAX: usize = 107;
 
 /// An address, its protocol if the name specifies one, and how its connections are encrypted.
 type Listener = (SocketAddr, Option<Accepts>, ListenerTls);
@@ -41,19 +45,21 @@ pub fn addresses(listen: &[String], port: Port, has_tls: bool) -> anyhow::Result
         return Ok(listeners);
     }
     let names = listen.iter().flat_map(|names| names.split([',', ';']));
-    let mut names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
     // As in memcached, a list may end in a comma. An empty one may be a variable that was not set,
     // and does not stand for all interfaces.
+    let names: Vec<&str> = names.filter(|name| !name.trim().is_empty()).collect();
     if names.is_empty() {
-        names.push("");
+        return Err(cannot(format!(
+            "-l '{}' names no address; give one, or leave -l out for all interfaces",
+            listen.join(",")
+        )));
     }
     for (number, name) in names.into_iter().enumerate() {
-        let found = listeners_of(name.trim(), port, has_tls).map_err(|reason| Refused {
-            exit_code: OS_ERROR,
-            message: format!(
+        let found = listeners_of(name.trim(), port, has_tls).map_err(|reason| {
+            cannot(format!(
                 "-l {name}: not an address to listen on: {reason}: give an IP address of this \
                  machine, or a name for one"
-            ),
+            ))
         })?;
         for listener in found {
             listeners.add(number, listener);
@@ -127,14 +133,49 @@ pub fn at_port(mut addresses: Vec<SocketAddr>, port: Port) -> Vec<SocketAddr> {
 
 /// `--http`: every address of a name. A port alone is one of this machine.
 pub fn http(text: &str) -> anyhow::Result<Vec<SocketAddr>> {
-    let found = pages(text).map_err(|reason| Refused {
-        exit_code: OS_ERROR,
-        message: format!(
+    pages(text).map_err(|reason| {
+        cannot(format!(
             "--http {text}: not an address to listen on: {reason}: give a port, or an IP address \
              of this machine and a port"
-        ),
-    })?;
-    Ok(found)
+        ))
+    })
+}
+
+/// The path of `-s`, unless no socket can have it.
+pub fn unix_path(path: PathBuf) -> anyhow::Result<PathBuf> {
+    let bytes = path.as_os_str().len();
+    let reason = if bytes > UNIX_PATH_BYTES_MAX {
+        format!(
+            "it has {bytes} bytes, and the path of a socket {UNIX_PATH_BYTES_MAX} at most; choose a shorter one"
+        )
+    } else if path.is_dir() {
+        "it is a folder; name a file in it".to_owned()
+    } else {
+        return Ok(path);
+    };
+    Err(cannot(format!("-s {}: {reason}", path.display())))
+}
+
+/// A port that two listeners of this server want at addresses in common. Any free port is another
+/// one for each.
+pub fn common_port(some: &[SocketAddr], others: &[SocketAddr]) -> Option<u16> {
+    let covers = |all: IpAddr, one: IpAddr| {
+        all == one || (all.is_unspecified() && all.is_ipv4() == one.is_ipv4())
+    };
+    let meet = |a: &SocketAddr, b: &SocketAddr| {
+        a.port() == b.port() && (covers(a.ip(), b.ip()) || covers(b.ip(), a.ip()))
+    };
+    let mut named = some.iter().filter(|address| address.port() != 0);
+    let common = named.find(|address| others.iter().any(|other| meet(address, other)));
+    common.map(SocketAddr::port)
+}
+
+fn cannot(message: String) -> anyhow::Error {
+    Refused {
+        exit_code: OS_ERROR,
+        message,
+    }
+    .into()
 }
 
 /// The addresses of a name for pages, as `--http` takes it, or what is wrong with it.
