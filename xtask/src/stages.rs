@@ -3,8 +3,8 @@
 use crate::report::Report;
 use crate::tools::{self, Tool};
 use crate::{
-    clients, deny, documents, floors, fuzz, instructions, loom, miri, packet_program, process,
-    programs, rtl, sim,
+    clients, deny, documents, floors, fuzz, instructions, loom, miri, package, packet_program,
+    process, programs, rtl, sim,
 };
 use clap::ValueEnum;
 
@@ -171,5 +171,5 @@ fn documentation() -> anyhow::Result<()> {
         .env("RUSTDOCFLAGS", "-D warnings"),
     );
     programs::of_workspace()?;
-    pages.and(documents::check())
+    pages.and(documents::check()).and(package::small::check())
 }

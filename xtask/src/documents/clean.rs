@@ -43,7 +43,8 @@ mount --rbind /dev "$root/dev"
 mkdir -p "$root/opt/rust" "$root/root/.cargo/registry"
 mount --bind "$toolchain" "$root/opt/rust"
 mount --bind "$registry" "$root/root/.cargo/registry"
-exec chroot "$root" /usr/bin/env -i $profile HOME=/root LC_ALL=C.UTF-8 CARGO_NET_OFFLINE=true "out=$out" \
+exec chroot "$root" /usr/bin/env -i $profile HOME=/root LC_ALL=C.UTF-8 \
+    CARGO_NET_OFFLINE=true "out=$out" \
     PATH=/opt/stand-ins:/usr/local/bin:/opt/rust/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     bash -c 'cd /root/glimmer && exec bash "$out/script.sh"'
 "#;

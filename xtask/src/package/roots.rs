@@ -7,7 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Seconds that a trial may take.
-const TRIAL_S: &str = "120";
+const TRIAL_S: &str = "900";
+
+/// MiB of items that have to survive what a package is put through.
+const FILL_MIB: u32 = 1024;
 
 /// What the trials of packages begin with.
 const PRELUDE: &str = include_str!("trial.sh");
@@ -43,9 +46,14 @@ pub fn empty(folder: &Path, name: &str) -> anyhow::Result<PathBuf> {
     Ok(root)
 }
 
+/// The text of a trial that stores this much.
+pub fn trial(text: &str, fill_mib: u32) -> String {
+    format!("fill_mib={fill_mib}\n{PRELUDE}{text}")
+}
+
 /// Runs a trial in a root, without a network and other processes.
 pub fn run_in(root: &Path, trial: &str) -> anyhow::Result<()> {
-    fs::write(root.join("trial.sh"), format!("{PRELUDE}{trial}"))?;
+    fs::write(root.join("trial.sh"), self::trial(trial, FILL_MIB))?;
     let inside = format!(
         "mount -t proc proc {root}/proc && mkdir -p {root}/dev/shm && \
          mount -t tmpfs -o mode=1777 shm {root}/dev/shm && exec chroot {root} /bin/sh /trial.sh",

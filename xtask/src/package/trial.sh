@@ -1,6 +1,9 @@
 # What the trials of packages begin with.
 set -eu
 
+# What outlasts a machine that was down.
+disk=${disk:-/tmp}
+
 # What dpkg and rpm keep does not count.
 files() {
     find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /run -o -path /tmp \
@@ -59,35 +62,70 @@ use_package() {
     say "serves"
 }
 
-# Settings of the operator's, and items that are to survive all that follows.
-use_settings() {
-    sed -i 's/^memory-limit = .*/memory-limit = 96/' /etc/glimmer/glimmer.toml
-    printf 'memory-file = "/dev/shm/items"\nsnapshot = "/tmp/items"\n' >> /etc/glimmer/glimmer.toml
-    glimmer config check /etc/glimmer/glimmer.toml
-    start
-    ask "$(printf 'set kept 0 0 5\r\nvalue')" | grep -q STORED || fail "not stored"
-    stop
+# Stores items, or reads them and compares: as many MiB as $fill_mib says, 10,000 bytes each.
+items() {
+    perl -MIO::Socket::INET -e '
+        my ($does, $mib) = @ARGV;
+        my $server = IO::Socket::INET->new("127.0.0.1:11211") or die "no server: $!\n";
+        my $last = int($mib * 1048576 / 10000);
+        for (my $from = 0; $from < $last; $from += 100) {
+            my @keys = map { sprintf("item-%010d ", $_) } $from .. ($from + 99);
+            if ($does eq "store") {
+                print $server map { "ms $_ 10000 q\r\n" . $_ x 625 . "\r\n" } @keys;
+                print $server "mn\r\n";
+                $server->flush;
+                my $reply = <$server>;
+                $reply eq "MN\r\n" or die "store: $reply";
+                next;
+            }
+            print $server map { "mg $_ v\r\n" } @keys;
+            $server->flush;
+            for my $key (@keys) {
+                my $reply = <$server>;
+                $reply eq "VA 10000\r\n" or die "$key: $reply";
+                read($server, my $value, 10002) == 10002 or die "$key: half a value\n";
+                $value eq $key x 625 . "\r\n" or die "$key: another value\n";
+            }
+        }' "$1" "$fill_mib"
 }
 
-is_kept() { ask "get kept" | grep -q value || fail "the item is gone $1"; }
+# As an operator does who comes from memcached: its configuration, and what a restart is to keep.
+use_settings() {
+    memory_mib=$((fill_mib * 5 / 4 + 64))
+    printf '%s\n' '# memcached default config file' -d 'logfile /var/log/memcached.log' \
+        "-m $memory_mib" '-p 11211' '-u memcache' '-l 127.0.0.1' \
+        '-P /var/run/memcached/memcached.pid' > /etc/memcached.conf
+    # systemd takes the place of these three.
+    glimmer config from-memcached /etc/memcached.conf | grep -vE '^(daemon|user|pidfile) ' \
+        > /etc/glimmer/glimmer.toml
+    rm /etc/memcached.conf
+    printf '%s\n' 'memory-file = "/dev/shm/items"' "snapshot = \"$disk/items\"" \
+        >> /etc/glimmer/glimmer.toml
+    glimmer config check /etc/glimmer/glimmer.toml
+    start
+    items store || fail "not stored"
+    stop
+    say "moved the configuration of a memcached, and stored $fill_mib MiB"
+}
+
+are_kept() { items check || fail "items are gone $1"; }
 
 # The operator's settings are kept, and served by, and so are the items.
 use_upgraded() {
-    grep -q '^memory-limit = 96' /etc/glimmer/glimmer.toml || fail "the configuration is lost"
+    grep -q "^memory-limit = $memory_mib" /etc/glimmer/glimmer.toml || fail "the configuration is lost"
     start
-    [ "$(maxbytes)" = $((96 << 20)) ] || fail "maxbytes is $(maxbytes)"
-    is_kept "after the upgrade"
+    [ "$(maxbytes)" = $((memory_mib << 20)) ] || fail "maxbytes is $(maxbytes)"
+    are_kept "after the upgrade"
     kill -KILL "$server"
     wait "$server" || true
     start
-    is_kept "after kill -9"
+    are_kept "after kill -9"
     stop
     # The memory of a machine that was down is empty.
     rm /dev/shm/items
     start
-    is_kept "after the machine was down"
+    are_kept "after the machine was down"
     stop
-    rm /dev/shm/items /tmp/items
-    say "upgraded, with its configuration and its items"
+    rm /dev/shm/items "$disk/items"
+    say "upgraded, killed and started again, with its configuration and its items"
 }
-

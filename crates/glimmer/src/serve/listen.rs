@@ -146,7 +146,8 @@ pub fn unix_path(path: PathBuf) -> anyhow::Result<PathBuf> {
     let bytes = path.as_os_str().len();
     let reason = if bytes > UNIX_PATH_BYTES_MAX {
         format!(
-            "it has {bytes} bytes, and the path of a socket {UNIX_PATH_BYTES_MAX} at most; choose a shorter one"
+            "it has {bytes} bytes, and the path of a socket {UNIX_PATH_BYTES_MAX} at most; \
+             choose a shorter one"
         )
     } else if path.is_dir() {
         "it is a folder; name a file in it".to_owned()

@@ -106,8 +106,8 @@ fn the_example_of_sizing_is_computed() {
     says(
         SIZING,
         &format!(
-            "8 + 3 + 32 + 600 + 5 = {log}, a multiple of 8, with the index {item} bytes. 5 million × \
-             {item} × 1.03 is {}",
+            "8 + 3 + 32 + 600 + 5 = {log}, a multiple of 8, with the index {item} bytes. \
+             5 million × {item} × 1.03 is {}",
             with_comma(mib)
         ),
     );

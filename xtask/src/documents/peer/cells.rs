@@ -245,8 +245,9 @@ mod tests {
 
     #[test]
     fn a_row_is_read() {
-        let text = "## docs/a.md\n\n| \"says x\" | `-t 1 -m 8` | UDP `a\\r\\n` `{a#{b*2}*2}\\x00` | `x...\\|` | \
-                    status 64: `no` |\n| \"y\" | as root |  | starts | the same |\n";
+        let text = "## docs/a.md\n\n| \"says x\" | `-t 1 -m 8` | UDP `a\\r\\n` \
+                    `{a#{b*2}*2}\\x00` | `x...\\|` | status 64: `no` |\n\
+                    | \"y\" | as root |  | starts | the same |\n";
         let rows = read(text).unwrap();
         let [first, second] = &rows[..] else {
             panic!("{rows:?}");

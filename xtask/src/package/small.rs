@@ -1,0 +1,45 @@
+//! The trial of packages in small, for continuous integration: with the programs of the tests, and
+//! without a package and a root of Debian, each of which would take minutes to build.
+
+use super::{folder, roots};
+use crate::process::{self, run};
+use std::fs;
+
+/// What is done with what a package has.
+const TRIAL: &str = include_str!("small_trial.sh");
+
+/// MiB of items that have to survive.
+const FILL_MIB: u32 = 16;
+
+/// Lays tmpfs over what the trial writes to, and runs it.
+const APART: &str = r#"mount -t tmpfs tmpfs "$over" && cp "$trial" "$over/trial.sh" &&
+for place in usr etc; do
+    mkdir -p "$over/$place/upper" "$over/$place/work" &&
+    mount -t overlay overlay "/$place" \
+        -o "lowerdir=/$place,upperdir=$over/$place/upper,workdir=$over/$place/work" || exit 1
+done
+mount -t tmpfs -o mode=1777 shm /dev/shm && exec sh "$over/trial.sh""#;
+
+/// Installs, uses, upgrades, kills and restarts the server that was built for the tests.
+pub fn check() -> anyhow::Result<()> {
+    if !process::is_root()? {
+        println!("package: SKIPPED, as the trial needs root");
+        return Ok(());
+    }
+    let pages = std::path::absolute(folder())?;
+    fs::create_dir_all(&pages)?;
+    run(process::cargo(&["run", "--quiet", "-p", "glimmer-packaging", "--"]).arg(&pages))?;
+    let over = roots::empty(&pages, "over")?;
+    fs::create_dir_all(&over)?;
+    let programs = std::path::absolute(process::target_dir().join("debug"))?;
+    let trial = pages.join("small-trial.sh");
+    let settings = [
+        ("programs", programs),
+        ("repository", process::repository()),
+        ("pages", pages.clone()),
+    ];
+    let settings = settings.map(|(name, value)| format!("{name}='{}'\n", value.display()));
+    fs::write(&trial, settings.concat() + &roots::trial(TRIAL, FILL_MIB))?;
+    let (over, trial) = (over.display(), trial.display());
+    roots::run_apart(&format!("over='{over}'; trial='{trial}'; {APART}"))
+}
