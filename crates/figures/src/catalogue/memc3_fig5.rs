@@ -94,7 +94,7 @@ impl Figure for Factors {
             needs: Needs {
                 cores: 1,
                 cores_of_paper: 6,
-                memory_mib: 5000,
+                memory_mib: 9000,
                 peers: &[],
             },
             columns: Columns {
@@ -112,25 +112,32 @@ impl Figure for Factors {
 
     fn measure(&self, run: &mut Run<'_>) -> Result<()> {
         let items = run.pick(ITEMS, 20_000);
-        for (panel, threads) in [(ALONE, 1), (TOGETHER, run.cores())] {
-            if panel == TOGETHER && threads == 1 {
-                run.note("one core: nothing is measured together");
-                continue;
-            }
-            let mut stores = Vec::new();
+        let mut counts = vec![1, run.cores()];
+        counts.dedup();
+        if counts == [1] {
+            run.note("one core: nothing is measured together");
+        }
+        let mut stores = Vec::new();
+        for threads in counts {
             for (name, table) in tables(threads) {
                 let build = || build(table, items, threads);
                 stores.push(Alone::of(run, name, items, threads, build)?);
             }
-            let repeat = run.repeat(5);
-            alone::rounds(run, repeat, &mut stores, &[READS], 200, |store, _, rate| {
-                Point::new(panel, HITS, store.name(), rate)
-            })?;
-            alone::rounds_absent(run, repeat, &mut stores, 200, |store, rate| {
-                Point::new(panel, MISSES, store.name(), rate)
-            })?;
         }
-        Ok(())
+        let panel = |store: &Alone| {
+            if store.workers() == 1 {
+                ALONE
+            } else {
+                TOGETHER
+            }
+        };
+        let repeat = run.repeat(5);
+        alone::rounds(run, repeat, &mut stores, &[READS], 200, |store, _, rate| {
+            Point::new(panel(store), HITS, store.name(), rate)
+        })?;
+        alone::rounds_absent(run, repeat, &mut stores, 200, |store, rate| {
+            Point::new(panel(store), MISSES, store.name(), rate)
+        })
     }
 
     fn judge(&self, data: &Data, shape: &mut Shape) {

@@ -11,6 +11,7 @@ use crate::{
     Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
     alone::{self, Alone},
     plot::{Mark, Plot},
+    systems,
     workload::Mix,
 };
 
@@ -78,7 +79,7 @@ impl Figure for Threads {
             needs: Needs {
                 cores: 2,
                 cores_of_paper: 12,
-                memory_mib: 3000,
+                memory_mib: 6000,
                 peers: &[],
             },
             columns: Columns {
@@ -102,30 +103,28 @@ impl Figure for Threads {
     fn measure(&self, run: &mut Run<'_>) -> Result<()> {
         let items = run.pick(ITEMS, 20_000);
         let repeat = run.repeat(5);
-        for threads in 1..=run.cores().min(run.pick(16, 2)) {
-            let mut stores = Vec::new();
+        let most = run.cores().min(run.pick(16, 2));
+        let mut stores = Vec::new();
+        for threads in systems::thread_counts(most) {
             for (name, table) in tables() {
                 let build = || build(table, items, threads);
                 stores.push(Alone::of(run, name, items, threads, build)?);
             }
-            let few = [100, 90].map(|gets| Mix::new(false, gets));
-            alone::rounds(run, repeat, &mut stores, &few, 200, |store, mix, rate| {
-                let panel = if mix.gets_percent == 100 {
-                    BY_THREADS
-                } else {
-                    BY_THREADS_10
-                };
-                Point::new(panel, store.name(), threads as f64, rate)
-            })?;
-            if threads == run.cores() {
-                let all = GETS_PERCENT.map(|gets| Mix::new(false, gets));
-                alone::rounds(run, repeat, &mut stores, &all, 200, |store, mix, rate| {
-                    let puts = f64::from(100 - mix.gets_percent);
-                    Point::new(BY_WRITES, store.name(), puts, rate)
-                })?;
-            }
         }
-        Ok(())
+        let few = [100, 90].map(|gets| Mix::new(false, gets));
+        alone::rounds(run, repeat, &mut stores, &few, 200, |store, mix, rate| {
+            let panel = match mix.gets_percent {
+                100 => BY_THREADS,
+                _ => BY_THREADS_10,
+            };
+            Point::new(panel, store.name(), store.workers() as f64, rate)
+        })?;
+        stores.retain(|store| store.workers() == most);
+        let all = GETS_PERCENT.map(|gets| Mix::new(false, gets));
+        alone::rounds(run, repeat, &mut stores, &all, 200, |store, mix, rate| {
+            let puts = f64::from(100 - mix.gets_percent);
+            Point::new(BY_WRITES, store.name(), puts, rate)
+        })
     }
 
     fn judge(&self, data: &Data, shape: &mut Shape) {

@@ -2,13 +2,14 @@
 
 use std::fmt;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use glimmer_microbench::store_alone::{Rig, rig::Task, stream::Operation, tables::memc3_cache};
 
 use super::memc3_table3::{CHAINING_CLOCK, CUCKOO_CLOCK, MIRRORS, OURS};
 use crate::{
     Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
     plot::{Mark, Plot},
+    systems,
     workload::Mix,
 };
 
@@ -30,7 +31,6 @@ struct Case {
     name: &'static str,
     threads: usize,
     rig: Box<dyn Rig>,
-    lists: Vec<Vec<Operation>>,
 }
 
 impl Case {
@@ -51,16 +51,26 @@ impl Case {
             name,
             threads,
             rig,
-            lists: Vec::new(),
         })
     }
 
-    /// Stores all keys, the most popular last, and then goes through the list once.
-    fn warm(&mut self, lists: &[Vec<Operation>], keys: u32) -> Result<()> {
+    /// Requests for each thread, other ones in each repetition: a cache that is asked for the same
+    /// list again has its items already. Every thread may access every key, so the number of a
+    /// share decides only what is drawn.
+    fn draw(&self, repetition: usize, keys: u32, count: usize) -> Vec<Vec<Operation>> {
+        let draw = |worker| {
+            let share = self.rig.share(worker + repetition * self.threads);
+            share.draw(MIX.popularity(keys), MIX.get_share(), count)
+        };
+        (0..self.threads).map(draw).collect()
+    }
+
+    /// Stores all keys, the most popular last, and then goes through a list once.
+    fn warm(&mut self, keys: u32, count: usize) -> Result<()> {
         let all = (0..keys).rev().map(|number| Operation::new(number, true));
         self.rig.run(&[all.collect()], &Task::filling())?;
-        self.lists = lists.to_vec();
-        self.rig.run(&self.lists, &Task::filling())?;
+        let lists = self.draw(0, keys, count);
+        self.rig.run(&lists, &Task::filling())?;
         Ok(())
     }
 }
@@ -94,7 +104,7 @@ impl Figure for Throughput {
             needs: Needs {
                 cores: 2,
                 cores_of_paper: 12,
-                memory_mib: 3000,
+                memory_mib: 8000,
                 peers: &[],
             },
             columns: Columns {
@@ -124,34 +134,28 @@ impl Figure for Throughput {
         let names = MIRRORS.map(|(name, _)| name).into_iter().chain([OURS]);
         let names: Vec<&'static str> = names.collect();
         for panel in [BIG, SMALL] {
-            for threads in 1..=run.cores().min(run.pick(16, 2)) {
-                let mut cases = Vec::new();
+            let mut cases = Vec::new();
+            for threads in systems::thread_counts(run.cores().min(run.pick(16, 2))) {
                 for &name in &names {
                     cases.push(Case::new(panel, name, threads, keys)?);
                 }
-                // Every thread may access every key, so the lists of one cache work for all.
-                let first = cases.first().context("there are caches")?;
-                let draw = |worker| {
-                    let share = first.rig.share(worker);
-                    share.draw(MIX.popularity(keys), MIX.get_share(), list)
-                };
-                let lists: Vec<_> = (0..threads).map(draw).collect();
-                run.say(format!("{panel}, {threads} threads: warming up"));
-                for case in &mut cases {
-                    case.warm(&lists, keys)?;
-                }
-                run.rounds(run.repeat(5), &mut cases, |case, run, _| {
-                    let task = Task {
-                        fill: true,
-                        ..Task::lasting(run.measured(200))
-                    };
-                    let outcome = case.rig.run(&case.lists, &task)?;
-                    let threads = case.threads as f64;
-                    let rate = outcome.operations_per_s;
-                    let point = Point::new(case.panel, case.name, threads, rate);
-                    Ok(point.also(MISSED, outcome.missed() * 100.0))
-                })?;
             }
+            run.say(format!("{panel}: warming up"));
+            for case in &mut cases {
+                case.warm(keys, list)?;
+            }
+            run.rounds(run.repeat(5), &mut cases, |case, run, repetition| {
+                let task = Task {
+                    fill: true,
+                    ..Task::lasting(run.measured(200))
+                };
+                let lists = case.draw(repetition as usize + 1, keys, list);
+                let outcome = case.rig.run(&lists, &task)?;
+                let threads = case.threads as f64;
+                let rate = outcome.operations_per_s;
+                let point = Point::new(case.panel, case.name, threads, rate);
+                Ok(point.also(MISSED, outcome.missed() * 100.0))
+            })?;
         }
         Ok(())
     }
