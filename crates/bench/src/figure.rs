@@ -20,10 +20,11 @@ use glimmer_cli::vocabulary::{repetitions, seconds};
 ///
 /// Each figure is measured on this machine, drawn, and compared with the paper's
 /// statements. The command writes its data as CSV, the picture as SVG and PNG, and
-/// every repetition with a record of the machine and the verdicts as JSON. If a
-/// verdict is worse than in the record that was there before, or a claim of ours
-/// does not hold any more, the command names it and fails. A figure that this
-/// machine cannot measure is left out, with the reason.
+/// every repetition with a record of the machine and the verdicts as JSON. It
+/// prints the paper's numbers beside ours. If a verdict is worse than in the
+/// record that was there before, or a claim of ours does not hold any more, the
+/// command names it and fails. A figure that this machine cannot measure is left
+/// out, with the reason.
 ///
 /// Minos' figures of dispatch are simulated, with costs that `glimmer bench
 /// calibrate` has measured. So they are the same on every machine, unless --costs

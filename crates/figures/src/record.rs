@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Result, bail, ensure};
-use glimmer_measure::{machine as here, noise::SPREAD_MAX, progress::Progress};
+use glimmer_measure::{machine as here, noise::SPREAD_MAX, progress::Progress, report::Table};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -136,6 +136,28 @@ impl Record {
         }
     }
 
+    /// What papers state about it, with the verdicts, as a table; empty if the data prove nothing.
+    fn statements(&self) -> String {
+        if self.verdicts.is_empty() {
+            return String::new();
+        }
+        let mut table = Table::new(["row", "the paper", "its number", "here", "verdict"]);
+        for (claim, grade, found) in Ledger::decided(&self.name, &self.data) {
+            let (paper, found, grade) = (claim.papers(), found.to_string(), grade.to_string());
+            // A vertical bar would end the cell.
+            let cells = [claim.id, claim.says, paper, found, grade];
+            table.row(cells.map(|cell| cell.replace('|', "\\|")));
+        }
+        table.to_string()
+    }
+
+    /// The statements of papers and the claims of ours, as tables.
+    pub fn tables(&self) -> String {
+        let tables = [self.statements(), self.shape().to_string()];
+        let tables: Vec<String> = tables.into_iter().filter(|it| !it.is_empty()).collect();
+        tables.join("\n")
+    }
+
     /// The spread of the machine's own figure relative to its median.
     pub fn noise(&self) -> Option<f64> {
         run::noise(&self.random_reads_per_s)
@@ -222,7 +244,7 @@ impl Record {
 
 impl fmt::Display for Record {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}", self.shape())?;
+        out.write_str(&self.tables())?;
         for note in &self.notes {
             writeln!(out, "Note: {note}.")?;
         }

@@ -131,18 +131,24 @@ impl Ledger {
         self.sections.iter().flat_map(|section| &section.claims)
     }
 
-    /// The verdicts of all statements that a figure decides.
-    pub fn judge(figure: &str, data: &Data) -> Vec<(String, Grade)> {
+    /// The statements that a figure decides, with our results, in the order of the ledgers.
+    pub fn decided(figure: &str, data: &Data) -> Vec<(Claim, Grade, Found)> {
         let ledgers = FILES.iter().filter_map(|(page, _)| Ledger::of(page));
         let claims = ledgers.flat_map(|ledger| {
             let is_its = |claim: &&Claim| claim.figure.as_deref() == Some(figure);
             ledger.claims().filter(is_its).cloned().collect::<Vec<_>>()
         });
         let judged = claims.filter_map(|claim| {
-            let (grade, _) = claim.judged(data)?;
-            Some((claim.id, grade))
+            let (grade, found) = claim.judged(data)?;
+            Some((claim, grade, found))
         });
         judged.collect()
+    }
+
+    /// The verdicts of these statements, by their names.
+    pub fn judge(figure: &str, data: &Data) -> Vec<(String, Grade)> {
+        let decided = Ledger::decided(figure, data).into_iter();
+        decided.map(|(claim, grade, _)| (claim.id, grade)).collect()
     }
 }
 

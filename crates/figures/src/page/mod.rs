@@ -261,7 +261,7 @@ fn section(figure: &dyn Figure, record: Option<&Record>, text: &mut String) -> R
          [every repetition]({name}.json)\n\n",
         spec.title
     )?;
-    write!(text, "{}", record.shape())?;
+    text.push_str(&record.tables());
     for note in &record.notes {
         write!(text, "\nNote: {note}.\n")?;
     }
