@@ -78,6 +78,8 @@ pub struct Claim {
     pub needs: Option<String>,
     /// Which measurement is still missing.
     pub later: Option<String>,
+    /// Which other row judges it. It counts there.
+    pub see: Option<String>,
     /// Why we find less than the paper, or which measurement would show it.
     pub why: Option<String>,
     /// The verdict before the rule or the statement changed.
@@ -109,6 +111,8 @@ pub enum State {
     NotYet(String),
     /// This machine cannot measure it.
     Impossible(String),
+    /// Another row judges it.
+    Elsewhere(String),
 }
 
 impl Ledger {
@@ -188,6 +192,9 @@ impl Claim {
         if let Some(later) = &self.later {
             return State::NotYet(later.clone());
         }
+        if let Some(see) = &self.see {
+            return State::Elsewhere(see.clone());
+        }
         let figure = self.figure.as_deref().unwrap_or_default();
         match data(figure).and_then(|data| self.judged(data)) {
             Some((grade, found)) => State::Judged(grade, found),
@@ -236,9 +243,10 @@ impl Claim {
 
     fn check(&self) -> Result<()> {
         let measured = self.figure.is_some();
-        let states = [measured, self.needs.is_some(), self.later.is_some()];
-        let count = states.iter().filter(|is| **is).count();
-        ensure!(count == 1, "it needs one of figure, needs and later");
+        let others = [&self.needs, &self.later, &self.see];
+        let others = others.into_iter().flatten().count();
+        let count = usize::from(measured) + others;
+        ensure!(count == 1, "it needs one of figure, needs, later and see");
         ensure!(
             measured == self.ours.is_some(),
             "figure and ours belong together"

@@ -64,6 +64,7 @@ const EXPLANATION: &str = "
 | not reproduced | there is no difference in some repetition, or one the other way round |
 | cannot be measured here | the row says what it would take, and what is known instead |
 | not measured yet | it can be measured here, and the row says which measurement is missing |
+| see there | the paper says it again elsewhere, and it counts there |
 
 - A factor is compared on the logarithm: 0.8 of a factor of 10 is 6.3. Without a number of the
   paper, the direction decides. For *no difference*, our ratio has to lie between 0.8 and 1.25.

@@ -51,6 +51,7 @@ impl Statement<'_> {
             State::Judged(grade, _) => grade.to_string(),
             State::NotYet(_) => "not measured yet".to_owned(),
             State::Impossible(_) => "cannot be measured here".to_owned(),
+            State::Elsewhere(_) => "see there".to_owned(),
         }
     }
 
@@ -58,7 +59,7 @@ impl Statement<'_> {
     pub fn ours(&self) -> String {
         match &self.state {
             State::Judged(_, found) => found.to_string(),
-            State::NotYet(_) | State::Impossible(_) => String::new(),
+            State::NotYet(_) | State::Impossible(_) | State::Elsewhere(_) => String::new(),
         }
     }
 
@@ -90,6 +91,7 @@ impl Counts {
                 State::Judged(Grade::NotReproduced, _) => counts.not_reproduced[simulated] += 1,
                 State::NotYet(_) => counts.not_yet += 1,
                 State::Impossible(_) => counts.impossible += 1,
+                State::Elsewhere(_) => {}
             }
         }
         counts
@@ -207,7 +209,7 @@ fn row(statement: &Statement<'_>, page_of: &dyn Fn(&str) -> String, text: &mut S
     };
     let here = match &statement.state {
         State::Judged(_, found) => format!("{found}, {}", statement.figure(page_of)),
-        State::NotYet(missing) | State::Impossible(missing) => missing.clone(),
+        State::NotYet(text) | State::Impossible(text) | State::Elsewhere(text) => text.clone(),
     };
     let remark = match (&statement.state, &claim.why) {
         (State::Judged(Grade::Reproduced, _), Some(why)) => format!("; {why}"),
