@@ -129,3 +129,84 @@ def test_memory_is_a_share_of_what_there_is(ours):
     with Server("-m", "1%") as server:
         # A control group may allow less.
         assert 1 << 20 <= int(server.stats("settings")["maxbytes"]) <= machine // 100
+
+
+# What `stats settings` says of each setting: its name there, and how it writes the value that `config print` shows.
+YES_OR_NO = {"true": "yes", "false": "no"}.get
+NO_OR_YES = {"true": "no", "false": "yes"}.get
+SHOWN = {
+    "port": ("tcpport", str),
+    "udp-port": ("udpport", str),
+    "unix-socket": ("domain_socket", str),
+    "unix-mask": ("umask", str),
+    "listen": ("inter", str),
+    "conn-limit": ("maxconns", str),
+    "listen-backlog": ("tcp_backlog", str),
+    "max-reqs-per-event": ("reqs_per_event", str),
+    "tcp-keepalive": ("glimmer_tcp_keepalive", str),
+    "tcp-user-timeout": ("glimmer_tcp_user_timeout", str),
+    "http": ("glimmer_http", str),
+    "native-port": ("glimmer_native_port", str),
+    "native-single-port": ("glimmer_native_single_port", YES_OR_NO),
+    "native-check-keyhash": ("glimmer_native_check_keyhash", YES_OR_NO),
+    "accelerate": ("glimmer_accelerate", str),
+    "accelerate-policy": ("glimmer_accelerate_policy", str),
+    "accelerate-slots": ("glimmer_accelerate_slots", str),
+    "protocol": ("binding_protocol", {"auto": "auto-negotiate"}.get),
+    "auth-file": ("auth_enabled_ascii", str),
+    "enable-sasl": ("auth_enabled_sasl", YES_OR_NO),
+    "enable-shutdown": ("shutdown_command", YES_OR_NO),
+    "disable-cas": ("cas_enabled", NO_OR_YES),
+    "disable-flush-all": ("flush_enabled", NO_OR_YES),
+    "disable-dumping": ("dump_enabled", NO_OR_YES),
+    "disable-watch": ("glimmer_disabled_commands", {"false": "debugtime,shutdown"}.get),
+    "disable-commands": ("glimmer_disabled_commands", str),
+    "prefix-delimiter": ("stat_key_prefix", str),
+    "extended": ("idle_timeout", str),
+    "enable-ssl": ("ssl_enabled", YES_OR_NO),
+    "memory-limit": ("maxbytes", lambda mib: str(int(mib) << 20)),
+    "disable-evictions": ("evictions", {"false": "on"}.get),
+    "mode": ("glimmer_mode", str),
+    "snapshot": ("glimmer_snapshot", str),
+    "lock-memory": ("glimmer_lock_memory", YES_OR_NO),
+    "memory-file": ("memory_file", str),
+    "enable-largepages": ("glimmer_hugepages", {"false": "auto"}.get),
+    "hugepages": ("glimmer_hugepages", str),
+    "max-item-size": ("item_size_max", str),
+    "item-size-hint": ("glimmer_item_size_hint", str),
+    "table": ("glimmer_table", str),
+    "evict": ("glimmer_evict", str),
+    "evict-for": ("glimmer_evict_for", str),
+    "lru-threshold": ("glimmer_lru_threshold", str),
+    "threads": ("num_threads", str),
+    "access": ("glimmer_access", str),
+    "dispatch": ("glimmer_dispatch", str),
+    "pin": ("glimmer_pin", YES_OR_NO),
+    "busy-poll": ("glimmer_busy_poll", YES_OR_NO),
+    "verbose": ("verbosity", str),
+}
+# These are shown elsewhere, or say nothing about a server that runs.
+NOT_SHOWN = {
+    *("accelerate-from", "native-direction", "packet-transport"),
+    *("dispatch-percentile", "dispatch-epoch-ms", "dispatch-alpha", "dispatch-batch", "dispatch-cost", "large-cores", "large-min"),
+    *("slow-ms", "log-format", "daemon", "pidfile", "user", "enable-coredumps", "memory-file-discard"),
+    *("slab-growth-factor", "slab-min-size"),
+}
+
+
+def test_a_setting_is_the_same_in_stats_settings(ours):
+    """Every setting of the server is shown, or in the list of those that are not, and its value is the one that it has."""
+    printed = {}
+    for line in run("config", "print", "-t", 2).stdout.splitlines():
+        name, given, value = line.removeprefix("# ").partition(" = ")
+        printed[name] = value.split(" # ")[0].strip(' "') if given else None
+    printed = {name: value for name, value in printed.items() if " " not in name and name}
+    assert set(printed) == set(SHOWN) | NOT_SHOWN
+    # The harness of the tests gives these itself.
+    own = {"port", "listen", "udp-port", "threads"}
+    with Server("-t", 2) as server:
+        settings = server.stats("settings")
+    for name, (shown, written) in SHOWN.items():
+        assert shown in settings, name
+        if printed[name] is not None and name not in own:
+            assert settings[shown] == written(printed[name]), name

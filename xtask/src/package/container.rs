@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 const CONTAINERFILE: &str = "contrib/container/Containerfile";
 /// What the container is put through.
 const TRIAL: &str = include_str!("container_trial.sh");
+/// What its image is put through, where there is podman.
+const IMAGE_TRIAL: &str = include_str!("image_trial.sh");
 
 const COMPILERS: &[Tool] = &[Tool {
     probe: &["musl-gcc"],
@@ -37,6 +39,7 @@ pub fn build(folder: &Path, is_tried: bool) -> anyhow::Result<Vec<PathBuf>> {
     run(program("tar", &owner).args([&root, Path::new("-cf"), &archive, Path::new(".")]))?;
     if is_tried {
         try_out(&image, &root, folder)?;
+        try_image(&server, folder)?;
     }
     Ok(vec![archive])
 }
@@ -78,6 +81,37 @@ fn try_out(image: &Image, root: &Path, folder: &Path) -> anyhow::Result<()> {
     let settings = settings.map(|(name, value)| format!("{name}=\"{value}\"\n"));
     fs::write(&trial, settings.concat() + TRIAL)?;
     roots::run_apart(&format!("exec sh {}", trial.display()))
+}
+
+/// Has podman build the image, and run it. The first stage needs a registry, so what it builds is
+/// built here.
+fn try_image(server: &Path, folder: &Path) -> anyhow::Result<()> {
+    if !process::exists("podman") {
+        println!("package: the image is not built, as podman is missing");
+        return Ok(());
+    }
+    let context = roots::empty(folder, "image")?;
+    fs::create_dir_all(&context)?;
+    fs::copy(server, context.join("glimmer"))?;
+    let text = last_stage(&fs::read_to_string(CONTAINERFILE)?)?;
+    fs::write(context.join("Containerfile"), text)?;
+    let trial = folder.join("image-trial.sh");
+    let setting = format!("context='{}'\n", context.display());
+    fs::write(&trial, setting + IMAGE_TRIAL)?;
+    run(program("sh", &[]).arg(&trial))
+}
+
+/// The last stage of a Containerfile, which takes its one file from its own folder.
+fn last_stage(text: &str) -> anyhow::Result<String> {
+    let start = text.rfind("\nFROM ").context("there are two stages")? + 1;
+    let lines = text[start..].lines().map(|line| match line {
+        copy if copy.starts_with("COPY ") => {
+            let to = copy.split(' ').next_back().unwrap_or_default();
+            format!("COPY glimmer {to}\n")
+        }
+        other => format!("{other}\n"),
+    });
+    Ok(lines.collect())
 }
 
 /// What the last stage of a Containerfile says.
@@ -145,6 +179,11 @@ mod tests {
         assert_eq!(image.copies.len(), 1);
         assert_eq!(image.copies[0].1, image.entrypoint[0]);
         assert_eq!(image.health, ["/glimmer", "health"]);
+        let last = last_stage(&text).unwrap();
+        assert!(
+            last.starts_with("FROM scratch\nCOPY glimmer /glimmer\n"),
+            "{last}"
+        );
         assert!(!image.user.starts_with("0:") && !image.user.starts_with("root"));
         assert!(
             image

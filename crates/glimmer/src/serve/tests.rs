@@ -349,6 +349,39 @@ fn the_documentation_has_a_row_for_each_flag_and_no_others() {
     }
 }
 
+/// The last cell of a row of docs/flags.md is the default of its flag.
+#[test]
+fn the_documentation_has_the_default_of_each_flag() {
+    let page = include_str!("../../../../docs/flags.md");
+    let (tables, _) = page.split_once("## Extended options").unwrap();
+    let mut command = <Line as clap::CommandFactory>::command();
+    command.build();
+    let (mut compared, mut wrong) = (0, Vec::new());
+    for argument in command.get_arguments().filter(|it| !it.is_hide_set()) {
+        let [default] = argument.get_default_values() else {
+            continue;
+        };
+        let (Some(long), Some(default)) = (argument.get_long(), default.to_str()) else {
+            continue;
+        };
+        let name = format!("`--{long}`");
+        let is_row = |row: &&str| row.split(" | ").next().is_some_and(|it| it.contains(&name));
+        // Some rows have the short name alone.
+        let Some(row) = tables.lines().find(is_row) else {
+            continue;
+        };
+        let cell = row.trim_end_matches('|').rsplit(" | ").next().unwrap();
+        let said = cell.trim().trim_matches('`').replace("off", "false");
+        let default = default.replace("off", "false");
+        compared += 1;
+        if said != default {
+            wrong.push(format!("{name}: {said:?}, and not {default:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "docs/flags.md: {wrong:#?}");
+    assert!(compared > 20, "{compared} defaults");
+}
+
 /// Threads that the memory has no room for do not start, and the item limit stays as it is.
 #[test]
 fn the_item_limit_does_not_depend_on_the_number_of_threads() {

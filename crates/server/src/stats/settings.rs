@@ -4,7 +4,7 @@
 use super::ServerAdmin;
 use super::items::CHUNK_BYTES;
 use super::lines::Lines;
-use crate::config::UNIX_MODE_DEFAULT;
+use crate::config::{Config, UNIX_MODE_DEFAULT};
 use crate::encryption::TlsConfig;
 use glimmer_base::limits::WATCH_BYTES_MAX;
 use glimmer_proto::{Accepts, AdminCommand};
@@ -201,4 +201,26 @@ fn own(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     lines.put("glimmer_disabled_commands", denied.join(","));
     lines.put_yes_or_no("glimmer_pin", config.pin);
     lines.put("glimmer_item_size_hint", config.item_bytes_hint);
+    beyond_memcached(config, lines);
+}
+
+/// What is fixed at the start, and memcached does not have.
+fn beyond_memcached(config: &Config, lines: &mut Lines<'_>) {
+    let port = config.native.first().map_or(0, SocketAddr::port);
+    lines.put("glimmer_native_port", port);
+    lines.put_yes_or_no("glimmer_native_single_port", config.native_single_port);
+    lines.put_yes_or_no("glimmer_native_check_keyhash", config.native_checks_reads);
+    let pages: Vec<_> = config.http.iter().map(SocketAddr::to_string).collect();
+    match &pages[..] {
+        [] => lines.put("glimmer_http", UNNAMED),
+        pages => lines.put("glimmer_http", pages.join(",")),
+    }
+    lines.put("glimmer_accelerate", &config.accelerate);
+    lines.put("glimmer_accelerate_slots", config.accelerate_slots);
+    lines.put("glimmer_accelerate_policy", config.accelerate_policy);
+    lines.put_yes_or_no("glimmer_busy_poll", config.busy_poll);
+    lines.put_yes_or_no("glimmer_lock_memory", config.lock_memory);
+    let snapshot = config.snapshot.as_deref();
+    let snapshot = snapshot.map_or(UNNAMED.into(), std::path::Path::to_string_lossy);
+    lines.put("glimmer_snapshot", snapshot);
 }
