@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 from harness import PATIENCE_S, Server, server_binary
 
@@ -206,6 +207,8 @@ def test_a_setting_is_the_same_in_stats_settings(ours):
     own = {"port", "listen", "udp-port", "threads"}
     with Server("-t", 2) as server:
         settings = server.stats("settings")
+    page = (Path(__file__).parents[2] / "docs/statistics.md").read_text()
+    assert [shown for shown in settings if shown.startswith("glimmer_") and f"`{shown}`" not in page] == []
     for name, (shown, written) in SHOWN.items():
         assert shown in settings, name
         if printed[name] is not None and name not in own:
