@@ -1,7 +1,9 @@
 # The Debian package: installed, used, upgraded, removed and purged.
 files > /tmp/before
 dpkg -i /glimmer.deb
-use_package /usr/share/man/man1/glimmer-serve.1.gz /usr/share/zsh/vendor-completions/_glimmer
+use_package /usr/share/man/man1/glimmer-serve.1.gz /usr/share/zsh/vendor-completions/_glimmer \
+    /usr/share/bash-completion/completions/glimmer \
+    /usr/share/fish/vendor_completions.d/glimmer.fish
 
 use_settings
 dpkg -i /glimmer-next.deb < /dev/null

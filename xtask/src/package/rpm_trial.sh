@@ -15,7 +15,9 @@ rpm -i --test --nodeps /glimmer.rpm
 rpm -i --nodeps /glimmer.rpm
 rpm -V --nodeps glimmer || fail "what is installed is not what the package has"
 while read -r file; do [ -e "$file" ] || fail "$file is not there"; done < /tmp/listed
-use_package /usr/share/man/man1/glimmer-serve.1 /usr/share/zsh/site-functions/_glimmer
+use_package /usr/share/man/man1/glimmer-serve.1 /usr/share/zsh/site-functions/_glimmer \
+    /usr/share/bash-completion/completions/glimmer \
+    /usr/share/fish/vendor_completions.d/glimmer.fish
 
 # As an operator does who wants the service: what was enabled goes with the package.
 systemctl enable glimmer.service glimmer.socket

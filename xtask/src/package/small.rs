@@ -1,8 +1,9 @@
 //! The trial of packages in small, for continuous integration: with the programs of the tests, and
-//! without a package and a root of Debian, each of which would take minutes to build.
+//! without a package and a root of Debian, each of which would take minutes to build. So pages and
+//! completions are not tried here.
 
 use super::{folder, roots};
-use crate::process::{self, run};
+use crate::process;
 use std::fs;
 
 /// What is done with what a package has.
@@ -26,17 +27,14 @@ pub fn check() -> anyhow::Result<()> {
         println!("package: SKIPPED, as the trial needs root");
         return Ok(());
     }
-    let pages = std::path::absolute(folder())?;
-    fs::create_dir_all(&pages)?;
-    run(process::cargo(&["run", "--quiet", "-p", "glimmer-packaging", "--"]).arg(&pages))?;
-    let over = roots::empty(&pages, "over")?;
+    let folder = std::path::absolute(folder())?;
+    let over = roots::empty(&folder, "over")?;
     fs::create_dir_all(&over)?;
     let programs = std::path::absolute(process::target_dir().join("debug"))?;
-    let trial = pages.join("small-trial.sh");
+    let trial = folder.join("small-trial.sh");
     let settings = [
         ("programs", programs),
         ("repository", process::repository()),
-        ("pages", pages.clone()),
     ];
     let settings = settings.map(|(name, value)| format!("{name}='{}'\n", value.display()));
     fs::write(&trial, settings.concat() + &roots::trial(TRIAL, FILL_MIB))?;
