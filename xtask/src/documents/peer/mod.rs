@@ -62,7 +62,9 @@ impl Trial {
         let is_root = process::is_root()?;
         for row in rows {
             let expected = column(row);
-            if matches!(expected, Expected::Unasked) || (row.is_root_alone && !is_root) {
+            // Another user cannot become one.
+            let needs_root = row.is_root_alone || row.flags.iter().any(|flag| flag == "-u");
+            if matches!(expected, Expected::Unasked) || (needs_root && !is_root) {
                 continue;
             }
             self.commands += 1;
