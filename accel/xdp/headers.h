@@ -76,15 +76,6 @@ INLINE int answers_v6(struct v6 source)
 	return 0;
 }
 
-/* What becomes of a datagram to another port of ours. This branch is reserved for the native
- * protocol over AF_XDP: an interface has one XDP program, so this one will redirect the datagrams
- * of the native port to the socket of their queue (bpf_redirect_map with XDP_PASS as the verdict if
- * there is none). Until then they go up the kernel's stack. */
-INLINE __u32 another_port(void)
-{
-	return HOT_TALLY_PASSED_FOREIGN;
-}
-
 /* Checks a frame as far as the datagram. Returns PASSED or the first doubt. */
 INLINE __u32 check_headers(const struct packet *packet, struct headers *headers)
 {
@@ -140,7 +131,7 @@ INLINE __u32 check_headers(const struct packet *packet, struct headers *headers)
 	if (payload_bytes < UDP_BYTES || udp + UDP_BYTES > end)
 		return HOT_TALLY_PASSED_MALFORMED;
 	if (U16(udp + 2) != settings.port)
-		return another_port();
+		return HOT_TALLY_PASSED_FOREIGN;
 	if (headers->is_v4) {
 		is_ours = is_our_v4(U32(udp - 4));
 		answers = answers_v4(U32(udp - 8));

@@ -79,7 +79,7 @@ struct __sk_buff {
 	__u32 gso_segs;
 };
 
-enum map_type { MAP_ARRAY = 2, MAP_PERCPU_ARRAY = 6 };
+enum map_type { MAP_HASH = 1, MAP_ARRAY = 2, MAP_PERCPU_ARRAY = 6, MAP_XSK = 17 };
 enum map_flag { MAP_MMAPABLE = 1 << 10 };
 
 struct bpf_map_def {
@@ -102,6 +102,7 @@ static __s64 (*csum_diff)(const void *from, __u32 from_bytes, const void *to, __
 static long (*skb_change_tail)(void *, __u32 bytes, __u64 flags) = (void *)38;
 static long (*skb_pull_data)(void *, __u32 bytes) = (void *)39;
 static long (*xdp_adjust_head)(void *, int delta) = (void *)44;
+static long (*redirect_map)(void *map, __u64 key, __u64 flags) = (void *)51;
 static long (*xdp_adjust_meta)(void *, int delta) = (void *)54;
 static long (*xdp_adjust_tail)(void *, int delta) = (void *)65;
 static __u64 (*xdp_get_buff_len)(void *) = (void *)188;

@@ -15,8 +15,14 @@
  * | reply.h      | the reply                                                  |
  * | grow.h       | gives a packet another length                              |
  * | answer.h     | all of it in order                                         |
+ * | redirect.h   | which frames go to the server's own sockets                |
+ *
+ * An interface has one XDP program. Hits of the accelerator are answered, of the rest the
+ * redirection takes what is the server's, and what remains is the kernel's. The settings say which
+ * of the two parts there are; `glimmer_redirect` is the second part alone.
  */
 #include "answer.h"
+#include "redirect.h"
 
 /* What the XDP program writes in front of a packet that the tcx program is to answer. */
 #define MARK 0x676c696d6d657231ULL
@@ -50,7 +56,13 @@ SEC("xdp.frags") int glimmer_xdp(struct xdp_md *context)
 		event = HOT_TALLY_PASSED_TOO_LONG;
 	}
 	tally(event);
-	return event <= HOT_TALLY_HITS_BINARY ? XDP_TX : XDP_PASS;
+	return event <= HOT_TALLY_HITS_BINARY ? XDP_TX : redirect_frame(context);
+}
+
+/* The redirection without the accelerator. */
+SEC("xdp.frags") int glimmer_redirect(struct xdp_md *context)
+{
+	return redirect_frame(context);
 }
 
 INLINE int at_tcx(struct __sk_buff *context)
