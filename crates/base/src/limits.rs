@@ -141,6 +141,29 @@ pub const DATAGRAM_BUFFER_BYTES: usize = 4 << 20;
 /// next call.
 pub const PACKET_BATCH_MAX: usize = 32;
 
+/// Frames of each queue of an interface whose datagrams go past the kernel's stack, a power of two.
+/// A frame is 2 KiB or 4 KiB long. When all of them wait to be read or sent, what arrives is lost
+/// and counted.
+pub const XDP_FRAMES_PER_QUEUE: u32 = 4 << 10;
+
+/// Of these, frames that are kept to send. Further ones are given to the kernel to be filled.
+pub const XDP_SEND_FRAMES_MIN: usize = 1 << 10;
+
+/// Frames that may wait at one socket in either direction, a power of two. What arrives beyond them
+/// is lost and counted; what is to be sent beyond them goes through the kernel's stack.
+pub const XDP_RING_ENTRIES: u32 = 1 << 10;
+
+/// Sockets at one interface: each worker has one for every queue and address. A server that would
+/// have more does not start.
+pub const XDP_SOCKETS_MAX: u32 = 4 << 10;
+
+/// Addresses with their ports at one interface. A server that would have more does not start.
+pub const XDP_ROUTES_MAX: u32 = 4 << 10;
+
+/// Peers whose hardware addresses a device remembers. Long replies to others go through the
+/// kernel's stack.
+pub const XDP_PEERS: usize = 1 << 10;
+
 /// Buffers that an in-process packet device keeps for later packets. Further ones are freed.
 pub const SPARE_PACKET_BUFFERS_MAX: usize = 1 << 10;
 

@@ -1,7 +1,8 @@
 //! Floor 1: bytes into and out of the machine.
 //!
 //! [`packet`] defines devices for datagrams and [`stream`] defines connections; [`udp`], [`tcp`]
-//! and [`unix`] are the kernel's sockets. [`transports`] lists what a server can be told to receive
+//! and [`unix`] are the kernel's sockets; `xdp` (with the feature of this name) goes past them.
+//! [`transports`] lists what a server can be told to receive
 //! datagrams by. There are also what is known of a network interface ([`Interface`]), readiness of
 //! many sources ([`Poller`]), a bell that wakes a sleeping thread, pinning of threads to cores, and
 //! returning freed memory to the kernel. This crate knows no protocol and no store, and nothing
@@ -27,6 +28,8 @@ pub mod transports;
 pub mod udp;
 pub mod unix;
 mod wakeup;
+#[cfg(feature = "xdp")]
+pub mod xdp;
 
 pub use affinity::{cores_allowed, pin_to};
 pub use bell::Bell;

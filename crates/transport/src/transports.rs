@@ -5,7 +5,12 @@ use crate::udp::{PlainUdp, Udp};
 use std::sync::Arc;
 
 /// Every packet transport. The first is the default, and needs no argument.
-pub const TRANSPORTS: &[&dyn PacketTransport] = &[&Udp, &PlainUdp];
+pub const TRANSPORTS: &[&dyn PacketTransport] = &[
+    &Udp,
+    &PlainUdp,
+    #[cfg(feature = "xdp")]
+    &crate::xdp::XdpNamed,
+];
 
 /// The default packet transport.
 pub fn default() -> Arc<dyn PacketTransport> {
@@ -37,11 +42,19 @@ mod tests {
     #[test]
     fn a_transport_is_named_and_may_be_given_an_argument() {
         for known in TRANSPORTS {
-            assert_eq!(named(known.name()).unwrap().name(), known.name());
+            let text = match known.name() {
+                "xdp" => "xdp:eth0",
+                name => name,
+            };
+            assert_eq!(named(text).unwrap().name(), known.name());
         }
         let error = named("udp:eth0").unwrap_err();
         assert_eq!(error, "udp takes no argument, as \"eth0\" is");
-        assert_eq!(named("tcp").unwrap_err(), "one of udp, udp-plain");
+        assert!(
+            named("tcp")
+                .unwrap_err()
+                .starts_with("one of udp, udp-plain")
+        );
         assert_eq!(default().name(), "udp");
     }
 }

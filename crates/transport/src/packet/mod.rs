@@ -8,6 +8,7 @@
 //! | device | what it is |
 //! | --- | --- |
 //! | [`UdpDevice`](crate::udp::UdpDevice) | a UDP socket, with segmentation offload |
+//! | `XdpDevice` | a queue of a network interface past the kernel's stack (feature `xdp`) |
 //! | [`SwitchPort`] | one end of a network inside this process |
 //! | [`FaultInjector`] | another device, with faults drawn from a seed |
 //!
@@ -24,7 +25,7 @@
 //! What is sent is borrowed for the call alone. A device that completes a send later copies what it
 //! is given into a buffer of its own, except for [`PacketSender::send_back`]: there the batch holds
 //! the reply in the very buffers in which the request came, and the device may take them instead of
-//! copying. The in-process device does, and AF_XDP can.
+//! copying. The in-process device and AF_XDP do.
 //!
 //! # What a burst costs
 //!
@@ -51,7 +52,7 @@ pub use faults::{FaultInjector, Faults, Microseconds};
 pub use rx::RxBatch;
 pub use steering::Instruction;
 pub use switch::{Switch, SwitchPort};
-pub use transport::PacketTransport;
+pub use transport::{Bypass, PacketTransport};
 pub use tx::{Message, SEGMENTED_BYTES_MAX, SEGMENTS_MAX, TxBatch};
 
 /// What became of messages that were to be sent.
@@ -98,16 +99,21 @@ pub trait PacketSender: Send {
     /// Sends every segment batch that has bytes back to its sender, as the caller has rewritten and
     /// [truncated](RxBatch::truncate) it. The batch keeps its senders, and may have lost its bytes.
     fn send_back(&mut self, batch: &mut RxBatch) -> Transmitted {
-        let mut out = TxBatch::new(self);
-        for index in 0..batch.count() {
-            let bytes = batch.bytes(index);
-            if !bytes.is_empty() {
-                let segment_bytes = batch.segment_bytes(index);
-                out.push(Message::segments(batch.peer(index), bytes, segment_bytes));
-            }
-        }
-        out.finish()
+        send_each(self, batch)
     }
+}
+
+/// Sends every segment batch that has bytes back to its sender, as messages.
+pub(crate) fn send_each<S: PacketSender + ?Sized>(sender: &mut S, batch: &RxBatch) -> Transmitted {
+    let mut out = TxBatch::new(sender);
+    for index in 0..batch.count() {
+        let bytes = batch.bytes(index);
+        if !bytes.is_empty() {
+            let segment_bytes = batch.segment_bytes(index);
+            out.push(Message::segments(batch.peer(index), bytes, segment_bytes));
+        }
+    }
+    out.finish()
 }
 
 /// Where datagrams come in and go out.

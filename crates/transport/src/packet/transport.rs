@@ -1,5 +1,6 @@
 //! What turns an address into packet devices.
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::io;
 use std::net::SocketAddr;
@@ -52,6 +53,67 @@ pub trait PacketTransport: Debug + Send + Sync {
         workers: usize,
         program: &[Instruction],
     ) -> io::Result<Vec<Box<dyn PacketDevice>>>;
+
+    /// The network interface that its devices take for themselves, if they take one.
+    fn interface(&self) -> Option<&str> {
+        None
+    }
+
+    /// The transport, if it has a program at an interface, which another part of the server may
+    /// have there, too.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
+
+    /// Bytes of memory that its devices will take for packets, beside those of the batches that
+    /// they fill.
+    fn memory_bytes(&self) -> usize {
+        0
+    }
+
+    /// What it has counted, if it goes past the kernel's stack and its devices are open.
+    fn figures(&self) -> Option<Bypass> {
+        None
+    }
+}
+
+/// What a transport past the kernel's stack says of itself.
+#[derive(Clone, Debug, Default)]
+pub struct Bypass {
+    /// The interface.
+    pub interface: String,
+    /// How frames come from it.
+    pub mode: String,
+    /// Its queues.
+    pub queues: usize,
+    /// Datagrams that arrived past the kernel's stack.
+    pub received: u64,
+    /// Datagrams that left past it.
+    pub sent: u64,
+    /// Of those that arrived, datagrams at another queue than that of their worker.
+    pub elsewhere: u64,
+    /// What would have the NIC bring them to the right queue, if any were elsewhere.
+    pub steering: Option<String>,
+    /// Datagrams that arrived by the kernel's stack.
+    pub kernel_received: u64,
+    /// Datagrams that left by it.
+    pub kernel_sent: u64,
+    /// Frames that were not answered, by reason.
+    pub refused: Vec<(&'static str, u64)>,
+    /// Frames that the kernel dropped because a ring was full.
+    pub dropped_full: u64,
+    /// Frames that it dropped because no frame was free to be filled.
+    pub dropped_no_frame: u64,
+    /// Frames that wait to be received.
+    pub rx_waiting: u64,
+    /// Frames that wait to be sent.
+    pub tx_waiting: u64,
+    /// Frames that wait to be filled.
+    pub fill_waiting: u64,
+    /// Frames that are free to be sent.
+    pub frames_free: u64,
+    /// How many calls brought 1 frame, 2 to 3, 4 to 7 and so on.
+    pub bursts: Vec<u64>,
 }
 
 /// Refuses an argument for the transport of this name, which takes none.

@@ -48,14 +48,15 @@ impl Epoll {
         )?)
     }
 
-    /// Watches a socket that others watch as well. Of those that wait, the kernel wakes one.
+    /// Watches a socket that others watch as well. Of those that wait, the kernel wakes one; all of
+    /// them, if the descriptor stands for several sockets.
     pub fn watch_shared(&self, fd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
-        Ok(epoll::add(
-            &self.epoll,
-            fd,
-            epoll::EventData::new_u64(token),
-            epoll::EventFlags::IN | epoll::EventFlags::EXCLUSIVE,
-        )?)
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::EXCLUSIVE;
+        match epoll::add(&self.epoll, fd, epoll::EventData::new_u64(token), flags) {
+            // The kernel wakes one of several pollers for a socket only.
+            Err(Errno::INVAL) => self.watch_level(fd, token),
+            added => Ok(added?),
+        }
     }
 
     /// Stops watching a descriptor that stays open.

@@ -18,17 +18,81 @@ struct Value {
     data: u32,
 }
 
+/// ETHTOOL_GDRVINFO and ETHTOOL_GCHANNELS.
+const GET_DRIVER: u32 = 0x03;
+const GET_CHANNELS: u32 = 0x3C;
+
 /// Whether the interface removes the tags of virtual networks from the frames that it receives.
 pub fn strips_vlan_tags(name: &str) -> io::Result<bool> {
-    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     let mut value = Value {
         command: GET_FLAGS,
         data: 0,
     };
+    // A driver that knows no such request changes nothing.
+    Ok(ask(name, &mut value)? && value.data & RX_VLAN != 0)
+}
+
+/// `struct ethtool_drvinfo`, of which only the name counts here.
+#[repr(C)]
+struct DriverInfo {
+    command: u32,
+    driver: [u8; 32],
+    rest: [u8; 160],
+}
+
+/// The name of the interface's driver; empty if it says nothing.
+pub fn driver(name: &str) -> io::Result<String> {
+    let mut info = DriverInfo {
+        command: GET_DRIVER,
+        driver: [0; 32],
+        rest: [0; 160],
+    };
+    ask(name, &mut info)?;
+    let end = info.driver.iter().position(|&byte| byte == 0);
+    Ok(String::from_utf8_lossy(&info.driver[..end.unwrap_or(32)]).into_owned())
+}
+
+/// The interface's queues for receiving; 1 if its driver does not say.
+pub fn receive_queues(name: &str) -> io::Result<u32> {
+    /// The command, then the most of receiving, sending, other and combined, and those there are.
+    type Channels = [u32; 9];
+    let mut channels: Channels = [0; 9];
+    channels[0] = GET_CHANNELS;
+    let is_told = ask(name, &mut channels)?;
+    let queues = if is_told {
+        channels[5] + channels[8]
+    } else {
+        1
+    };
+    Ok(queues.max(1))
+}
+
+/// Bytes of the longest packet that the interface sends.
+pub fn mtu(name: &str) -> io::Result<u32> {
+    let mut request = request_for(name);
+    control(libc::SIOCGIFMTU as _, &mut request)?;
+    // SAFETY: the kernel has written the number.
+    let mtu = unsafe { request.ifr_ifru.ifru_mtu };
+    Ok(mtu.try_into().unwrap_or(0))
+}
+
+/// Makes a request of the program ethtool, whose structure begins with the number of its command.
+/// False: the driver knows no such request.
+fn ask<T>(name: &str, structure: &mut T) -> io::Result<bool> {
+    let mut request = request_for(name);
+    request.ifr_ifru.ifru_data = std::ptr::from_mut(structure).cast();
+    match control(libc::SIOCETHTOOL as _, &mut request) {
+        Ok(()) => Ok(true),
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn request_for(name: &str) -> libc::ifreq {
     let mut request = libc::ifreq {
         ifr_name: [0; libc::IFNAMSIZ],
         ifr_ifru: libc::__c_anonymous_ifr_ifru {
-            ifru_data: (&raw mut value).cast(),
+            ifru_data: std::ptr::null_mut(),
         },
     };
     // The last byte stays zero and ends the name.
@@ -38,14 +102,16 @@ pub fn strips_vlan_tags(name: &str) -> io::Result<bool> {
     {
         *to = from as libc::c_char;
     }
-    // SAFETY: the kernel reads the name and writes to `value`, which both live until it returns.
-    let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) };
-    if done == 0 {
-        return Ok(value.data & RX_VLAN != 0);
-    }
-    match io::Error::last_os_error() {
-        // A driver that knows no such request changes nothing.
-        error if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(false),
-        error => Err(error),
+    request
+}
+
+fn control(kind: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
+    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
+    // SAFETY: the kernel reads the name and writes to the request, or to what it points at, which
+    // both live until it returns and are as long as the kind of request says.
+    let done = unsafe { libc::ioctl(socket.as_raw_fd(), kind, std::ptr::from_mut(request)) };
+    match done {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }

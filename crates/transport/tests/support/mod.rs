@@ -5,7 +5,12 @@ use glimmer_transport::packet::{FaultInjector, Faults, Microseconds, PacketDevic
 use glimmer_transport::transports::TRANSPORTS;
 use glimmer_transport::udp::UdpDevice;
 use std::net::SocketAddr;
+#[cfg(feature = "xdp")]
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU16, Ordering};
+
+#[cfg(feature = "xdp")]
+pub mod veth;
 
 /// A datagram and its sender.
 pub type Datagram = (SocketAddr, Vec<u8>);
@@ -33,8 +38,48 @@ pub fn devices() -> Vec<Kind> {
         other("a switch that splits segment batches", splitting_switch),
         other("faults that do not occur", without_faults),
     ];
-    let transports = TRANSPORTS.iter().copied().map(kind);
-    transports.chain(others).collect()
+    // That one needs an interface.
+    let transports = TRANSPORTS.iter().copied().filter(|one| one.name() != "xdp");
+    let all = transports.map(kind).chain(others);
+    #[cfg(feature = "xdp")]
+    let all = all.chain(xdp());
+    all.collect()
+}
+
+/// Interfaces in namespaces of their own, with and without their driver.
+#[cfg(feature = "xdp")]
+fn xdp() -> Vec<Kind> {
+    static NATIVE: LazyLock<Option<veth::Veth>> = LazyLock::new(|| veth::Veth::new(false));
+    static GENERIC: LazyLock<Option<veth::Veth>> = LazyLock::new(|| veth::Veth::new(true));
+    let kind = |name: &str, veth: &'static LazyLock<Option<veth::Veth>>, is_v4| -> Option<Kind> {
+        let veth = LazyLock::force(veth).as_ref()?;
+        let make = move || {
+            let [one, other] = veth.pair(is_v4);
+            Pair { one, other }
+        };
+        Some((name.to_owned(), Box::new(make)))
+    };
+    let faulty = |veth: &'static LazyLock<Option<veth::Veth>>| -> Option<Kind> {
+        let veth = LazyLock::force(veth).as_ref()?;
+        let make = move || {
+            let [one, other] = veth.pair(true).map(|device| {
+                let none = (Faults::default(), Faults::default());
+                Box::new(FaultInjector::new(device, none, 1, Microseconds::default())) as _
+            });
+            Pair { one, other }
+        };
+        Some((
+            "xdp with faults that do not occur".to_owned(),
+            Box::new(make),
+        ))
+    };
+    let all = [
+        kind("xdp over IPv4", &NATIVE, true),
+        kind("xdp over IPv6", &NATIVE, false),
+        kind("xdp in the generic mode", &GENERIC, true),
+        faulty(&NATIVE),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 fn pair(one: impl PacketDevice + 'static, other: impl PacketDevice + 'static) -> Pair {

@@ -1,0 +1,435 @@
+//! A worker's sockets at the queues of an interface as one packet device.
+//!
+//! A device has a socket of the kernel's as well, bound to the same address. It keeps the address
+//! from others, and carries what the queues cannot: datagrams in fragments, those longer than a
+//! frame, and those to hosts that have not sent anything of late. So the device receives whatever
+//! reaches the address, by any interface, and sends to whatever the kernel can reach.
+
+#![allow(unsafe_code, reason = "frames are known by addresses")]
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use arrayvec::ArrayVec;
+use glimmer_base::limits::{PACKET_BATCH_MAX, XDP_RING_ENTRIES};
+use glimmer_base::sync::{Mutex, Ordering::Relaxed};
+use rustix::event::epoll;
+
+use super::figures::Counted;
+use super::port::{Port, Registration};
+use super::routes::Routes;
+use super::socket::{self, Descriptor, XskSocket};
+use super::wire::{self, Ends, Reason, Rules};
+use crate::packet::{
+    Bypass, Message, PacketDevice, PacketSender, RxBatch, Transmitted, Wakeup, send_each,
+};
+use crate::sys::frames::{Frame, Lender};
+use crate::udp::UdpDevice;
+
+/// While frames arrive without a pause, the kernel's socket has its turn once in so many calls.
+const KERNEL_EVERY: u32 = 32;
+/// The kernel is asked what it has dropped once in so many calls.
+const DROPS_EVERY: u32 = 1 << 10;
+/// Frames that the kernel sends with one call at most.
+const KERNEL_BURST: u32 = 32;
+
+/// Sockets at queues of an interface, and one of the kernel's. Twins share them.
+#[derive(Clone)]
+pub struct XdpDevice(Arc<Shared>);
+
+/// What twins share.
+struct Shared {
+    state: Mutex<State>,
+    /// Readable while something waits at any of the sockets.
+    waiting: OwnedFd,
+    kernel: UdpDevice,
+    rules: Rules,
+    address: SocketAddr,
+    /// The queue whose frames are meant for this worker.
+    home: usize,
+    /// The same as `port`, as batches know it.
+    lender: Arc<dyn Lender>,
+    /// Before the port: its routes end first.
+    _registration: Arc<Registration>,
+    port: Arc<Port>,
+}
+
+/// What one thread at a time uses.
+struct State {
+    sockets: Vec<Attached>,
+    /// The socket at each queue.
+    by_queue: Vec<Option<usize>>,
+    routes: Routes,
+    /// The socket that is asked first.
+    first: usize,
+    calls: u32,
+    /// What the queues and the kernel's socket have dropped.
+    drops: [u32; 2],
+}
+
+/// A socket at a queue.
+pub struct Attached {
+    pub socket: XskSocket,
+    pub queue: usize,
+}
+
+impl Attached {
+    /// Has the kernel send what was put into the ring.
+    fn flush(&mut self) {
+        self.socket.tx.show();
+        let waiting = self.socket.tx.waiting();
+        if waiting == 0 || !self.socket.tx.needs_wakeup() {
+            return;
+        }
+        for _ in 0..=waiting / KERNEL_BURST {
+            let kicked = socket::kick_send(self.socket.as_fd());
+            let goes_on = match kicked {
+                Ok(()) => self.socket.tx.waiting() > 0,
+                Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+            };
+            if !goes_on {
+                return;
+            }
+        }
+    }
+}
+
+/// What devices are made of.
+pub struct Parts {
+    pub sockets: Vec<Attached>,
+    pub kernel: UdpDevice,
+    pub rules: Rules,
+    pub registration: Arc<Registration>,
+    /// The queue whose frames are meant for the device.
+    pub home: usize,
+}
+
+impl XdpDevice {
+    /// A device of these sockets.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system.
+    pub fn new(port: &Arc<Port>, parts: Parts) -> io::Result<XdpDevice> {
+        let waiting = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let watch = |fd| {
+            let data = epoll::EventData::new_u64(0);
+            epoll::add(&waiting, fd, data, epoll::EventFlags::IN)
+        };
+        watch(parts.kernel.as_fd())?;
+        let mut by_queue = vec![None; port.queues.len()];
+        for (index, attached) in parts.sockets.iter().enumerate() {
+            watch(attached.socket.as_fd())?;
+            by_queue[attached.queue] = Some(index);
+        }
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                sockets: parts.sockets,
+                by_queue,
+                routes: Routes::default(),
+                first: 0,
+                calls: 0,
+                drops: [0; 2],
+            }),
+            waiting,
+            address: parts.kernel.address()?,
+            kernel: parts.kernel,
+            rules: parts.rules,
+            home: parts.home,
+            lender: port.clone(),
+            _registration: parts.registration,
+            port: port.clone(),
+        });
+        let mut devices = port.devices.lock();
+        devices.retain(|device| device.strong_count() > 0);
+        let counted: Arc<dyn Counted> = shared.clone();
+        devices.push(Arc::downgrade(&counted));
+        Ok(XdpDevice(shared))
+    }
+}
+
+impl Shared {
+    /// Lends what waits at the queues to the batch.
+    fn receive_frames(&self, state: &mut State, batch: &mut RxBatch) -> usize {
+        let sockets = state.sockets.len();
+        let mut elsewhere = 0;
+        for step in 0..sockets {
+            let index = (state.first + step) % sockets;
+            let before = batch.count();
+            self.receive_at(state, index, batch);
+            if state.sockets[index].queue != self.home {
+                elsewhere += (batch.count() - before) as u64;
+            }
+        }
+        state.first = (state.first + 1) % sockets.max(1);
+        if batch.count() > 0 {
+            self.port.counts.note_burst(batch.count(), elsewhere);
+        }
+        batch.count()
+    }
+
+    /// Lends what waits at one socket, and gives back what is not answered: not more frames than a
+    /// batch has.
+    fn receive_at(&self, state: &mut State, index: usize, batch: &mut RxBatch) {
+        let Attached { socket, queue } = &mut state.sockets[index];
+        let mut refused: ArrayVec<u64, PACKET_BATCH_MAX> = ArrayVec::new();
+        while batch.count() < batch.most() && !refused.is_full() {
+            let Some(frame) = socket.rx.next() else { break };
+            match self.lend(*queue, frame, batch) {
+                Ok(ends) => state.routes.learn(&ends, index as u32),
+                Err(reason) => {
+                    self.port.counts.refuse(reason);
+                    refused.push(frame.addr);
+                }
+            }
+        }
+        socket.rx.tell();
+        if !refused.is_empty() {
+            self.port.queues[*queue].give_back(refused.into_iter());
+        }
+    }
+
+    /// Adds the datagram in a frame to the batch.
+    #[inline]
+    fn lend(&self, queue: usize, frame: Descriptor, batch: &mut RxBatch) -> Result<Ends, Reason> {
+        let umem = &self.port.queues[queue].umem;
+        // SAFETY: the kernel has passed the frame to us with this entry of the ring, and nothing
+        // else refers to it yet.
+        let bytes = unsafe { umem.bytes_mut(frame.addr, frame.len as usize) };
+        let bytes = bytes.ok_or(Reason::Length)?;
+        let (ends, payload) = wire::parse(bytes, &self.rules)?;
+        let payload = &mut bytes[payload];
+        let count = payload.len();
+        let lent = Frame {
+            at: std::ptr::NonNull::from(payload).cast(),
+            id: Port::frame_id(queue, umem.frame_of(frame.addr)),
+        };
+        // SAFETY: the memory is initialised and stays mapped as long as the port, which the lender
+        // is. The frame is ours, its slice above is not used any more, and it returns to the pool
+        // of free frames only when the lender takes it back.
+        unsafe { batch.frames.lend(&self.lender, lent, count) };
+        batch.describe(batch.count() - 1, ends.theirs, count.max(1));
+        Ok(ends)
+    }
+
+    /// Receives by the kernel's socket.
+    fn receive_kernel(&self, state: &mut State, batch: &mut RxBatch) -> usize {
+        let received = self.kernel.try_receive(batch).unwrap_or(0);
+        if received > 0 {
+            let datagrams = (0..received)
+                .map(|index| batch.datagrams(index) as u64)
+                .sum();
+            self.port
+                .counts
+                .kernel_received
+                .fetch_add(datagrams, Relaxed);
+            state.drops[1] = batch.drops().unwrap_or(state.drops[1]);
+        }
+        received
+    }
+
+    /// What the queues have dropped of the device's frames.
+    #[cold]
+    fn dropped(&self, state: &State) -> u32 {
+        let of = |attached: &Attached| {
+            let statistics = socket::statistics(attached.socket.as_fd());
+            statistics.map_or(0, |told| told.rx_dropped + told.rx_ring_full)
+        };
+        state.sockets.iter().map(of).sum::<u64>() as u32
+    }
+
+    /// Puts a datagram into the ring of the socket that its peer's last one arrived at. False: the
+    /// peer is unknown, the datagram too long, or there is no free frame or place.
+    fn put(&self, state: &mut State, message: &Message<'_>) -> bool {
+        let Some((ends, index)) = state.routes.find(&message.to) else {
+            return false;
+        };
+        let Attached { socket, queue } = &mut state.sockets[index as usize];
+        let queue = &self.port.queues[*queue];
+        let bytes = wire::header_bytes(ends.theirs.ip()) + message.bytes();
+        if bytes > self.port.frame_bytes_max {
+            return false;
+        }
+        let Some(address) = queue.take() else {
+            return false;
+        };
+        // SAFETY: the frame was free, so nothing else refers to it.
+        let frame = unsafe { queue.umem.bytes_mut(address, bytes) };
+        let frame = frame.expect("the longest frame fits into a frame");
+        let filled = wire::fill(frame, ends, message.header(), message.payload);
+        let is_put = filled.is_some() && socket.tx.push(descriptor(address, bytes));
+        if !is_put {
+            queue.give_back([address].into_iter());
+        }
+        is_put
+    }
+
+    /// Puts a reply that lies in the frame of its request into the ring of the socket that the
+    /// request arrived at.
+    fn put_back(&self, state: &mut State, frame: Frame, peer: SocketAddr, bytes: usize) -> bool {
+        let (queue, address) = Port::of_frame_id(frame.id);
+        let Some(index) = state.by_queue.get(queue).copied().flatten() else {
+            return false;
+        };
+        let umem = &self.port.queues[queue].umem;
+        let header_bytes = wire::header_bytes(peer.ip());
+        let start = umem.address_of(frame.at) - header_bytes as u64;
+        debug_assert_eq!(umem.frame_of(start), address);
+        // SAFETY: the batch has given the frame up, so nothing else refers to it.
+        let whole = unsafe { umem.bytes_mut(start, header_bytes + bytes) };
+        let Some(whole) = whole else { return false };
+        let ends = self.ends_of(whole, peer);
+        wire::finish(whole, &ends, bytes);
+        let entry = descriptor(start, header_bytes + bytes);
+        let socket = &mut state.sockets[index];
+        if socket.socket.tx.push(entry) {
+            return true;
+        }
+        socket.flush();
+        socket.socket.tx.push(entry)
+    }
+
+    /// The ends of the request whose headers are still before its payload.
+    #[inline]
+    fn ends_of(&self, frame: &[u8], peer: SocketAddr) -> Ends {
+        let mac = |at: usize| frame[at..at + 6].try_into().expect("six bytes");
+        let ours: IpAddr = match peer.ip() {
+            IpAddr::V4(_) => <[u8; 4]>::try_from(&frame[30..34])
+                .expect("four bytes")
+                .into(),
+            IpAddr::V6(_) => <[u8; 16]>::try_from(&frame[38..54])
+                .expect("16 bytes")
+                .into(),
+        };
+        Ends {
+            our_mac: mac(0),
+            their_mac: mac(6),
+            ours: SocketAddr::new(ours, self.address.port()),
+            theirs: peer,
+        }
+    }
+
+    fn flush(&self, state: &mut State) {
+        state.sockets.iter_mut().for_each(Attached::flush);
+    }
+
+    fn count_sent(&self, by_queues: u64, by_kernel: u64) {
+        let counts = &self.port.counts;
+        counts.sent.fetch_add(by_queues, Relaxed);
+        if by_kernel > 0 {
+            counts.kernel_sent.fetch_add(by_kernel, Relaxed);
+        }
+    }
+}
+
+impl Counted for Shared {
+    fn add_to(&self, figures: &mut Bypass) {
+        let state = self.state.lock();
+        for attached in &state.sockets {
+            figures.rx_waiting += u64::from(attached.socket.rx.waiting());
+            figures.tx_waiting += u64::from(attached.socket.tx.waiting());
+            if let Ok(told) = socket::statistics(attached.socket.as_fd()) {
+                figures.dropped_full += told.rx_ring_full;
+                // Those of the memory that all share are counted there.
+                figures.dropped_no_frame += told.rx_dropped;
+            }
+        }
+    }
+}
+
+fn descriptor(addr: u64, bytes: usize) -> Descriptor {
+    Descriptor {
+        addr,
+        len: bytes as u32,
+        options: 0,
+    }
+}
+
+const _: () = assert!(XDP_RING_ENTRIES.is_power_of_two());
+
+impl PacketSender for XdpDevice {
+    fn send(&mut self, messages: &[Message<'_>]) -> Transmitted {
+        let shared = &*self.0;
+        let mut transmitted = Transmitted::default();
+        let (mut by_queues, mut by_kernel) = (0, 0);
+        let mut state = shared.state.lock();
+        let mut kernel = shared.kernel.clone();
+        for message in messages {
+            for datagram in message.apart() {
+                if shared.put(&mut state, &datagram) {
+                    transmitted.count(&datagram);
+                    by_queues += 1;
+                } else {
+                    let sent = kernel.send(&[datagram]);
+                    by_kernel += sent.datagrams;
+                    transmitted.add(sent);
+                }
+            }
+        }
+        shared.flush(&mut state);
+        shared.count_sent(by_queues, by_kernel);
+        transmitted
+    }
+
+    fn send_back(&mut self, batch: &mut RxBatch) -> Transmitted {
+        let frames = batch.frames.take_lent(&self.0.lender);
+        if frames.is_empty() {
+            return send_each(self, batch);
+        }
+        let shared = &*self.0;
+        let mut transmitted = Transmitted::default();
+        let mut state = shared.state.lock();
+        for (index, (frame, bytes)) in frames.into_iter().enumerate() {
+            let is_put = bytes > 0 && shared.put_back(&mut state, frame, batch.peer(index), bytes);
+            if is_put {
+                transmitted.datagrams += 1;
+                transmitted.bytes += bytes as u64;
+            } else {
+                transmitted.lost += u64::from(bytes > 0);
+                shared.lender.take_back(&[frame]);
+            }
+        }
+        shared.flush(&mut state);
+        shared.count_sent(transmitted.datagrams, 0);
+        transmitted
+    }
+}
+
+impl PacketDevice for XdpDevice {
+    fn receive(&mut self, batch: &mut RxBatch) -> usize {
+        batch.clear();
+        let shared = &*self.0;
+        let mut state = shared.state.lock();
+        state.calls = state.calls.wrapping_add(1);
+        if state.calls.is_multiple_of(DROPS_EVERY) {
+            state.drops[0] = shared.dropped(&state);
+        }
+        let mut received = 0;
+        if state.calls.is_multiple_of(KERNEL_EVERY) {
+            received = shared.receive_kernel(&mut state, batch);
+        }
+        if received == 0 {
+            received = shared.receive_frames(&mut state, batch);
+        }
+        if received == 0 && !state.calls.is_multiple_of(KERNEL_EVERY) {
+            received = shared.receive_kernel(&mut state, batch);
+        }
+        let drops = state.drops[0].wrapping_add(state.drops[1]);
+        batch.note_drops((drops > 0).then_some(drops));
+        received
+    }
+
+    fn wakeup(&self) -> Wakeup<'_> {
+        Wakeup::Descriptor(self.0.waiting.as_fd())
+    }
+
+    fn address(&self) -> io::Result<SocketAddr> {
+        Ok(self.0.address)
+    }
+
+    fn twin(&self) -> Box<dyn PacketDevice> {
+        Box::new(self.clone())
+    }
+}

@@ -1,0 +1,264 @@
+//! The XDP program that redirects our datagrams to our sockets, and what ties it to an interface.
+//!
+//! The program is `accel/xdp/redirect.h`. It has two maps: `routes`, from an address and port to
+//! numbers of sockets, and `sockets`. The kernel takes a link away when its last descriptor is
+//! closed, so nothing is left at the interface when the process ends, however it ends.
+#![allow(unsafe_code, reason = "the kernel is given pointers")]
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use aya::maps::{HashMap, MapData, MapError, XskMap};
+use aya::programs::{ProgramError, Xdp};
+use aya::{Ebpf, EbpfError, EbpfLoader};
+use glimmer_base::limits::{XDP_ROUTES_MAX, XDP_SOCKETS_MAX};
+
+use crate::address::ip_octets;
+
+/// The compiled program, aligned as the structures of an ELF file are.
+static OBJECT: &[u8] = aya::include_bytes_aligned!("../../program.o");
+
+const PROGRAM: &str = "glimmer_redirect";
+
+/// What the redirection is told: `struct redirection`.
+pub type Settings = [u8; 16];
+/// `struct route_key`.
+type Key = [u8; 24];
+/// `struct route`.
+type Route = [u32; 4];
+
+/// Where in a packet's way the program is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// In the driver.
+    Driver,
+    /// In the kernel's receive path, for drivers without XDP.
+    Generic,
+}
+
+/// The settings of a redirection that is on, for an interface with this hardware address, which
+/// takes frames up to this length.
+pub fn settings(hook: Hook, mac: [u8; 6], frame_bytes_max: u32) -> Settings {
+    let mut settings: Settings = [0; 16];
+    settings[..6].copy_from_slice(&mac);
+    settings[6] = 1;
+    settings[8..12].copy_from_slice(&frame_bytes_max.to_ne_bytes());
+    // In the generic mode such a frame may be several datagrams, which the kernel takes apart.
+    settings[12] = u8::from(hook == Hook::Generic);
+    settings
+}
+
+/// Prepares a loader of the object for a redirection with these settings.
+pub fn prepare<'a>(loader: &mut EbpfLoader<'a>, settings: &'a Settings) {
+    loader
+        .override_global("redirection", settings, true)
+        .map_max_entries("routes", XDP_ROUTES_MAX)
+        .map_max_entries("sockets", XDP_SOCKETS_MAX);
+}
+
+/// The maps of a program that redirects.
+pub struct Program {
+    routes: HashMap<MapData, Key, Route>,
+    sockets: XskMap<MapData>,
+    /// The number that the next socket gets.
+    next: u32,
+    /// What ties the program to the interface, and keeps it, unless it is somebody else's.
+    _link: Option<OwnedFd>,
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Program({} sockets)", self.next)
+    }
+}
+
+impl Program {
+    /// The maps of an object that was loaded for a redirection. Its program is tied to the
+    /// interface by the caller.
+    ///
+    /// # Errors
+    ///
+    /// If the object has no such maps.
+    pub fn of(ebpf: &mut Ebpf) -> Result<Program, AttachError> {
+        let mut map = |name| ebpf.take_map(name).expect("the object has the map");
+        let (routes, sockets) = (map("routes"), map("sockets"));
+        Ok(Program {
+            routes: routes.try_into()?,
+            sockets: sockets.try_into()?,
+            next: 0,
+            _link: None,
+        })
+    }
+
+    /// Loads the program and attaches it to an interface. It redirects nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// Why that is not possible. Another program is never replaced.
+    pub fn attach(
+        interface: u32,
+        hook: Hook,
+        mac: [u8; 6],
+        frame_bytes_max: u32,
+    ) -> Result<Program, AttachError> {
+        let settings = settings(hook, mac, frame_bytes_max);
+        let mut loader = EbpfLoader::new();
+        prepare(&mut loader, &settings);
+        let mut ebpf = loader.load(OBJECT)?;
+        let program = ebpf
+            .program_mut(PROGRAM)
+            .expect("the object has the program");
+        let program: &mut Xdp = program.try_into()?;
+        program.load()?;
+        let link = link(program.fd()?.as_fd(), interface, hook)?;
+        Ok(Program {
+            _link: Some(link),
+            ..Program::of(&mut ebpf)?
+        })
+    }
+
+    /// Numbers for this many sockets, one after the other.
+    pub fn reserve(&mut self, sockets: u32) -> io::Result<u32> {
+        let first = self.next;
+        self.next = first + sockets;
+        match self.next <= XDP_SOCKETS_MAX {
+            true => Ok(first),
+            false => Err(io::Error::other(format!(
+                "the server would have more than {XDP_SOCKETS_MAX} sockets at the interface: take \
+                 fewer queues, as in xdp:IF:1, or fewer threads with -t"
+            ))),
+        }
+    }
+
+    /// Gives a number to a socket.
+    pub fn set_socket(&mut self, number: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
+        self.sockets
+            .set(number, socket.as_raw_fd(), 0)
+            .map_err(io::Error::other)
+    }
+
+    /// Redirects what arrives for an address: from each of the first `queues` queues to one of
+    /// `spread` sockets, which are numbered from `first` on.
+    pub fn add_route(
+        &mut self,
+        address: SocketAddr,
+        (first, queues, spread): (u32, u32, u32),
+    ) -> io::Result<()> {
+        let route = [first, queues, spread, 0];
+        self.routes
+            .insert(key(address), route, 0)
+            .map_err(io::Error::other)
+    }
+
+    /// Leaves what arrives for an address to the kernel again.
+    pub fn remove_route(&mut self, address: SocketAddr) {
+        let _ = self.routes.remove(&key(address));
+    }
+}
+
+fn key(address: SocketAddr) -> Key {
+    let mut key = [0; 24];
+    key[..16].copy_from_slice(&ip_octets(&address));
+    key[16..18].copy_from_slice(&address.port().to_be_bytes());
+    key
+}
+
+/// Why the program is not at the interface.
+#[derive(Debug)]
+pub enum AttachError {
+    /// The process may not load or attach programs.
+    NoRights,
+    /// The interface has another XDP program.
+    Taken,
+    /// The driver has no XDP.
+    NoDriverSupport,
+    /// Something else.
+    Other(io::Error),
+}
+
+impl From<io::Error> for AttachError {
+    fn from(error: io::Error) -> AttachError {
+        match error.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => AttachError::NoRights,
+            Some(libc::EBUSY | libc::EEXIST) => AttachError::Taken,
+            Some(libc::EOPNOTSUPP) => AttachError::NoDriverSupport,
+            _ => AttachError::Other(error),
+        }
+    }
+}
+
+impl From<EbpfError> for AttachError {
+    fn from(error: EbpfError) -> AttachError {
+        match error {
+            EbpfError::MapError(error) => error.into(),
+            EbpfError::ProgramError(error) => error.into(),
+            other => AttachError::Other(io::Error::other(other)),
+        }
+    }
+}
+
+impl From<MapError> for AttachError {
+    fn from(error: MapError) -> AttachError {
+        match error {
+            MapError::CreateError { io_error, .. } => io_error.into(),
+            MapError::SyscallError(error) => error.io_error.into(),
+            other => AttachError::Other(io::Error::other(other)),
+        }
+    }
+}
+
+impl From<ProgramError> for AttachError {
+    fn from(error: ProgramError) -> AttachError {
+        match error {
+            ProgramError::LoadError { io_error, .. } => io_error.into(),
+            ProgramError::SyscallError(error) => error.io_error.into(),
+            other => AttachError::Other(io::Error::other(other)),
+        }
+    }
+}
+
+/// The members of `union bpf_attr` for BPF_LINK_CREATE. Those that follow are zero.
+#[repr(C)]
+struct LinkAttributes {
+    program: u32,
+    interface: u32,
+    kind: u32,
+    flags: u32,
+    rest: [u64; 6],
+}
+
+const BPF_LINK_CREATE: libc::c_int = 28;
+const BPF_XDP: u32 = 37;
+const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
+const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
+
+/// Ties a program to an interface, for as long as the link is open. The library's own way falls
+/// back to one that would stay.
+fn link(program: BorrowedFd<'_>, interface: u32, hook: Hook) -> io::Result<OwnedFd> {
+    let attributes = LinkAttributes {
+        program: program.as_raw_fd() as u32,
+        interface,
+        kind: BPF_XDP,
+        flags: match hook {
+            Hook::Driver => XDP_FLAGS_DRV_MODE,
+            Hook::Generic => XDP_FLAGS_SKB_MODE,
+        },
+        rest: [0; 6],
+    };
+    // SAFETY: the kernel reads as many bytes as the structure has, and keeps no pointer to it.
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_bpf,
+            BPF_LINK_CREATE,
+            &raw const attributes,
+            size_of::<LinkAttributes>(),
+        )
+    };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just returned it, and nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}

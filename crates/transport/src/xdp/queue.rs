@@ -1,0 +1,158 @@
+//! One queue of an interface: its memory for frames, and the frames that are free.
+//!
+//! The memory belongs to a root socket, which neither receives nor sends anything. The sockets of
+//! devices share it, so that any number of them may be at one queue. Fill and completion ring
+//! belong to the memory and have one user at a time, who holds the lock of [`Pool`]. It is held for
+//! the exchange of a burst's addresses and never during a system call that waits.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use glimmer_base::limits::{XDP_FRAMES_PER_QUEUE, XDP_RING_ENTRIES, XDP_SEND_FRAMES_MIN};
+use glimmer_base::sync::{Mutex, MutexGuard};
+
+use super::ring::{Consumer, Producer};
+use super::socket::{self, XskSocket};
+use super::umem::Umem;
+
+/// Bytes of memory that a queue takes with frames of this length: the frames, and the two rings of
+/// their addresses.
+pub fn queue_bytes(frame_bytes: u32) -> usize {
+    let ring = size_of::<u64>() as u32;
+    XDP_FRAMES_PER_QUEUE as usize * (frame_bytes + 2 * ring) as usize
+}
+
+/// A queue of an interface.
+pub struct Queue {
+    /// The interface's number and the queue's.
+    place: (u32, u32),
+    root: OwnedFd,
+    pub umem: Umem,
+    pool: Mutex<Pool>,
+    is_zero_copy: bool,
+}
+
+/// Where the frames are that no socket and no batch has.
+struct Pool {
+    fill: Producer<u64>,
+    completion: Consumer<u64>,
+    free: Vec<u64>,
+}
+
+impl Pool {
+    /// Takes the frames back that have been sent.
+    fn collect(&mut self, umem: &Umem) {
+        while let Some(address) = self.completion.next() {
+            self.free.push(umem.frame_of(address));
+        }
+        self.completion.tell();
+    }
+
+    /// Gives the kernel frames to fill, but keeps some to send.
+    fn refill(&mut self) {
+        while self.free.len() > XDP_SEND_FRAMES_MIN {
+            let Some(&address) = self.free.last() else {
+                break;
+            };
+            if !self.fill.push(address) {
+                break;
+            }
+            self.free.pop();
+        }
+        self.fill.show();
+    }
+}
+
+impl Queue {
+    /// Opens a queue, with frames of this length. Nothing is received before
+    /// [`Queue::socket`] is called.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system.
+    pub fn open(place: (u32, u32), frame_bytes: u32, may_zero_copy: bool) -> io::Result<Queue> {
+        let umem = Umem::new(XDP_FRAMES_PER_QUEUE, frame_bytes)?;
+        let root = socket::open()?;
+        socket::register(root.as_fd(), &umem)?;
+        let (fill, completion) = socket::pool_rings(root.as_fd(), XDP_FRAMES_PER_QUEUE)?;
+        // A socket without any ring of its own cannot be bound. This one stays unused.
+        drop(socket::tx_ring(root.as_fd(), 1)?);
+        let bind = |way| {
+            let flags = way | libc::XDP_USE_NEED_WAKEUP;
+            socket::bind(root.as_fd(), place, flags, None)
+        };
+        let is_bound = may_zero_copy && bind(libc::XDP_ZEROCOPY).is_ok();
+        if !is_bound {
+            bind(libc::XDP_COPY)?;
+        }
+        let mut pool = Pool {
+            fill,
+            completion,
+            free: umem.addresses().collect(),
+        };
+        pool.refill();
+        Ok(Queue {
+            place,
+            is_zero_copy: socket::is_zero_copy(root.as_fd())?,
+            root,
+            umem,
+            pool: Mutex::new(pool),
+        })
+    }
+
+    /// A socket of a device at this queue.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system.
+    pub fn socket(&self) -> io::Result<XskSocket> {
+        XskSocket::beside(self.root.as_fd(), self.place, XDP_RING_ENTRIES)
+    }
+
+    /// Whether frames are not copied.
+    pub fn is_zero_copy(&self) -> bool {
+        self.is_zero_copy
+    }
+
+    /// Takes frames back that nobody reads or writes any more.
+    #[inline]
+    pub fn give_back(&self, addresses: impl Iterator<Item = u64>) {
+        let needs_wakeup = {
+            let mut pool = self.pool();
+            pool.free
+                .extend(addresses.map(|address| self.umem.frame_of(address)));
+            pool.collect(&self.umem);
+            pool.refill();
+            pool.fill.needs_wakeup()
+        };
+        if needs_wakeup {
+            socket::kick_fill(self.root.as_fd());
+        }
+    }
+
+    /// Takes a free frame, if there is one.
+    #[inline]
+    pub fn take(&self) -> Option<u64> {
+        let mut pool = self.pool();
+        if pool.free.is_empty() {
+            pool.collect(&self.umem);
+        }
+        pool.free.pop()
+    }
+
+    /// Frames that are free to be sent, and those that wait to be filled.
+    pub fn spare(&self) -> (usize, u32) {
+        let pool = self.pool();
+        (pool.free.len(), pool.fill.waiting())
+    }
+
+    fn pool(&self) -> MutexGuard<'_, Pool> {
+        self.pool.lock()
+    }
+}
+
+impl AsFd for Queue {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+}

@@ -1,0 +1,165 @@
+//! From the bytes of a frame to a datagram.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::ops::Range;
+
+use super::{
+    ETHERNET_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, Ends, FRAME_BYTES_MIN, IPV4_BYTES, IPV6_BYTES,
+    PROTOCOL_UDP, Reason, UDP_BYTES, checksum,
+};
+
+/// What is ours, and who can be answered.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// The interface's hardware address.
+    pub mac: [u8; 6],
+    /// The interface's number, which is the scope of link-local addresses.
+    pub interface: u32,
+    /// Our addresses.
+    pub addresses: Vec<IpAddr>,
+    /// Our port.
+    pub port: u16,
+    /// By which all hosts on our links are addressed.
+    pub all_hosts: Vec<Ipv4Addr>,
+    /// Whether a checksum may be left to hardware: between two interfaces of one machine there is
+    /// none to compute it, and nothing that could change a frame.
+    pub accepts_partial: bool,
+}
+
+/// The big-endian number at a place.
+#[inline]
+fn number(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+#[inline]
+fn array<const BYTES: usize>(bytes: &[u8], at: usize) -> [u8; BYTES] {
+    let mut array = [0; BYTES];
+    array.copy_from_slice(&bytes[at..at + BYTES]);
+    array
+}
+
+/// The ends of the datagram in a frame, and where its payload lies.
+///
+/// # Errors
+///
+/// Why it is not answered.
+#[inline]
+pub fn parse(frame: &[u8], rules: &Rules) -> Result<(Ends, Range<usize>), Reason> {
+    if frame.len() < ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES {
+        return Err(Reason::Short);
+    }
+    let (our_mac, their_mac): ([u8; 6], [u8; 6]) = (array(frame, 0), array(frame, 6));
+    if our_mac != rules.mac {
+        return Err(Reason::NotOurs);
+    }
+    let (source, destination, ip_bytes, udp_bytes) = match number(frame, 12) {
+        ETHERTYPE_IPV4 => ipv4(&frame[ETHERNET_BYTES..])?,
+        ETHERTYPE_IPV6 => ipv6(&frame[ETHERNET_BYTES..])?,
+        _ => return Err(Reason::NotOurs),
+    };
+    let start = ETHERNET_BYTES + ip_bytes;
+    let end = start + udp_bytes;
+    let is_padded = frame.len() == FRAME_BYTES_MIN && end < FRAME_BYTES_MIN;
+    if udp_bytes < UDP_BYTES || (end != frame.len() && !is_padded) {
+        return Err(Reason::Length);
+    }
+    let udp = &frame[start..end];
+    if usize::from(number(udp, 4)) != udp_bytes {
+        return Err(Reason::Length);
+    }
+    check_sum(udp, &source, &destination, rules)?;
+    if number(udp, 2) != rules.port || !rules.addresses.contains(&destination) {
+        return Err(Reason::Address);
+    }
+    let from = number(udp, 0);
+    if from == 0 || their_mac[0] & 1 != 0 || !is_host(&source, rules) {
+        return Err(Reason::Source);
+    }
+    let ends = Ends {
+        our_mac,
+        their_mac,
+        ours: end_of(destination, rules.port, rules),
+        theirs: end_of(source, from, rules),
+    };
+    Ok((ends, start + UDP_BYTES..end))
+}
+
+/// Source, destination, bytes of the header, and of what follows it.
+type Packet = (IpAddr, IpAddr, usize, usize);
+
+fn ipv4(packet: &[u8]) -> Result<Packet, Reason> {
+    let header = &packet[..IPV4_BYTES];
+    let is_fragment = number(header, 6) & 0x3FFF != 0;
+    if header[0] != 0x45 || is_fragment || header[9] != PROTOCOL_UDP {
+        return Err(Reason::NotOurs);
+    }
+    if !checksum::holds(checksum::sum(header)) {
+        return Err(Reason::Checksum);
+    }
+    let bytes = usize::from(number(header, 2));
+    let rest = bytes.checked_sub(IPV4_BYTES).ok_or(Reason::Length)?;
+    let source: [u8; 4] = array(header, 12);
+    let destination: [u8; 4] = array(header, 16);
+    Ok((source.into(), destination.into(), IPV4_BYTES, rest))
+}
+
+fn ipv6(packet: &[u8]) -> Result<Packet, Reason> {
+    let header = packet.get(..IPV6_BYTES).ok_or(Reason::Short)?;
+    if header[0] >> 4 != 6 || header[6] != PROTOCOL_UDP {
+        return Err(Reason::NotOurs);
+    }
+    let source: [u8; 16] = array(header, 8);
+    let destination: [u8; 16] = array(header, 24);
+    let rest = usize::from(number(header, 4));
+    Ok((source.into(), destination.into(), IPV6_BYTES, rest))
+}
+
+/// Checks the checksum of a datagram: IPv4 may have none.
+fn check_sum(udp: &[u8], from: &IpAddr, to: &IpAddr, rules: &Rules) -> Result<(), Reason> {
+    let given = [udp[6], udp[7]];
+    let pseudo = checksum::pseudo(from, to, udp.len() as u16);
+    let is_right = match given {
+        [0, 0] => from.is_ipv4(),
+        _ if rules.accepts_partial && given == checksum::folded(pseudo) => true,
+        _ => checksum::holds(pseudo + checksum::sum(udp)),
+    };
+    if is_right {
+        Ok(())
+    } else {
+        Err(Reason::Checksum)
+    }
+}
+
+/// Whether an address is that of one host, and not ours.
+fn is_host(ip: &IpAddr, rules: &Rules) -> bool {
+    let is_one = match ip {
+        IpAddr::V4(ip) => {
+            let is_reserved = ip.octets()[0] == 0 || ip.octets()[0] >= 0xE0;
+            !is_reserved && !ip.is_loopback() && !rules.all_hosts.contains(ip)
+        }
+        IpAddr::V6(ip) => {
+            !ip.is_multicast() && !ip.is_unspecified() && !ip.is_loopback() && !is_mapped(ip)
+        }
+    };
+    is_one && !rules.addresses.contains(ip)
+}
+
+/// An IPv4 address within IPv6 is never on a wire.
+fn is_mapped(ip: &Ipv6Addr) -> bool {
+    ip.to_ipv4_mapped().is_some()
+}
+
+fn end_of(ip: IpAddr, port: u16, rules: &Rules) -> SocketAddr {
+    match ip {
+        IpAddr::V4(ip) => SocketAddrV4::new(ip, port).into(),
+        IpAddr::V6(ip) => {
+            let scope = if ip.is_unicast_link_local() {
+                rules.interface
+            } else {
+                0
+            };
+            SocketAddrV6::new(ip, port, 0, scope).into()
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! Datagrams past the kernel's stack, over a pair of interfaces in namespaces of their own.
+#![cfg(feature = "xdp")]
+
+#[path = "support/veth.rs"]
+mod veth;
+
+use glimmer_transport::packet::{
+    Bypass, Message, PacketDevice, PacketSender as _, PacketTransport, RxBatch,
+};
+use glimmer_transport::udp::UdpDevice;
+use glimmer_transport::xdp::Xdp;
+use glimmer_transport::xdp::wire::{self, Ends};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+use veth::{End, INTERFACE, Veth, ip};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Answers what arrives until there have been this many datagrams, each in its own frame.
+fn echo(device: &mut dyn PacketDevice, datagrams: u64) {
+    let mut batch = RxBatch::default();
+    let deadline = Instant::now() + PATIENCE;
+    let mut sent = 0;
+    while sent < datagrams {
+        device.receive(&mut batch);
+        sent += device.send_back(&mut batch).datagrams;
+        assert!(Instant::now() < deadline, "{sent} of {datagrams}");
+    }
+}
+
+/// Receives this many datagrams.
+fn receive(device: &mut dyn PacketDevice, datagrams: usize) -> Vec<Vec<u8>> {
+    let mut batch = RxBatch::default();
+    let deadline = Instant::now() + PATIENCE;
+    let mut received = Vec::new();
+    while received.len() < datagrams {
+        device.receive(&mut batch);
+        for index in 0..batch.count() {
+            received.extend(batch.segments(index).map(<[u8]>::to_vec));
+        }
+        assert!(
+            Instant::now() < deadline,
+            "{} of {datagrams}",
+            received.len()
+        );
+    }
+    received
+}
+
+fn figures(end: &End) -> Bypass {
+    end.transport().figures().unwrap()
+}
+
+/// A socket of the kernel at this end.
+fn plain(end: &End, is_v4: bool) -> UdpDevice {
+    end.run(|| UdpDevice::bind(end.address(is_v4)).unwrap())
+}
+
+/// A client with a socket of the kernel's has all its datagrams answered in the frames in which
+/// they came, and what is longer than a frame goes through the kernel in both directions.
+#[test]
+fn requests_are_answered_in_their_frames() {
+    let Some(veth) = Veth::new(false) else { return };
+    let [here, there] = veth.ends();
+    assert!(
+        here.transport().figures().is_none(),
+        "nothing is taken before it is used"
+    );
+    for is_v4 in [true, false] {
+        let mut server = here.run(|| here.transport().open(here.address(is_v4)).unwrap());
+        let mut client = plain(there, is_v4);
+        let to = server.address().unwrap();
+        let before = figures(here);
+        for bytes in [0, 1, 2, 100, 1472, 2900] {
+            let payload = vec![bytes as u8; bytes];
+            client.send(&[Message::alone(to, &payload); 5]);
+            if bytes > 0 {
+                echo(&mut *server, 5);
+                assert_eq!(receive(&mut client, 5), vec![payload; 5]);
+            } else {
+                receive(&mut *server, 5);
+            }
+        }
+        let after = figures(here);
+        assert_eq!(after.received - before.received, 30, "is_v4: {is_v4}");
+        assert_eq!(after.sent - before.sent, 25);
+        assert_eq!(after.kernel_sent, before.kernel_sent);
+        // A reply that is made elsewhere leaves by the queue, too, if its receiver has sent
+        // something of late.
+        let from = client.address().unwrap();
+        server.send(&[Message::framed(from, *b"a header", b" and more")]);
+        assert_eq!(receive(&mut client, 1), [b"a header and more"]);
+        assert_eq!(figures(here).sent - after.sent, 1);
+        let long = vec![7; 20_000];
+        client.send(&[Message::alone(to, &long)]);
+        echo(&mut *server, 1);
+        assert_eq!(receive(&mut client, 1), [long]);
+        let last = figures(here);
+        assert_eq!(last.kernel_received - after.kernel_received, 1);
+        assert_eq!(last.kernel_sent - after.kernel_sent, 1);
+        assert!(
+            last.refused.iter().all(|(_, count)| *count == 0),
+            "{:?}",
+            last.refused
+        );
+    }
+    let figures = figures(here);
+    assert_eq!(
+        (figures.mode.as_str(), figures.queues, figures.elsewhere),
+        ("native", 1, 0)
+    );
+    assert!(figures.bursts.iter().sum::<u64>() > 0);
+}
+
+/// All frames come back, however often they go round.
+#[test]
+fn frames_are_never_lost() {
+    let Some(veth) = Veth::new(false) else { return };
+    let [here, there] = veth.ends();
+    let mut server = here.run(|| here.transport().open(here.address(true)).unwrap());
+    let mut client = plain(there, true);
+    let to = server.address().unwrap();
+    let free = |figures: Bypass| figures.frames_free + figures.fill_waiting;
+    let before = free(figures(here));
+    for round in 0..600 {
+        client.send(&[Message::alone(to, b"request"); 32]);
+        match round % 3 {
+            0 => echo(&mut *server, 32),
+            1 => drop(receive(&mut *server, 32)),
+            _ => {
+                let peer = client.address().unwrap();
+                receive(&mut *server, 32);
+                server.send(&[Message::alone(peer, b"reply"); 32]);
+            }
+        }
+        if round % 3 != 1 {
+            receive(&mut client, 32);
+        }
+    }
+    // What was sent last is collected with the next frames.
+    client.send(&[Message::alone(to, b"last")]);
+    receive(&mut *server, 1);
+    assert_eq!(free(figures(here)), before);
+}
+
+/// Workers at one port have a socket each at the only queue.
+#[test]
+fn workers_share_a_queue() {
+    let Some(veth) = Veth::new(false) else { return };
+    let [here, there] = veth.ends();
+    let mut workers = here.run(|| here.transport().open_group(here.address(true), 3).unwrap());
+    let to = workers[0].address().unwrap();
+    let clients: Vec<UdpDevice> = (0..24).map(|_| plain(there, true)).collect();
+    for mut client in clients.clone() {
+        client.send(&[Message::alone(to, b"request"); 2]);
+    }
+    let mut batch = RxBatch::default();
+    let mut peers: Vec<Vec<SocketAddr>> = vec![Vec::new(); 3];
+    let deadline = Instant::now() + PATIENCE;
+    while peers.iter().map(Vec::len).sum::<usize>() < 48 {
+        for (worker, peers) in workers.iter_mut().zip(&mut peers) {
+            worker.receive(&mut batch);
+            peers.extend((0..batch.count()).map(|index| batch.peer(index)));
+            worker.send_back(&mut batch);
+        }
+        assert!(Instant::now() < deadline, "{peers:?}");
+    }
+    for (number, of_one) in peers.iter().enumerate() {
+        assert!(!of_one.is_empty(), "worker {number} has no peer of 24");
+        let others = peers
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != number);
+        for peer in others.flat_map(|(_, peers)| peers) {
+            assert!(!of_one.contains(peer), "{peer} reaches two workers");
+        }
+    }
+    for mut client in clients {
+        assert_eq!(receive(&mut client, 2), [b"request"; 2]);
+    }
+    assert_eq!(figures(here).received, 48);
+}
+
+/// Writes frames to the interface at this end as they are.
+struct Wire(std::os::fd::OwnedFd);
+
+impl Wire {
+    fn at(end: &End) -> Wire {
+        use rustix::net::{AddressFamily, SocketType, socket};
+        end.run(|| Wire(socket(AddressFamily::PACKET, SocketType::RAW, None).unwrap()))
+    }
+
+    #[allow(unsafe_code, reason = "the kernel is given a pointer")]
+    fn put(&self, interface: i32, frame: &[u8]) {
+        use std::os::fd::AsRawFd as _;
+        // SAFETY: all bytes zero is a valid address.
+        let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        to.sll_family = libc::AF_PACKET as u16;
+        to.sll_ifindex = interface;
+        let bytes = size_of::<libc::sockaddr_ll>() as u32;
+        // SAFETY: frame and address are borrowed for the call.
+        let sent = unsafe {
+            let (frame, length) = (frame.as_ptr().cast(), frame.len());
+            libc::sendto(
+                self.0.as_raw_fd(),
+                frame,
+                length,
+                0,
+                (&raw const to).cast(),
+                bytes,
+            )
+        };
+        assert_eq!(
+            sent,
+            frame.len() as isize,
+            "{}",
+            std::io::Error::last_os_error()
+        );
+    }
+}
+
+/// Frames that lie are counted and not answered, and what is the kernel's reaches it.
+#[test]
+fn hostile_frames_are_counted_and_not_answered() {
+    let Some(veth) = Veth::new(false) else { return };
+    let [here, there] = veth.ends();
+    let interface = |end: &End| {
+        end.run(|| {
+            glimmer_transport::Interface::named(INTERFACE)
+                .unwrap()
+                .unwrap()
+        })
+    };
+    let (ours, theirs) = (interface(here), interface(there));
+    let mut server = here.run(|| here.transport().open(here.address(true)).unwrap());
+    let wire = Wire::at(there);
+    let ends = |theirs_at: &str| Ends {
+        our_mac: theirs.mac,
+        their_mac: ours.mac,
+        ours: theirs_at.parse().unwrap(),
+        theirs: server.address().unwrap(),
+    };
+    let frame = |theirs_at: &str, change: &dyn Fn(&mut Vec<u8>)| {
+        let mut frame = vec![0; 200];
+        let bytes = wire::fill(&mut frame, &ends(theirs_at), &[], &[5; 40]).unwrap();
+        frame.truncate(bytes);
+        change(&mut frame);
+        frame
+    };
+    let usual = "10.7.0.2:9";
+    let frames = [
+        frame(usual, &|_| ()),
+        frame(usual, &|frame| frame[50] ^= 1),
+        frame(usual, &|frame| frame[24] ^= 1),
+        frame(usual, &|frame| frame.truncate(70)),
+        frame(usual, &|frame| frame.extend([0; 9])),
+        frame(usual, &|frame| frame[39] -= 1),
+        frame("10.7.0.1:9", &|_| ()),
+        frame("10.7.0.255:9", &|_| ()),
+        frame("127.0.0.1:9", &|_| ()),
+        frame("224.0.0.1:9", &|_| ()),
+        frame("10.7.0.2:0", &|_| ()),
+        // The kernel's: a group, options, a fragment, another protocol.
+        frame(usual, &|frame| frame[..6].fill(0xFF)),
+        frame(usual, &|frame| frame[14] = 0x46),
+        frame(usual, &|frame| frame[20] = 0x20),
+        frame(usual, &|frame| frame[23] = 6),
+        frame(usual, &|frame| frame[12..14].copy_from_slice(&[0x81, 0])),
+        frame(usual, &|_| ()),
+    ];
+    for frame in &frames {
+        wire.put(theirs.index as i32, frame);
+    }
+    assert_eq!(receive(&mut *server, 2), [[5; 40], [5; 40]]);
+    let counts = figures(here);
+    let expected = [
+        ("short", 0),
+        ("not_ours", 0),
+        ("length", 3),
+        ("checksum", 2),
+        ("address", 0),
+        ("source", 5),
+    ];
+    assert_eq!(counts.refused, expected);
+    assert_eq!((counts.received, counts.kernel_received), (2, 0));
+}
+
+/// A frame whose checksum is left to hardware may be several datagrams in the generic mode, so the
+/// kernel takes it there; a checksum that was computed goes past the kernel.
+#[test]
+fn the_generic_mode_leaves_what_is_not_finished_to_the_kernel() {
+    let Some(veth) = Veth::new(true) else { return };
+    let [here, there] = veth.ends();
+    let mut server = here.run(|| here.transport().open(here.address(true)).unwrap());
+    let mut client = plain(there, true);
+    let to = server.address().unwrap();
+    let segments = [8; 400];
+    client.send(&[Message::segments(to, &segments, 50)]);
+    assert_eq!(receive(&mut *server, 8), [[8; 50]; 8]);
+    assert_eq!(figures(here).received, 0);
+    let interface = there
+        .run(|| glimmer_transport::Interface::named(INTERFACE))
+        .unwrap()
+        .unwrap();
+    let ends = Ends {
+        our_mac: interface.mac,
+        their_mac: here
+            .run(|| glimmer_transport::Interface::named(INTERFACE))
+            .unwrap()
+            .unwrap()
+            .mac,
+        ours: client.address().unwrap(),
+        theirs: to,
+    };
+    let mut frame = vec![0; 100];
+    let bytes = wire::fill(&mut frame, &ends, b"finished", b"").unwrap();
+    Wire::at(there).put(interface.index as i32, &frame[..bytes]);
+    echo(&mut *server, 1);
+    assert_eq!(receive(&mut client, 1), [b"finished"]);
+    let figures = figures(here);
+    assert_eq!(
+        (figures.mode.as_str(), figures.received, figures.sent),
+        ("generic", 1, 1)
+    );
+}
+
+/// Two servers never share an interface, the second learns why, and nothing is left behind.
+#[test]
+fn an_interface_is_taken_once_and_given_back() {
+    let Some(veth) = Veth::new(false) else { return };
+    let [here, _] = veth.ends();
+    let address = here.address(true);
+    here.run(|| {
+        let refused = |named: &Xdp, at| named.open(at).err().expect("it is refused").to_string();
+        let (first, second) = (
+            Xdp::new(INTERFACE, None, false),
+            Xdp::new(INTERFACE, None, false),
+        );
+        let device = first.open(address).unwrap();
+        assert_eq!(first.memory_bytes(), 4096 * (4096 + 16));
+        let line = refused(&second, address);
+        assert!(
+            line.contains("another XDP program") && line.contains("xdp off"),
+            "{line}"
+        );
+        let line = refused(&first, ([127, 0, 0, 1], 0).into());
+        assert!(
+            line.contains("10.7.0.1") && line.contains("with -l"),
+            "{line}"
+        );
+        drop(device);
+        drop(first);
+        second.open(address).unwrap();
+    });
+    drop(
+        here.transport()
+            .open(([10, 7, 0, 1], 0).into())
+            .err()
+            .expect("not in this namespace"),
+    );
+    here.run(|| ip("link set veth0 xdp off")).unwrap();
+}
