@@ -1,6 +1,6 @@
 //! The configuration of a server: plain values, checked before anything is allocated or bound.
 
-use crate::accelerate::{Accelerate, HotPolicy, Sources};
+use crate::accelerate::{Accelerate, Hook, HotPolicy, Sources};
 use crate::encryption::{ListenerTls, TlsConfig};
 use crate::log::LogFormat;
 use glimmer_base::{Moment, limits};
@@ -418,6 +418,17 @@ impl Config {
                 "--accelerate-from is for an interface: give that with --accelerate xdp:IF",
             );
         }
+        let is_shared = self.accelerate.interface() == self.packets.interface();
+        if let Accelerate::At {
+            hook: Hook::Tcx, ..
+        } = self.accelerate
+            && is_shared
+        {
+            return Some(
+                "--accelerate tcx:IF does not see what --packet-transport xdp takes at the same \
+                 interface: give --accelerate xdp:IF",
+            );
+        }
         let mut ports = self.udp.iter().map(SocketAddr::port);
         let port = ports.next();
         if port == Some(0) {
@@ -470,6 +481,8 @@ impl Config {
             Some(reason)
         } else if let Some(reason) = self.contradicts_interface() {
             Some(reason)
+        } else if self.packets.interface().is_some() && !has_udp && self.native.is_empty() {
+            Some("--packet-transport carries datagrams: give a port with -U or --native-port")
         } else if self.native_single_port && self.native.is_empty() {
             Some("--native-single-port needs a port: give one with --native-port")
         } else if self.native_single_port && !self.executes_anywhere() {

@@ -105,6 +105,8 @@ pub struct Needs {
     pub accelerator_bytes: usize,
     /// Bytes that encrypted connections may take for it.
     pub encryption_bytes: usize,
+    /// Bytes of packets that go past the kernel's stack.
+    pub packet_bytes: usize,
 }
 
 /// The size of every part.
@@ -128,6 +130,8 @@ pub struct MemoryPlan {
     pub accelerator_bytes: usize,
     /// Bytes that encrypted connections may take for it.
     pub encryption_bytes: usize,
+    /// Bytes of packets that go past the kernel's stack.
+    pub packet_bytes: usize,
 }
 
 /// The initial sizes of a partition in cache mode. See [`MemoryPlan::first_sizes`].
@@ -215,7 +219,7 @@ impl MemoryPlan {
             buffer_bytes_min(item_bytes_max).max(wanted_bytes / needs.workers);
         let buffer_bytes = buffer_bytes_per_worker * needs.workers;
         let store_bytes = (needs.memory_bytes - buffer_bytes_counted(needs, buffer_bytes))
-            .checked_sub(needs.accelerator_bytes + needs.encryption_bytes)?;
+            .checked_sub(needs.accelerator_bytes + needs.encryption_bytes + needs.packet_bytes)?;
         if store_bytes < STORE_BYTES_MIN {
             return None;
         }
@@ -232,6 +236,7 @@ impl MemoryPlan {
                 buffer_bytes_per_worker,
                 accelerator_bytes: needs.accelerator_bytes,
                 encryption_bytes: needs.encryption_bytes,
+                packet_bytes: needs.packet_bytes,
             });
         }
         let partitions = partitions(needs, item_bytes_max, log_share(store_bytes, needs));
@@ -255,6 +260,7 @@ impl MemoryPlan {
             buffer_bytes_per_worker,
             accelerator_bytes: needs.accelerator_bytes,
             encryption_bytes: needs.encryption_bytes,
+            packet_bytes: needs.packet_bytes,
         })
     }
 
@@ -284,6 +290,7 @@ impl MemoryPlan {
             + workers * self.buffer_bytes_per_worker
             + self.accelerator_bytes
             + self.encryption_bytes
+            + self.packet_bytes
     }
 
     /// The bytes of one partition, in total.

@@ -573,6 +573,7 @@ impl Needs {
                 config.connections_max,
                 config.memory_bytes,
             ),
+            packet_bytes: config.packets.memory_bytes(),
         }
     }
 }
@@ -644,6 +645,14 @@ fn announce(
         tracing::warn!(
             "--accelerate-from any: the firewall does not see requests for hot keys, wherever \
              they come from"
+        );
+    }
+    if let Some(bypass) = config.packets.figures() {
+        tracing::info!(
+            "datagrams: {} queues of {}, past the kernel's stack in the {} mode",
+            bypass.queues,
+            bypass.interface,
+            bypass.mode
         );
     }
     if counts.lost > 0 {

@@ -6,6 +6,7 @@ use crate::link::Link;
 use crate::program::Program;
 use crate::settings::{Growth, Limits, Mode, Settings};
 use glimmer_hotset::Memory;
+use glimmer_transport::xdp::Program as Redirection;
 use std::sync::Arc;
 
 /// A packet program that is attached. Dropping it detaches the program; so does the end of the
@@ -15,12 +16,19 @@ pub struct Attached {
     /// What the program takes packets from goes first.
     _links: Vec<Link>,
     program: Program,
+    /// The maps of the redirection, until they are taken.
+    redirection: Option<Redirection>,
 }
 
 impl Attached {
     /// The memory that the program answers from. It stays valid after the program is detached.
     pub fn memory(&self) -> Arc<Memory> {
         self.program.memory().clone()
+    }
+
+    /// The maps of the redirection, if the settings have one and nobody has taken them.
+    pub fn take_redirection(&mut self) -> Option<Redirection> {
+        self.redirection.take()
     }
 
     /// How the program is attached.
@@ -44,12 +52,14 @@ pub fn attach(settings: &Settings) -> Result<Attached, Error> {
             hand_over: true,
         },
     };
-    let program = Program::load(settings, &limits)?;
+    let mut program = Program::load(settings, &limits)?;
+    let redirection = settings.redirection.map(|_| program.take_redirection());
     let mut links = program.attach(settings.ifindex)?;
     // They are dropped in their order, and nothing is to be handed over to a program that has gone.
     links.reverse();
     Ok(Attached {
         _links: links,
         program,
+        redirection: redirection.transpose()?,
     })
 }

@@ -9,6 +9,7 @@ use aya::programs::{ProgramError, SchedClassifier, TestRun as _, TestRunOptions,
 use aya::util::KernelVersion;
 use aya::{Ebpf, EbpfError, EbpfLoader};
 use glimmer_hotset::Memory;
+use glimmer_transport::xdp::Program as Redirection;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 
@@ -68,13 +69,16 @@ impl Program {
         let entries = Entries::of(settings.slots);
         let slots = u32::try_from(entries.slots).expect("the settings have been checked");
         let cpus = u32::try_from(entries.cpus).expect("a machine has fewer cores");
-        let mut ebpf = EbpfLoader::new()
+        let mut loader = EbpfLoader::new();
+        loader
             .override_global("settings", &raw, true)
             .map_max_entries("slots", slots)
             .map_max_entries("counts", slots * cpus)
-            .map_max_entries("tallies", cpus)
-            .load(OBJECT)
-            .map_err(from_object)?;
+            .map_max_entries("tallies", cpus);
+        if let Some(redirection) = &settings.redirection {
+            glimmer_transport::xdp::prepare(&mut loader, redirection);
+        }
+        let mut ebpf = loader.load(OBJECT).map_err(from_object)?;
         if settings.mode == Mode::Tcx {
             classifier(&mut ebpf, TCX)?.load().map_err(from_program)?;
         } else {
@@ -103,6 +107,16 @@ impl Program {
     /// The memory that the program answers from.
     pub fn memory(&self) -> &Arc<Memory> {
         &self.memory
+    }
+
+    /// The maps of the redirection, which are there once.
+    ///
+    /// # Errors
+    ///
+    /// If they are not of the kinds that they should be.
+    pub(crate) fn take_redirection(&mut self) -> Result<Redirection, Error> {
+        let taken = Redirection::of(&mut self.ebpf);
+        taken.map_err(|error| Error::Object(format!("{error:?}")))
     }
 
     /// How the program is to be attached.

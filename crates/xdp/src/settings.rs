@@ -39,6 +39,9 @@ pub struct Settings {
     /// Sources that are not answered in any case, at most two for each address: the addresses that
     /// are answered for, and those by which all hosts on a link are addressed.
     pub not_hosts: Vec<Ipv4Addr>,
+    /// What the redirection to the server's own sockets is told, if there is one beside the
+    /// accelerator.
+    pub redirection: Option<glimmer_transport::xdp::Settings>,
 }
 
 /// Who is answered. A request from elsewhere goes to the server.
@@ -205,6 +208,7 @@ mod tests {
             addresses,
             sources,
             not_hosts: vec![],
+            redirection: None,
         }
     }
 

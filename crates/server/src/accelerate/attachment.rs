@@ -6,6 +6,7 @@ use crate::config::Config;
 use glimmer_base::sync::Arc;
 use glimmer_hotset::Memory;
 use glimmer_transport::Interface;
+use glimmer_transport::xdp::{Hook as Place, Xdp};
 use glimmer_xdp as xdp;
 use std::fmt;
 use std::io;
@@ -176,7 +177,11 @@ fn attach_at(
     if interface.strips_vlan_tags && hook != Hook::Tcx {
         return Err(Refusal::VlanTags(interface.name.clone()));
     }
+    let redirects = redirects(config, interface);
+    let redirection = |mode| redirects.map(|to| to.program_settings(place(mode), interface.mac));
     let settings = |mode| xdp::Settings {
+        // The kernel has told the interface's figures before.
+        redirection: redirection(mode).and_then(Result::ok),
         ifindex: interface.index,
         mode,
         slots: config.accelerate_slots,
@@ -192,6 +197,9 @@ fn attach_at(
     let generic = |reason| attach(xdp::Mode::Generic).map(|attached| (attached, Some(reason)));
     let sends_to_nobody = || xdp::sends_to_nobody(interface.index);
     let attached = match hook {
+        Hook::Xdp if redirects.is_some_and(Xdp::is_generic) => {
+            attach(xdp::Mode::Generic).map(|attached| (attached, None))
+        }
         Hook::Tcx => attach(xdp::Mode::Tcx).map(|attached| (attached, None)),
         Hook::XdpNative => match sends_to_nobody() {
             Ok(true) => return Err(Refusal::SendsToNobody(interface.name.clone())),
@@ -208,7 +216,7 @@ fn attach_at(
         },
     };
     let name = interface.name.clone();
-    let (attached, not_in_driver) = attached.map_err(|error| match error {
+    let (mut attached, not_in_driver) = attached.map_err(|error| match error {
         xdp::Error::NoRights => Refusal::NoRights,
         xdp::Error::KernelTooOld(reason) => Refusal::KernelTooOld(reason),
         xdp::Error::OtherProgram => Refusal::OtherProgram(name),
@@ -216,10 +224,28 @@ fn attach_at(
         xdp::Error::NoInterface => Refusal::NoInterface,
         error => Refusal::Program(in_one_line(&error.to_string())),
     })?;
+    if let Some((to, program)) = redirects.zip(attached.take_redirection()) {
+        to.give_program(program, place(attached.mode()));
+    }
     Ok(Attachment {
         attached,
         not_in_driver,
     })
+}
+
+/// What takes datagrams past the kernel's stack at the same interface. The interface has one
+/// program, so the redirection is a part of the accelerator's then.
+fn redirects<'a>(config: &'a Config, interface: &Interface) -> Option<&'a Xdp> {
+    let is_here = config.packets.interface() == Some(&interface.name);
+    Xdp::of(&*config.packets).filter(|_| is_here)
+}
+
+/// Where the redirection is in a packet's way.
+fn place(mode: xdp::Mode) -> Place {
+    match mode {
+        xdp::Mode::Driver => Place::Driver,
+        xdp::Mode::Generic | xdp::Mode::Tcx => Place::Generic,
+    }
 }
 
 /// The first and the last line of an error that has several.

@@ -85,6 +85,7 @@ mod tests {
             buffer_bytes: None,
             accelerator_bytes: 0,
             encryption_bytes: 0,
+            packet_bytes: 0,
         }
     }
 

@@ -19,6 +19,7 @@ pub(super) fn needs(mib: usize, workers: usize, access: AccessMode) -> Needs {
         buffer_bytes: None,
         accelerator_bytes: 0,
         encryption_bytes: 0,
+        packet_bytes: 0,
     }
 }
 
@@ -323,6 +324,7 @@ fn any_needs() -> impl Strategy<Value = Needs> {
                     item_bytes_hint: hint.min(item_bytes_max),
                     accelerator_bytes,
                     encryption_bytes: 0,
+                    packet_bytes: 0,
                 }
             },
         )

@@ -8,11 +8,12 @@
 //! | file | idea |
 //! | --- | --- |
 //! | `family` | a metric, and how it is encoded |
-//! | `requests`, `latency`, `store`, `network`, `tls`, `workers`, `process` | the metrics |
+//! | `requests`, `latency`, `store`, `network`, `packets`, `tls`, `workers`, `process` | metrics |
 
 mod family;
 mod latency;
 mod network;
+mod packets;
 mod process;
 mod requests;
 mod store;
@@ -43,6 +44,7 @@ pub(crate) fn families() -> impl Iterator<Item = &'static Family> {
         latency::ALL,
         store::ALL,
         network::ALL,
+        packets::ALL,
         tls::ALL,
         workers::ALL,
     ];

@@ -28,7 +28,7 @@ pub(super) const ALL: &[Family] = &[
         |source, out| out.put(source.figures.config.memory_bytes)),
     Family::gauge("glimmer_memory", In::Bytes,
         "How the memory is spent: room for items, the index, buffers of connections that are in \
-         use or free, and the accelerator",
+         use or free, the accelerator, and packets past the kernel's stack",
         |source, out| {
             let (table, node) = (source.figures.table(), source.figures.node());
             out.one("part", "items", table.log_bytes);
@@ -37,6 +37,7 @@ pub(super) const ALL: &[Family] = &[
             out.one("part", "connections", used);
             out.one("part", "connections_free", node.buffer_bytes_free);
             out.one("part", "accelerator", source.figures.plan.accelerator_bytes);
+            out.one("part", "packets", source.figures.plan.packet_bytes);
         }),
     Family::gauge("glimmer_connection_memory_limit", In::Bytes,
         "Memory that the buffers of all connections may take",

@@ -17,6 +17,7 @@ pub(super) fn write(admin: &ServerAdmin, pages: &PageReport, lines: &mut Lines<'
     lines.put("buffer_bytes_per_worker", plan.buffer_bytes_per_worker);
     lines.put("accelerator_bytes", plan.accelerator_bytes);
     lines.put("encryption_bytes", plan.encryption_bytes);
+    lines.put("packet_bytes", plan.packet_bytes);
     lines.put("item_size_max", plan.item_bytes_max);
     lines.put("hugetlb_bytes", pages.hugetlb_bytes);
     lines.put("transparent_huge_bytes", pages.transparent_huge_bytes);

@@ -1,7 +1,7 @@
 //! Answers `stats`. Statistics with memcached's names have memcached's meanings. Those that this
 //! server does not have are omitted, never invented. This server's own statistics have their own
 //! commands: `stats glimmer`, `stats memory`, `stats native`, `stats workers`, `stats dispatch`,
-//! `stats latency`, `stats slow`, `stats accelerator` and `stats hotkeys`.
+//! `stats latency`, `stats slow`, `stats packets`, `stats accelerator` and `stats hotkeys`.
 
 mod alarms;
 mod audit;
@@ -15,6 +15,7 @@ mod lines;
 mod memory;
 mod native;
 mod own;
+mod packets;
 mod pages;
 mod redis;
 mod settings;
@@ -373,6 +374,7 @@ impl AdminHandler for ServerAdmin {
                 Some(pages) => memory::write(self, &pages, &mut lines),
                 None => return Part::Later,
             },
+            b"packets" => packets::write(self, &mut lines),
             b"accelerator" => hot::write_accelerator(self, now, &mut lines),
             b"slow" => {
                 let argument = argument.strip_prefix(b"slow ");

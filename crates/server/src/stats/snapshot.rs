@@ -6,6 +6,7 @@ use glimmer_dispatch::Histogram;
 use glimmer_engine::TableStats;
 use glimmer_node::{Command, Latency, NodeFigures, SlowRequest, Tally};
 use glimmer_proto::text::lines::VERSION_NUMBER;
+use glimmer_transport::packet::Bypass;
 
 use super::lines::Lines;
 use super::told::{Kind, Texts};
@@ -38,6 +39,8 @@ pub(crate) struct Figures {
     pub log_lines_lost: u64,
     /// What TLS has done, if there is TLS.
     pub tls: Option<TlsFigures>,
+    /// What carries datagrams past the kernel's stack, if anything does.
+    pub bypass: Option<Bypass>,
     /// What is told of snapshots, if there is a file for them.
     pub snapshots: Option<SnapshotFigures>,
 }
@@ -65,7 +68,8 @@ impl ServerAdmin {
         self.node.get().map(|node| &node.figures)
     }
 
-    /// The figures now. Takes no lock that a worker waits for.
+    /// The figures now. Takes no lock that a worker waits for, but for a moment those of packet
+    /// devices past the kernel's stack.
     pub(crate) fn figures(&self) -> Figures {
         let node = self.node();
         let worker = |number| node?.worker(number);
@@ -87,6 +91,7 @@ impl ServerAdmin {
                 .unwrap_or_default(),
             log_lines_lost: self.log.lost(),
             tls: self.tls(),
+            bypass: self.config.packets.figures(),
             snapshots: self.snapshots(),
         }
     }

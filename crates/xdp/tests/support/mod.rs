@@ -57,6 +57,7 @@ pub fn settings(mode: Mode) -> Settings {
         addresses: vec![server(true), server(false)],
         sources: Sources::Networks(sources()),
         not_hosts: not_hosts(),
+        redirection: None,
     }
 }
 

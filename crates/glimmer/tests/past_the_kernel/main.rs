@@ -1,0 +1,283 @@
+//! A server that takes datagrams past the kernel's stack, and clients with ordinary sockets at the
+//! other end of a pair of virtual interfaces.
+
+#[allow(dead_code, reason = "the tests of the accelerator need more of it")]
+#[path = "../accelerated/bpf.rs"]
+mod bpf;
+#[allow(dead_code, reason = "the tests of the accelerator need more of it")]
+#[path = "../accelerated/link.rs"]
+mod link;
+#[allow(dead_code, reason = "the tests of the accelerator need more of it")]
+#[path = "../accelerated/server.rs"]
+mod server;
+
+use std::net::{SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use glimmer_client::Client;
+use link::{Driver, Link, has};
+use server::{PATIENCE, PORT, Server, Text, command};
+
+/// The program whose command `serve` is the server.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_glimmer");
+
+/// A server at the far end, past the kernel's stack.
+fn start(link: &Link, transport: &str, arguments: &[&str]) -> Result<Server, String> {
+    let port = PORT.to_string();
+    let own = [
+        "-p",
+        &port,
+        "-U",
+        &port,
+        "-m",
+        "64",
+        "-t",
+        "2",
+        "--packet-transport",
+        transport,
+    ];
+    let command = command(&[&own[..], arguments].concat());
+    let udp = Link::SERVER_ADDRESSES.map(|ip| SocketAddr::new(ip, PORT));
+    let mut server = link.beyond(|| Server::spawn(command, udp.to_vec()));
+    server.wait().map(|()| server)
+}
+
+/// A client of memcached's UDP protocol.
+struct Plain(UdpSocket);
+
+impl Plain {
+    fn of(server: SocketAddr) -> Plain {
+        let any: SocketAddr = match server {
+            SocketAddr::V4(_) => ([0; 4], 0).into(),
+            SocketAddr::V6(_) => ([0; 16], 0).into(),
+        };
+        let socket = UdpSocket::bind(any).unwrap();
+        socket.connect(server).unwrap();
+        socket
+            .set_read_timeout(Some(Duration::from_secs(2)))
+            .unwrap();
+        Plain(socket)
+    }
+
+    /// The reply to a request, of all its datagrams. A datagram may be lost.
+    fn ask(&self, request: &[u8]) -> String {
+        let datagram = [&[7, 7, 0, 0, 0, 1, 0, 0], request].concat();
+        for _ in 0..10 {
+            self.0.send(&datagram).unwrap();
+            let (mut whole, mut buffer) = (Vec::new(), [0; 65_536]);
+            while let Ok(bytes) = self.0.recv(&mut buffer) {
+                assert_eq!(buffer[..2], [7, 7]);
+                let (number, all) = (buffer[3], buffer[5]);
+                whole.extend_from_slice(&buffer[8..bytes]);
+                if number + 1 == all {
+                    return String::from_utf8(whole).unwrap();
+                }
+            }
+        }
+        panic!("no reply to {}", request.escape_ascii());
+    }
+}
+
+fn packets(server: &Server, name: &str) -> u64 {
+    server.figure("stats packets", name)
+}
+
+/// Memcached's UDP protocol over both families and the native protocol are served past the kernel's
+/// stack, TCP and long replies by it.
+#[test]
+fn clients_notice_nothing() {
+    let Some(link) = Link::make(Driver::Xdp) else {
+        return;
+    };
+    let Some(mut server) = has(start(&link, "xdp:server", &["--native-port", "-1"])) else {
+        return;
+    };
+    assert_eq!(server.text_figure("stats packets", "mode"), "native");
+    for (number, at) in server.udp.iter().enumerate() {
+        let client = Plain::of(*at);
+        let value = format!("value {number}");
+        assert_eq!(
+            client.ask(format!("set a 0 0 7\r\n{value}\r\n").as_bytes()),
+            "STORED\r\n"
+        );
+        let reply = format!("VALUE a 0 7\r\n{value}\r\nEND\r\n");
+        assert_eq!(client.ask(b"get a\r\n"), reply);
+        assert_eq!(Text::connect(&server).say("get a\r\n", &["END"]), reply);
+    }
+    let (received, sent) = (packets(&server, "received"), packets(&server, "sent"));
+    assert!(received >= 4 && sent >= 4, "{received} and {sent}");
+    assert_eq!(packets(&server, "kernel_sent"), 0);
+
+    let mut client = Client::connect(server.native()).unwrap();
+    let value = vec![b'v'; 20_000];
+    for number in 0..50 {
+        let key = format!("native {number}");
+        let value = if number % 10 == 0 {
+            &value[..]
+        } else {
+            key.as_bytes()
+        };
+        client.put(key.as_bytes(), value, 0, 0).unwrap();
+        let item = client.get(key.as_bytes()).unwrap().expect("it was stored");
+        assert!(item.value == value, "{key}");
+    }
+    assert!(packets(&server, "received") >= received + 50);
+
+    // Longer than a frame.
+    let mut text = Text::connect(&server);
+    let long = "x".repeat(30_000);
+    assert_eq!(
+        text.say(&format!("set l 0 0 30000\r\n{long}\r\n"), &[]),
+        "STORED\r\n"
+    );
+    let reply = Plain::of(server.udp[0]).ask(b"get l\r\n");
+    assert_eq!(reply, format!("VALUE l 0 30000\r\n{long}\r\nEND\r\n"));
+
+    let bytes = server.figure("stats memory", "packet_bytes");
+    assert!(bytes > 8 << 20, "{bytes}");
+    let programs = link.programs();
+    assert_eq!(programs.len(), 1, "{programs:?}");
+    server.kill();
+    let begin = Instant::now();
+    while !link.programs().is_empty() {
+        assert!(begin.elapsed() < PATIENCE, "{:?}", link.programs());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Nobody is woken when nothing arrives, and another user goes on.
+#[test]
+fn an_idle_server_sleeps() {
+    let Some(link) = Link::make(Driver::Xdp) else {
+        return;
+    };
+    let arguments = ["--native-port", "-1", "-u", "nobody"];
+    let Some(mut server) = has(start(&link, "xdp:server:1:generic", &arguments)) else {
+        return;
+    };
+    assert_eq!(server.text_figure("stats packets", "mode"), "generic");
+    let client = Plain::of(server.udp[0]);
+    assert_eq!(client.ask(b"set a 0 0 1\r\n1\r\n"), "STORED\r\n");
+    let begin = Instant::now();
+    while wakeups(&server) != (std::thread::sleep(Duration::from_secs(1)), wakeups(&server)).1 {
+        assert!(begin.elapsed() < PATIENCE, "it never sleeps for a second");
+    }
+    assert!(packets(&server, "received") > 0);
+    assert!(server.stop().success());
+    assert!(link.programs().is_empty());
+}
+
+/// How often the workers were woken.
+fn wakeups(server: &Server) -> u64 {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", server.pid())).unwrap();
+    let of = |task: std::path::PathBuf| -> u64 {
+        let name = std::fs::read_to_string(task.join("comm")).unwrap();
+        let status = std::fs::read_to_string(task.join("status")).unwrap();
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("voluntary_ctxt_switches"));
+        let count = line
+            .and_then(|line| line.split_whitespace().nth(1))
+            .unwrap();
+        if name.starts_with("worker") {
+            count.parse().unwrap()
+        } else {
+            0
+        }
+    };
+    tasks.map(|task| of(task.unwrap().path())).sum()
+}
+
+/// The accelerator and the redirection are one program.
+#[test]
+fn hot_keys_are_answered_by_the_same_program() {
+    let Some(link) = Link::make(Driver::Xdp) else {
+        return;
+    };
+    let body = ["--accelerate", "xdp:server", "--native-port", "-1"];
+    let Some(mut server) = has(start(&link, "xdp:server", &body)) else {
+        return;
+    };
+    // The second one, at tcx, answers what is too long for the first.
+    assert_eq!(link.programs().len(), 2);
+    let hits = |server: &Server| server.figure("stats accelerator", "hits");
+    for (number, at) in server.udp.clone().into_iter().enumerate() {
+        let client = Plain::of(at);
+        let value = number.to_string();
+        assert_eq!(
+            client.ask(format!("set a 0 0 1\r\n{value}\r\n").as_bytes()),
+            "STORED\r\n"
+        );
+        let (before, begin) = (hits(&server), Instant::now());
+        while hits(&server) < before + 10 {
+            let reply = client.ask(b"get a\r\n");
+            assert_eq!(reply, format!("VALUE a 0 1\r\n{value}\r\nEND\r\n"));
+            assert!(begin.elapsed() < PATIENCE, "{}", hits(&server));
+        }
+        let (before, received) = (hits(&server), packets(&server, "received"));
+        assert_eq!(client.ask(b"get other\r\n"), "END\r\n");
+        assert_eq!(
+            (hits(&server), packets(&server, "received")),
+            (before, received + 1)
+        );
+    }
+    let mut client = Client::connect(server.native()).unwrap();
+    client.put(b"a", b"native", 0, 0).unwrap();
+    let reply = Plain::of(server.udp[0]).ask(b"get a\r\n");
+    assert_eq!(reply, "VALUE a 0 6\r\nnative\r\nEND\r\n");
+    server.kill();
+    let begin = Instant::now();
+    while !link.programs().is_empty() {
+        assert!(begin.elapsed() < PATIENCE, "{:?}", link.programs());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// What is missing is said in one line, and nothing stays at the interface.
+#[test]
+fn what_is_missing_is_said() {
+    let Some(link) = Link::make(Driver::Xdp) else {
+        return;
+    };
+    let Some(mut first) = has(start(&link, "xdp:server", &["-l", "10.77.0.1"])) else {
+        return;
+    };
+    for (transport, arguments, part) in [
+        (
+            "xdp:other",
+            &[][..],
+            "there is no such interface; `ip link`",
+        ),
+        ("xdp:server:9", &[], "give at most xdp:server:"),
+        (
+            "xdp:server",
+            &["-p", "11300", "-U", "11300"],
+            "another XDP program",
+        ),
+        (
+            "xdp:server",
+            &["-l", Link::OTHER_ADDRESS],
+            "give one of its addresses with -l",
+        ),
+        (
+            "xdp:server",
+            &["--accelerate", "tcx:server"],
+            "give --accelerate xdp:IF",
+        ),
+        ("xdp:server", &["-m", "8"], "give at least -m"),
+    ] {
+        if part.contains("-l") {
+            first.stop();
+        }
+        let Err(line) = start(&link, transport, arguments) else {
+            panic!("{transport} {arguments:?} starts");
+        };
+        assert!(line.contains(part), "{part:?} is not in {line:?}");
+    }
+    link.set_vlan_stripping(true);
+    let line = start(&link, "xdp:server", &[])
+        .err()
+        .expect("it does not start");
+    assert!(line.contains("ethtool -K server rxvlan off"), "{line}");
+    assert!(link.programs().is_empty());
+}
