@@ -43,25 +43,17 @@ use super::share::{Extent, PAGE_WORDS};
 use super::{Shared, Writer};
 use crate::access::Access;
 use crate::heap::{Item, Offset, write_filler};
-use crate::index::chained::{ChainedIndex, FreeList};
-use crate::index::{CHAIN_BUCKETS_MAX, Entry, LogId, Slot};
+use crate::index::chained::{FreeList, PutBack, Spares, Verdict};
+use crate::index::{Entry, LogId};
 use crate::memory::Record;
 use crate::table::{Heap, Index};
 use glimmer_base::Keyhash;
 
-/// What is known of the spare buckets.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Spare {
-    None,
-    Free,
-    InChain,
-}
-
 /// What has been found.
+#[derive(Default)]
 struct Findings {
     /// Offsets of the items of each log.
     items: [Vec<Offset>; 2],
-    spares: Vec<Spare>,
     lost: u64,
 }
 
@@ -86,12 +78,13 @@ impl<A: Access> Writer<'_, A> {
     /// Makes the partition whole, and an image of it.
     #[cold]
     pub(super) fn recover(&mut self, record: &Record) -> Image {
-        let mut found = self.recover_chains();
         let index = &self.shared.index;
-        let is_in_chain = |number: usize| found.spares[number] == Spare::InChain;
-        let mut free = FreeList::rebuilt(index, is_in_chain);
+        let mut found = Findings::default();
+        let mut spares = index.recover_chains(|home, entry| self.judge(home, entry, &mut found));
+        let mut free = spares.free_list(index);
         for &[entry, is_moved] in record.journal().as_chunks::<2>().0 {
-            self.recover_entry(Entry::from_raw(entry), is_moved != 0, &mut free, &mut found);
+            let lists = (&mut spares, &mut free);
+            self.recover_entry(Entry::from_raw(entry), is_moved != 0, lists, &mut found);
         }
         record.forget();
         let (mut tails, mut lap_ends, mut ends) = ([0; 2], [0; 2], [0; 2]);
@@ -103,7 +96,6 @@ impl<A: Access> Writer<'_, A> {
         }
         let counters = &self.shared.common.counters;
         counters.lost.set(found.lost);
-        let is_used = |spare: &&Spare| **spare == Spare::InChain;
         Image {
             tails,
             lap_ends,
@@ -113,66 +105,32 @@ impl<A: Access> Writer<'_, A> {
             usual_words_64: 0,
             items: counters.items.get(),
             bytes: counters.bytes.get(),
-            spares_used: found.spares.iter().filter(is_used).count() as u64,
+            spares_used: spares.used(),
         }
     }
 
-    /// Walks all chains, and clears the entries that name no item.
-    fn recover_chains(&self) -> Findings {
+    /// What becomes of an entry of the chain that begins at `home`.
+    fn judge(&self, home: usize, entry: Entry, found: &mut Findings) -> Verdict {
         let (shared, index) = (self.shared, &self.shared.index);
-        let mut found = Findings {
-            items: Default::default(),
-            spares: vec![Spare::None; index.numbers()],
-            lost: 0,
-        };
-        for number in (0..index.mains()).filter_map(|main| index.spare_with(main)) {
-            found.spares[number] = Spare::Free;
+        if !shared.heap.is_live(entry) {
+            // One that dangles may be remembered for a reason. Heads move below, and none may come
+            // to life by that.
+            return match shared.is_forgotten(entry) {
+                true => Verdict::Cleared,
+                false => Verdict::Passed,
+            };
         }
-        for home in (0..index.mains()).map(|main| index.main(main)) {
-            index.bucket(home).calm();
-            let (mut number, mut seen) = (home, Vec::new());
-            for _ in 0..CHAIN_BUCKETS_MAX {
-                for at in 0..ChainedIndex::entries_of(home, number) {
-                    let slot = Slot {
-                        bucket: number,
-                        entry: at,
-                    };
-                    let entry = index.get(slot);
-                    if !shared.heap.is_live(entry) {
-                        // One that dangles may be remembered for a reason. Heads move below, and
-                        // none may come to life by that.
-                        if !entry.is_empty() && shared.is_forgotten(entry) {
-                            index.set(slot, Entry::EMPTY);
-                        }
-                        continue;
-                    }
-                    let is_known = seen.iter().any(|&other: &Entry| other.same_item(entry));
-                    let is_its = |keyhash| index.chain_of(index.home(keyhash)) == home;
-                    match shared.believed(entry) {
-                        Some((_, keyhash)) if is_its(keyhash) && !is_known => {
-                            seen.push(entry);
-                            found.items[entry.log() as usize].push(entry.offset());
-                        }
-                        believed => {
-                            index.set(slot, Entry::EMPTY);
-                            found.lost += u64::from(believed.is_none());
-                        }
-                    }
-                }
-                let next = index.bucket(number).next();
-                let Some(next) = next.filter(|&next| found.spares.get(next) == Some(&Spare::Free))
-                else {
-                    if index.bucket(number).next().is_some() {
-                        index.bucket(number).set_next(None);
-                    }
-                    break;
-                };
-                found.spares[next] = Spare::InChain;
-                index.bucket(next).set_owner(Some(home));
-                number = next;
+        let is_its = |keyhash| index.chain_of(index.home(keyhash)) == home;
+        match shared.believed(entry) {
+            Some((_, keyhash)) if is_its(keyhash) => {
+                found.items[entry.log() as usize].push(entry.offset());
+                Verdict::Stays(entry)
+            }
+            believed => {
+                found.lost += u64::from(believed.is_none());
+                Verdict::Cleared
             }
         }
-        found
     }
 
     /// Puts an entry of the journal where it belongs, unless it is there.
@@ -180,15 +138,16 @@ impl<A: Access> Writer<'_, A> {
         &self,
         entry: Entry,
         is_moved: bool,
-        free: &mut FreeList,
+        lists: (&mut Spares, &mut FreeList),
         found: &mut Findings,
     ) {
         let (shared, index) = (self.shared, &self.shared.index);
-        if !shared.heap.is_live(entry) {
+        let is_live = |entry| shared.heap.is_live(entry);
+        if !is_live(entry) {
             // Its item has left, unless it was being moved. Then it may have arrived.
             let is_known = shared.believed(entry).is_some_and(|(_, keyhash)| {
                 let mut all = index.candidates(index.home(keyhash), keyhash);
-                all.any(|(_, other)| shared.heap.is_live(other))
+                all.any(|(_, other)| is_live(other))
             });
             found.lost += u64::from(is_moved && !is_known);
             return;
@@ -198,28 +157,11 @@ impl<A: Access> Writer<'_, A> {
             return;
         };
         let home = index.chain_of(index.home(keyhash));
-        if index.slots(home).any(|(_, other)| other.same_item(entry)) {
-            return;
+        match index.put_back(home, entry, is_live, lists) {
+            PutBack::WasThere => {}
+            PutBack::Done => found.items[entry.log() as usize].push(entry.offset()),
+            PutBack::NoRoom => found.lost += 1,
         }
-        let empty = index
-            .slots(home)
-            .find(|(_, other)| !shared.heap.is_live(*other));
-        let slot = empty.map(|(slot, _)| slot).or_else(|| {
-            let last = index.chain(home).last()?;
-            let spare = free.take(index, home)?;
-            index.bucket(last).set_next(Some(spare));
-            found.spares[spare] = Spare::InChain;
-            Some(Slot {
-                bucket: spare,
-                entry: 0,
-            })
-        });
-        let Some(slot) = slot else {
-            found.lost += 1;
-            return;
-        };
-        index.set(slot, entry);
-        found.items[entry.log() as usize].push(entry.offset());
     }
 
     /// Fills what lies between the items of a log. Returns the tail, where the head's lap ended if

@@ -32,12 +32,14 @@
 mod border;
 mod lookup;
 mod rebuild;
+mod recover;
 mod shrink;
 mod spares;
 
 pub use super::bucket::BUCKET_WORDS;
 pub use border::Border;
 pub use lookup::HomeBucket;
+pub use recover::{PutBack, Spares, Verdict};
 pub use spares::FreeList;
 
 use super::{
@@ -226,11 +228,6 @@ impl ChainedIndex {
     /// The record that knows the shape, if one does.
     pub fn record(&self) -> Option<&Record> {
         self.record.as_ref()
-    }
-
-    /// The spare bucket that came with a main one, if one did.
-    pub fn spare_with(&self, main: usize) -> Option<usize> {
-        self.spare_of(main)
     }
 
     /// The spare bucket that comes with a main one, if one does.
