@@ -16,6 +16,8 @@ from clauses_text import STORED
 KEYS = 400
 KILLS = 5
 
+TABLES = {"mica": [], "memc3": ["--table", "memc3"], "store": ["--mode", "store"]}
+ACCESS_MODES = ["erew", "crew", "crcw"]
 
 SHM = Path("/dev/shm")
 
@@ -41,9 +43,11 @@ def refused(*flags):
     return ended.stderr
 
 
+@pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("is_killed", [False, True], ids=["stopped", "killed"])
-def test_the_next_server_goes_on(file, is_killed):
-    server = Server("-t", 2, "-e", file)
+def test_the_next_server_goes_on(file, table, is_killed):
+    flags = ("-t", 2, *TABLES[table], "-e", file)
+    server = Server(*flags)
     with server.wire() as wire:
         wire.exchange(b"set stays 7 0 5\r\nvalue\r\n", STORED)
         wire.exchange(b"set expires 0 1 1\r\nx\r\n", STORED)
@@ -53,7 +57,7 @@ def test_the_next_server_goes_on(file, is_killed):
         wire.exchange(b"append stays 0 0 1\r\n!\r\n", STORED)
     kill(server) if is_killed else server.__exit__(None, None, None)
     time.sleep(1.1)
-    with Server("-t", 2, "-e", file) as server, server.wire() as wire:
+    with Server(*flags) as server, server.wire() as wire:
         wire.exchange(b"get stays expires gone\r\n", b"VALUE stays 7 6\r\nvalue!\r\nEND\r\n")
         wire.exchange(b"get large\r\n", b"VALUE large 0 300000\r\n" + b"y" * 300_000 + b"\r\nEND\r\n")
         stats = server.stats("glimmer")
@@ -62,11 +66,17 @@ def test_the_next_server_goes_on(file, is_killed):
         assert server.stats("settings")["memory_file"] == str(file)
         assert int(server.stats()["uptime"]) < 30
         wire.exchange(b"flush_all\r\n", b"OK\r\n")
-    with Server("-t", 2, "-e", file) as server, server.wire() as wire:
+    with Server(*flags) as server, server.wire() as wire:
         wire.exchange(b"get stays large flushed\r\n", b"END\r\n")
-        assert " use" in refused("-t", 2, "-e", file), "another process has it"
+        assert " use" in refused(*flags), "another process has it"
+
+
+def test_what_cannot_be_used_is_refused(file):
+    with Server("-t", 2, "-e", file):
+        pass
     assert "made with -m 64, and this server has -m 65" in refused("-m", 65, "-t", 2, "-e", file)
-    assert "cache mode" in refused("-M", "-e", file)
+    assert "made with --mode cache" in refused("-M", "-t", 2, "-e", file)
+    assert "made with --table mica" in refused("--table", "memc3", "-t", 2, "-e", file)
     with Server("-m", 65, "-t", 2, "-e", file, "--memory-file-discard") as server:
         assert server.stats("glimmer")["items_restored"] == "0"
     file.write_text("not ours")
@@ -124,13 +134,16 @@ def read(wire_lines, connection, key):
     return value
 
 
-@pytest.mark.parametrize("access", ["erew", "crew", "crcw"])
-def test_what_was_acknowledged_survives_kills(file, access):
+@pytest.mark.parametrize(
+    "table, access", [("mica", access) for access in ACCESS_MODES] + [("memc3", None), ("store", None)]
+)
+def test_what_was_acknowledged_survives_kills(file, table, access):
     """Of each key, the value that was acknowledged last is there, or the one that was underway."""
     seed = random.getrandbits(32)
     print("seed", seed)
     chance = random.Random(seed)
-    flags = ("-t", 2, "--access", access, "-e", file)
+    access = access or chance.choice(ACCESS_MODES)
+    flags = ("-t", 2, *TABLES[table], "--access", access, "-e", file)
     known = [{}, {}, {}]
     server = Server(*flags)
     for _ in range(KILLS):

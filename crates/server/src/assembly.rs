@@ -94,16 +94,15 @@ impl Store<'_> {
         if self.has_memory_in_common() {
             partition.commons = partition.commons(self.plan.partitions);
         }
-        let mut numbers = 0..;
-        let flushes = self.file.cloned().map(FlushClock::kept_in);
+        let mut places = self.places();
         build_observed(
             &self.spread,
             self.uniques(),
             self.observers.tap(),
-            flushes.unwrap_or_default(),
+            self.flushes(),
             |numa_node| {
                 partition.numa_node = numa_node;
-                partition.file = self.file.cloned().zip(numbers.next());
+                partition.file = places();
                 Owner::<A>::new(&partition, rule)
             },
         )
@@ -115,12 +114,25 @@ impl Store<'_> {
         !self.config.lock_memory && self.config.hugepages != HugepagePolicy::Hugetlb
     }
 
+    /// The number of flushes, which the file knows if there is one.
+    fn flushes(&self) -> FlushClock {
+        let flushes = self.file.cloned().map(FlushClock::kept_in);
+        flushes.unwrap_or_default()
+    }
+
+    /// Where one partition after the other lies.
+    fn places(&self) -> impl FnMut() -> Option<(Arc<MemoryFile>, usize)> {
+        let mut numbers = 0..;
+        move || self.file.cloned().zip(numbers.next())
+    }
+
     fn store_mode<A: Access>(&self) -> Engines {
+        let mut places = self.places();
         build_observed(
             &self.spread,
             self.uniques(),
             self.observers.tap(),
-            FlushClock::default(),
+            self.flushes(),
             |numa_node| {
                 let partition = StoreConfig {
                     bytes: self.plan.log_bytes,
@@ -129,6 +141,7 @@ impl Store<'_> {
                     hasher: self.hasher.clone(),
                     asides: self.asides.clone(),
                     numa_node,
+                    file: places(),
                     ..StoreConfig::default()
                 };
                 mica_store::Owner::<A>::new(&partition)
@@ -137,11 +150,12 @@ impl Store<'_> {
     }
 
     fn memc3<A: Access>(&self) -> Engines {
+        let mut places = self.places();
         build_observed(
             &self.spread,
             self.uniques(),
             self.observers.tap(),
-            FlushClock::default(),
+            self.flushes(),
             |numa_node| {
                 let memory_bytes = self.plan.partition_bytes();
                 let table = memc3::Memc3Config {
@@ -152,6 +166,7 @@ impl Store<'_> {
                     hasher: self.hasher.clone(),
                     asides: self.asides.clone(),
                     numa_node,
+                    file: places(),
                 };
                 memc3::Owner::<A>::new(&table)
             },

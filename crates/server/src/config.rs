@@ -455,10 +455,6 @@ impl Config {
                 "-Z encrypts TCP only: leave --native-port out, or give every address as \
                  notls:ADDRESS (-l)",
             )
-        } else if self.memory_file.is_some()
-            && (self.mode, self.table) != (Mode::Cache, TableKind::Mica)
-        {
-            Some("-e keeps the table of cache mode; leave --mode store (-M) and --table memc3 out")
         } else if self.memory_file.is_none() && self.memory_file_discard {
             Some("--memory-file-discard says what becomes of the file of -e; give that as well")
         } else if self.sasl && self.protocol != Accepts::Binary {

@@ -102,6 +102,8 @@ fn settings(config: &Config, plan: &MemoryPlan) -> Vec<(&'static str, String)> {
         ("-m", (config.memory_bytes >> 20).to_string()),
         ("-I", config.item_bytes_max.to_string()),
         ("--item-size-hint", config.item_bytes_hint.to_string()),
+        ("--mode", config.mode.to_string()),
+        ("--table", config.table.to_string()),
         ("--evict", config.eviction().to_owned()),
         ("partitions (-t, --access)", plan.partitions.to_string()),
         ("equal shares (-k, --hugepages)", has_own.to_string()),

@@ -290,8 +290,6 @@ fn what_is_wrong_is_named() {
         ("--table memc3 -M", "--table memc3"),
         ("--table memc3 --mode store", "--table memc3"),
         ("-Z", "ssl_chain_cert"),
-        ("-e /tmp/x -M", "-e keeps the table of cache mode"),
-        ("-e /tmp/x --table memc3", "--table memc3"),
         ("--memory-file-discard", "-e"),
         ("-S", "-Y"),
         ("-S -Y f -B ascii", "-S"),

@@ -1,6 +1,7 @@
 //! Where items' bytes live: the circular log, the layout of an item in it, and the offsets that
 //! name items.
 
+mod begins;
 mod bytes;
 mod cas_sequence;
 mod circular_log;
@@ -17,6 +18,7 @@ mod wide;
 mod word_sink;
 mod write;
 
+pub(crate) use begins::Begins;
 pub(crate) use bytes::{append as append_bytes, store as store_bytes};
 pub use cas_sequence::CasSequence;
 pub use circular_log::CircularLog;

@@ -3,13 +3,15 @@
 use super::{Chunks, Shared, State};
 use crate::heap::slab::Slabs;
 use crate::index::cuckoo::{BUCKET_SLOTS, CuckooIndex, Directory, Slot, buckets_in};
-use crate::memory::{LINE_WORDS, PagePolicy, Pool};
+use crate::memory::{LINE_WORDS, MemoryFile, PagePolicy, Pool};
 use crate::table::{Asides, Common, ConfigError, Ledger};
 use crossbeam_utils::CachePadded;
 use glimmer_base::counter::Counter;
 use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::{KeyHasher, Seed};
+use std::io;
+use std::sync::Arc;
 
 /// Sizes and choices for one table.
 #[derive(Clone, Debug)]
@@ -29,6 +31,8 @@ pub struct Memc3Config {
     pub hasher: KeyHasher,
     /// What copies of lent values may take beside the table.
     pub asides: Asides,
+    /// The file that the table lies in, and which of the file's partitions it is.
+    pub file: Option<(Arc<MemoryFile>, usize)>,
 }
 
 /// Smallest item in words, by which the directory is sized.
@@ -84,8 +88,7 @@ impl Memc3Config {
         // as on average, and a segment may be half full.
         let wanted = 4 * (pages * page_words / ITEM_WORDS_MIN) / slots;
         let depth = wanted.next_power_of_two().trailing_zeros();
-        let pool = Pool::new(pages, page_words, self.pages, self.numa_node)
-            .map_err(ConfigError::Memory)?;
+        let pool = self.pool(pages).map_err(ConfigError::Memory)?;
         let root = pages - 1;
         let mut state = State {
             slabs: Slabs::new(&pool, pages, item_words_max),
@@ -100,6 +103,7 @@ impl Memc3Config {
             slab_slots: Vec::new(),
             leaving: Vec::new(),
             walk: None,
+            kept: None,
         };
         let given = state.slabs.give_last_page();
         debug_assert_eq!(given, root);
@@ -121,6 +125,18 @@ impl Memc3Config {
         };
         Ok((shared, state))
     }
+
+    fn pool(&self, pages: usize) -> io::Result<Pool> {
+        let page_words = self.page_bytes / 8;
+        match &self.file {
+            None => Pool::new(pages, page_words, self.pages, self.numa_node),
+            Some((file, _)) => {
+                let words = file.memory(pages * page_words, self.pages)?;
+                words.settle(self.pages, self.numa_node)?;
+                Ok(Pool::of(words, page_words))
+            }
+        }
+    }
 }
 
 impl Default for Memc3Config {
@@ -134,6 +150,7 @@ impl Default for Memc3Config {
             numa_node: None,
             hasher: Seed(0).into(),
             asides: Asides::default(),
+            file: None,
         }
     }
 }

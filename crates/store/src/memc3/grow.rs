@@ -3,7 +3,7 @@
 
 use super::{Shared, State, Writer};
 use crate::access::Access;
-use crate::index::cuckoo::{BUCKET_SLOTS, HomeBucket, Slot, SlotAt, line_at, places};
+use crate::index::cuckoo::{BUCKET_SLOTS, HomeBucket, SlotAt, line_at, places};
 use crate::memory::LINE_WORDS;
 use crate::removals::Reason;
 use crate::table::{Index, expired};
@@ -113,7 +113,8 @@ impl<A: Access> Writer<'_, A> {
     /// item keeps its place, on one page or on the other, so nothing has to be searched for.
     ///
     /// Readers go on all the while: the new segment is filled, then the directory names it, and
-    /// only then is the old one thinned out, under its lines' versions.
+    /// only then is the old one thinned out, under its lines' versions. A file learns of the new
+    /// one when it is filled.
     #[cold]
     fn split(&mut self, home: &HomeBucket, now: Moment) -> bool {
         let shared = self.shared;
@@ -137,6 +138,7 @@ impl<A: Access> Writer<'_, A> {
             }
             leaving.push(shared.copy_leaving(line, copy, upper.start));
         }
+        self.note_segment(&upper);
         shared.index.directory.assign(upper, page);
         for (line, &mask) in old.lines().zip(&leaving) {
             shared.clear_leaving(line, mask, A::SHARED_READS);
@@ -205,7 +207,7 @@ impl Shared {
             let line = line_at(self.pool(), line);
             for (nth, (bucket, place)) in places().enumerate() {
                 if leaving & (1 << nth) != 0 {
-                    line.set(bucket, place, 0, Slot::new(0));
+                    line.clear(bucket, place);
                 }
             }
         });

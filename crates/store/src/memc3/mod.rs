@@ -6,6 +6,8 @@
 //! `grow` for its entry in the index. Before a chunk of a large item is given to another one or
 //! written over, the writer makes sure that its value is not lent any more: see
 //! [`LentValue`](crate::table::LentValue). A large value that arrives has a chunk as an `upload`.
+//! `persist` has a table in a file go on with the next process, and `recover` after one that was
+//! ended by force.
 //!
 //! It departs from the paper in these points:
 //!
@@ -28,7 +30,9 @@ mod audit;
 mod config;
 mod grow;
 mod heap;
+mod persist;
 mod put;
+mod recover;
 mod room;
 mod upload;
 mod walk;
@@ -80,6 +84,8 @@ pub struct State {
     leaving: Vec<u16>,
     /// The walk that is to miss nothing, if there is one.
     walk: Option<Box<walk::Walk>>,
+    /// What is kept of the table in a file.
+    kept: Option<persist::Kept>,
 }
 
 impl table::State for State {
@@ -97,7 +103,9 @@ impl<A: Access> Owner<A> {
     /// [`ConfigError`], if the sizes do not fit together or the memory is not to be had.
     pub fn new(config: &Memc3Config) -> Result<Self, ConfigError> {
         let (shared, state) = config.build()?;
-        Ok(Owner::of(shared, state))
+        let mut owner = Owner::of(shared, state);
+        owner.attach(config)?;
+        Ok(owner)
     }
 }
 
@@ -116,6 +124,7 @@ impl<A: Access> Design for Memc3<A> {
         }
         shared.index.directory.assign_all(root);
         writer.state.segments = 1;
+        writer.note_segments();
         // A reader that begins with this number sees the directory as well.
         shared.common.flushes.announce(flushes);
         // Only now is the memory of items given to others. The grace period begins with a fence, so
@@ -151,6 +160,10 @@ impl<A: Access> Design for Memc3<A> {
     fn store_drafted(writer: &mut Writer<'_, A>, put: &Put<'_>, draft: Draft) -> Option<Stored> {
         writer.put_drafted(put, draft.place);
         Some(Stored::Yes(put.cas))
+    }
+
+    fn save(writer: &mut Writer<'_, A>) {
+        writer.save();
     }
 
     fn upload_words_max(writer: &Writer<'_, A>) -> u64 {

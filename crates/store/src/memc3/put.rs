@@ -3,7 +3,7 @@
 
 use super::{Found, Writer};
 use crate::access::Access;
-use crate::heap::{Put, only_grows, write_behind, write_grown, write_item, write_over};
+use crate::heap::{Put, only_grows, unsettle, write_behind, write_grown, write_item, write_over};
 use crate::index::cuckoo::{Slot, SlotAt};
 use crate::memory::Words;
 use crate::table::Index;
@@ -80,6 +80,7 @@ impl<A: Access> Writer<'_, A> {
         let (shared, at) = (self.shared, found.entry.offset());
         self.write_over_by(found, put, |place| {
             shared.give_up_chunk(at, found.item.words());
+            unsettle(place, found.item.words());
             write_over(place, put, &found.item);
         });
     }

@@ -25,7 +25,8 @@ pub use commons::Commons;
 pub use file::{FileError, FileState, Kept, LAYOUT_VERSION, MemoryFile};
 pub use pages::{PagePolicy, PageReport};
 pub use pool::{LINE_WORDS, Pool};
-pub use record::Record;
+pub(crate) use record::sum_of_many;
+pub use record::{Record, Slide};
 pub use words::Words;
 
 use glimmer_base::sync::AtomicU64;

@@ -28,11 +28,23 @@ impl Pool {
         policy: PagePolicy,
         node: Option<u32>,
     ) -> io::Result<Pool> {
+        Ok(Pool::of(
+            ZeroedSlice::new(pages * page_words, policy, node)?,
+            page_words,
+        ))
+    }
+
+    /// These words, in pages of `page_words`.
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](Self::new).
+    pub fn of(words: ZeroedSlice<AtomicU64>, page_words: usize) -> Pool {
         assert!(page_words.is_power_of_two() && page_words >= LINE_WORDS);
-        Ok(Pool {
-            words: ZeroedSlice::new(pages * page_words, policy, node)?,
+        Pool {
+            words,
             page_shift: page_words.trailing_zeros(),
-        })
+        }
     }
 
     /// The number of pages.

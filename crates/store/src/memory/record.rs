@@ -9,7 +9,10 @@
 //! | the index's shape | when it has become the index's |
 //! | the bound of CAS uniques | before one up to it is drawn |
 //! | the number of flushes | when the flushed items are gone |
+//! | the generation of index entries (store mode) | before the memory of flushed items is reused |
+//! | the number of segments (MemC3) | when the last one is filled |
 //! | the journal | before a chain is written anew or an item moved, and emptied after that |
+//! | the slide (store mode) | before an item is copied over itself, and at each step of that |
 //!
 //! These are relaxed stores of one thread at a time, in [program
 //! order](glimmer_base::sync::in_program_order). A process ends between two instructions: all
@@ -28,15 +31,35 @@ const HEADS_AT: usize = 0;
 const SHAPE_AT: usize = 2;
 const CAS_BOUND_AT: usize = 3;
 const FLUSHES_AT: usize = 4;
+const GENERATION_AT: usize = 5;
+const SEGMENTS_AT: usize = 6;
 const JOURNAL_LEN_AT: usize = 8;
 const JOURNAL_AT: usize = 9;
 /// To each entry belongs a word that says whether it is moved.
 const JOURNAL_MAX: usize = 2 * Record::ENTRIES_MAX;
+/// Whether there is a slide comes before its words.
+const SLIDE_AT: usize = JOURNAL_AT + JOURNAL_MAX;
+const SLIDE_WORDS: usize = 5;
 const IMAGE_AT: usize = 512;
 /// Length and sum come before the words.
 const IMAGE_WORDS_MAX: usize = RECORD_WORDS - IMAGE_AT - 2;
 
-const _: () = assert!(JOURNAL_AT + JOURNAL_MAX <= IMAGE_AT);
+const _: () = assert!(SLIDE_AT + SLIDE_WORDS <= IMAGE_AT);
+
+/// An item that is copied to a place which reaches into its own. It is copied in steps, each as
+/// long as the way that it moves, so that no step writes to what it reads or what is yet to be
+/// read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slide {
+    /// The entry that names its old place.
+    pub entry: u64,
+    /// Its new place.
+    pub to: u64,
+    /// Its words.
+    pub words: u64,
+    /// Steps that are done.
+    pub steps: u64,
+}
 
 /// See the module's text. A clone is the same memory.
 #[derive(Clone)]
@@ -77,6 +100,57 @@ impl Record {
     /// Flushes that were carried out.
     pub fn flushes(&self) -> &AtomicU64 {
         self.word(FLUSHES_AT)
+    }
+
+    /// The generation of index entries.
+    pub fn generation(&self) -> &AtomicU64 {
+        self.word(GENERATION_AT)
+    }
+
+    /// Segments of the index.
+    pub fn segments(&self) -> &AtomicU64 {
+        self.word(SEGMENTS_AT)
+    }
+
+    /// A slide begins.
+    pub fn begin_slide(&self, slide: Slide) {
+        let Slide {
+            entry,
+            to,
+            words,
+            steps,
+        } = slide;
+        for (nth, word) in [entry, to, words, steps].into_iter().enumerate() {
+            self.word(SLIDE_AT + 1 + nth).store(word, Relaxed);
+        }
+        in_program_order();
+        self.word(SLIDE_AT).store(1, Relaxed);
+        in_program_order();
+    }
+
+    /// As many steps of the slide are done.
+    pub fn note_steps(&self, steps: u64) {
+        in_program_order();
+        self.word(SLIDE_AT + SLIDE_WORDS - 1).store(steps, Relaxed);
+        in_program_order();
+    }
+
+    /// The slide is over.
+    pub fn end_slide(&self) {
+        in_program_order();
+        self.word(SLIDE_AT).store(0, Relaxed);
+        in_program_order();
+    }
+
+    /// The slide that is underway.
+    pub fn slide(&self) -> Option<Slide> {
+        let get = |nth: usize| self.word(SLIDE_AT + nth).load(Relaxed);
+        (get(0) == 1).then(|| Slide {
+            entry: get(1),
+            to: get(2),
+            words: get(3),
+            steps: get(4),
+        })
     }
 
     /// Puts entries into the journal that are about to be written elsewhere. Of one that is moved,
@@ -120,6 +194,12 @@ impl Record {
         set(1, sum(image.iter().copied()));
     }
 
+    /// There is no image, so that the next process recovers the partition.
+    pub fn discard_image(&self) {
+        self.word(IMAGE_AT).store(0, Relaxed);
+        self.word(IMAGE_AT + 1).store(!sum([].into_iter()), Relaxed);
+    }
+
     /// The image, unless it is damaged.
     pub fn image(&self) -> Option<Vec<u64>> {
         let get = |at: usize| self.word(IMAGE_AT + at).load(Relaxed);
@@ -127,6 +207,15 @@ impl Record {
         let image: Vec<u64> = (0..len).map(|nth| get(2 + nth)).collect();
         (sum(image.iter().copied()) == get(1)).then_some(image)
     }
+}
+
+/// A sum of many words, word by word, for the same.
+pub(crate) fn sum_of_many(words: impl Iterator<Item = u64>) -> u64 {
+    words.fold(0xcbf2_9ce4_8422_2325, |sum: u64, word| {
+        (sum ^ word)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .rotate_left(29)
+    })
 }
 
 /// A sum of words by FNV-1a, for what a file may have become by mistake.

@@ -1,14 +1,16 @@
 //! How large a partition is.
 
 use super::{Items, Shared};
-use crate::heap::segregated_fits::{HEAP_WORDS_MAX, Space};
+use crate::heap::segregated_fits::{HEAP_WORDS_MAX, SegregatedFits, Space};
 use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
 use crate::index::{BUCKETS_MAX, SPARE_WORDS};
-use crate::memory::{HUGE_PAGE, PagePolicy, ZeroedSlice};
+use crate::memory::{HUGE_PAGE, MemoryFile, PagePolicy, ZeroedSlice};
 use crate::table::{Asides, Common, ConfigError};
 use glimmer_base::limits::{ITEM_BYTES_DEFAULT, KEY_BYTES_MAX};
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::{KeyHasher, Seed};
+use std::io;
+use std::sync::Arc;
 
 /// Sizes and choices for one partition.
 #[derive(Clone, Debug)]
@@ -30,7 +32,12 @@ pub struct StoreConfig {
     pub hasher: KeyHasher,
     /// What copies of lent values may take beside the table.
     pub asides: Asides,
+    /// The file that the partition lies in, and which of the file's partitions it is.
+    pub file: Option<(Arc<MemoryFile>, usize)>,
 }
+
+/// Where a partition's writer writes down what it knows of the heap.
+pub(super) type Notes = Option<ZeroedSlice<AtomicU64>>;
 
 impl StoreConfig {
     /// The paper's share of spare buckets: 10% of the main buckets' memory.
@@ -45,7 +52,7 @@ impl StoreConfig {
     /// enough for the smallest items; and what it never gives back is too little to matter.
     const ROOTS_SHARE: usize = 256;
 
-    pub(super) fn build(&self) -> Result<Shared, ConfigError> {
+    pub(super) fn build(&self) -> Result<(Shared, Notes), ConfigError> {
         if self.bytes > Self::BYTES_MAX {
             return Err(ConfigError::TooLarge {
                 memory_bytes: self.bytes,
@@ -75,17 +82,33 @@ impl StoreConfig {
                 item_bytes_max: self.item_bytes_max,
             });
         }
-        let memory = ZeroedSlice::new(words, self.pages, self.numa_node);
-        let memory = memory.map_err(ConfigError::Memory)?;
+        let (memory, notes) = self.memory(words).map_err(ConfigError::Memory)?;
         let heap = Items {
             space: Space::new(memory.clone(), item_words_max),
             generation: AtomicU64::new(0),
         };
-        Ok(Shared {
+        let shared = Shared {
             index: ChainedIndex::new(memory, roots, (self.spare_percent, 100)),
             heap,
             common: Common::new(self.hasher.clone(), self.asides.clone()),
-        })
+        };
+        Ok((shared, notes))
+    }
+
+    /// Memory for heap and index, and what the writer notes about the heap in a file.
+    fn memory(&self, words: usize) -> io::Result<(ZeroedSlice<AtomicU64>, Notes)> {
+        let Some((file, _)) = &self.file else {
+            let memory = ZeroedSlice::new(words, self.pages, self.numa_node)?;
+            return Ok((memory, None));
+        };
+        let in_file = |words: usize| {
+            let memory = file.memory(words, self.pages)?;
+            memory.settle(self.pages, self.numa_node)?;
+            io::Result::Ok(memory)
+        };
+        let memory = in_file(words)?;
+        let notes = in_file(SegregatedFits::note_words(words))?;
+        Ok((memory, Some(notes)))
     }
 }
 
@@ -106,6 +129,7 @@ impl Default for StoreConfig {
             numa_node: None,
             hasher: Seed(0).into(),
             asides: Asides::default(),
+            file: None,
         }
     }
 }

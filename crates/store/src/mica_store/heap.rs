@@ -8,7 +8,7 @@ use crate::index::chained::ChainedIndex;
 use crate::memory::Words;
 use crate::table::Heap;
 use glimmer_base::sync::Ordering::Relaxed;
-use glimmer_base::sync::{AtomicU64, weakened};
+use glimmer_base::sync::{AtomicU64, in_program_order, weakened};
 use std::ops::Range;
 
 /// The memory of items. The index lies at the end of the same memory.
@@ -76,6 +76,17 @@ impl Heap for Items {
 }
 
 impl Shared {
+    /// Nothing that was stored before is live any more. A file knows of that before the memory is
+    /// stored to again.
+    pub(super) fn begin_generation(&self) {
+        let generation = self.heap.generation().next().raw();
+        self.heap.generation.store(generation, Relaxed);
+        if let Some(record) = self.index.record() {
+            record.generation().store(generation, Relaxed);
+            in_program_order();
+        }
+    }
+
     #[inline(always)]
     pub(super) fn space(&self) -> &Space {
         &self.heap.space

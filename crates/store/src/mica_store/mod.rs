@@ -5,7 +5,9 @@
 //! `heap` says which entries are live and where their items lie, `put` stores an item, and `draft`
 //! a large one; the other verbs are those of every [`table`]. `room` is what is done before a store
 //! is refused, and `relocate` brings free space together. `scan` looks for expired items and for
-//! entries that a flush has left, and `name` says how an index entry names an item here.
+//! entries that a flush has left, and `name` says how an index entry names an item here. `persist`
+//! has a partition in a file go on with the next process, and `recover` after one that was ended by
+//! force.
 //!
 //! # Memory
 //!
@@ -34,7 +36,9 @@ mod config;
 mod draft;
 mod heap;
 mod name;
+mod persist;
 mod put;
+mod recover;
 mod relocate;
 mod room;
 mod scan;
@@ -53,7 +57,6 @@ use crate::table::{
 use glimmer_base::Expiry;
 use glimmer_base::limits::UPLOADS_PART;
 use glimmer_base::sync::AtomicU64;
-use glimmer_base::sync::Ordering::Relaxed;
 use heap::Items;
 use std::marker::PhantomData;
 
@@ -77,6 +80,8 @@ pub struct State {
     border: Border,
     scan: scan::Cursor,
     pending: Option<relocate::Pending>,
+    /// Where the writer writes down what it knows of the heap, in a file.
+    notes: config::Notes,
 }
 
 impl table::State for State {
@@ -93,7 +98,10 @@ impl<A: Access> Owner<A> {
     ///
     /// [`ConfigError`], if the sizes do not fit together or the memory is not to be had.
     pub fn new(config: &StoreConfig) -> Result<Self, ConfigError> {
-        let shared = config.build()?;
+        let (mut shared, notes) = config.build()?;
+        if let Some((file, number)) = &config.file {
+            shared.keep_in(&file.record(*number), file.state())?;
+        }
         let state = State {
             ledger: Ledger::default(),
             fits: SegregatedFits::new(shared.space()),
@@ -101,8 +109,11 @@ impl<A: Access> Owner<A> {
             border: Border::of(&shared.index),
             scan: scan::Cursor::default(),
             pending: None,
+            notes,
         };
-        Ok(Owner::of(shared, state))
+        let mut owner = Owner::of(shared, state);
+        owner.attach(config)?;
+        Ok(owner)
     }
 }
 
@@ -116,8 +127,7 @@ impl<A: Access> Design for MicaStore<A> {
         let shared = writer.shared;
         shared.common.drafts.wait_for_all();
         writer.take_back_uploads();
-        let generation = shared.heap.generation().next();
-        (shared.heap.generation).store(generation.raw(), Relaxed);
+        shared.begin_generation();
         // This begins with a fence: a reader that meets a byte of what is stored next sees the
         // generation as well.
         shared.common.loans.give_up_all();
@@ -163,6 +173,10 @@ impl<A: Access> Design for MicaStore<A> {
         // If it was not, or another place was taken, the draft is still there.
         writer.bring(None);
         is_done.then_some(Stored::Yes(put.cas))
+    }
+
+    fn save(writer: &mut Writer<'_, A>) {
+        writer.save();
     }
 
     fn upload_words_max(writer: &Writer<'_, A>) -> u64 {

@@ -4,11 +4,11 @@ use super::name::Name;
 use super::room::Wanting;
 use super::{Found, Shared, Writer};
 use crate::access::Access;
-use crate::heap::{Put, only_grows, write_behind, write_grown, write_item, write_over};
+use crate::heap::{Put, only_grows, unsettle, write_behind, write_grown, write_item, write_over};
 use crate::index::{CHAIN_BUCKETS_MAX, Entry, Slot};
 use crate::table::{DRAFT_WORDS_MIN, Heap, Index, expired};
 use glimmer_base::Expiry;
-use glimmer_base::sync::weakened;
+use glimmer_base::sync::{in_program_order, weakened};
 
 impl<A: Access> Writer<'_, A> {
     /// Stores an item that is within the limit; says whether there was room.
@@ -147,6 +147,7 @@ impl<A: Access> Writer<'_, A> {
         if words <= old_words {
             shared.index.change(old.lock, A::SHARED_READS, || {
                 shared.give_up(old_at, old_words);
+                unsettle(old.item.place(), old_words);
                 write_over(old.item.place(), put, &old.item);
                 // Whether the old item was fetched says nothing about the new one.
                 let entry = Entry::in_cell(old.cell);
@@ -206,9 +207,14 @@ impl<A: Access> Writer<'_, A> {
             shared.give_up(place.0, place.1);
             let joined = fits.absorb(space, place);
             let at = joined.start;
+            let entry = shared.entry(at, put);
+            shared.index.note_moves(&[old.entry, entry]);
+            shared.index.set(old.slot, Entry::EMPTY);
+            in_program_order();
             write_over(space.place(at), put, &old.item);
             fits.settle(space, joined, put.words);
-            shared.index.set(old.slot, shared.entry(at, put));
+            shared.index.set(old.slot, entry);
+            shared.index.end_rewrite();
         });
         Ok(())
     }

@@ -1,17 +1,18 @@
 //! Compaction: items slide to other places of the heap, so that free space comes together.
 
-use super::Writer;
 use super::name::Name;
+use super::{Shared, Writer};
 use crate::access::Access;
 use crate::heap::Item;
 use crate::heap::segregated_fits::{
     Behind, DROPPING, Effort, Gathering, HEAP_WORDS_MAX, PASSING, sliding,
 };
-use crate::index::Slot;
+use crate::index::{Entry, Slot};
+use crate::memory::{Record, Slide};
 use crate::table::{Heap, Index, expired};
 use crate::work;
 use glimmer_base::sync::Ordering::Relaxed;
-use glimmer_base::sync::weakened;
+use glimmer_base::sync::{in_program_order, weakened};
 use glimmer_base::{Keyhash, Moment};
 
 /// Free space that is being gathered, because a store was refused for want of it.
@@ -171,23 +172,27 @@ impl<A: Access> Writer<'_, A> {
     /// name that. The chain is locked while the item is in neither place.
     fn slide(&mut self, from: usize, to: usize) {
         let shared = self.shared;
-        let (old, new) = (shared.space().place(from), shared.space().place(to));
-        let item = Item::read(old).expect("an item lies there");
+        let item = Item::read(shared.space().place(from)).expect("an item lies there");
         let (home, slot) = self.entry_of(from, &item);
         let words = item.words();
         let entry = shared.index.get(slot);
-        let name = Name {
-            at: to,
-            ..Name::of(entry)
-        };
         let is_shared = A::SHARED_READS && !weakened("slide_version");
         shared.index.change(home, is_shared, || {
             shared.give_up(from, words);
-            for (old, new) in old.range(0, words).iter().zip(new.range(0, words)) {
-                new.store(old.load(Relaxed), Relaxed);
+            let record = shared.index.record().filter(|_| to + words > from);
+            if let Some(record) = record {
+                record.begin_slide(Slide {
+                    entry: entry.raw(),
+                    to: to as u64,
+                    words: words as u64,
+                    steps: 0,
+                });
             }
-            let moved = name.entry(entry.tag());
-            (shared.index).set(slot, moved.with_fetched(entry.is_fetched()));
+            shared.copy_left((from, to), words, 0, record);
+            shared.index.set(slot, moved_to(entry, to));
+            if let Some(record) = record {
+                record.end_slide();
+            }
         });
         shared.common.counters.moved.add(1);
         work::moved(words);
@@ -215,5 +220,46 @@ impl<A: Access> Writer<'_, A> {
         entry_under(shared.common.keyhash(item))
             .or_else(|| entry_under(shared.common.second_of(item)))
             .expect("an item in use has an entry")
+    }
+}
+
+/// The entry of the same item at another place.
+pub(super) fn moved_to(entry: Entry, at: usize) -> Entry {
+    let name = Name {
+        at,
+        ..Name::of(entry)
+    };
+    name.entry(entry.tag()).with_fetched(entry.is_fetched())
+}
+
+impl Shared {
+    /// Copies an item to a place further left, from a number of steps on. Each step is as long as
+    /// the way: it writes to words that were read by the step before, and reads none that another
+    /// step writes to. A record learns of each step that reaches into the item, so that the next
+    /// process can go on with it.
+    pub(super) fn copy_left(
+        &self,
+        (from, to): (usize, usize),
+        words: usize,
+        steps_done: usize,
+        record: Option<&Record>,
+    ) {
+        let (old, new) = (self.space().place(from), self.space().place(to));
+        let step_words = match record {
+            Some(_) => from - to,
+            None => words,
+        };
+        for step in steps_done..words.div_ceil(step_words) {
+            if let Some(record) = record {
+                record.note_steps(step as u64);
+            }
+            let first = step * step_words;
+            let count = step_words.min(words - first);
+            let (old, new) = (old.range(first, count), new.range(first, count));
+            for (old, new) in old.iter().zip(new) {
+                new.store(old.load(Relaxed), Relaxed);
+            }
+        }
+        in_program_order();
     }
 }

@@ -26,6 +26,20 @@ pub(super) struct Cursor {
     pub soonest: Soonest,
 }
 
+impl Cursor {
+    /// Where it stands, as two words.
+    pub fn words(&self) -> [u64; 2] {
+        [self.main as u64, self.after_flush as u64]
+    }
+
+    /// Goes on from where another one stood.
+    pub fn resume(&mut self, [main, after_flush]: [u64; 2]) {
+        self.main = main as usize;
+        self.after_flush = after_flush as usize;
+        self.soonest.spoil_round();
+    }
+}
+
 /// Inserts that pay for one chain.
 const INSERTS_PER_CHAIN: u8 = 8;
 

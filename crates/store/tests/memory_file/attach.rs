@@ -1,13 +1,14 @@
 //! Files that were closed, or whose process ended between two requests, and files that are refused.
 
 use super::load::{Load, NOW};
-use super::place::{Contents, Kind, Place, SEED, Store};
+use super::place::{Contents, Kept, Kind, Place, SEED, Store};
 use glimmer_seeds::each_seed;
-use glimmer_store::access::{Access, Crcw, Crew, Erew};
+use glimmer_store::access::{Crcw, Crew, Erew};
 use glimmer_store::evict::RULES;
 use glimmer_store::heap::NewItem;
 use glimmer_store::memory::{FileError, FileState, MemoryFile};
-use glimmer_store::table::{Stored, Table, TableWriter};
+use glimmer_store::table::{Stored, TableWriter};
+use glimmer_store::{memc3, mica_cache, mica_store};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::os::unix::fs::FileExt;
@@ -17,7 +18,7 @@ fn kind_of(seed: u64) -> Kind {
     Kind {
         partitions: rng.random_range(1..=3),
         rule: RULES[rng.random_range(0..RULES.len())].with_threshold(0.5),
-        log_bytes: rng.random_range(100..600) << 10,
+        bytes: rng.random_range(100..600) << 10,
         main_buckets: rng.random_range(1..40),
         item_bytes_max: 24 << 10,
         in_common: rng.random(),
@@ -25,13 +26,13 @@ fn kind_of(seed: u64) -> Kind {
 }
 
 /// Runs requests, ends the store in one way or the other, and goes on, again and again.
-fn goes_on<A: Access>(seed: u64) {
+fn goes_on<T: Kept>(seed: u64) {
     let (kind, place) = (kind_of(seed), Place::new());
     let mut rng = SmallRng::seed_from_u64(seed);
     let mut load = Load::new(seed, 3_000, 20 << 10);
     let mut before = Contents::new();
     for round in 0..6 {
-        let mut store: Store<A> = kind.store(&place);
+        let mut store: Store<T> = kind.store(&place);
         let found = store.contents(load.flushes);
         let differ = |one: &Contents, other: &Contents| -> Vec<String> {
             let of = one
@@ -68,23 +69,32 @@ fn goes_on<A: Access>(seed: u64) {
 
 #[test]
 fn a_store_goes_on_with_all_that_it_had() {
-    each_seed(&[], |seed| match seed % 3 {
-        0 => goes_on::<Erew>(seed),
-        1 => goes_on::<Crew>(seed),
-        _ => goes_on::<Crcw>(seed),
+    each_seed(&[], |seed| {
+        let all: [fn(u64); 9] = [
+            goes_on::<mica_cache::Owner<Erew>>,
+            goes_on::<mica_cache::Owner<Crew>>,
+            goes_on::<mica_cache::Owner<Crcw>>,
+            goes_on::<mica_store::Owner<Erew>>,
+            goes_on::<mica_store::Owner<Crew>>,
+            goes_on::<mica_store::Owner<Crcw>>,
+            goes_on::<memc3::Owner<Erew>>,
+            goes_on::<memc3::Owner<Crew>>,
+            goes_on::<memc3::Owner<Crcw>>,
+        ];
+        // Of each kind of table under one access mode.
+        all.chunks(3).for_each(|kind| kind[seed as usize % 3](seed));
     });
 }
 
 /// CAS uniques go on above those that were drawn, also those whose items are gone.
-#[test]
-fn no_cas_unique_is_drawn_twice() {
+fn draws_no_cas_unique_twice<T: Kept>() {
     let kind = kind_of(1);
     for closes in [true, false] {
         let place = Place::new();
         let mut load = Load::new(7, 10, 100);
         let mut highest = 0;
         for _ in 0..4 {
-            let mut store: Store<Crew> = kind.store(&place);
+            let mut store: Store<T> = kind.store(&place);
             let first = put(&mut store, b"first");
             assert!(first > highest, "{first} after {highest}");
             for _ in 0..500 {
@@ -101,7 +111,14 @@ fn no_cas_unique_is_drawn_twice() {
     }
 }
 
-fn put(store: &mut Store<Crew>, key: &[u8]) -> u64 {
+#[test]
+fn no_cas_unique_is_drawn_twice() {
+    draws_no_cas_unique_twice::<mica_cache::Owner<Crew>>();
+    draws_no_cas_unique_twice::<mica_store::Owner<Crew>>();
+    draws_no_cas_unique_twice::<memc3::Owner<Crew>>();
+}
+
+fn put<T: Kept>(store: &mut Store<T>, key: &[u8]) -> u64 {
     let keyhash = SEED.keyhash(key);
     let flushes = u64::MAX;
     let owner = &mut store.partitions[0];
@@ -115,10 +132,9 @@ fn put(store: &mut Store<Crew>, key: &[u8]) -> u64 {
 }
 
 /// A flush that was counted before the process ended, and that no partition had carried out, holds.
-#[test]
-fn a_flush_that_no_partition_has_carried_out_is_carried_out() {
+fn carries_out_a_flush<T: Kept>() {
     let (kind, place) = (kind_of(2), Place::new());
-    let mut store: Store<Crew> = kind.store(&place);
+    let mut store: Store<T> = kind.store(&place);
     let mut load = Load::new(7, 100, 100);
     for _ in 0..500 {
         let request = load.request();
@@ -126,8 +142,15 @@ fn a_flush_that_no_partition_has_carried_out_is_carried_out() {
     }
     assert!(!store.contents(load.flushes).is_empty());
     drop(store);
-    let mut store: Store<Crew> = kind.store(&place);
+    let mut store: Store<T> = kind.store(&place);
     assert!(store.contents(load.flushes + 1).is_empty());
+}
+
+#[test]
+fn a_flush_that_no_partition_has_carried_out_is_carried_out() {
+    carries_out_a_flush::<mica_cache::Owner<Crew>>();
+    carries_out_a_flush::<mica_store::Owner<Crew>>();
+    carries_out_a_flush::<memc3::Owner<Crew>>();
 }
 
 fn open(place: &Place, partitions: usize, memory: &str) -> Result<FileState, FileError> {
@@ -139,7 +162,7 @@ fn open(place: &Place, partitions: usize, memory: &str) -> Result<FileState, Fil
 fn what_cannot_be_used_is_refused_and_left_as_it_is() {
     let (kind, place) = (kind_of(3), Place::new());
     let partitions = kind.partitions;
-    let store: Store<Crew> = kind.store(&place);
+    let store: Store<mica_cache::Owner<Crew>> = kind.store(&place);
     let in_use = open(&place, partitions, "1");
     assert!(matches!(in_use, Err(FileError::InUse)), "{in_use:?}");
     store.close();
@@ -192,37 +215,43 @@ fn what_cannot_be_used_is_refused_and_left_as_it_is() {
 #[test]
 fn a_damaged_file_ends_no_process() {
     each_seed(&[], |seed| {
-        let (kind, place) = (kind_of(seed), Place::new());
-        let mut load = Load::new(seed, 300, 20 << 10);
-        let mut store: Store<Crew> = kind.store(&place);
+        bears_damage::<mica_cache::Owner<Crew>>(seed);
+        bears_damage::<mica_store::Owner<Crew>>(seed);
+        bears_damage::<memc3::Owner<Crew>>(seed);
+    });
+}
+
+fn bears_damage<T: Kept>(seed: u64) {
+    let (kind, place) = (kind_of(seed), Place::new());
+    let mut load = Load::new(seed, 300, 20 << 10);
+    let mut store: Store<T> = kind.store(&place);
+    for _ in 0..2_000 {
+        let request = load.request();
+        load.run(&mut store, request);
+    }
+    drop(store);
+    let mut rng = SmallRng::seed_from_u64(seed);
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&place.0)
+        .unwrap();
+    let len = file.metadata().unwrap().len();
+    let mut holes = 0;
+    while holes < 200 {
+        let at = rng.random_range(4096..len);
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, at).unwrap();
+        if byte != [0] || rng.random_range(0..500) == 0 {
+            file.write_all_at(&[rng.random()], at).unwrap();
+            holes += 1;
+        }
+    }
+    drop(file);
+    if let Ok(mut store) = kind.try_store::<T>(&place) {
         for _ in 0..2_000 {
             let request = load.request();
             load.run(&mut store, request);
         }
-        drop(store);
-        let mut rng = SmallRng::seed_from_u64(seed);
-        let file = std::fs::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(&place.0)
-            .unwrap();
-        let len = file.metadata().unwrap().len();
-        let mut holes = 0;
-        while holes < 200 {
-            let at = rng.random_range(4096..len);
-            let mut byte = [0];
-            file.read_exact_at(&mut byte, at).unwrap();
-            if byte != [0] || rng.random_range(0..500) == 0 {
-                file.write_all_at(&[rng.random()], at).unwrap();
-                holes += 1;
-            }
-        }
-        drop(file);
-        if let Ok(mut store) = kind.try_store::<Crew>(&place) {
-            for _ in 0..2_000 {
-                let request = load.request();
-                load.run(&mut store, request);
-            }
-        }
-    });
+    }
 }

@@ -4,9 +4,11 @@ use glimmer_base::Seed;
 use glimmer_store::access::Access;
 use glimmer_store::evict::Rule;
 use glimmer_store::heap::Item;
+use glimmer_store::memc3::{self, Memc3Config};
 use glimmer_store::memory::{FileError, FileState, MemoryFile, PagePolicy};
-use glimmer_store::mica_cache::{Owner, PartitionConfig};
-use glimmer_store::table::{Table, TableWriter};
+use glimmer_store::mica_cache::{self, PartitionConfig};
+use glimmer_store::mica_store::{self, StoreConfig};
+use glimmer_store::table::{ConfigError, Table, TableWriter};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -47,43 +49,128 @@ impl Drop for Place {
 pub struct Kind {
     pub partitions: usize,
     pub rule: Rule,
-    pub log_bytes: usize,
+    pub bytes: usize,
     pub main_buckets: usize,
     pub item_bytes_max: usize,
     pub in_common: bool,
 }
 
-/// A store in a file.
-pub struct Store<A: Access> {
-    pub partitions: Vec<Owner<A>>,
-    pub file: Arc<MemoryFile>,
+/// Where a partition lies: a file, and which of its partitions it is.
+pub type At = Option<(Arc<MemoryFile>, usize)>;
+
+/// A table that can lie in a file.
+pub trait Kept: Table {
+    /// What all partitions are made of.
+    type Config;
+    /// Whether an item other than the request's may be lost when the process is ended.
+    const LOSES_OTHERS: bool;
+
+    fn config(kind: &Kind) -> Self::Config;
+    fn made(config: &mut Self::Config, kind: &Kind, at: At) -> Result<Self, ConfigError>;
+    /// Everything is sound.
+    fn audit(writer: &mut Self::Writer<'_>);
 }
 
-impl Kind {
-    pub fn store<A: Access>(&self, place: &Place) -> Store<A> {
-        self.try_store(place).unwrap()
-    }
+impl<A: Access> Kept for mica_cache::Owner<A> {
+    type Config = PartitionConfig;
+    const LOSES_OTHERS: bool = true;
 
-    /// Why what the file holds is refused, if it is.
-    pub fn try_store<A: Access>(&self, place: &Place) -> Result<Store<A>, Box<dyn Error>> {
-        let file = place.file(self.partitions)?;
+    fn config(kind: &Kind) -> PartitionConfig {
         let mut config = PartitionConfig {
-            log_bytes: self.log_bytes,
-            main_buckets: self.main_buckets,
-            spare_buckets: self.main_buckets / 2,
+            log_bytes: kind.bytes,
+            main_buckets: kind.main_buckets,
+            spare_buckets: kind.main_buckets / 2,
             index_follows: true,
-            item_bytes_max: self.item_bytes_max,
+            item_bytes_max: kind.item_bytes_max,
             pages: PagePolicy::Small,
             hasher: SEED.into(),
             ..PartitionConfig::default()
         };
-        if self.in_common {
-            config.commons = config.commons(self.partitions);
+        if kind.in_common {
+            config.commons = config.commons(kind.partitions);
         }
-        let partitions = (0..self.partitions).map(|number| {
-            config.file = Some((file.clone(), number));
-            Owner::new(&config, self.rule)
-        });
+        config
+    }
+
+    fn made(config: &mut PartitionConfig, kind: &Kind, at: At) -> Result<Self, ConfigError> {
+        config.file = at;
+        mica_cache::Owner::new(config, kind.rule)
+    }
+
+    fn audit(writer: &mut Self::Writer<'_>) {
+        writer.audit();
+    }
+}
+
+impl<A: Access> Kept for mica_store::Owner<A> {
+    type Config = StoreConfig;
+    const LOSES_OTHERS: bool = false;
+
+    fn config(kind: &Kind) -> StoreConfig {
+        StoreConfig {
+            bytes: kind.bytes,
+            roots: Some(kind.main_buckets),
+            item_bytes_max: kind.item_bytes_max,
+            pages: PagePolicy::Small,
+            hasher: SEED.into(),
+            ..StoreConfig::default()
+        }
+    }
+
+    fn made(config: &mut StoreConfig, _: &Kind, at: At) -> Result<Self, ConfigError> {
+        config.file = at;
+        mica_store::Owner::new(config)
+    }
+
+    fn audit(writer: &mut Self::Writer<'_>) {
+        writer.audit();
+    }
+}
+
+impl<A: Access> Kept for memc3::Owner<A> {
+    type Config = Memc3Config;
+    const LOSES_OTHERS: bool = false;
+
+    fn config(kind: &Kind) -> Memc3Config {
+        Memc3Config {
+            memory_bytes: kind.bytes,
+            // Small ones have the index grow with few items.
+            page_bytes: 256 << (kind.main_buckets % 3),
+            item_bytes_max: kind.item_bytes_max,
+            pages: PagePolicy::Small,
+            hasher: SEED.into(),
+            ..Memc3Config::default()
+        }
+    }
+
+    fn made(config: &mut Memc3Config, _: &Kind, at: At) -> Result<Self, ConfigError> {
+        config.file = at;
+        memc3::Owner::new(config)
+    }
+
+    fn audit(writer: &mut Self::Writer<'_>) {
+        writer.audit();
+    }
+}
+
+/// A store in a file.
+pub struct Store<T> {
+    pub partitions: Vec<T>,
+    pub file: Arc<MemoryFile>,
+}
+
+impl Kind {
+    pub fn store<T: Kept>(&self, place: &Place) -> Store<T> {
+        self.try_store(place).unwrap()
+    }
+
+    /// Why what the file holds is refused, if it is.
+    pub fn try_store<T: Kept>(&self, place: &Place) -> Result<Store<T>, Box<dyn Error>> {
+        let file = place.file(self.partitions)?;
+        let mut config = T::config(self);
+        let numbers = 0..self.partitions;
+        let partitions =
+            numbers.map(|number| T::made(&mut config, self, Some((file.clone(), number))));
         let partitions = partitions.collect::<Result<_, _>>()?;
         file.begin();
         Ok(Store { partitions, file })
@@ -115,8 +202,8 @@ impl Held {
     }
 }
 
-impl<A: Access> Store<A> {
-    pub fn partition(&mut self, key: &[u8]) -> &mut Owner<A> {
+impl<T: Kept> Store<T> {
+    pub fn partition(&mut self, key: &[u8]) -> &mut T {
         let count = self.partitions.len();
         &mut self.partitions[SEED.keyhash(key).partition(count)]
     }
@@ -133,7 +220,7 @@ impl<A: Access> Store<A> {
                     assert!(contents.insert(key, held).is_none(), "a key is there twice");
                 });
             }
-            writer.audit();
+            T::audit(&mut writer);
         }
         contents
     }

@@ -113,6 +113,21 @@ impl FreeEnds {
         FreeEnds(vec![0; words.div_ceil(64)])
     }
 
+    /// The bits, as words.
+    pub fn words(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().copied()
+    }
+
+    /// Those of such words.
+    pub fn of_words(words: impl Iterator<Item = u64>) -> FreeEnds {
+        FreeEnds(words.collect())
+    }
+
+    /// No free block ends anywhere.
+    pub fn clear_all(&mut self) {
+        self.0.fill(0);
+    }
+
     /// Whether a free block ends right before `at`.
     #[inline(always)]
     pub fn before(&self, at: usize) -> bool {

@@ -15,10 +15,12 @@ mod block;
 mod classes;
 mod effort;
 mod gather;
+mod persist;
 
 pub use audit::Usage;
 pub use effort::{DROPPING, Effort, PASSING, sliding};
 pub use gather::{Behind, Gathering};
+pub use persist::Outline;
 
 use crate::memory::{Words, ZeroedSlice};
 use block::{FreeEnds, NONE};
@@ -46,6 +48,11 @@ impl Space {
             words,
             item_words_max,
         }
+    }
+
+    /// Words of the heap.
+    pub fn words(&self) -> usize {
+        self.words.len()
     }
 
     /// Words of the largest item.

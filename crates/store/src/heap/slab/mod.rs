@@ -11,15 +11,18 @@
 mod classes;
 mod free_pages;
 mod hand;
+mod persist;
 mod reserved;
 
 pub use classes::{Size, sizes};
+pub use persist::Outline;
 
 use super::Header;
 use super::write_filler;
-use crate::memory::Pool;
+use crate::memory::{Pool, ZeroedSlice};
 use crate::work;
 use free_pages::FreePages;
+use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::Relaxed;
 use hand::Hand;
 use std::ops::Range;
@@ -92,6 +95,8 @@ pub struct Slabs {
     pinned: usize,
     /// Words given out: the clock by which slabs are old.
     stored: u64,
+    /// Where it is noted which slab a page belongs to, in a file.
+    owners: Option<ZeroedSlice<AtomicU64>>,
 }
 
 /// Up to this many words a table names the class. Miri takes long to fill it.
@@ -132,6 +137,7 @@ impl Slabs {
             end,
             pinned: 0,
             stored: 0,
+            owners: None,
         }
     }
 
@@ -277,6 +283,7 @@ impl Slabs {
         };
         class.slabs.push(first as u32);
         class.partial.push(first as u32);
+        self.note_owners(first, count);
     }
 
     /// Counts pages that have become free.
@@ -331,6 +338,7 @@ impl Slabs {
             self.pages[to + before] = self.pages[slab + before];
         }
         self.free_pages.take(to, size.pages);
+        self.note_owners(to, size.pages);
         let Page {
             position,
             partial_position,

@@ -57,7 +57,7 @@
 use crate::index::store_if;
 use crate::memory::LINE_WORDS;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
-use glimmer_base::sync::{AtomicU64, fence, weakened};
+use glimmer_base::sync::{AtomicU64, fence, in_program_order, weakened};
 
 /// Buckets of a line.
 pub const LINE_BUCKETS: usize = 3;
@@ -156,12 +156,27 @@ impl<'a> Line<'a> {
     }
 
     /// Changes a slot and its tag; only between [`write_begin`](Line::write_begin) and
-    /// [`write_end`](Line::write_end). Tag zero empties it.
+    /// [`write_end`](Line::write_end). The tag comes last: if the process ends in between, and the
+    /// line lies in a [file](crate::memory::MemoryFile), what has a tag there names an item.
     #[inline(always)]
     pub fn set(self, bucket: usize, place: usize, tag: u8, slot: Slot) {
+        self.store(2 + 2 * bucket + place / 2, place, slot.0);
+        in_program_order();
+        self.store_tag(bucket, place, tag);
+    }
+
+    /// Empties a slot, under the same rule. The tag goes first.
+    #[inline(always)]
+    pub fn clear(self, bucket: usize, place: usize) {
+        self.store_tag(bucket, place, 0);
+        in_program_order();
+        self.store(2 + 2 * bucket + place / 2, place, 0);
+    }
+
+    #[inline(always)]
+    fn store_tag(self, bucket: usize, place: usize, tag: u8) {
         let tags = self.tags(bucket) & !(0xFF << (8 * place)) | u32::from(tag) << (8 * place);
         self.store(bucket / 2, bucket, tags);
-        self.store(2 + 2 * bucket + place / 2, place, slot.0);
     }
 
     /// Sets or clears a slot's CLOCK bit; for the writer.
@@ -208,6 +223,14 @@ impl<'a> Line<'a> {
                 fence(Release);
             }
         }
+        in_program_order();
+    }
+
+    /// Has the version be even: nobody is at work.
+    pub fn calm(self) {
+        if !self.version(Relaxed).is_multiple_of(2) {
+            self.next_version(Relaxed);
+        }
     }
 
     /// Ends a change.
@@ -217,6 +240,7 @@ impl<'a> Line<'a> {
             let weak = weakened("cuckoo_release_store");
             self.next_version(if weak { Relaxed } else { Release });
         }
+        in_program_order();
     }
 
     /// The version to read under, unless a writer is at work.

@@ -13,7 +13,7 @@ use crossbeam_utils::CachePadded;
 use glimmer_base::Keyhash;
 use glimmer_base::counter::Counter;
 use glimmer_base::sync::Ordering::Acquire;
-use glimmer_base::sync::{AtomicU64, fence, weakened};
+use glimmer_base::sync::{AtomicU64, fence, in_program_order, weakened};
 
 /// An index of segments, at the end of a pool that has items at its beginning.
 pub struct CuckooIndex {
@@ -55,7 +55,7 @@ impl CuckooIndex {
     pub(crate) fn empty_line(&self, line: usize, shared: bool) {
         let empty = |line: Line<'_>| {
             for (bucket, place) in places() {
-                line.set(bucket, place, 0, Slot::new(0));
+                line.clear(bucket, place);
             }
         };
         self.change(line, shared, || empty(line_at(&self.pool, line)));
@@ -170,6 +170,7 @@ impl Index for CuckooIndex {
         if shared {
             line_at(&self.pool, line).write_begin(true);
         }
+        in_program_order();
     }
 
     #[inline(always)]
@@ -177,11 +178,12 @@ impl Index for CuckooIndex {
         if shared {
             line_at(&self.pool, line).write_end(true);
         }
+        in_program_order();
     }
 
     #[inline(always)]
     fn clear(&self, at: SlotAt) {
-        self.line(at).set(at.bucket, at.place, 0, Slot::new(0));
+        self.line(at).clear(at.bucket, at.place);
     }
 
     #[inline(always)]

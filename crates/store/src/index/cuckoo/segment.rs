@@ -4,7 +4,7 @@ use super::line::{BUCKET_SLOTS, LINE_BUCKETS, Line, Slot, first_empty, matching}
 use super::search::{Search, Step, View};
 use crate::memory::{LINE_WORDS, Pool};
 use crate::work;
-use glimmer_base::sync::weakened;
+use glimmer_base::sync::{in_program_order, weakened};
 
 /// A table of buckets in a row of lines.
 #[derive(Clone, Copy)]
@@ -145,7 +145,8 @@ impl<'a> Segment<'a> {
         let shared = shared && !weakened("cuckoo_move_version");
         old.write_begin(shared);
         new.set(to.bucket, to.place, tag, slot);
-        old.set(from.bucket, from.place, 0, Slot::new(0));
+        in_program_order();
+        old.clear(from.bucket, from.place);
         old.write_end(shared);
         work::moved(0);
     }

@@ -1,0 +1,254 @@
+//! A table whose memory lies in a [file](crate::memory::MemoryFile) goes on where the last process
+//! ended.
+//!
+//! Beside the table's pages, the file has *notes*:
+//!
+//! ```text
+//! +----------------------+-------------------------+-------------------------+
+//! | a word for each page | a word for each segment | what slabs are made of  |
+//! +----------------------+-------------------------+-------------------------+
+//! ```
+//!
+//! The first say which [slab](crate::heap::slab) a page belongs to, and the second which prefixes a
+//! segment of the index had when it was made. Both are kept up to date, as are, in the table's
+//! [`Record`], the number of segments, the bound of CAS uniques and the number of flushes. The rest
+//! is written when the table is closed. A process that attaches a closed file reads the notes and
+//! looks at no item; otherwise, [`recover`](super::recover) works them out.
+//!
+//! Segments are made one after the other, each by a split, and on pages from the pool's end
+//! downwards. So the directory follows from the prefixes that they had at first: those of a later
+//! segment were an earlier one's.
+
+use super::{Memc3Config, Owner, Shared, Writer};
+use crate::access::Access;
+use crate::heap::slab::Outline;
+use crate::memory::{FileState, MemoryFile, Record, ZeroedSlice};
+use crate::table::{ConfigError, Table};
+use glimmer_base::Expiry;
+use glimmer_base::sync::Ordering::Relaxed;
+use glimmer_base::sync::{Arc, AtomicU64, in_program_order};
+use std::ops::Range;
+
+/// What is kept of a table in its file.
+pub(super) struct Kept {
+    record: Record,
+    notes: ZeroedSlice<AtomicU64>,
+    pages: usize,
+    segments_max: usize,
+}
+
+impl Kept {
+    /// The prefixes that a segment had at first. The segment that the index begins with needs none.
+    fn prefixes(&self, segment: usize) -> &AtomicU64 {
+        &self.notes[self.pages + segment]
+    }
+
+    /// What slabs are made of.
+    fn of_slabs(&self) -> &[AtomicU64] {
+        &self.notes[self.pages + self.segments_max..]
+    }
+}
+
+/// What a writer knows of its table, but for the slabs and the directory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Image {
+    pub usual_words_64: u64,
+    pub items: u64,
+    pub bytes: u64,
+}
+
+const IMAGE_WORDS: usize = 6;
+
+fn words_of(image: &Image, outline: &Outline) -> [u64; IMAGE_WORDS] {
+    [
+        image.usual_words_64,
+        image.items,
+        image.bytes,
+        outline.end,
+        outline.stored,
+        outline.sum,
+    ]
+}
+
+fn of_words(words: &[u64]) -> Option<(Image, Outline)> {
+    let words: &[u64; IMAGE_WORDS] = words.as_array()?;
+    let image = Image {
+        usual_words_64: words[0],
+        items: words[1],
+        bytes: words[2],
+    };
+    let outline = Outline {
+        end: words[3],
+        stored: words[4],
+        sum: words[5],
+    };
+    Some((image, outline))
+}
+
+impl<A: Access> Owner<A> {
+    /// Goes on with what the table's file has of it, if it lies in one.
+    pub(super) fn attach(&mut self, config: &Memc3Config) -> Result<(), ConfigError> {
+        let Some((file, number)) = &config.file else {
+            return Ok(());
+        };
+        let record = file.record(*number);
+        let shared = Arc::get_mut(&mut self.shared).expect("the table is not shared yet");
+        shared.common.flushes.keep_in(&record);
+        let flushes = shared.common.flushes.get();
+        let mut writer = self.enter(flushes);
+        writer.state.ledger.cas.keep_in(&record);
+        writer.keep_in(file, config, record.clone())?;
+        let state = file.state();
+        if state == FileState::New {
+            writer.note_segments();
+            return Ok(());
+        }
+        writer.read_directory()?;
+        let image = match state {
+            FileState::Closed => writer.image_in(&record),
+            _ => None,
+        };
+        let image = image.unwrap_or_else(|| writer.recover());
+        writer.go_on_with(&image);
+        Ok(())
+    }
+}
+
+impl<A: Access> Writer<'_, A> {
+    /// Keeps in a file from now on what is to be known at all times.
+    fn keep_in(
+        &mut self,
+        file: &MemoryFile,
+        config: &Memc3Config,
+        record: Record,
+    ) -> Result<(), ConfigError> {
+        let (pages, segments_max) = (self.shared.pool().pages(), self.state.segments_max);
+        let words = pages + segments_max + self.state.slabs.note_words();
+        let notes = file.memory(words, config.pages).and_then(|notes| {
+            notes.settle(config.pages, config.numa_node)?;
+            Ok(notes)
+        });
+        let notes = notes.map_err(ConfigError::Memory)?;
+        self.state.slabs.keep_owners_in(notes.clone());
+        self.state.kept = Some(Kept {
+            record,
+            notes,
+            pages,
+            segments_max,
+        });
+        Ok(())
+    }
+
+    /// The index has another number of segments.
+    pub(super) fn note_segments(&self) {
+        if let Some(kept) = &self.state.kept {
+            in_program_order();
+            let segments = self.state.segments as u64;
+            kept.record.segments().store(segments, Relaxed);
+            in_program_order();
+        }
+    }
+
+    /// One more segment is filled, and is about to have these prefixes.
+    pub(super) fn note_segment(&self, prefixes: &Range<usize>) {
+        if let Some(kept) = &self.state.kept {
+            let segment = self.state.segments;
+            kept.prefixes(segment).store(word_of(prefixes), Relaxed);
+            in_program_order();
+            let segments = segment as u64 + 1;
+            kept.record.segments().store(segments, Relaxed);
+            in_program_order();
+        }
+    }
+
+    /// Makes the directory anew that the last process had.
+    fn read_directory(&mut self) -> Result<(), ConfigError> {
+        let Some(kept) = &self.state.kept else {
+            return Ok(());
+        };
+        let segments = kept.record.segments().load(Relaxed) as usize;
+        if !(1..=kept.segments_max).contains(&segments) {
+            return Err(ConfigError::Damaged("no index has so many segments"));
+        }
+        let shared = self.shared;
+        let directory = &shared.index.directory;
+        for segment in 1..segments {
+            let prefixes = range_of(kept.prefixes(segment).load(Relaxed), directory.prefixes());
+            let prefixes = prefixes.ok_or(ConfigError::Damaged("there are no such prefixes"))?;
+            directory.assign(prefixes, shared.page_of(segment));
+        }
+        shared.index.pages.set(segments as u64);
+        self.state.segments = segments;
+        Ok(())
+    }
+
+    /// Writes down what only the writer knows, if the table lies in a file. The table is not
+    /// changed any more.
+    pub(super) fn save(&mut self) {
+        self.take_back_uploads();
+        let Some(kept) = &self.state.kept else {
+            return;
+        };
+        if !self.state.ledger.uploads.is_empty() {
+            // A value is still being received. The next process would not know of its place.
+            return kept.record.discard_image();
+        }
+        let counters = self.shared.common.counters.counts();
+        let image = Image {
+            usual_words_64: self.state.ledger.usual_words_64,
+            items: counters.items,
+            bytes: counters.bytes,
+        };
+        let outline = self.state.slabs.write_down(kept.of_slabs());
+        kept.record.save(&words_of(&image, &outline));
+    }
+
+    /// Takes what was written down of the slabs, and returns the image, if both can be those of
+    /// this table.
+    fn image_in(&mut self, record: &Record) -> Option<Image> {
+        let (image, outline) = of_words(&record.image()?)?;
+        let state = &mut *self.state;
+        let index_begins = self.shared.pool().pages() - state.segments;
+        let kept = state.kept.as_ref()?;
+        if outline.end > index_begins as u64 || !state.slabs.read_back(kept.of_slabs(), &outline) {
+            return None;
+        }
+        // No reader is left in what the index had before a flush.
+        if state.slabs.item_pages() < index_begins {
+            state.slabs.take_back(index_begins);
+        }
+        Some(image)
+    }
+
+    /// Goes on with what an image says.
+    fn go_on_with(&mut self, image: &Image) {
+        let shared = self.shared;
+        // Items may have expired in the meantime.
+        self.state.expired.soonest.note(Expiry::AT_ONCE);
+        self.state.ledger.usual_words_64 = image.usual_words_64;
+        shared.common.expect_size(image.usual_words_64 / 64);
+        let counters = &shared.common.counters;
+        counters.items.set(image.items);
+        counters.bytes.set(image.bytes);
+        counters.restored.set(image.items);
+    }
+}
+
+impl Shared {
+    /// The page of a segment of the index, by its number.
+    pub(super) fn page_of(&self, segment: usize) -> usize {
+        self.root() - segment
+    }
+}
+
+/// Prefixes as a word: the first, and how many.
+fn word_of(prefixes: &Range<usize>) -> u64 {
+    (prefixes.len() as u64) << 32 | prefixes.start as u64
+}
+
+/// The prefixes of a word, if a segment can have them.
+fn range_of(word: u64, prefixes: usize) -> Option<Range<usize>> {
+    let (first, count) = (word as u32 as usize, (word >> 32) as usize);
+    let is_possible = count.is_power_of_two() && first.is_multiple_of(count);
+    (is_possible && first + count <= prefixes).then(|| first..first + count)
+}
