@@ -30,9 +30,10 @@ enum Look {
     Large,
 }
 
-/// Appends the key's value, or what stands for its absence.
+/// Appends the key's value, or what stands for its absence. Why it has `IS_APART`:
+/// [`execute`](super::request::execute).
 #[inline(always)]
-pub fn get<T: Table, O: ChangeObserver>(
+pub fn get<T: Table, O: ChangeObserver, const IS_APART: bool>(
     handle: &mut Handle<T>,
     home: T::HomeBucket,
     tap: &Tap<O>,

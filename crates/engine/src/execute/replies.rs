@@ -141,7 +141,7 @@ impl<T: Table, O: ChangeObserver> Execute<Partitions<T>, Job<'_>> for Replies<'_
             let job = decoded(job, &mut buffer);
             execute_apart(partitions, place, tap, context, &job, out)
         } else {
-            execute(partitions, place, tap, context, (job, None), out)
+            execute::<T, O, false>(partitions, place, tap, context, (job, None), out)
         };
         self.note(nth, job, begin, executed);
     }

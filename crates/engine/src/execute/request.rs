@@ -70,12 +70,15 @@ pub(super) fn execute_apart<T: Table, O: ChangeObserver>(
         true => Some(large::draft(partitions, place, context, job)?),
         false => None,
     };
-    execute(partitions, place, tap, context, (job, draft), out)
+    execute::<T, O, true>(partitions, place, tap, context, (job, draft), out)
 }
 
 /// Executes a job. If there is a draft for it, or may be one from another job, that is brought.
+///
+/// `IS_APART` gives each of the two callers a copy of its own. The closures of a read are called
+/// from one place then, and so are compiled into it; with two places, the compiler calls them.
 #[inline(always)]
-pub(super) fn execute<T: Table, O: ChangeObserver>(
+pub(super) fn execute<T: Table, O: ChangeObserver, const IS_APART: bool>(
     partitions: &mut Partitions<T>,
     place: Place<T::HomeBucket>,
     tap: &Tap<O>,
@@ -84,7 +87,8 @@ pub(super) fn execute<T: Table, O: ChangeObserver>(
     out: &mut Vec<u8>,
 ) -> Result<OutcomeKind, Status> {
     if matches!(job.request.verb, Verb::Get) {
-        return read::get(partitions.handle(place), place.home, tap, context, job, out);
+        let handle = partitions.handle(place);
+        return read::get::<T, O, IS_APART>(handle, place.home, tap, context, job, out);
     }
     let owner = partitions.owner(place).ok_or(Status::AskOwner)?;
     match job.request.verb {
