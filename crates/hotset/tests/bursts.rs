@@ -222,13 +222,16 @@ fn the_share_has_no_cliff_from_one_to_a_thousand_reads_to_a_change() {
     });
 }
 
-/// Around the ratio at which hits save what changes cost, the share falls in small steps.
+/// Around the ratio at which hits save what changes cost, the share falls in small steps. There it
+/// is a matter of luck for long, so all requests count, those of the warm-up too.
 #[test]
 fn the_share_has_no_step_where_nothing_is_gained() {
     let ratios = |price: f64| (-8..=4).map(|step| price * 1.02f64.powi(step)).collect();
-    curves(ratios, |case, _, [done, _], before| {
-        let share = done.share();
-        assert!(before == 0.0 || (share - before).abs() < 0.4, "{case}");
+    let mut last = 0.0;
+    curves(ratios, |case, _, [_, all], before| {
+        let share = all.share();
+        assert!(before == 0.0 || (share - last).abs() < 0.4, "{case}");
+        last = share;
     });
 }
 
