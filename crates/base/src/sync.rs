@@ -67,6 +67,12 @@ mod real {
         mutex.lock()
     }
 
+    /// Takes the lock, unless another thread holds it.
+    #[inline]
+    pub fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+        mutex.try_lock()
+    }
+
     /// Releases the lock, and gives it to the thread that has slept for it, if there is one. A
     /// thread that takes the lock again and again would else take it before that one has woken up.
     pub fn unlock_fairly<T>(guard: MutexGuard<'_, T>) {
@@ -109,6 +115,11 @@ mod real {
         mutex
             .lock()
             .expect("no thread panics while it holds a lock")
+    }
+
+    /// Takes the lock, unless another thread holds it.
+    pub fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+        mutex.try_lock().ok()
     }
 
     /// What the lock guards, now that no other thread can take it.

@@ -175,48 +175,62 @@ impl SendQueue {
         Some(total)
     }
 
-    /// Sends up to the end of what follows the first lent part. Returns the bytes that were
-    /// offered, at most `bytes_max`, and what became of them.
+    /// Offers the stream the front of what is not sent, in one call: up to [`GATHERED_VALUES_MAX`]
+    /// values, and what lies between. Returns the bytes that were offered, at most `bytes_max`, and
+    /// what became of them.
     fn offer(&self, stream: &mut dyn ByteStream, bytes_max: usize) -> (usize, Sent) {
-        let rest = &self.bytes[self.sent..];
-        let Some(part) = self.lent.first() else {
-            let rest = &rest[..rest.len().min(bytes_max)];
-            return (rest.len(), stream.send(rest));
+        let mut offered = (0, Sent::Failed);
+        let mut send = |gathered: &Gathered<'_>| {
+            let sent = stream.send_parts(gathered.slices());
+            offered = (bytes_max - gathered.room, sent);
         };
-        let (head, tail) = rest.split_at(part.at - self.sent);
-        let head = &head[..head.len().min(bytes_max)];
-        let unsent = part.value.bytes() - self.part_sent;
-        let value_bytes = unsent.min(bytes_max - head.len());
-        let tail_bytes = match self.lent.get(1) {
-            Some(next) => next.at - part.at,
-            None => tail.len(),
-        };
-        let tail = match value_bytes == unsent {
-            true => &tail[..tail_bytes.min(bytes_max - head.len() - value_bytes)],
-            false => &[],
-        };
-        let range = self.part_sent..self.part_sent + value_bytes;
-        let mut sent = Sent::Failed;
-        let is_there = part.value.with(range, &mut |value| {
-            sent = stream.send_parts(&[head, value, tail].map(IoSlice::new));
-        });
-        debug_assert!(is_there || sent == Sent::Failed);
-        (head.len() + value_bytes + tail.len(), sent)
+        self.gather(0, self.sent, Gathered::new(bytes_max), &mut send);
+        offered
     }
 
-    /// Notes that this many bytes are sent. They end before the second lent part.
+    /// Adds the bytes from here to the lent part of this number, that part, and all that follows,
+    /// as far as there is room; then calls `send`, unless the first value is lost. While a value is
+    /// used, this waits for no other one: a writer may hold that and wait for the first.
+    fn gather(
+        &self,
+        nth: usize,
+        from: usize,
+        gathered: Gathered<'_>,
+        send: &mut dyn FnMut(&Gathered<'_>),
+    ) {
+        let part = self.lent.get(nth);
+        let end = part.map_or(self.bytes.len(), |part| part.at);
+        let gathered = gathered.and(&self.bytes[from..end]);
+        let Some(part) = part.filter(|_| gathered.room > 0 && nth < GATHERED_VALUES_MAX) else {
+            return send(&gathered);
+        };
+        let first = if nth == 0 { self.part_sent } else { 0 };
+        let range = first..part.value.bytes().min(first.saturating_add(gathered.room));
+        let mut add = |value: &[u8]| self.gather(nth + 1, end, gathered.and(value), send);
+        if nth == 0 {
+            // Nothing is sent if it is lost, and the connection ends.
+            let _is_there = part.value.with(range, &mut add);
+        } else if !part.value.try_with(range, &mut add) {
+            send(&gathered);
+        }
+    }
+
+    /// Notes that this many bytes are sent.
     fn advance(&mut self, mut bytes: usize) {
-        if let Some(part) = self.lent.first() {
+        let mut whole_parts = 0;
+        while let Some(part) = self.lent.get(whole_parts) {
             let head = bytes.min(part.at - self.sent);
             let value = (bytes - head).min(part.value.bytes() - self.part_sent);
             self.sent += head;
             self.part_sent += value;
             bytes -= head + value;
-            if self.part_sent == part.value.bytes() {
-                self.lent.remove(0);
-                self.part_sent = 0;
+            if self.part_sent < part.value.bytes() {
+                break;
             }
+            self.part_sent = 0;
+            whole_parts += 1;
         }
+        self.lent.drain(..whole_parts);
         self.sent += bytes;
     }
 
@@ -282,6 +296,41 @@ impl SendQueue {
     }
 }
 
+/// Values that one call sends, at most.
+const GATHERED_VALUES_MAX: usize = 8;
+
+/// What one call sends: values, and the bytes before, between and after them.
+#[derive(Clone, Copy)]
+struct Gathered<'a> {
+    slices: [IoSlice<'a>; 2 * GATHERED_VALUES_MAX + 1],
+    count: usize,
+    /// Bytes that may still be added.
+    room: usize,
+}
+
+impl<'a> Gathered<'a> {
+    fn new(room: usize) -> Gathered<'a> {
+        Gathered {
+            slices: [IoSlice::new(&[]); _],
+            count: 0,
+            room,
+        }
+    }
+
+    /// With these bytes, as far as there is room for them.
+    fn and(mut self, bytes: &'a [u8]) -> Gathered<'a> {
+        let bytes = &bytes[..bytes.len().min(self.room)];
+        self.slices[self.count] = IoSlice::new(bytes);
+        self.count += 1;
+        self.room -= bytes.len();
+        self
+    }
+
+    fn slices(&self) -> &[IoSlice<'a>] {
+        &self.slices[..self.count]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -309,6 +358,11 @@ mod tests {
             true
         }
 
+        /// Now and then a writer uses it.
+        fn try_with(&self, range: Range<usize>, take: &mut dyn FnMut(&[u8])) -> bool {
+            !self.1.get().is_multiple_of(5) && self.with(range, take)
+        }
+
         fn is_aside(&self) -> bool {
             self.1.set(self.1.get().saturating_sub(1));
             self.1.get() == 0
@@ -324,6 +378,10 @@ mod tests {
         }
 
         fn with(&self, _: Range<usize>, _: &mut dyn FnMut(&[u8])) -> bool {
+            false
+        }
+
+        fn try_with(&self, _: Range<usize>, _: &mut dyn FnMut(&[u8])) -> bool {
             false
         }
 

@@ -20,6 +20,9 @@ pub trait LentValue: Send {
     #[must_use]
     fn with(&self, range: Range<usize>, take: &mut dyn FnMut(&[u8])) -> bool;
 
+    /// The same, unless it would have to wait for a writer: then it returns false, too.
+    fn try_with(&self, range: Range<usize>, take: &mut dyn FnMut(&[u8])) -> bool;
+
     /// Whether it takes memory beside the table, because a writer has copied it aside, or is lost.
     /// A reader that is slow takes such a value over: that memory is little.
     fn is_aside(&self) -> bool;
@@ -54,6 +57,10 @@ impl<H: Heap> LentValue for Lent<H> {
 
     fn with(&self, range: Range<usize>, take: &mut dyn FnMut(&[u8])) -> bool {
         self.shared.common.loans.with(self.loan, range, take)
+    }
+
+    fn try_with(&self, range: Range<usize>, take: &mut dyn FnMut(&[u8])) -> bool {
+        self.shared.common.loans.try_with(self.loan, range, take)
     }
 
     fn is_aside(&self) -> bool {

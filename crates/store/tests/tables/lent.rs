@@ -68,10 +68,11 @@ impl Held {
 
 /// Looks at some of a value, which is as it was. Says whether it is there.
 fn check(value: &dyn LentValue, whole: &[u8], range: std::ops::Range<usize>) -> bool {
-    let is_there = value.with(range.clone(), &mut |part| {
-        assert!(part == &whole[range.clone()], "{range:?} has changed");
-    });
+    let mut look = |part: &[u8]| assert!(part == &whole[range.clone()], "{range:?} has changed");
+    let is_there = value.with(range.clone(), &mut look);
     assert!(is_there || value.is_aside());
+    // There is no other thread that could use it now.
+    assert_eq!(value.try_with(range.clone(), &mut look), is_there);
     is_there
 }
 
@@ -291,9 +292,10 @@ pub fn grows<T: Table>(owner: T) {
         let is_over = &is_over;
         scope.spawn(move || {
             let look_at = |lent: &dyn LentValue| {
-                assert!(lent.with(0..lent.bytes(), &mut |bytes| {
-                    assert!(bytes.iter().all(|&byte| byte == 7));
-                }));
+                let mut look = |bytes: &[u8]| assert!(bytes.iter().all(|&byte| byte == 7));
+                assert!(lent.with(0..lent.bytes(), &mut look));
+                // A writer may use it now.
+                lent.try_with(0..lent.bytes(), &mut look);
             };
             let [mut participant] = participants.try_into().ok().expect("one of them reads");
             look_at(&*first);

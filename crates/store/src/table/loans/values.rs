@@ -5,7 +5,9 @@ use super::{COPIED, LENT, Loan, Loans, place_in};
 use crate::heap::{Item, Put, changes_length};
 use crate::table::DRAFT_WORDS_MIN;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use glimmer_base::sync::{Arc, AtomicU64, Mutex, MutexGuard, fence, lock, weakened, yield_now};
+use glimmer_base::sync::{
+    Arc, AtomicU64, Mutex, MutexGuard, fence, lock, try_lock, weakened, yield_now,
+};
 use std::ops::Range;
 
 /// Where a lent value is.
@@ -49,29 +51,17 @@ impl Loans {
 
     /// Passes some of the bytes of a lent value to `take`. Says whether they are still there.
     pub fn with(&self, loan: LongLoan, range: Range<usize>, take: &mut dyn FnMut(&[u8])) -> bool {
-        let value = lock(&self.values[loan.0]);
-        let item = match &*value {
-            Location::Aside(copy) => {
-                take(&copy.bytes[range]);
-                return true;
-            }
-            Location::Lost => return false,
-            Location::InTable(item) => item,
-            Location::Nowhere => unreachable!("the value is lent"),
-        };
-        // SAFETY: a writer that gives up the place takes the lock before it stores there. A writer
-        // that changes an item of this size where it lies stores to its header and to the words
-        // after these bytes, or takes the lock as well (`pause`).
-        match unsafe { item.bytes_in_place(item.whole_bytes()) } {
-            Some(bytes) => take(&bytes[range]),
-            None => {
-                let mut copy = Vec::with_capacity(range.len());
-                let part = item.value().part(range.start, range.len());
-                part.append_to(&mut copy);
-                take(&copy);
-            }
-        }
-        true
+        pass(&lock(&self.values[loan.0]), range, take)
+    }
+
+    /// The same, unless another thread uses the value or gives up its place now.
+    pub fn try_with(
+        &self,
+        loan: LongLoan,
+        range: Range<usize>,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> bool {
+        try_lock(&self.values[loan.0]).is_some_and(|value| pass(&value, range, take))
     }
 
     /// Whether the value is not in the table any more.
@@ -131,6 +121,33 @@ impl Loans {
         }
         change()
     }
+}
+
+/// Passes some of the bytes of a lent value, which is locked, to `take`. Says whether they are
+/// still there.
+fn pass(value: &Location, range: Range<usize>, take: &mut dyn FnMut(&[u8])) -> bool {
+    let item = match value {
+        Location::Aside(copy) => {
+            take(&copy.bytes[range]);
+            return true;
+        }
+        Location::Lost => return false,
+        Location::InTable(item) => item,
+        Location::Nowhere => unreachable!("the value is lent"),
+    };
+    // SAFETY: a writer that gives up the place takes the lock before it stores there. A writer
+    // that changes an item of this size where it lies stores to its header and to the words
+    // after these bytes, or takes the lock as well (`pause`).
+    match unsafe { item.bytes_in_place(item.whole_bytes()) } {
+        Some(bytes) => take(&bytes[range]),
+        None => {
+            let mut copy = Vec::with_capacity(range.len());
+            let part = item.value().part(range.start, range.len());
+            part.append_to(&mut copy);
+            take(&copy);
+        }
+    }
+    true
 }
 
 /// The value of a place, copied.
