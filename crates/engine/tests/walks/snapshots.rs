@@ -74,6 +74,7 @@ fn engine<A: Access>(table: Table, memory_bytes: usize) -> Box<dyn Engine> {
                 item_bytes_max: ITEM_BYTES_MAX,
                 pages,
                 numa_node: None,
+                file: None,
                 hasher,
                 asides: Default::default(),
             };
