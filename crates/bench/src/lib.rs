@@ -20,6 +20,7 @@ mod peers;
 mod progress;
 mod store;
 mod tail;
+mod transports;
 mod versus;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -63,6 +64,7 @@ enum What {
     Store(store::Arguments),
     Memory(memory::Arguments),
     Native(native::Arguments),
+    Transports(transports::Arguments),
     HitRatio(hit_ratio::Arguments),
     Abuse(abuse::Arguments),
     Calibrate(calibrate::Arguments),
@@ -78,7 +80,7 @@ impl What {
     fn wants_quiet(&self) -> bool {
         match self {
             What::Versus(_) | What::Tail(_) | What::Store(_) => true,
-            What::Accelerator(_) | What::Native(_) | What::Itself(_) => true,
+            What::Accelerator(_) | What::Native(_) | What::Transports(_) | What::Itself(_) => true,
             // Figures ask for it themselves if they measure time.
             What::Figure(_) | What::Calibrate(_) | What::Echo(_) => false,
             What::Load(_) | What::Memory(_) | What::HitRatio(_) | What::Abuse(_) => false,
@@ -100,6 +102,7 @@ impl Arguments {
             What::Store(arguments) => arguments.run(),
             What::Memory(arguments) => arguments.run(),
             What::Native(arguments) => arguments.run(),
+            What::Transports(arguments) => arguments.run(),
             What::HitRatio(arguments) => arguments.run(),
             What::Abuse(arguments) => arguments.run(),
             What::Calibrate(arguments) => arguments.run(),

@@ -453,6 +453,21 @@ fn native_is_measured_beside_the_echo() {
     }
 }
 
+/// Each transport is measured, or it is said why not.
+#[test]
+fn transports_are_measured_beside_an_echo() {
+    let Ok(namespace) = glimmer_measure::namespaces::Namespace::new() else {
+        println!("SKIPPED: this test needs network namespaces");
+        assert!(std::env::var_os("CI").is_none(), "network namespaces");
+        return;
+    };
+    drop(namespace);
+    let table = bench(&["transports", "--seconds", "0.1", "--repeat", "1"]);
+    for row in ["| udp ", "| udp-plain ", "| xdp:veth0 ", "dpdk: left out"] {
+        assert!(table.contains(row), "{row} in {table}");
+    }
+}
+
 /// A free port, and our server on it.
 fn serving_tcp(arguments: &[&str]) -> (Serving, String) {
     let port = glimmer_measure::ports::free_ports(1).unwrap();

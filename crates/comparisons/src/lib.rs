@@ -2,9 +2,9 @@
 //! them in turn with the load generator, and prints ratios. It covers throughput and latency
 //! ([`versus`]), the native protocol ([`native`]), memory ([`footprint`]), hit ratios of a recorded
 //! trace ([`replayed`]), small requests beside large ones ([`tail`]), the hot-key accelerator
-//! ([`accelerator`]), and behaviour towards hostile clients ([`abuse`]). Ceilings stand beside them
-//! ([`trivial`], [`bare`]). Servers and clients run on
-//! loopback or in network namespaces ([`lab`]).
+//! ([`accelerator`]), what carries datagrams ([`transports`]), and behaviour towards hostile
+//! clients ([`abuse`]). Ceilings stand beside them ([`trivial`], [`bare`]). Servers and clients run
+//! on loopback or in network namespaces ([`lab`]).
 
 pub mod abuse;
 pub mod accelerator;
@@ -25,5 +25,6 @@ pub mod servers;
 #[path = "../../../tests/support/skipped.rs"]
 mod skipped;
 pub mod tail;
+pub mod transports;
 pub mod trivial;
 pub mod versus;

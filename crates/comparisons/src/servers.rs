@@ -253,6 +253,11 @@ impl Server {
         String::from_utf8_lossy(&text).into_owned()
     }
 
+    /// Where it listens, over UDP as well if it was told to.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// The CPU time that it has used so far.
     pub fn cpu(&self) -> Result<Duration> {
         Ok(machine::process_cpu(self.pid())?)

@@ -20,6 +20,7 @@ use glimmer_measure::namespaces::Namespace;
 use serde::Serialize;
 
 pub use cables::Namespaces;
+pub(crate) use offload::tags_stay;
 
 /// Where a server runs, and the address at which its clients find it.
 #[derive(Clone, Debug)]
