@@ -149,6 +149,10 @@ pub const XDP_FRAMES_PER_QUEUE: u32 = 4 << 10;
 /// Of these, frames that are kept to send. Further ones are given to the kernel to be filled.
 pub const XDP_SEND_FRAMES_MIN: usize = 1 << 10;
 
+/// When the kernel has fewer frames than this to fill, it gets those, too, that are otherwise kept
+/// to send: with none it would receive nothing, and nothing would wake the worker.
+pub const XDP_FILL_FRAMES_LOW: u32 = 64;
+
 /// Frames that may wait at one socket in either direction, a power of two. What arrives beyond them
 /// is lost and counted; what is to be sent beyond them goes through the kernel's stack.
 pub const XDP_RING_ENTRIES: u32 = 1 << 10;

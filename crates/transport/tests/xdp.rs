@@ -143,6 +143,22 @@ fn frames_are_never_lost() {
     assert_eq!(free(figures(here)), before);
 }
 
+/// Frames that carry replies back are filled again, if nothing but such replies is sent: there are
+/// more than twice as many datagrams as frames.
+#[test]
+fn frames_of_replies_in_place_are_filled_again() {
+    let Some(veth) = Veth::new(false) else { return };
+    let [here, there] = veth.ends();
+    let mut server = here.run(|| here.transport().open(here.address(true)).unwrap());
+    let mut client = plain(there, true);
+    let to = server.address().unwrap();
+    for _ in 0..10_000 / 32 + 1 {
+        client.send(&[Message::alone(to, b"request"); 32]);
+        echo(&mut *server, 32);
+        receive(&mut client, 32);
+    }
+}
+
 /// Workers at one port have a socket each at the only queue.
 #[test]
 fn workers_share_a_queue() {

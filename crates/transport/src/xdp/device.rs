@@ -174,6 +174,7 @@ impl Shared {
     /// batch has.
     fn receive_at(&self, state: &mut State, index: usize, batch: &mut RxBatch) {
         let Attached { socket, queue } = &mut state.sockets[index];
+        self.port.queues[*queue].recycle();
         let mut refused: ArrayVec<u64, PACKET_BATCH_MAX> = ArrayVec::new();
         while batch.count() < batch.most() && !refused.is_full() {
             let Some(frame) = socket.rx.next() else { break };

@@ -8,7 +8,9 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use glimmer_base::limits::{XDP_FRAMES_PER_QUEUE, XDP_RING_ENTRIES, XDP_SEND_FRAMES_MIN};
+use glimmer_base::limits::{
+    XDP_FILL_FRAMES_LOW, XDP_FRAMES_PER_QUEUE, XDP_RING_ENTRIES, XDP_SEND_FRAMES_MIN,
+};
 use glimmer_base::sync::{Mutex, MutexGuard};
 
 use super::ring::{Consumer, Producer};
@@ -48,13 +50,12 @@ impl Pool {
         self.completion.tell();
     }
 
-    /// Gives the kernel frames to fill, but keeps some to send.
+    /// Gives the kernel frames to fill, but keeps some to send unless the kernel has hardly any.
     fn refill(&mut self) {
-        while self.free.len() > XDP_SEND_FRAMES_MIN {
-            let Some(&address) = self.free.last() else {
-                break;
-            };
-            if !self.fill.push(address) {
+        while let Some(&address) = self.free.last() {
+            let is_spare = self.free.len() > XDP_SEND_FRAMES_MIN;
+            if !(is_spare || self.fill.waiting() < XDP_FILL_FRAMES_LOW) || !self.fill.push(address)
+            {
                 break;
             }
             self.free.pop();
@@ -114,7 +115,14 @@ impl Queue {
         self.is_zero_copy
     }
 
-    /// Takes frames back that nobody reads or writes any more.
+    /// Takes the frames back that have been sent, and gives the kernel frames to fill. Replies that
+    /// leave in the frames of their requests come back by no other way.
+    #[inline]
+    pub fn recycle(&self) {
+        self.give_back(std::iter::empty());
+    }
+
+    /// Takes frames back that nobody reads or writes any more, and those that have been sent.
     #[inline]
     pub fn give_back(&self, addresses: impl Iterator<Item = u64>) {
         let needs_wakeup = {
