@@ -76,8 +76,10 @@ impl Queue {
         let root = socket::open()?;
         socket::register(root.as_fd(), &umem)?;
         let (fill, completion) = socket::pool_rings(root.as_fd(), XDP_FRAMES_PER_QUEUE)?;
-        // A socket without any ring of its own cannot be bound. This one stays unused.
-        drop(socket::tx_ring(root.as_fd(), 1)?);
+        // This ring stays unused, but a driver that copies nothing collects the entries of all
+        // sockets of the queue in an array as long as it, and does not check that length. There
+        // cannot be more entries than frames.
+        drop(socket::tx_ring(root.as_fd(), XDP_FRAMES_PER_QUEUE)?);
         let bind = |way| {
             let flags = way | libc::XDP_USE_NEED_WAKEUP;
             socket::bind(root.as_fd(), place, flags, None)
