@@ -31,6 +31,10 @@ mod wakeup;
 #[cfg(feature = "xdp")]
 pub mod xdp;
 
+// What tests share names the crate from outside.
+#[cfg(all(test, feature = "xdp"))]
+extern crate self as glimmer_transport;
+
 pub use affinity::{cores_allowed, pin_to};
 pub use bell::Bell;
 pub use endpoint::Endpoint;

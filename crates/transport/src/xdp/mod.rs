@@ -50,5 +50,9 @@ mod transport;
 mod umem;
 pub mod wire;
 
+#[cfg(test)]
+#[path = "../../tests/support/veth.rs"]
+mod veth;
+
 pub use program::{AttachError, Hook, Program, Settings, prepare};
 pub use transport::{Xdp, XdpNamed};

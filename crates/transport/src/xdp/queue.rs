@@ -80,6 +80,8 @@ impl Queue {
         // sockets of the queue in an array as long as it, and does not check that length. There
         // cannot be more entries than frames.
         drop(socket::tx_ring(root.as_fd(), XDP_FRAMES_PER_QUEUE)?);
+        // So does this one, but the kernel wakes the driver only for a socket that could receive.
+        drop(socket::rx_ring(root.as_fd(), 1)?);
         let bind = |way| {
             let flags = way | libc::XDP_USE_NEED_WAKEUP;
             socket::bind(root.as_fd(), place, flags, None)
@@ -136,8 +138,14 @@ impl Queue {
             pool.fill.needs_wakeup()
         };
         if needs_wakeup {
-            socket::kick_fill(self.root.as_fd());
+            // What the driver refuses now, it is asked again with the next frames.
+            let _ = self.kick_fill();
         }
+    }
+
+    /// Has a driver that ran out of frames go on with those that it is to fill.
+    fn kick_fill(&self) -> io::Result<()> {
+        socket::kick_fill(self.root.as_fd())
     }
 
     /// Takes a free frame, if there is one.
@@ -164,5 +172,23 @@ impl Queue {
 impl AsFd for Queue {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.root.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Interface;
+    use crate::xdp::veth::{INTERFACE, Veth};
+
+    /// Only zero-copy drivers need the wake-up, but the kernel says for all whether it is possible.
+    #[test]
+    fn a_driver_that_ran_out_of_frames_can_be_woken() {
+        let Some(veth) = Veth::new(false) else { return };
+        veth.ends()[0].run(|| {
+            let interface = Interface::named(INTERFACE).unwrap().unwrap();
+            let queue = Queue::open((interface.index, 0), 2048, true).unwrap();
+            queue.kick_fill().unwrap();
+        });
     }
 }

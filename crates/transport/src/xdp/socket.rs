@@ -128,11 +128,11 @@ pub fn kick_send(socket: BorrowedFd<'_>) -> io::Result<()> {
     succeeded(sent.min(0) as libc::c_int)
 }
 
-/// Has the kernel go on with the frames that it is to fill.
+/// Has the kernel go on with the frames that it is to fill. An error says that it does not.
 #[inline]
-pub fn kick_fill(socket: BorrowedFd<'_>) {
+pub fn kick_fill(socket: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: there is no room for bytes, and none for an address.
-    unsafe {
+    let received = unsafe {
         libc::recvfrom(
             socket.as_raw_fd(),
             std::ptr::null_mut(),
@@ -142,6 +142,7 @@ pub fn kick_fill(socket: BorrowedFd<'_>) {
             std::ptr::null_mut(),
         )
     };
+    succeeded(received.min(0) as libc::c_int)
 }
 
 fn offsets(socket: BorrowedFd<'_>) -> io::Result<libc::xdp_mmap_offsets> {
