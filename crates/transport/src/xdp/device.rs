@@ -73,26 +73,47 @@ struct State {
 pub struct Attached {
     pub socket: XskSocket,
     pub queue: usize,
+    /// Whether the kernel has not taken all frames, so the worker is woken to try again.
+    has_rest: bool,
 }
 
 impl Attached {
-    /// Has the kernel send what was put into the ring.
-    fn flush(&mut self) {
+    /// A socket at this queue.
+    pub fn new(socket: XskSocket, queue: usize) -> Attached {
+        Attached {
+            socket,
+            queue,
+            has_rest: false,
+        }
+    }
+
+    /// Has the kernel send what was put into the ring. True: some of it stays for now.
+    ///
+    /// Kernels before 6.17 say how far they have come only when they are through, so the number
+    /// of calls is bounded by what each takes at least.
+    fn flush(&mut self) -> bool {
         self.socket.tx.show();
         let waiting = self.socket.tx.waiting();
-        if waiting == 0 || !self.socket.tx.needs_wakeup() {
-            return;
-        }
-        for _ in 0..=waiting / KERNEL_BURST {
-            let kicked = socket::kick_send(self.socket.as_fd());
-            let goes_on = match kicked {
-                Ok(()) => self.socket.tx.waiting() > 0,
-                Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+        let (mut bursts, mut drops) = (waiting / KERNEL_BURST, waiting);
+        while self.socket.tx.waiting() > 0 && self.socket.tx.needs_wakeup() {
+            let Err(error) = socket::kick_send(self.socket.as_fd()) else {
+                return false;
             };
-            if !goes_on {
-                return;
+            let tries_left = match error.raw_os_error() {
+                // It has sent a burst, or it has no memory for more.
+                Some(libc::EAGAIN) => &mut bursts,
+                // It has dropped a frame, because the driver's ring was full.
+                Some(libc::EBUSY) => &mut drops,
+                Some(libc::ENOBUFS | libc::ENOMEM) => return true,
+                // The interface is down.
+                _ => return false,
+            };
+            if *tries_left == 0 {
+                return true;
             }
+            *tries_left -= 1;
         }
+        false
     }
 }
 
@@ -173,7 +194,7 @@ impl Shared {
     /// Lends what waits at one socket, and gives back what is not answered: not more frames than a
     /// batch has.
     fn receive_at(&self, state: &mut State, index: usize, batch: &mut RxBatch) {
-        let Attached { socket, queue } = &mut state.sockets[index];
+        let Attached { socket, queue, .. } = &mut state.sockets[index];
         self.port.queues[*queue].recycle();
         let mut refused: ArrayVec<u64, PACKET_BATCH_MAX> = ArrayVec::new();
         while batch.count() < batch.most() && !refused.is_full() {
@@ -247,7 +268,7 @@ impl Shared {
         let Some((ends, index)) = state.routes.find(&message.to) else {
             return false;
         };
-        let Attached { socket, queue } = &mut state.sockets[index as usize];
+        let Attached { socket, queue, .. } = &mut state.sockets[index as usize];
         let queue = &self.port.queues[*queue];
         let bytes = wire::header_bytes(ends.theirs.ip()) + message.bytes();
         if bytes > self.port.frame_bytes_max {
@@ -312,8 +333,28 @@ impl Shared {
         }
     }
 
+    /// Has the kernel send what was put into the rings. What it does not take it gets with the next
+    /// call, for which the worker is woken.
+    #[inline]
     fn flush(&self, state: &mut State) {
-        state.sockets.iter_mut().for_each(Attached::flush);
+        for attached in &mut state.sockets {
+            let has_rest = attached.flush();
+            if has_rest != attached.has_rest {
+                self.watch_room(attached, has_rest);
+            }
+        }
+    }
+
+    /// Has the worker woken, or not any more, while there is room in a socket's TX ring.
+    #[cold]
+    fn watch_room(&self, attached: &mut Attached, is_watched: bool) {
+        let mut flags = epoll::EventFlags::IN;
+        flags.set(epoll::EventFlags::OUT, is_watched);
+        let data = epoll::EventData::new_u64(0);
+        let changed = epoll::modify(&self.waiting, attached.socket.as_fd(), data, flags);
+        if changed.is_ok() {
+            attached.has_rest = is_watched;
+        }
     }
 
     fn count_sent(&self, by_queues: u64, by_kernel: u64) {
@@ -403,6 +444,7 @@ impl PacketDevice for XdpDevice {
         batch.clear();
         let shared = &*self.0;
         let mut state = shared.state.lock();
+        shared.flush(&mut state);
         state.calls = state.calls.wrapping_add(1);
         if state.calls.is_multiple_of(DROPS_EVERY) {
             state.drops[0] = shared.dropped(&state);
@@ -434,3 +476,7 @@ impl PacketDevice for XdpDevice {
         Box::new(self.clone())
     }
 }
+
+#[cfg(test)]
+#[path = "device_tests.rs"]
+mod tests;

@@ -128,7 +128,7 @@ impl Xdp {
                 let socket = port.queues[queue].socket()?;
                 let number = first + (queue * at_each + place) as u32;
                 port.program.lock().set_socket(number, socket.as_fd())?;
-                sockets[(queue + place * queues) % workers].push(Attached { socket, queue });
+                sockets[(queue + place * queues) % workers].push(Attached::new(socket, queue));
             }
         }
         // Nothing is redirected before all sockets are there.

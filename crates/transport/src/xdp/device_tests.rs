@@ -1,0 +1,110 @@
+use super::*;
+use crate::xdp::veth::{End, INTERFACE, Veth};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A device at this end, as the only one.
+fn device(end: &End) -> XdpDevice {
+    end.run(|| {
+        let port = Arc::new(Port::open(INTERFACE, None, false, None).unwrap());
+        let kernel = UdpDevice::bind(end.address(true)).unwrap();
+        let rules = port.rules(kernel.address().unwrap()).unwrap();
+        let socket = port.queues[0].socket().unwrap();
+        let number = port.program.lock().reserve(1).unwrap();
+        let mut program = port.program.lock();
+        program.set_socket(number, socket.as_fd()).unwrap();
+        drop(program);
+        let registration = Registration::new(&port, &rules, (number, 1, 1)).unwrap();
+        let parts = Parts {
+            sockets: vec![Attached::new(socket, 0)],
+            kernel,
+            rules,
+            registration: Arc::new(registration),
+            home: 0,
+        };
+        XdpDevice::new(&port, parts).unwrap()
+    })
+}
+
+/// A server past the kernel's stack that has received a request of a client.
+fn asked(veth: &Veth) -> (XdpDevice, UdpDevice, RxBatch) {
+    let [here, there] = veth.ends();
+    let mut server = device(here);
+    let mut client = there.run(|| UdpDevice::bind(there.address(true)).unwrap());
+    let to = server.address().unwrap();
+    assert_eq!(client.send(&[Message::alone(to, b"request")]).datagrams, 1);
+    let mut batch = RxBatch::default();
+    next(&mut server, &mut batch);
+    (server, client, batch)
+}
+
+/// Receives one datagram.
+fn next(device: &mut dyn PacketDevice, batch: &mut RxBatch) -> Vec<u8> {
+    let deadline = Instant::now() + PATIENCE;
+    while device.receive(batch) == 0 {
+        assert!(Instant::now() < deadline, "nothing arrives");
+    }
+    assert_eq!(batch.count(), 1);
+    batch.bytes(0).to_vec()
+}
+
+/// Puts a datagram into the ring, but does not have it sent.
+fn put(server: &XdpDevice, client: &UdpDevice, payload: &[u8]) {
+    let to = client.address().unwrap();
+    let mut state = server.0.state.lock();
+    assert!(server.0.put(&mut state, &Message::alone(to, payload)));
+}
+
+fn is_woken(device: &XdpDevice) -> bool {
+    let mut watched = [PollFd::new(&device.0.waiting, PollFlags::IN)];
+    poll(&mut watched, Some(&Timespec::default())).unwrap() > 0
+}
+
+#[test]
+fn what_stayed_in_the_ring_leaves_with_the_next_call() {
+    let Some(veth) = Veth::new(false) else { return };
+    let (mut server, mut client, mut batch) = asked(&veth);
+    put(&server, &client, b"late");
+    server.receive(&mut batch);
+    assert_eq!(next(&mut client, &mut batch), b"late");
+}
+
+#[test]
+fn a_worker_is_woken_for_what_stayed() {
+    let Some(veth) = Veth::new(false) else { return };
+    let (mut server, mut client, mut batch) = asked(&veth);
+    assert!(!is_woken(&server));
+    put(&server, &client, b"late");
+    let mut state = server.0.state.lock();
+    server.0.watch_room(&mut state.sockets[0], true);
+    drop(state);
+    assert!(is_woken(&server));
+    server.receive(&mut batch);
+    assert!(!is_woken(&server), "nothing is left");
+    assert_eq!(next(&mut client, &mut batch), b"late");
+}
+
+/// More frames than the kernel sends with one call.
+#[test]
+fn a_long_burst_leaves_at_once() {
+    let Some(veth) = Veth::new(false) else { return };
+    let (server, mut client, mut batch) = asked(&veth);
+    let count = 5 * KERNEL_BURST + 1;
+    for number in 0..count {
+        put(&server, &client, &number.to_le_bytes());
+    }
+    let mut state = server.0.state.lock();
+    server.0.flush(&mut state);
+    assert_eq!(state.sockets[0].socket.tx.waiting(), 0);
+    drop(state);
+    let mut received = 0;
+    let deadline = Instant::now() + PATIENCE;
+    while received < count {
+        for index in 0..client.receive(&mut batch) {
+            received += batch.datagrams(index) as u32;
+        }
+        assert!(Instant::now() < deadline, "{received} of {count}");
+    }
+}
