@@ -289,7 +289,8 @@ impl Shared {
     }
 
     /// Puts a reply that lies in the frame of its request into the ring of the socket that the
-    /// request arrived at.
+    /// request arrived at. False: that ring is full, or the device has no socket at the queue; the
+    /// reply is still whole.
     fn put_back(&self, state: &mut State, frame: Frame, peer: SocketAddr, bytes: usize) -> bool {
         let (queue, address) = Port::of_frame_id(frame.id);
         let Some(index) = state.by_queue.get(queue).copied().flatten() else {
@@ -422,19 +423,33 @@ impl PacketSender for XdpDevice {
         }
         let shared = &*self.0;
         let mut transmitted = Transmitted::default();
+        let (mut by_queues, mut by_kernel) = (0, 0);
+        let mut unused: ArrayVec<Frame, PACKET_BATCH_MAX> = ArrayVec::new();
         let mut state = shared.state.lock();
         for (index, (frame, bytes)) in frames.into_iter().enumerate() {
-            let is_put = bytes > 0 && shared.put_back(&mut state, frame, batch.peer(index), bytes);
-            if is_put {
+            let peer = batch.peer(index);
+            if bytes > 0 && shared.put_back(&mut state, frame, peer, bytes) {
                 transmitted.datagrams += 1;
                 transmitted.bytes += bytes as u64;
-            } else {
-                transmitted.lost += u64::from(bytes > 0);
-                shared.lender.take_back(&[frame]);
+                by_queues += 1;
+                continue;
             }
+            if bytes > 0 {
+                // SAFETY: the batch has given the frame up with as many initialised bytes, and
+                // nothing else refers to it before it is taken back below.
+                let reply = unsafe { std::slice::from_raw_parts(frame.at.as_ptr(), bytes) };
+                let sent = shared.kernel.clone().send(&[Message::alone(peer, reply)]);
+                by_kernel += sent.datagrams;
+                transmitted.add(sent);
+            }
+            unused.push(frame);
         }
         shared.flush(&mut state);
-        shared.count_sent(transmitted.datagrams, 0);
+        drop(state);
+        if !unused.is_empty() {
+            shared.lender.take_back(&unused);
+        }
+        shared.count_sent(by_queues, by_kernel);
         transmitted
     }
 }

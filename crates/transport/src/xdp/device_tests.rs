@@ -1,5 +1,6 @@
 use super::*;
 use crate::xdp::veth::{End, INTERFACE, Veth};
+use glimmer_base::limits::XDP_FRAMES_PER_QUEUE;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::time::{Duration, Instant};
 
@@ -107,4 +108,29 @@ fn a_long_burst_leaves_at_once() {
         }
         assert!(Instant::now() < deadline, "{received} of {count}");
     }
+}
+
+/// Has the ring look full: it is that of another socket, from which nobody sends.
+fn fill_ring(server: &XdpDevice) -> OwnedFd {
+    let other = socket::open().unwrap();
+    let mut full = socket::tx_ring(other.as_fd(), 1).unwrap();
+    assert!(full.push(descriptor(0, 0)) && !full.push(descriptor(0, 0)));
+    server.0.state.lock().sockets[0].socket.tx = full;
+    other
+}
+
+#[test]
+fn a_reply_that_finds_no_room_in_the_ring_goes_through_the_kernel() {
+    let Some(veth) = Veth::new(false) else { return };
+    let (mut server, mut client, mut batch) = asked(&veth);
+    let _other = fill_ring(&server);
+    batch.bytes_mut(0).copy_from_slice(b"replied");
+    let transmitted = server.send_back(&mut batch);
+    assert_eq!((transmitted.datagrams, transmitted.bytes), (1, 7));
+    assert_eq!(transmitted.lost, 0);
+    assert_eq!(next(&mut client, &mut batch), b"replied");
+    let figures = server.0.port.figures();
+    assert_eq!((figures.sent, figures.kernel_sent), (0, 1));
+    let frames = figures.frames_free + figures.fill_waiting;
+    assert_eq!(frames, u64::from(XDP_FRAMES_PER_QUEUE));
 }

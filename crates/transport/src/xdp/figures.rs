@@ -30,8 +30,8 @@ pub struct Counts {
     pub elsewhere: AtomicU64,
     /// Datagrams that arrived by the kernel's stack.
     pub kernel_received: AtomicU64,
-    /// Datagrams that left by it: they do not fit into a frame, or their receiver has not sent
-    /// anything of late.
+    /// Datagrams that left by it: they do not fit into a frame, their receiver has not sent
+    /// anything of late, or there was no room at the queue.
     pub kernel_sent: AtomicU64,
 }
 
