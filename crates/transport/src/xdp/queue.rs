@@ -7,6 +7,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use glimmer_base::limits::{
     XDP_FILL_FRAMES_LOW, XDP_FRAMES_PER_QUEUE, XDP_RING_ENTRIES, XDP_SEND_FRAMES_MIN,
@@ -16,6 +17,25 @@ use glimmer_base::sync::{Mutex, MutexGuard};
 use super::ring::{Consumer, Producer};
 use super::socket::{self, XskSocket};
 use super::umem::Umem;
+
+/// A queue that is in use is tried again this many times before that is an error: for two seconds.
+const BUSY_TRIES: u32 = 100;
+/// The time between two tries.
+const BUSY_PAUSE: Duration = Duration::from_millis(20);
+
+/// Binds a socket. The kernel gives up a queue only some time after the process that had it has
+/// ended, and says until then that it is in use. Uses up `tries`.
+fn patiently(tries: &mut u32, bind: impl Fn() -> io::Result<()>) -> io::Result<()> {
+    loop {
+        match bind() {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && *tries > 0 => {
+                *tries -= 1;
+                std::thread::sleep(BUSY_PAUSE);
+            }
+            done => return done,
+        }
+    }
+}
 
 /// Bytes of memory that a queue takes with frames of this length: the frames, and the two rings of
 /// their addresses.
@@ -82,9 +102,12 @@ impl Queue {
         drop(socket::tx_ring(root.as_fd(), XDP_FRAMES_PER_QUEUE)?);
         // So does this one, but the kernel wakes the driver only for a socket that could receive.
         drop(socket::rx_ring(root.as_fd(), 1)?);
-        let bind = |way| {
+        let mut patience = BUSY_TRIES;
+        let mut bind = |way| {
             let flags = way | libc::XDP_USE_NEED_WAKEUP;
-            socket::bind(root.as_fd(), place, flags, None)
+            patiently(&mut patience, || {
+                socket::bind(root.as_fd(), place, flags, None)
+            })
         };
         let is_bound = may_zero_copy && bind(libc::XDP_ZEROCOPY).is_ok();
         if !is_bound {
@@ -190,5 +213,33 @@ mod tests {
             let queue = Queue::open((interface.index, 0), 2048, true).unwrap();
             queue.kick_fill().unwrap();
         });
+    }
+
+    #[test]
+    fn a_queue_that_is_given_up_late_is_waited_for() {
+        let Some(veth) = Veth::new(false) else { return };
+        veth.ends()[0].run(|| {
+            let place = (Interface::named(INTERFACE).unwrap().unwrap().index, 0);
+            let first = Queue::open(place, 2048, true).unwrap();
+            let opened = std::thread::scope(|scope| {
+                let second = scope.spawn(|| Queue::open(place, 2048, true).map(drop));
+                std::thread::sleep(3 * BUSY_PAUSE);
+                drop(first);
+                second.join().unwrap()
+            });
+            opened.unwrap();
+        });
+    }
+
+    #[test]
+    fn what_stays_in_use_is_an_error_after_some_tries() {
+        let busy = || Err(io::Error::from_raw_os_error(libc::EBUSY));
+        let mut tries = 2;
+        assert!(patiently(&mut tries, busy).is_err());
+        assert_eq!(tries, 0);
+        let other = || Err(io::Error::from_raw_os_error(libc::EPERM));
+        let mut tries = 2;
+        assert!(patiently(&mut tries, other).is_err());
+        assert_eq!(tries, 2, "other errors are told at once");
     }
 }
