@@ -11,6 +11,8 @@ mod link;
 #[path = "../accelerated/server.rs"]
 mod server;
 
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
@@ -43,7 +45,11 @@ fn start(link: &Link, transport: &str, arguments: &[&str]) -> Result<Server, Str
 }
 
 /// A client of memcached's UDP protocol.
-struct Plain(UdpSocket);
+struct Plain {
+    socket: UdpSocket,
+    /// The number of the latest request.
+    latest: Cell<u16>,
+}
 
 impl Plain {
     fn of(server: SocketAddr) -> Plain {
@@ -56,25 +62,40 @@ impl Plain {
         socket
             .set_read_timeout(Some(Duration::from_secs(2)))
             .unwrap();
-        Plain(socket)
+        Plain {
+            socket,
+            latest: Cell::new(0),
+        }
     }
 
-    /// The reply to a request, of all its datagrams. A datagram may be lost.
+    /// The reply to a request. A datagram may be lost, so each try has a number of its own.
     fn ask(&self, request: &[u8]) -> String {
-        let datagram = [&[7, 7, 0, 0, 0, 1, 0, 0], request].concat();
         for _ in 0..10 {
-            self.0.send(&datagram).unwrap();
-            let (mut whole, mut buffer) = (Vec::new(), [0; 65_536]);
-            while let Ok(bytes) = self.0.recv(&mut buffer) {
-                assert_eq!(buffer[..2], [7, 7]);
-                let (number, all) = (buffer[3], buffer[5]);
-                whole.extend_from_slice(&buffer[8..bytes]);
-                if number + 1 == all {
-                    return String::from_utf8(whole).unwrap();
-                }
+            self.latest.set(self.latest.get() + 1);
+            let [high, low] = self.latest.get().to_be_bytes();
+            let datagram = [&[high, low, 0, 0, 0, 1, 0, 0], request].concat();
+            self.socket.send(&datagram).unwrap();
+            if let Some(reply) = self.reply_to([high, low]) {
+                return String::from_utf8(reply).unwrap();
             }
         }
         panic!("no reply to {}", request.escape_ascii());
+    }
+
+    /// The reply to the request of this number, of all its datagrams.
+    fn reply_to(&self, id: [u8; 2]) -> Option<Vec<u8>> {
+        let (mut parts, mut buffer) = (BTreeMap::new(), [0; 65_536]);
+        while let Ok(bytes) = self.socket.recv(&mut buffer) {
+            if buffer[..2] != id {
+                continue;
+            }
+            let (number, all) = (buffer[3], usize::from(buffer[5]));
+            parts.insert(number, buffer[8..bytes].to_vec());
+            if parts.len() == all {
+                return Some(parts.into_values().flatten().collect());
+            }
+        }
+        None
     }
 }
 
@@ -216,10 +237,9 @@ fn hot_keys_are_answered_by_the_same_program() {
         }
         let (before, received) = (hits(&server), packets(&server, "received"));
         assert_eq!(client.ask(b"get other\r\n"), "END\r\n");
-        assert_eq!(
-            (hits(&server), packets(&server, "received")),
-            (before, received + 1)
-        );
+        // It may have been asked more than once.
+        assert_eq!(hits(&server), before);
+        assert!(packets(&server, "received") > received);
     }
     let mut client = Client::connect(server.native()).unwrap();
     client.put(b"a", b"native", 0, 0).unwrap();
