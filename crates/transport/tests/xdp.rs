@@ -197,6 +197,42 @@ fn workers_share_a_queue() {
     assert_eq!(figures(here).received, 48);
 }
 
+/// Workers that share a port have queues of their own, and none is another one's. A worker that has
+/// a port for itself is asked at all of them, of which one is its own.
+#[test]
+fn only_who_has_a_port_alone_has_datagrams_elsewhere() {
+    let Some(veth) = Veth::with_queues(4) else {
+        return;
+    };
+    let [here, there] = veth.ends();
+    let mut workers = here.run(|| here.transport().open_group(here.address(true), 2).unwrap());
+    let mut alone = here.run(|| here.transport().open(here.address(true)).unwrap());
+    let clients: Vec<UdpDevice> = (0..24).map(|_| plain(there, true)).collect();
+    let ask = |to: SocketAddr| {
+        for client in &clients {
+            client.clone().send(&[Message::alone(to, b"request")]);
+        }
+    };
+    let mut batch = RxBatch::default();
+    ask(workers[0].address().unwrap());
+    let deadline = Instant::now() + PATIENCE;
+    while figures(here).received < 24 {
+        for worker in &mut workers {
+            worker.receive(&mut batch);
+        }
+        assert!(Instant::now() < deadline, "{}", figures(here).received);
+    }
+    let shared = figures(here);
+    assert_eq!((shared.queues, shared.elsewhere), (4, 0));
+    assert_eq!(shared.steering, None);
+    ask(alone.address().unwrap());
+    assert_eq!(receive(&mut *alone, 24).len(), 24);
+    let figures = figures(here);
+    let elsewhere = figures.elsewhere;
+    assert!((1..=24).contains(&elsewhere), "{elsewhere} of 24");
+    assert!(figures.steering.is_some());
+}
+
 /// Writes frames to the interface at this end as they are.
 struct Wire(std::os::fd::OwnedFd);
 

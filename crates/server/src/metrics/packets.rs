@@ -47,7 +47,7 @@ pub(super) const ALL: &[Family] = &[
             }
         }),
     Family::counter("glimmer_packets_elsewhere", In::Units,
-        "Datagrams that arrived at another queue than that of the worker that serves them",
+        "Datagrams that arrived at another queue than that of the worker with their port",
         |source, out| put(source, out, |it| it.elsewhere)),
     Family::counter("glimmer_packets_refused", In::Units,
         "Frames that were not answered, by reason: stats packets explains them",

@@ -47,8 +47,8 @@ struct Shared {
     kernel: UdpDevice,
     rules: Rules,
     address: SocketAddr,
-    /// The queue whose frames are meant for this worker.
-    home: usize,
+    /// The queue whose frames are meant for this worker, if its port is its own.
+    home: Option<usize>,
     /// The same as `port`, as batches know it.
     lender: Arc<dyn Lender>,
     /// Before the port: its routes end first.
@@ -123,8 +123,8 @@ pub struct Parts {
     pub kernel: UdpDevice,
     pub rules: Rules,
     pub registration: Arc<Registration>,
-    /// The queue whose frames are meant for the device.
-    pub home: usize,
+    /// The queue whose frames are meant for the device, if no other one shares its port.
+    pub home: Option<usize>,
 }
 
 impl XdpDevice {
@@ -180,7 +180,8 @@ impl Shared {
             let index = (state.first + step) % sockets;
             let before = batch.count();
             self.receive_at(state, index, batch);
-            if state.sockets[index].queue != self.home {
+            let queue = state.sockets[index].queue;
+            if self.home.is_some_and(|home| queue != home) {
                 elsewhere += (batch.count() - before) as u64;
             }
         }

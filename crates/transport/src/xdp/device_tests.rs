@@ -23,7 +23,7 @@ fn device(end: &End) -> XdpDevice {
             kernel,
             rules,
             registration: Arc::new(registration),
-            home: 0,
+            home: Some(0),
         };
         XdpDevice::new(&port, parts).unwrap()
     })

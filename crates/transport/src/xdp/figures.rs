@@ -26,7 +26,8 @@ pub struct Counts {
     pub received: AtomicU64,
     /// Datagrams that left by a queue.
     pub sent: AtomicU64,
-    /// Datagrams that arrived at another queue than that of the worker that serves them.
+    /// Datagrams that arrived at another queue than that of the worker that has their port for
+    /// itself.
     pub elsewhere: AtomicU64,
     /// Datagrams that arrived by the kernel's stack.
     pub kernel_received: AtomicU64,

@@ -107,11 +107,12 @@ impl Xdp {
         Ok((port, before))
     }
 
-    /// Devices of workers that share an address, each with a socket of the kernel's.
+    /// Devices of workers that share an address, each with a socket of the kernel's. `home` is the
+    /// queue that is meant for a worker which has its address alone; others share out the queues.
     fn devices(
         port: &Arc<Port>,
         kernel: Vec<UdpDevice>,
-        home: impl Fn(usize) -> usize,
+        home: Option<usize>,
     ) -> io::Result<Vec<Box<dyn PacketDevice>>> {
         let (queues, workers) = (port.queues.len(), kernel.len());
         let rules = port.rules(kernel[0].address()?)?;
@@ -134,22 +135,17 @@ impl Xdp {
         // Nothing is redirected before all sockets are there.
         let numbers = (first, queues as u32, at_each as u32);
         let registration = Arc::new(Registration::new(port, &rules, numbers)?);
-        let device = |(worker, (sockets, kernel))| {
+        let device = |(sockets, kernel)| {
             let parts = Parts {
                 sockets,
                 kernel,
                 rules: rules.clone(),
                 registration: registration.clone(),
-                home: home(worker),
+                home,
             };
             Ok(Box::new(XdpDevice::new(port, parts)?) as _)
         };
-        sockets
-            .into_iter()
-            .zip(kernel)
-            .enumerate()
-            .map(device)
-            .collect()
+        sockets.into_iter().zip(kernel).map(device).collect()
     }
 }
 
@@ -217,7 +213,7 @@ impl PacketTransport for Xdp {
         let kernel = UdpDevice::bind(address)?;
         let (port, before) = self.take(Some(address.ip()))?;
         let home = before % port.queues.len();
-        let mut devices = Xdp::devices(&port, vec![kernel], |_| home)?;
+        let mut devices = Xdp::devices(&port, vec![kernel], Some(home))?;
         Ok(devices.pop().expect("one socket, one device"))
     }
 
@@ -228,8 +224,7 @@ impl PacketTransport for Xdp {
     ) -> io::Result<Vec<Box<dyn PacketDevice>>> {
         let kernel = UdpDevice::bind_group(address, workers)?;
         let (port, _) = self.take(None)?;
-        let queues = port.queues.len();
-        Xdp::devices(&port, kernel, |worker| worker % queues)
+        Xdp::devices(&port, kernel, None)
     }
 
     /// The program steers what goes through the kernel's stack. What arrives at a queue is spread
@@ -242,8 +237,7 @@ impl PacketTransport for Xdp {
     ) -> io::Result<Vec<Box<dyn PacketDevice>>> {
         let kernel = UdpDevice::bind_steered(address, workers, program)?;
         let (port, _) = self.take(None)?;
-        let queues = port.queues.len();
-        Xdp::devices(&port, kernel, |worker| worker % queues)
+        Xdp::devices(&port, kernel, None)
     }
 
     fn interface(&self) -> Option<&str> {

@@ -27,10 +27,15 @@ pub const INTERFACE: &str = "veth0";
 impl Veth {
     /// `None` where namespaces cannot be made; continuous integration can.
     pub fn new(is_generic: bool) -> Option<Veth> {
-        Veth::made(is_generic).map_or_else(left_out, Some)
+        Veth::made(is_generic, 1).map_or_else(left_out, Some)
     }
 
-    fn made(is_generic: bool) -> Result<Veth, String> {
+    /// The same with this many queues in either direction.
+    pub fn with_queues(queues: u32) -> Option<Veth> {
+        Veth::made(false, queues).map_or_else(left_out, Some)
+    }
+
+    fn made(is_generic: bool, queues: u32) -> Result<Veth, String> {
         let ends = [["10.7.0.1", "fd00::1"], ["10.7.0.2", "fd00::2"]];
         let [one, other] = ends.map(|addresses| {
             Ok::<_, String>(End {
@@ -46,7 +51,10 @@ impl Veth {
             other.namespace.as_raw_fd()
         );
         one.run(|| {
-            ip("link add veth0 mtu 3000 type veth peer name veth1 mtu 3000")?;
+            let queues = format!("mtu 3000 numrxqueues {queues} numtxqueues {queues}");
+            ip(&format!(
+                "link add veth0 {queues} type veth peer name veth1 {queues}"
+            ))?;
             ip(&format!("link set veth1 netns {far}"))
         })?;
         other.run(|| ip("link set veth1 name veth0"))?;
