@@ -376,7 +376,6 @@ impl Counted for Shared {
             figures.tx_waiting += u64::from(attached.socket.tx.waiting());
             if let Ok(told) = socket::statistics(attached.socket.as_fd()) {
                 figures.dropped_full += told.rx_ring_full;
-                // Those of the memory that all share are counted there.
                 figures.dropped_no_frame += told.rx_dropped;
             }
         }

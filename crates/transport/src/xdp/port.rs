@@ -3,7 +3,6 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::fd::AsFd as _;
 use std::sync::{Arc, Weak};
 
 use glimmer_base::sync::{Mutex, Ordering::Relaxed};
@@ -11,7 +10,6 @@ use glimmer_base::sync::{Mutex, Ordering::Relaxed};
 use super::figures::{Counted, Counts};
 use super::program::{AttachError, Hook, Program};
 use super::queue::Queue;
-use super::socket;
 use super::wire::{ETHERNET_BYTES, Reason, Rules};
 use crate::Interface;
 use crate::packet::Bypass;
@@ -208,9 +206,6 @@ impl Port {
             let (free, fill) = queue.spare();
             figures.frames_free += free as u64;
             figures.fill_waiting += u64::from(fill);
-            if let Ok(told) = socket::statistics(queue.as_fd()) {
-                figures.dropped_no_frame += told.rx_fill_ring_empty_descs;
-            }
         }
         let devices: Vec<_> = self
             .devices

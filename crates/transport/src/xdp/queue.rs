@@ -6,7 +6,7 @@
 //! the exchange of a burst's addresses and never during a system call that waits.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
 
 use glimmer_base::limits::{
@@ -189,12 +189,6 @@ impl Queue {
 
     fn pool(&self) -> MutexGuard<'_, Pool> {
         self.pool.lock()
-    }
-}
-
-impl AsFd for Queue {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.root.as_fd()
     }
 }
 
