@@ -378,6 +378,39 @@ fn the_generic_mode_leaves_what_is_not_finished_to_the_kernel() {
     );
 }
 
+/// A server at all addresses starts at an interface with addresses of one family only.
+#[test]
+fn a_family_that_the_interface_lacks_is_served_by_the_kernel() {
+    let Some(veth) = Veth::new(false) else { return };
+    let [here, _] = veth.ends();
+    here.run(|| ip("-6 address flush dev veth0")).unwrap();
+    let mut workers = here.run(|| {
+        let any: SocketAddr = "[::]:0".parse().unwrap();
+        let mut workers = here.transport().open_group(any, 2).unwrap();
+        workers.push(here.transport().open(any).unwrap());
+        workers
+    });
+    let mut client = here.run(|| UdpDevice::bind("[::1]:0".parse().unwrap()).unwrap());
+    let mut batch = RxBatch::default();
+    for of_port in [0..2, 2..3] {
+        let port = workers[of_port.start].address().unwrap().port();
+        let to = SocketAddr::new("::1".parse().unwrap(), port);
+        client.send(&[Message::alone(to, b"request")]);
+        let deadline = Instant::now() + PATIENCE;
+        let mut sent = 0;
+        while sent == 0 {
+            for worker in &mut workers[of_port.clone()] {
+                worker.receive(&mut batch);
+                sent += worker.send_back(&mut batch).datagrams;
+            }
+            assert!(Instant::now() < deadline, "nothing arrives");
+        }
+        assert_eq!(receive(&mut client, 1), [b"request"]);
+    }
+    let figures = figures(here);
+    assert_eq!((figures.received, figures.kernel_received), (0, 2));
+}
+
 /// Two servers never share an interface, the second learns why, and nothing is left behind.
 #[test]
 fn an_interface_is_taken_once_and_given_back() {

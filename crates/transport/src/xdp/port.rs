@@ -143,11 +143,12 @@ impl Port {
         })
     }
 
-    /// What a device at this address serves: all addresses of the interface if it names none.
+    /// What a device at this address serves: all addresses of the interface if it names none. These
+    /// may be none of its family, and all its datagrams go through the kernel's socket then.
     ///
     /// # Errors
     ///
-    /// If the interface lacks the address.
+    /// If the interface lacks the address, or has none at all.
     pub fn rules(&self, address: SocketAddr) -> io::Result<Rules> {
         let own = self.interface.addresses.iter().map(|&(ip, _)| ip);
         let serves = |ip: &IpAddr| match address.ip() {
@@ -155,7 +156,8 @@ impl Port {
             one => one == *ip,
         };
         let addresses: Vec<IpAddr> = own.clone().filter(serves).collect();
-        if addresses.is_empty() {
+        let may_have_none = address.ip().is_unspecified() && own.clone().next().is_some();
+        if addresses.is_empty() && !may_have_none {
             let name = &self.interface.name;
             let own: Vec<_> = own.map(|ip| ip.to_string()).collect();
             let own = if own.is_empty() {

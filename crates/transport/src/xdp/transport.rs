@@ -114,13 +114,17 @@ impl Xdp {
         kernel: Vec<UdpDevice>,
         home: Option<usize>,
     ) -> io::Result<Vec<Box<dyn PacketDevice>>> {
-        let (queues, workers) = (port.queues.len(), kernel.len());
+        let workers = kernel.len();
         let rules = port.rules(kernel[0].address()?)?;
+        let queues = match rules.addresses.as_slice() {
+            [] => 0,
+            _ => port.queues.len(),
+        };
         // What arrives at a queue is spread over the workers that are at it.
         let at_each = if workers == 1 {
             1
         } else {
-            workers.div_ceil(queues)
+            workers.div_ceil(queues.max(1))
         };
         let first = port.program.lock().reserve((queues * at_each) as u32)?;
         let mut sockets: Vec<Vec<Attached>> = kernel.iter().map(|_| Vec::new()).collect();
