@@ -174,6 +174,7 @@ impl Port {
             interface: self.interface.index,
             all_hosts: all_hosts(&self.interface),
             addresses,
+            own: own.collect(),
             port: address.port(),
             // Between drivers each frame is one datagram. In the generic mode the program has left
             // such frames to the kernel.

@@ -6,13 +6,15 @@ use super::{ETHERNET_BYTES, ETHERTYPE_IPV4, IPV4_BYTES, IPV6_BYTES, Rules, check
 use super::{PROTOCOL_UDP, UDP_BYTES, finish, header_bytes, parse};
 
 fn rules() -> Rules {
+    let addresses = vec![
+        Ipv4Addr::new(10, 7, 0, 2).into(),
+        "fd00::2".parse().expect("it is an address"),
+    ];
     Rules {
         mac: [2, 0, 0, 0, 0, 2],
         interface: 1,
-        addresses: vec![
-            Ipv4Addr::new(10, 7, 0, 2).into(),
-            "fd00::2".parse().expect("it is an address"),
-        ],
+        own: addresses.clone(),
+        addresses,
         port: 11211,
         all_hosts: vec![Ipv4Addr::new(10, 7, 0, 255)],
         accepts_partial: false,
@@ -49,6 +51,7 @@ fn turn_round(mut frame: Vec<u8>) {
         mac: ends.their_mac,
         interface: 1,
         addresses: vec![theirs],
+        own: vec![theirs],
         port: ends.theirs.port(),
         all_hosts: Vec::new(),
         accepts_partial: false,

@@ -15,8 +15,10 @@ pub struct Rules {
     pub mac: [u8; 6],
     /// The interface's number, which is the scope of link-local addresses.
     pub interface: u32,
-    /// Our addresses.
+    /// The addresses that are served.
     pub addresses: Vec<IpAddr>,
+    /// All addresses of the interface: what claims to come from one of them lies.
+    pub own: Vec<IpAddr>,
     /// Our port.
     pub port: u16,
     /// By which all hosts on our links are addressed.
@@ -142,7 +144,7 @@ fn is_host(ip: &IpAddr, rules: &Rules) -> bool {
             !ip.is_multicast() && !ip.is_unspecified() && !ip.is_loopback() && !is_mapped(ip)
         }
     };
-    is_one && !rules.addresses.contains(ip)
+    is_one && !rules.own.contains(ip)
 }
 
 /// An IPv4 address within IPv6 is never on a wire.

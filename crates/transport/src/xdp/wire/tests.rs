@@ -11,6 +11,9 @@ fn rules() -> Rules {
         mac: OUR_MAC,
         interface: 7,
         addresses: vec!["10.1.0.1".parse().unwrap(), "fd00::1".parse().unwrap()],
+        own: ["10.1.0.1", "10.1.0.9", "fd00::1", "fd00::9"]
+            .map(|ip| ip.parse().unwrap())
+            .into(),
         port: 4000,
         all_hosts: vec![Ipv4Addr::new(10, 1, 0, 255)],
         accepts_partial: false,
@@ -237,6 +240,8 @@ fn only_our_addresses_and_hosts_that_can_be_answered_are_served() {
         ("10.1.0.255:4000", "10.1.0.2:5000", Reason::Address),
         ("[fd00::9]:4000", "[fd00::2]:5000", Reason::Address),
         ("10.1.0.1:4000", "10.1.0.1:5000", Reason::Source),
+        ("10.1.0.1:4000", "10.1.0.9:5000", Reason::Source),
+        ("[fd00::1]:4000", "[fd00::9]:5000", Reason::Source),
         ("10.1.0.1:4000", "10.1.0.255:5000", Reason::Source),
         ("10.1.0.1:4000", "255.255.255.255:5000", Reason::Source),
         ("10.1.0.1:4000", "224.0.0.1:5000", Reason::Source),
