@@ -159,6 +159,26 @@ fn frames_of_replies_in_place_are_filled_again() {
     }
 }
 
+/// What a device has not received when it closes is free for others at the interface.
+#[test]
+fn a_device_that_closes_gives_its_frames_back() {
+    let Some(veth) = Veth::new(false) else { return };
+    let [here, there] = veth.ends();
+    let server = here.run(|| here.transport().open(here.address(true)).unwrap());
+    let mut client = plain(there, true);
+    let to = server.address().unwrap();
+    let free = |figures: Bypass| figures.frames_free + figures.fill_waiting;
+    let before = free(figures(here));
+    client.send(&[Message::alone(to, b"request"); 20]);
+    let deadline = Instant::now() + PATIENCE;
+    while figures(here).rx_waiting < 20 {
+        assert!(Instant::now() < deadline, "{}", figures(here).rx_waiting);
+    }
+    assert_eq!(free(figures(here)), before - 20);
+    drop(server);
+    assert_eq!(free(figures(here)), before);
+}
+
 /// Workers at one port have a socket each at the only queue.
 #[test]
 fn workers_share_a_queue() {

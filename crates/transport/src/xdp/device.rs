@@ -51,8 +51,8 @@ struct Shared {
     home: Option<usize>,
     /// The same as `port`, as batches know it.
     lender: Arc<dyn Lender>,
-    /// Before the port: its routes end first.
-    _registration: Arc<Registration>,
+    /// `None` from when the device closes: its routes end first.
+    registration: Option<Arc<Registration>>,
     port: Arc<Port>,
 }
 
@@ -160,7 +160,7 @@ impl XdpDevice {
             rules: parts.rules,
             home: parts.home,
             lender: port.clone(),
-            _registration: parts.registration,
+            registration: Some(parts.registration),
             port: port.clone(),
         });
         let mut devices = port.devices.lock();
@@ -364,6 +364,19 @@ impl Shared {
         counts.sent.fetch_add(by_queues, Relaxed);
         if by_kernel > 0 {
             counts.kernel_sent.fetch_add(by_kernel, Relaxed);
+        }
+    }
+}
+
+impl Drop for Shared {
+    /// Sends what is to be sent, and gives back what waits to be received: the port may live on.
+    fn drop(&mut self) {
+        self.registration = None;
+        let mut state = self.state.lock();
+        self.flush(&mut state);
+        for Attached { socket, queue, .. } in &mut state.sockets {
+            let waiting = std::iter::from_fn(|| socket.rx.next().map(|frame| frame.addr));
+            self.port.queues[*queue].give_back(waiting);
         }
     }
 }
