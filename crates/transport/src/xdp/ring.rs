@@ -5,7 +5,8 @@
 //! loads `producer` with acquire before it reads entries, so it sees them whole. The consumer has
 //! read an entry before it moves `consumer` on with a release store, and the producer loads that
 //! with acquire before it writes to a place again. The kernel does the same at its end
-//! (net/xdp/xsk_queue.h). Both numbers wrap around.
+//! (net/xdp/xsk_queue.h). Both numbers wrap around. A producer that may have to wake the kernel
+//! moves `producer` on before it loads the flag, with a full fence between them.
 //!
 //! **Invariant.** The pointers of a ring lead into its mapping, as long as the ring exists, to
 //! words that the kernel accesses atomically, and to as many entries as the mask says.
@@ -14,7 +15,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::ptr::{NonNull, null_mut};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
@@ -69,7 +70,11 @@ impl<T: Copy> Mapped<T> {
         unsafe { self.consumer.as_ref() }
     }
 
+    /// Whether the kernel has said that it goes on only after a system call.
     fn needs_wakeup(&self) -> bool {
+        // A driver says so before it looks at the ring for the last time. One of both stores is
+        // seen by the other side only if neither load overtakes the store before it.
+        fence(Ordering::SeqCst);
         // SAFETY: the invariant.
         let flags = unsafe { self.flags.as_ref() };
         flags.load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
