@@ -42,7 +42,6 @@ fn what_the_settings_lack_is_said() {
         (&["-U", "0"][..], "give its port with -U"),
         (&["-U", "-1"], "give its number with -U"),
         (&["-B", "ascii"], "leave -B out"),
-        (&["-l", "10.77.0.1,10.77.0.1:11999"], "give only one"),
         (
             &["--accelerate", "xdp:other"],
             "there is no such interface; `ip link`",
