@@ -77,6 +77,9 @@ def test_what_cannot_be_used_is_refused(file):
     assert "made with -m 64, and this server has -m 65" in refused("-m", 65, "-t", 2, "-e", file)
     assert "made with --mode cache" in refused("-M", "-t", 2, "-e", file)
     assert "made with --table mica" in refused("--table", "memc3", "-t", 2, "-e", file)
+    # With it, keys are hashed in another way, and what was replaced or deleted would come back.
+    native = refused("--native-port", -1, "-t", 2, "-e", file)
+    assert "made with native clients (--native-port) false" in native
     with Server("-m", 65, "-t", 2, "-e", file, "--memory-file-discard") as server:
         assert server.stats("glimmer")["items_restored"] == "0"
     file.write_text("not ours")

@@ -107,6 +107,11 @@ fn settings(config: &Config, plan: &MemoryPlan) -> Vec<(&'static str, String)> {
         ("--evict", config.eviction().to_owned()),
         ("partitions (-t, --access)", plan.partitions.to_string()),
         ("equal shares (-k, --hugepages)", has_own.to_string()),
+        // Keys are hashed in another way if clients hash them as well.
+        (
+            "native clients (--native-port)",
+            (!config.native.is_empty()).to_string(),
+        ),
         (
             "planned sizes",
             format!(
@@ -211,4 +216,27 @@ pub fn warning(file: &MemoryFile) -> Option<String> {
             path.display()
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory_plan::Needs;
+
+    #[test]
+    fn a_file_belongs_to_servers_that_hash_keys_alike() {
+        let without = Config::default();
+        let with = Config {
+            native: vec!["127.0.0.1:11300".parse().unwrap()],
+            ..Config::default()
+        };
+        let plan = MemoryPlan::make(Needs::of(&without)).unwrap();
+        let differ: Vec<_> = settings(&without, &plan)
+            .into_iter()
+            .zip(settings(&with, &plan))
+            .filter(|(one, other)| one != other)
+            .collect();
+        assert_eq!(differ.len(), 1, "{differ:?}");
+        assert!(differ[0].0.0.contains("--native-port"));
+    }
 }
