@@ -241,8 +241,9 @@ pub trait Engine: Any + Send {
     );
 
     /// Writes down what only the writers of this worker's partitions know, if the store lies in a
-    /// file. Only once no worker changes the store any more.
-    fn save(&mut self) {}
+    /// file. Only once no worker changes the store any more. The flushes that are due at `now` are
+    /// carried out first, so that the engine may be read at that time afterwards.
+    fn save(&mut self, _now: Moment) {}
 
     /// Begins to receive a value where it will lie, before any of it has arrived. This worker may
     /// write the key's partition, or is told [`Begun::Never`].

@@ -340,7 +340,7 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
     let now = node.figures().now();
     let mut engines = node.join();
     if let Some(file) = &file {
-        engines.iter_mut().for_each(|engine| engine.save());
+        engines.iter_mut().for_each(|engine| engine.save(now));
         file.close();
     }
     if let Some(snapshots) = snapshots {

@@ -38,6 +38,13 @@ impl FlushCount {
         self.record = Some(record.clone());
     }
 
+    /// A flush is about to be carried out. What a record has of the time before is void.
+    pub fn begin(&self) {
+        if let Some(record) = &self.record {
+            record.discard_image();
+        }
+    }
+
     /// Announces a flush. Only the writer does this, when the items are gone.
     #[inline]
     pub fn announce(&self, flushes: u64) {

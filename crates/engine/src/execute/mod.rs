@@ -426,12 +426,13 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
         self.figures.clone()
     }
 
-    fn save(&mut self) {
+    fn save(&mut self, now: Moment) {
+        let flushes = self.due(now);
         for partition in 0..self.partitions.count() {
             if self.partitions.is_owned(partition)
                 && let Some(table) = self.partitions.writable(partition)
             {
-                table.save();
+                table.save(flushes);
             }
         }
     }

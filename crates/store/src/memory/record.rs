@@ -198,6 +198,7 @@ impl Record {
     pub fn discard_image(&self) {
         self.word(IMAGE_AT).store(0, Relaxed);
         self.word(IMAGE_AT + 1).store(!sum([].into_iter()), Relaxed);
+        in_program_order();
     }
 
     /// The image, unless it is damaged.

@@ -192,6 +192,7 @@ fn catch_up<'a, D: Design>(
     seat: &'a Seat,
     flushes: u64,
 ) -> GuardOf<'a, D> {
+    shared.common.flushes.begin();
     let mut writer = Writer {
         shared,
         state,
@@ -490,8 +491,7 @@ impl<D: Design> Table for Owner<D> {
         })
     }
 
-    fn save(&mut self) {
-        let flushes = self.shared.common.flushes.get();
+    fn save(&mut self, flushes: u64) {
         D::save(&mut self.enter(flushes));
     }
 

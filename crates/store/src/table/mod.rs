@@ -149,9 +149,10 @@ pub trait Table: Send + Sized + 'static {
     /// A handle for reading beside the writer, if the access mode allows that.
     fn reader(&self) -> Option<Self::Reader>;
 
-    /// Writes down what only the writer knows, if the table lies in a file. Nothing is changed
-    /// after that.
-    fn save(&mut self);
+    /// Writes down what only the writer knows, if the table lies in a file. `flushes` are due, and
+    /// those that the table has not carried out are carried out first. Nothing is changed after
+    /// that.
+    fn save(&mut self, flushes: u64);
 
     /// A second writing side, for another worker, if the access mode allows that.
     fn share(&self, worker: usize) -> Option<Self>;

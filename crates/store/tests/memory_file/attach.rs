@@ -61,7 +61,7 @@ fn goes_on<T: Kept>(seed: u64) {
         }
         before = store.contents(load.flushes);
         match rng.random() {
-            true => store.close(),
+            true => store.close(load.flushes),
             false => drop(store),
         }
     }
@@ -105,7 +105,7 @@ fn draws_no_cas_unique_twice<T: Kept>() {
             let owner = &mut store.partitions[0];
             (owner.enter(u64::MAX)).remove(SEED.keyhash(b"last"), b"last", NOW);
             if closes {
-                store.close();
+                store.close(load.flushes);
             }
         }
     }
@@ -153,6 +153,48 @@ fn a_flush_that_no_partition_has_carried_out_is_carried_out() {
     carries_out_a_flush::<memc3::Owner<Crew>>();
 }
 
+/// A flush that is due when the file is closed. A last snapshot reads the store after that.
+fn is_flushed_when_closed<T: Kept>(seed: u64, saves_first: bool) {
+    let (kind, place) = (kind_of(seed), Place::new());
+    let mut load = Load::new(seed, 300, 20 << 10);
+    let mut store: Store<T> = kind.store(&place);
+    let fill = |store: &mut Store<T>, load: &mut Load| {
+        for _ in 0..2_000 {
+            let request = load.request();
+            load.run(store, request);
+        }
+    };
+    fill(&mut store, &mut load);
+    assert!(!store.contents(load.flushes).is_empty());
+    if saves_first {
+        store.save(load.flushes);
+    }
+    load.flushes += 1;
+    if !saves_first {
+        store.save(load.flushes);
+    }
+    // Stands for the reading.
+    assert!(store.contents(load.flushes).is_empty());
+    drop(store);
+    let mut store: Store<T> = kind.store(&place);
+    assert!(store.contents(load.flushes).is_empty());
+    let restored = |owner: &T| owner.figures().counts(load.flushes).restored;
+    assert_eq!(store.partitions.iter().map(restored).sum::<u64>(), 0);
+    fill(&mut store, &mut load);
+    store.contents(load.flushes);
+}
+
+#[test]
+fn a_flush_that_is_due_at_the_end_is_carried_out_before_the_file_is_closed() {
+    for saves_first in [false, true] {
+        each_seed(&[], |seed| {
+            is_flushed_when_closed::<mica_cache::Owner<Crew>>(seed, saves_first);
+            is_flushed_when_closed::<mica_store::Owner<Crew>>(seed, saves_first);
+            is_flushed_when_closed::<memc3::Owner<Crew>>(seed, saves_first);
+        });
+    }
+}
+
 fn open(place: &Place, partitions: usize, memory: &str) -> Result<FileState, FileError> {
     let settings = [("-m", memory.to_owned())];
     MemoryFile::open(&place.0, partitions, &settings, false).map(|file| file.state())
@@ -165,7 +207,7 @@ fn what_cannot_be_used_is_refused_and_left_as_it_is() {
     let store: Store<mica_cache::Owner<Crew>> = kind.store(&place);
     let in_use = open(&place, partitions, "1");
     assert!(matches!(in_use, Err(FileError::InUse)), "{in_use:?}");
-    store.close();
+    store.close(0);
     let bytes = |place: &Place| std::fs::read(&place.0).unwrap();
     let whole = bytes(&place);
     let refused = |place: &Place, memory: &str, text: &str| {

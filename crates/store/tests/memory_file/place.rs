@@ -234,9 +234,15 @@ impl<T: Kept> Store<T> {
         figures.map(|counts| counts.lost).sum()
     }
 
-    pub fn close(mut self) {
+    /// Closes the store at a time when so many flushes are due.
+    pub fn close(mut self, flushes: u64) {
+        self.save(flushes);
+    }
+
+    /// Has the file be closed, and the store still be there.
+    pub fn save(&mut self, flushes: u64) {
         for owner in &mut self.partitions {
-            owner.save();
+            owner.save(flushes);
         }
         self.file.close();
     }
