@@ -20,10 +20,16 @@
 //!   load of the number includes the flush.
 //!
 //! A worker takes the lock only when a flush is due. `tests/loom_flush.rs` checks this.
+//!
+//! # A process may end in between
+//!
+//! A memory file keeps both words. It has the count of a flush before any worker sees that count,
+//! and does not have the flush as pending any more. So nothing is executed between the two stores
+//! to the file. A process that ends there counts the flush twice, which flushes nothing else.
 
 use glimmer_base::Moment;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
-use glimmer_base::sync::{AtomicU64, Mutex, lock, weakened};
+use glimmer_base::sync::{AtomicU64, Mutex, in_program_order, lock, weakened};
 use glimmer_store::memory::{Kept, MemoryFile};
 
 /// By how much a flush is late that is weakened to be late.
@@ -41,6 +47,9 @@ pub struct FlushClock {
     changing: Mutex<()>,
     /// Where both numbers are kept as well.
     file: Option<std::sync::Arc<MemoryFile>>,
+    /// Called before other workers see that a flush was counted.
+    #[cfg(all(test, not(loom)))]
+    before_seen: Option<fn(&FlushClock)>,
 }
 
 impl FlushClock {
@@ -68,16 +77,19 @@ impl FlushClock {
         let changing = lock(&self.changing);
         // A flush that has come due, but that no worker has counted yet, still happens.
         self.record(now);
-        if weakened("late_flush") {
-            self.pending_ms.store(at_ms.max(now.ms) + LATE_MS, Release);
-        } else if at_ms <= now.ms {
-            self.count();
-            self.pending_ms.store(0, Release);
-        } else {
-            self.pending_ms.store(at_ms, Release);
+        let pending_ms = match at_ms <= now.ms {
+            _ if weakened("late_flush") => Some(at_ms.max(now.ms) + LATE_MS),
+            true => None,
+            false => Some(at_ms),
+        };
+        match pending_ms {
+            None => {
+                self.keep_counted();
+                self.count();
+            }
+            Some(at_ms) => self.keep(Kept::FlushPendingMs, at_ms),
         }
-        let pending_ms = self.pending();
-        self.keep(Kept::FlushPendingMs, pending_ms.unwrap_or(0));
+        self.pending_ms.store(pending_ms.unwrap_or(0), Release);
         drop(changing);
         pending_ms
     }
@@ -107,7 +119,6 @@ impl FlushClock {
         let changing = lock(&self.changing);
         self.record(now);
         let pending_ms = self.pending();
-        self.keep(Kept::FlushPendingMs, pending_ms.unwrap_or(0));
         drop(changing);
         pending_ms
     }
@@ -122,6 +133,7 @@ impl FlushClock {
         if !is_due(self.pending_ms.load(Relaxed), now) {
             return;
         }
+        self.keep_counted();
         if weakened("flush_counted_first") {
             self.pending_ms.store(0, Release);
             self.count();
@@ -133,11 +145,20 @@ impl FlushClock {
         }
     }
 
-    /// Counts a flush. The caller holds the lock.
+    /// Counts a flush, which the file has [counted](Self::keep_counted). The caller holds the lock.
     fn count(&self) {
-        let done = self.done.load(Relaxed) + 1;
-        self.keep(Kept::Flushes, done);
-        self.done.store(done, Relaxed);
+        #[cfg(all(test, not(loom)))]
+        self.before_seen.inspect(|look| look(self));
+        self.done.store(self.done.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// Has the file count a flush that is about to be counted, and then has no flush pending there.
+    /// In the other order, a process that ends in between would lose the flush.
+    fn keep_counted(&self) {
+        self.keep(Kept::Flushes, self.done.load(Relaxed) + 1);
+        in_program_order();
+        self.keep(Kept::FlushPendingMs, 0);
+        in_program_order();
     }
 
     /// The number of flushes so far; for statistics, which have no time.
@@ -170,6 +191,40 @@ mod tests {
         assert_eq!(clock.due(at(19)), 1);
         assert_eq!(clock.due(at(20)), 2);
         assert_eq!(clock.due(at(21)), 2);
+    }
+
+    /// Whether a worker that sees a flush could execute a request that the next process would flush
+    /// again.
+    #[test]
+    fn a_file_has_counted_a_flush_before_any_worker_sees_it() {
+        let name = format!("glimmer-flush-clock-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let file = MemoryFile::open(&path, 1, &[], true).unwrap();
+        let _ = std::fs::remove_file(&path);
+        let kept = |file: &MemoryFile| {
+            [Kept::Flushes, Kept::FlushPendingMs].map(|number| file.kept(number).load(Relaxed))
+        };
+        let mut clock = FlushClock::kept_in(file.clone());
+        clock.before_seen = Some(|clock| {
+            let file = clock.file.as_ref().unwrap();
+            let seen = clock.done();
+            let kept = [Kept::Flushes, Kept::FlushPendingMs];
+            let kept = kept.map(|number| file.kept(number).load(Relaxed));
+            assert_eq!(kept, [seen + 1, 0]);
+        });
+        clock.set(at(10), 20);
+        assert_eq!(kept(&file), [0, 20]);
+        assert_eq!(clock.due(at(20)), 1);
+        clock.set(at(30), 90);
+        assert_eq!(kept(&file), [1, 90]);
+        clock.set(at(40), 40);
+        assert_eq!((clock.done(), kept(&file)), (2, [2, 0]));
+        clock.set(at(50), 60);
+        clock.set(at(70), 80);
+        assert_eq!((clock.done(), kept(&file)), (3, [3, 80]));
+        let next = FlushClock::kept_in(file);
+        assert_eq!(next.due(at(79)), 3);
+        assert_eq!(next.due(at(80)), 4);
     }
 
     #[test]
