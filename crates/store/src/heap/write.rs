@@ -51,10 +51,12 @@ pub(crate) fn unsettle(place: Words<'_>, words: usize) {
     in_program_order();
 }
 
-/// Makes an item of what was written at a place.
+/// Makes an item of what was written at a place. What names the item is stored after that, also
+/// where there is no reader.
 #[inline(always)]
 fn settle(place: Words<'_>, header: u64) {
     place.word(0).store(header, Release);
+    in_program_order();
 }
 
 /// [`write_item`] where the key has an item now, whose value the new one may keep. The place may be

@@ -22,8 +22,8 @@
 
 use super::record::{RECORD_WORDS, Record};
 use super::{HUGE_PAGE, ZeroedSlice};
-use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::{Relaxed, Release};
+use glimmer_base::sync::{AtomicU64, in_program_order};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -272,6 +272,7 @@ impl MemoryFile {
     /// The store in the file is whole, and changes from now on.
     pub fn begin(&self) {
         self.header[STATE_AT].store(OPEN, Release);
+        in_program_order();
     }
 
     /// The store does not change any more, and all that its writers knew is in the file.

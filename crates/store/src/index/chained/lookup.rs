@@ -6,7 +6,7 @@ use crate::index::{BUCKET_ENTRIES, Bucket, CHAIN_BUCKETS_MAX, Entry, Slot};
 use crate::table::{Chain, Fetched, Index};
 use glimmer_base::Keyhash;
 use glimmer_base::sync::Ordering::Relaxed;
-use glimmer_base::sync::{AtomicU64, weakened};
+use glimmer_base::sync::{AtomicU64, in_program_order, weakened};
 
 impl Fetched for Entry {
     #[inline(always)]
@@ -233,6 +233,7 @@ impl Index for ChainedIndex {
         if shared {
             self.bucket(home).write_begin(true);
         }
+        in_program_order();
     }
 
     #[inline(always)]
@@ -240,6 +241,7 @@ impl Index for ChainedIndex {
         if shared {
             self.bucket(home).write_end(true);
         }
+        in_program_order();
     }
 
     #[inline(always)]
