@@ -176,6 +176,7 @@ impl ChainedIndex {
         let is_possible = is_new
             || mains >= self.roots
                 && kept.level() < LEVELS_MAX
+                && self.roots << kept.level() <= mains
                 && mains <= self.roots << (kept.level() + 1)
                 && self.number_of(mains) <= self.lines();
         if is_possible {
