@@ -108,7 +108,7 @@ impl<A: Access> Owner<A> {
             FileState::Closed => writer.image_in(&record),
             _ => None,
         };
-        let image = image.unwrap_or_else(|| writer.recover());
+        let image = image.unwrap_or_else(|| writer.recover(&record));
         writer.go_on_with(&image);
         Ok(())
     }

@@ -46,14 +46,15 @@ use super::{Shared, Writer};
 use crate::access::Access;
 use crate::heap::{Begins, Item};
 use crate::index::cuckoo::{LINE_BUCKETS, Slot, line_at, places};
-use crate::memory::LINE_WORDS;
+use crate::memory::{LINE_WORDS, Record};
 
 /// What has been found.
-struct Findings {
+struct Findings<'a> {
     begins: Begins,
     items: u64,
     bytes: u64,
-    lost: u64,
+    /// Counts what is lost.
+    record: &'a Record,
 }
 
 /// What a slot with a tag names.
@@ -67,7 +68,7 @@ enum Named<'a> {
 impl<A: Access> Writer<'_, A> {
     /// Makes the table whole, and an image of it. The directory is as it was.
     #[cold]
-    pub(super) fn recover(&mut self) -> Image {
+    pub(super) fn recover(&mut self, record: &Record) -> Image {
         let shared = self.shared;
         let pool = shared.pool();
         let segments = self.state.segments;
@@ -75,7 +76,7 @@ impl<A: Access> Writer<'_, A> {
             begins: Begins::none(pool.pages() * pool.page_words()),
             items: 0,
             bytes: 0,
-            lost: 0,
+            record,
         };
         self.state.slabs.begin_again(pool.pages() - segments);
         for page in (0..segments).map(|segment| shared.page_of(segment)) {
@@ -85,7 +86,7 @@ impl<A: Access> Writer<'_, A> {
         }
         let is_kept = |at| found.begins.has(at);
         self.state.slabs.end_keeping(pool, is_kept);
-        shared.common.counters.lost.set(found.lost);
+        shared.common.counters.lost.set(record.lost());
         Image {
             usual_words_64: 0,
             items: found.items,
@@ -93,7 +94,7 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
-    fn recover_line(&mut self, page: usize, line: usize, found: &mut Findings) {
+    fn recover_line(&mut self, page: usize, line: usize, found: &mut Findings<'_>) {
         let (shared, pool) = (self.shared, self.shared.pool());
         let it = line_at(pool, line);
         it.calm();
@@ -113,10 +114,12 @@ impl<A: Access> Writer<'_, A> {
                         found.bytes += 8 * item.words() as u64;
                         continue;
                     }
-                    found.lost += u64::from(is_new);
+                    if is_new {
+                        found.record.count_lost();
+                    }
                 }
                 Named::Anothers => {}
-                Named::Nothing => found.lost += 1,
+                Named::Nothing => found.record.count_lost(),
             }
             it.clear(bucket, place);
         }

@@ -271,6 +271,9 @@ impl MemoryFile {
 
     /// The store in the file is whole, and changes from now on.
     pub fn begin(&self) {
+        for partition in 0..self.partitions {
+            self.record(partition).forget_lost();
+        }
         self.header[STATE_AT].store(OPEN, Release);
         in_program_order();
     }

@@ -12,6 +12,7 @@
 //! | the generation of index entries (store mode) | before the memory of flushed items is reused |
 //! | the number of segments (MemC3) | when the last one is filled |
 //! | the journal | before a chain is written anew or an item moved, and emptied after that |
+//! | the number of items that are lost | before the index forgets such an item |
 //! | the slide (store mode) | before an item is copied over itself, and at each step of that |
 //!
 //! These are relaxed stores of one thread at a time, in [program
@@ -33,6 +34,7 @@ const CAS_BOUND_AT: usize = 3;
 const FLUSHES_AT: usize = 4;
 const GENERATION_AT: usize = 5;
 const SEGMENTS_AT: usize = 6;
+const LOST_AT: usize = 7;
 const JOURNAL_LEN_AT: usize = 8;
 const JOURNAL_AT: usize = 9;
 /// To each entry belongs a word that says whether it is moved.
@@ -110,6 +112,24 @@ impl Record {
     /// Segments of the index.
     pub fn segments(&self) -> &AtomicU64 {
         self.word(SEGMENTS_AT)
+    }
+
+    /// One more item is lost, which the index still names, or the journal. A process that ends
+    /// before it has gone from there counts it again in the next one.
+    pub fn count_lost(&self) {
+        let lost = self.lost().saturating_add(1);
+        self.word(LOST_AT).store(lost, Relaxed);
+        in_program_order();
+    }
+
+    /// Items that were counted as lost since a process has last gone on with the partition.
+    pub fn lost(&self) -> u64 {
+        self.word(LOST_AT).load(Relaxed)
+    }
+
+    /// A process goes on with the partition, and knows how many items were lost.
+    pub(super) fn forget_lost(&self) {
+        self.word(LOST_AT).store(0, Relaxed);
     }
 
     /// A slide begins.

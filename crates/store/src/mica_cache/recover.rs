@@ -50,11 +50,11 @@ use crate::table::{Heap, Index};
 use glimmer_base::Keyhash;
 
 /// What has been found.
-#[derive(Default)]
-struct Findings {
+struct Findings<'a> {
     /// Offsets of the items of each log.
     items: [Vec<Offset>; 2],
-    lost: u64,
+    /// Counts what is lost.
+    record: &'a Record,
 }
 
 impl Shared {
@@ -79,7 +79,10 @@ impl<A: Access> Writer<'_, A> {
     #[cold]
     pub(super) fn recover(&mut self, record: &Record) -> Image {
         let index = &self.shared.index;
-        let mut found = Findings::default();
+        let mut found = Findings {
+            items: Default::default(),
+            record,
+        };
         let mut spares = index.recover_chains(|home, entry| self.judge(home, entry, &mut found));
         let mut free = spares.free_list(index);
         for &[entry, is_moved] in record.journal().as_chunks::<2>().0 {
@@ -95,7 +98,7 @@ impl<A: Access> Writer<'_, A> {
             (tails[nth], lap_ends[nth], ends[nth]) = (tail.raw(), lap_end, end);
         }
         let counters = &self.shared.common.counters;
-        counters.lost.set(found.lost);
+        counters.lost.set(record.lost());
         Image {
             tails,
             lap_ends,
@@ -110,7 +113,7 @@ impl<A: Access> Writer<'_, A> {
     }
 
     /// What becomes of an entry of the chain that begins at `home`.
-    fn judge(&self, home: usize, entry: Entry, found: &mut Findings) -> Verdict {
+    fn judge(&self, home: usize, entry: Entry, found: &mut Findings<'_>) -> Verdict {
         let (shared, index) = (self.shared, &self.shared.index);
         if !shared.heap.is_live(entry) {
             // One that dangles may be remembered for a reason. Heads move below, and none may come
@@ -127,7 +130,9 @@ impl<A: Access> Writer<'_, A> {
                 Verdict::Stays(entry)
             }
             believed => {
-                found.lost += u64::from(believed.is_none());
+                if believed.is_none() {
+                    found.record.count_lost();
+                }
                 Verdict::Cleared
             }
         }
@@ -139,7 +144,7 @@ impl<A: Access> Writer<'_, A> {
         entry: Entry,
         is_moved: bool,
         lists: (&mut Spares, &mut FreeList),
-        found: &mut Findings,
+        found: &mut Findings<'_>,
     ) {
         let (shared, index) = (self.shared, &self.shared.index);
         let is_live = |entry| shared.heap.is_live(entry);
@@ -149,18 +154,20 @@ impl<A: Access> Writer<'_, A> {
                 let mut all = index.candidates(index.home(keyhash), keyhash);
                 all.any(|(_, other)| is_live(other))
             });
-            found.lost += u64::from(is_moved && !is_known);
+            if is_moved && !is_known {
+                found.record.count_lost();
+            }
             return;
         }
         let Some((_, keyhash)) = shared.believed(entry) else {
-            found.lost += 1;
+            found.record.count_lost();
             return;
         };
         let home = index.chain_of(index.home(keyhash));
         match index.put_back(home, entry, is_live, lists) {
             PutBack::WasThere => {}
             PutBack::Done => found.items[entry.log() as usize].push(entry.offset()),
-            PutBack::NoRoom => found.lost += 1,
+            PutBack::NoRoom => found.record.count_lost(),
         }
     }
 
@@ -170,7 +177,7 @@ impl<A: Access> Writer<'_, A> {
         &self,
         id: LogId,
         mut items: Vec<Offset>,
-        found: &mut Findings,
+        found: &mut Findings<'_>,
     ) -> (Offset, u64, u64) {
         let log = self.log(id);
         let geometry = log.geometry();
@@ -191,8 +198,8 @@ impl<A: Access> Writer<'_, A> {
             let is_second = lap_end != 0 || is_next_lap;
             // No crash leaves two items in one place, but a damaged file may have them.
             if at < from || words == 0 || is_second && at + words > first_at {
+                found.record.count_lost();
                 self.forget_item(id, offset);
-                found.lost += 1;
                 continue;
             }
             if is_next_lap {

@@ -54,9 +54,10 @@ use crate::table::{Heap, Index};
 use glimmer_base::Keyhash;
 
 /// What has been found.
-struct Findings {
+struct Findings<'a> {
     begins: Begins,
-    lost: u64,
+    /// Counts what is lost.
+    record: &'a Record,
     has_overflowed: bool,
 }
 
@@ -105,7 +106,7 @@ impl<A: Access> Writer<'_, A> {
         }
         let mut found = Findings {
             begins: Begins::none(shared.space().words()),
-            lost: 0,
+            record,
             has_overflowed: false,
         };
         let mut spares = index.recover_chains(|home, entry| shared.judge(home, entry, &mut found));
@@ -120,10 +121,12 @@ impl<A: Access> Writer<'_, A> {
             shared.recover_entry(entry, (&mut spares, &mut free), &mut found);
         }
         let is_there = |entry: Entry| shared.is_named(entry);
-        found.lost += u64::from(of_kind(true).next().is_some() && !of_kind(true).any(is_there));
+        if of_kind(true).next().is_some() && !of_kind(true).any(is_there) {
+            record.count_lost();
+        }
         record.forget();
         let (items, bytes) = self.recover_heap(&mut found);
-        shared.common.counters.lost.set(found.lost);
+        shared.common.counters.lost.set(record.lost());
         Image {
             spares: free.words(),
             usual_words_64: 0,
@@ -136,7 +139,7 @@ impl<A: Access> Writer<'_, A> {
     }
 
     /// Frees what lies between items. Returns the number of items, and their bytes.
-    fn recover_heap(&mut self, found: &mut Findings) -> (u64, u64) {
+    fn recover_heap(&mut self, found: &mut Findings<'_>) -> (u64, u64) {
         let shared = self.shared;
         let fits = &mut self.state.fits;
         let (mut items, mut bytes) = (0, 0);
@@ -151,8 +154,8 @@ impl<A: Access> Writer<'_, A> {
                 }
                 // No crash leaves two items in one place, but a damaged file may have them.
                 None => {
+                    found.record.count_lost();
                     shared.forget_item(at);
-                    found.lost += 1;
                 }
             }
         }
@@ -187,7 +190,7 @@ impl Shared {
     }
 
     /// What becomes of an entry of the chain that begins at `home`.
-    fn judge(&self, home: usize, entry: Entry, found: &mut Findings) -> Verdict {
+    fn judge(&self, home: usize, entry: Entry, found: &mut Findings<'_>) -> Verdict {
         if !self.heap.is_live(entry) {
             return Verdict::Cleared;
         }
@@ -198,7 +201,9 @@ impl Shared {
         }) = self.believed(entry, Some(home))
         else {
             // It is another chain's, which the journal has, or nothing.
-            found.lost += u64::from(self.believed(entry, None).is_none());
+            if self.believed(entry, None).is_none() {
+                found.record.count_lost();
+            }
             return Verdict::Cleared;
         };
         if !found.begins.note(Name::of(entry).at) {
@@ -213,7 +218,7 @@ impl Shared {
         &self,
         entry: Entry,
         lists: (&mut Spares, &mut FreeList),
-        found: &mut Findings,
+        found: &mut Findings<'_>,
     ) {
         if !self.heap.is_live(entry) {
             return;
@@ -224,7 +229,7 @@ impl Shared {
             is_overflowed,
         }) = self.believed(entry, None)
         else {
-            found.lost += 1;
+            found.record.count_lost();
             return;
         };
         if !found.begins.note(Name::of(entry).at) {
@@ -236,7 +241,7 @@ impl Shared {
         found.has_overflowed |= is_overflowed;
         if put == PutBack::NoRoom {
             found.begins.forget(Name::of(entry).at);
-            found.lost += 1;
+            found.record.count_lost();
         }
     }
 

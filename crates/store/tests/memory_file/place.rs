@@ -164,16 +164,22 @@ impl Kind {
         self.try_store(place).unwrap()
     }
 
-    /// Why what the file holds is refused, if it is.
-    pub fn try_store<T: Kept>(&self, place: &Place) -> Result<Store<T>, Box<dyn Error>> {
+    /// The store as it is before its process begins to serve.
+    pub fn attached<T: Kept>(&self, place: &Place) -> Result<Store<T>, Box<dyn Error>> {
         let file = place.file(self.partitions)?;
         let mut config = T::config(self);
         let numbers = 0..self.partitions;
         let partitions =
             numbers.map(|number| T::made(&mut config, self, Some((file.clone(), number))));
         let partitions = partitions.collect::<Result<_, _>>()?;
-        file.begin();
         Ok(Store { partitions, file })
+    }
+
+    /// Why what the file holds is refused, if it is.
+    pub fn try_store<T: Kept>(&self, place: &Place) -> Result<Store<T>, Box<dyn Error>> {
+        let store = self.attached(place)?;
+        store.file.begin();
+        Ok(store)
     }
 }
 
