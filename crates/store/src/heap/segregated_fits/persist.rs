@@ -72,6 +72,9 @@ impl SegregatedFits {
         for (class, first) in firsts.take(CLASSES).enumerate() {
             lists[class] = first;
             if first != NONE {
+                if u64::from(first) >= top {
+                    return None;
+                }
                 not_empty.set(class);
             }
         }

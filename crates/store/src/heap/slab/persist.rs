@@ -133,7 +133,8 @@ impl Slabs {
         let Some(pages) = pages else {
             return false;
         };
-        let Some(lists) = self.lists_of(&pages) else {
+        let are_possible = (0..pages.len()).all(|page| self.is_possible(&pages, page));
+        let Some(lists) = self.lists_of(&pages).filter(|_| are_possible) else {
             return false;
         };
         for ((class, lists), hand) in self.classes.iter_mut().zip(lists).zip(hands) {
@@ -158,6 +159,30 @@ impl Slabs {
             }
         }
         true
+    }
+
+    /// Whether what is said of a page names nothing beyond its slab.
+    fn is_possible(&self, pages: &[Page], number: usize) -> bool {
+        let size_of = |class: ClassId| self.classes.get(class as usize).map(|it| it.size);
+        let page = &pages[number];
+        match page.owner {
+            Owner::Free => true,
+            Owner::Slab(class) => size_of(class).is_some_and(|size| {
+                number + size.pages <= pages.len()
+                    && page.fresh as usize <= size.chunks
+                    && page.used <= page.fresh
+                    && (page.free == NONE || page.free < page.fresh)
+            }),
+            Owner::Rest(before) => {
+                let slab = number
+                    .checked_sub(before as usize)
+                    .map(|slab| pages[slab].owner);
+                let Some(Owner::Slab(class)) = slab else {
+                    return false;
+                };
+                size_of(class).is_some_and(|size| (before as usize) < size.pages)
+            }
+        }
     }
 
     /// The slabs of each class, and those that have free chunks, in the order that pages have.

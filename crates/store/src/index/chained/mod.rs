@@ -238,6 +238,16 @@ impl ChainedIndex {
         (self.number_of(main + 1) - number == 3).then_some(number + 1)
     }
 
+    /// Whether a spare bucket of the index has this number.
+    fn is_spare(&self, number: usize) -> bool {
+        if number >= self.numbers() {
+            return false;
+        }
+        // The last main bucket whose number is not above this one.
+        let main = (((number as u64 + 1) << 32) - 1) / self.lines_per_main;
+        self.spare_of(main as usize) == Some(number)
+    }
+
     /// The main bucket that a key belongs to, counted among main buckets.
     #[inline(always)]
     fn main_of(&self, shape: Shape, keyhash: Keyhash) -> usize {

@@ -23,7 +23,7 @@ impl FreeList {
     pub fn of_words([first, looked_at]: [u64; 2], index: &ChainedIndex) -> Option<FreeList> {
         let first = (first as usize).checked_sub(1);
         let looked_at = looked_at as usize;
-        let is_list = first.is_none_or(|first| first < index.capacity);
+        let is_list = first.is_none_or(|first| index.is_spare(first));
         (is_list && looked_at <= index.mains()).then_some(FreeList { first, looked_at })
     }
 
