@@ -143,15 +143,17 @@ pub fn numbers<'a>(
 
 /// The machine's clock, in the time of a store that may have begun with an earlier process. What
 /// the store was off counts as the wall clock says. If the wall clock is behind the time that the
-/// store has come to, as it was set back, no time has passed.
+/// store has come to, as it was set back, hardly any time has passed.
 #[derive(Debug)]
 pub struct StoreClock {
     clock: SystemClock,
     file: Arc<MemoryFile>,
 }
 
-/// How exactly the file knows what time it is.
-const NOTED_EVERY_MS: u64 = 1_000;
+/// How exactly the file knows what time it is. The store may have come so much further than the
+/// file says. The next process begins with the end of that time, so that none comes twice. It may
+/// be ahead of the wall clock by that. A restart takes longer, so several do not add up.
+const NOTED_EVERY_MS: u64 = 20;
 
 impl StoreClock {
     /// The clock of the store in a file.
@@ -167,7 +169,8 @@ impl StoreClock {
             }
             epoch_unix_ms => {
                 let passed_ms = (now.epoch_unix_ms + now.ms).saturating_sub(epoch_unix_ms);
-                SystemClock::at(epoch_unix_ms, passed_ms.max(latest.load(Relaxed)))
+                let come_to_ms = latest.load(Relaxed) + NOTED_EVERY_MS;
+                SystemClock::at(epoch_unix_ms, passed_ms.max(come_to_ms))
             }
         };
         StoreClock {
@@ -184,7 +187,7 @@ impl Clock for StoreClock {
         let latest = self.file.kept(Kept::NowMs);
         // A worker that is a little behind another one changes nothing.
         if now.ms >= latest.load(Relaxed) + NOTED_EVERY_MS {
-            latest.store(now.ms, Relaxed);
+            latest.fetch_max(now.ms, Relaxed);
         }
         now
     }
@@ -238,5 +241,23 @@ mod tests {
             .collect();
         assert_eq!(differ.len(), 1, "{differ:?}");
         assert!(differ[0].0.0.contains("--native-port"));
+    }
+
+    /// The store may have come to the end of the interval of which the file knows the beginning.
+    #[test]
+    fn no_time_of_a_store_comes_twice() {
+        let name = format!("glimmer-store-clock-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let file = MemoryFile::open(&path, 1, &[], true).unwrap();
+        let _ = std::fs::remove_file(&path);
+        let wall_ms = SystemClock::start().now().epoch_unix_ms;
+        // By the wall clock, the store's epoch is yet to come.
+        let epoch_unix_ms = wall_ms + 100_000;
+        file.kept(Kept::EpochUnixMs).store(epoch_unix_ms, Relaxed);
+        file.kept(Kept::NowMs).store(10_000, Relaxed);
+        let now = StoreClock::of(&file).now();
+        assert!(now.ms >= 10_000 + NOTED_EVERY_MS);
+        assert_eq!(now.epoch_unix_ms, epoch_unix_ms);
+        assert!(file.kept(Kept::NowMs).load(Relaxed) >= now.ms);
     }
 }
