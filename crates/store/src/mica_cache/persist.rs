@@ -162,8 +162,17 @@ impl<A: Access> Writer<'_, A> {
             let geometry = log.geometry();
             let tail = Offset::from_raw(image.tails[nth]);
             let position = geometry.position(tail) as u64;
+            let head = geometry.position(log.head()) as u64;
             let is_open = geometry.is_same_lap(tail, log.head());
-            position <= end && image.lap_ends[nth] <= end && is_open == (image.lap_ends[nth] == 0)
+            // In one lap the head follows the tail; otherwise the tail has begun another one.
+            let is_in_order = match is_open {
+                true => head <= position,
+                false => position <= head,
+            };
+            position <= end
+                && image.lap_ends[nth] <= end
+                && is_open == (image.lap_ends[nth] == 0)
+                && is_in_order
         };
         let Extent {
             log_end,
