@@ -13,9 +13,9 @@ pub const SAME: f64 = 0.8;
 /// What a paper states, with its number.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stated {
-    /// One thing is so many times another. Compared on the logarithm.
+    /// The ratio of two quantities. Ratios are compared on the logarithm.
     Factor(f64),
-    /// One thing is above another by so much.
+    /// The difference of two quantities.
     Difference(f64),
     /// A ratio is above 1 or below it; the paper has no number.
     Order(Way),

@@ -130,7 +130,7 @@ pub fn text(
     short(statements, page_of, &mut text);
     by_section(ledger, statements, page_of, &mut text);
     differences(ledger, &mut text);
-    anew(statements, &mut text);
+    judged_before(statements, &mut text);
     text
 }
 
@@ -248,7 +248,7 @@ fn differences(ledger: &Ledger, text: &mut String) {
 }
 
 /// The statements that had a verdict by another rule.
-fn anew(statements: &[Statement<'_>], text: &mut String) {
+fn judged_before(statements: &[Statement<'_>], text: &mut String) {
     let mut changed = statements
         .iter()
         .filter(|statement| statement.claim.before.is_some())
@@ -261,7 +261,8 @@ fn anew(statements: &[Statement<'_>], text: &mut String) {
                         changed with it:";
     let _ = write!(
         text,
-        "\n## Judged anew\n\n{}\n\n| row | verdict before | verdict now |\n| --- | --- | --- |\n",
+        "\n## Verdicts before and after\n\n{}\n\n| row | verdict before | verdict now |\n\
+         | --- | --- | --- |\n",
         wrapped(introduction)
     );
     for statement in changed {

@@ -5,7 +5,7 @@
 pub(crate) struct Begins(Vec<u64>);
 
 impl Begins {
-    /// No item, in a heap of so many words.
+    /// An empty bitmap for a heap of this many words.
     pub fn none(heap_words: usize) -> Begins {
         Begins(vec![0; heap_words.div_ceil(64)])
     }

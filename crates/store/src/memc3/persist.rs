@@ -161,14 +161,16 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
-    /// Makes the directory anew that the last process had.
+    /// Builds the directory that the last process had.
     fn read_directory(&mut self) -> Result<(), ConfigError> {
         let Some(kept) = &self.state.kept else {
             return Ok(());
         };
         let segments = kept.record.segments().load(Relaxed) as usize;
         if !(1..=kept.segments_max).contains(&segments) {
-            return Err(ConfigError::Damaged("no index has so many segments"));
+            return Err(ConfigError::Damaged(
+                "its number of segments is out of range",
+            ));
         }
         let shared = self.shared;
         let directory = &shared.index.directory;

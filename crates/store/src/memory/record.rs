@@ -11,7 +11,7 @@
 //! | the number of flushes | when the flushed items are gone |
 //! | the generation of index entries (store mode) | before the memory of flushed items is reused |
 //! | the number of segments (MemC3) | when the last one is filled |
-//! | the journal | before a chain is written anew or an item moved, and emptied after that |
+//! | the journal | before a chain is rewritten or an item moved, and emptied after that |
 //! | the number of items that are lost | before the index forgets such an item |
 //! | the slide (store mode) | before an item is copied over itself, and at each step of that |
 //!

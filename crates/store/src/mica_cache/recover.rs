@@ -15,7 +15,7 @@
 //! - *An item moves* to another place of its log, or to another log. The head may be beyond its old
 //!   place, which its entry names. The [journal](Record) tells that from an item that has left, so
 //!   that it is counted.
-//! - *A chain is written anew*, as a bucket is split, merged or given up. Entries may be in two
+//! - *A chain is rewritten*, as a bucket is split, merged or given up. Entries may be in two
 //!   buckets or in none. The journal has them all, and they are put where they belong.
 //! - *A bucket is linked to a chain.* It is linked or not, and empty in either case. What is not
 //!   linked is free.

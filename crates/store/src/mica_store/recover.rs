@@ -23,7 +23,7 @@
 //!   [`Slide`], which goes on where it was.
 //! - *An item is removed*, by a client or because it has expired. That is one word. Only then is
 //!   its memory free, and only after that is the removal acknowledged.
-//! - *A chain is written anew*, as a bucket is split, merged or given up; *a bucket is linked to a
+//! - *A chain is rewritten*, as a bucket is split, merged or given up; *a bucket is linked to a
 //!   chain*; *the index has another shape.* All of this is as in cache mode: the journal has the
 //!   entries, the record the shape.
 //! - *A flush.* It is one word, the generation. Entries of another one name nothing. If the number

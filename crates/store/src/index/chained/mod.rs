@@ -105,7 +105,7 @@ pub struct ChainedIndex {
     /// Lines to a main bucket, its own and those of spare ones, in 2^32nds.
     lines_per_main: u64,
     shape: CachePadded<AtomicU64>,
-    /// The shape is kept there as well, and what is about to be written anew.
+    /// The shape is kept there as well, and what is about to be rewritten.
     record: Option<Record>,
     /// What is not to be stored is stored here.
     nowhere: CachePadded<AtomicU64>,

@@ -133,7 +133,7 @@ impl ChainedIndex {
         self.give_back(parts, spares)
     }
 
-    /// A chain with these entries is about to be written anew.
+    /// A chain with these entries is about to be rewritten.
     pub(super) fn note_rewrite(&self, parts: &Parts) {
         if let Some(record) = &self.record {
             record.note(parts.entries().iter().map(|entry| entry.raw()), false);
