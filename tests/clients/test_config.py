@@ -132,6 +132,16 @@ def test_memory_is_a_share_of_what_there_is(ours):
         assert 1 << 20 <= int(server.stats("settings")["maxbytes"]) <= machine // 100
 
 
+def test_more_than_the_machine_has_is_said(ours):
+    with open("/proc/meminfo") as meminfo:
+        machine = int(meminfo.readline().split()[1]) >> 10
+    more = str(2 * machine)
+    with Server("-m", more) as server:
+        server.stop()
+        warnings = server.errors
+    assert f"-m {more} is more than the {machine} MiB of this machine" in warnings, warnings
+
+
 # What `stats settings` says of each setting: its name there, and how it writes the value that `config print` shows.
 YES_OR_NO = {"true": "yes", "false": "no"}.get
 NO_OR_YES = {"true": "no", "false": "yes"}.get

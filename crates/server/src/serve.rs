@@ -159,7 +159,7 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
         *path = std::path::absolute(&*path)?;
     }
     let plan = MemoryPlan::make(Needs::of(&config))?;
-    bounded_by_group(&mut config, machine::memory_allowed())?;
+    bounded_by_memory(&mut config, machine::memory_allowed())?;
     let auth = config
         .auth_file
         .as_deref()
@@ -353,17 +353,25 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
     Ok(())
 }
 
-/// Fails if the control group of the process allows less than `-m`, and warns if it allows so
-/// little more that the rest of the process may not fit.
-fn bounded_by_group(config: &mut Config, allowed: Option<Allowed>) -> Result<(), ServeError> {
-    let Some(Allowed {
-        bytes,
-        by: Some(file),
-    }) = allowed
-    else {
+/// Fails if the control group of the process allows less than `-m`. Warns if it allows so little
+/// more that the rest of the process may not fit, and if the machine has less.
+fn bounded_by_memory(config: &mut Config, allowed: Option<Allowed>) -> Result<(), ServeError> {
+    let Some(Allowed { bytes, by }) = allowed else {
         return Ok(());
     };
-    let (wanted, file) = (config.memory_bytes as u64, file.display());
+    let wanted = config.memory_bytes as u64;
+    let Some(file) = by else {
+        if bytes < wanted {
+            config.notices.push(format!(
+                "-m {} is more than the {} MiB of this machine: the kernel ends the process when \
+                 they are used up; choose less, such as -m 75%",
+                wanted >> 20,
+                bytes >> 20
+            ));
+        }
+        return Ok(());
+    };
+    let file = file.display();
     if bytes < wanted {
         return Err(ServeError::Group {
             wanted_mib: wanted >> 20,
