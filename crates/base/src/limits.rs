@@ -1,13 +1,19 @@
 //! Every limit of the system, and what happens when it is reached.
 
 mod accelerator;
+mod dispatch;
 mod http;
 mod native;
+mod resp;
+mod store;
 mod tls;
 
 pub use accelerator::*;
+pub use dispatch::*;
 pub use http::*;
 pub use native::*;
+pub use resp::*;
+pub use store::*;
 pub use tls::*;
 
 /// Longest key in bytes. A longer key is refused; the memcached text protocol answers
@@ -32,51 +38,6 @@ pub const BATCH_MAX: usize = 64;
 /// longer `get`, `gets`, `gat` or `gats` are handed out as they arrive. A connection that sends
 /// another line of this length is closed.
 pub const LINE_BYTES_MAX: usize = 256 << 10;
-
-/// Arguments of a RESP command that are at hand together. A command with several keys may have any
-/// number. Another command with more is refused.
-pub const RESP_ARGUMENTS_KEPT_MAX: usize = 16;
-
-/// Most arguments of a RESP command. A connection that announces more is closed.
-pub const RESP_ARGUMENTS_MAX: usize = 1 << 20;
-
-/// Longest argument of a RESP command in bytes, as in Redis. A connection that announces a longer
-/// one is closed. A command that is longer than a largest item and [`LINE_BYTES_MAX`] together is
-/// refused.
-pub const RESP_BULK_BYTES_MAX: usize = 512 << 20;
-
-/// Bytes of a RESP command with several keys that is looked through before it is executed. The keys
-/// of a longer one are executed as they arrive.
-pub const RESP_WHOLE_BYTES_MAX: usize = 64 << 10;
-
-/// Bytes of the commands of a transaction of RESP. A command that crosses the limit is refused, and
-/// so is the transaction.
-pub const RESP_QUEUE_BYTES_MAX: usize = 64 << 20;
-
-/// Longest Lua script of RESP in bytes that may be one of those that are known.
-pub const RESP_SCRIPT_BYTES_MAX: usize = 4 << 10;
-
-/// Longest pattern of RESP's `SCAN` and `KEYS` in bytes.
-pub const RESP_PATTERN_BYTES_MAX: usize = 1 << 10;
-
-/// Bytes of keys from which on a page of RESP's `SCAN` ends: the chain of the index that crosses
-/// the limit is the last.
-pub const RESP_PAGE_BYTES_HIGH: usize = 64 << 10;
-
-/// Chains of the index that a page of `SCAN` looks at: most of them are empty in a large index with
-/// few items.
-pub const RESP_PAGE_CHAINS_MAX: u32 = 1 << 14;
-
-/// Bytes of keys that RESP's `KEYS` gathers, for one client at a time. If there are more, it is
-/// refused.
-pub const RESP_KEYS_BYTES_MAX: usize = 64 << 20;
-
-/// Bytes of gathered keys that are sent at a time.
-pub const RESP_PIECE_BYTES: usize = 16 << 10;
-
-/// Longest inline RESP command in bytes, as in Redis. A connection that sends a longer one is
-/// closed.
-pub const RESP_INLINE_BYTES_MAX: usize = 64 << 10;
 
 /// Longest command line other than `get`, `gets`, `gat` and `gats`, in bytes without its line feed.
 /// A connection that sends a longer one is closed. An ordinary buffer holds such a line. This is
@@ -236,12 +197,6 @@ pub const ADMIN_WORKER_NS: u64 = 1_000;
 pub const ADMIN_CHAIN_NS: u64 = 1_000;
 /// The price of an item that is removed because it has expired.
 pub const ADMIN_REMOVAL_NS: u64 = 300;
-
-/// A client may have the plan changed again (`dispatch`) after this time, in milliseconds. Each
-/// change is work for every worker and for many connections.
-pub const DISPATCH_PAUSE_MS: u64 = 200;
-/// This many changes may follow one another without a pause.
-pub const DISPATCH_CHANGES_MAX: u64 = 16;
 
 /// How long the kernel's account of the store's pages is shown again before it is read again
 /// (`stats memory`), in milliseconds. The kernel walks all page tables for it.
@@ -497,94 +452,6 @@ pub const REORDER_BUFFERS_KEPT_MAX: usize = BURST_CONNECTIONS_MAX;
 /// Milliseconds that a stopping server waits for clients to read their replies.
 pub const DRAIN_MS_MAX: u64 = 5_000;
 
-/// How often an optimistic reader retries before it asks the owner (CREW) or takes the lock (CRCW).
-pub const OPTIMISTIC_TRIES_MAX: u32 = 64;
-
-/// Bytes of values that an optimistic reader copies in vain before it asks the owner (CREW) or
-/// takes the lock (CRCW). The copy that crosses the limit is completed.
-pub const OPTIMISTIC_BYTES_MAX: usize = 64 << 10;
-
-/// A value of at least this many bytes is copied to its place before its item is stored, while no
-/// lock is held, if other threads may write to the partition. Where other threads may read beside
-/// the writer, such an item is never updated in place. A smaller value is copied under the lock.
-pub const DRAFT_BYTES_MIN: usize = 16 << 10;
-
-/// Large values that are being copied to one partition at a time. One more is copied under the
-/// lock.
-pub const DRAFTS_MAX: usize = 16;
-
-/// Values that are being received take at most this part of a partition's memory for items. One
-/// alone is received whatever it takes. For one more its sender waits.
-pub const UPLOADS_PART: usize = 4;
-
-/// Large values that one partition lends at a time, to clients that are slow for as long as these
-/// take. One more is copied.
-pub const LOANS_MAX: usize = 256;
-
-/// Lent values whose places writers need are copied aside. The copies take at most this part of the
-/// memory for buffers, or what the largest item takes, until the connections that read them have
-/// taken them over. One more value is lost, and the connection that reads it is closed.
-pub const ASIDES_PART: usize = 2;
-
-/// Places of a partition that large items have left and that are remembered for the next ones. The
-/// one that was left first is forgotten for one more; it is free again when the head has passed it.
-pub const VACANT_PLACES_MAX: usize = 64;
-
-/// An item that is appended to and moves for that gets free space after it: this part of its own
-/// length, so that the next appends write no more than their own bytes. A value that grows is then
-/// copied this many times over in all, as bytes go, however small the appends are.
-pub const GROWTH_PART: usize = 4;
-
-/// A smaller item gets no space to grow: it is copied in less time than a request takes.
-pub const GROWTH_BYTES_MIN: usize = 1 << 10;
-
-/// Bytes by which a store of a large value moves the head of a log before it lets other requests
-/// use the partition. The item that crosses the limit is passed.
-pub const ROOM_BYTES_PER_HOLD: usize = 32 << 10;
-
-/// How many times as often as its size demands a store of a large value makes room and finds that
-/// others have taken it. Then it makes room without letting others in.
-pub const ROOM_TRIES_FACTOR: usize = 4;
-
-/// Live items that one request may spare while it makes room, whatever the eviction rule decides.
-/// The next one is evicted even if the rule would keep it.
-pub const SPARED_ITEMS_MAX: usize = 256;
-
-/// A request may spare one more item per this many bytes that it needs.
-pub const BYTES_PER_SPARED_ITEM: usize = 128;
-
-/// Bytes of items that one request may copy in order to spare them, where sparing means copying.
-/// The item that crosses the limit is evicted.
-pub const SPARED_BYTES_MAX: usize = 512 << 10;
-
-/// A request may copy this many more bytes per byte that it needs.
-pub const SPARED_BYTES_PER_BYTE: usize = 4;
-
-/// Slabs of the MemC3 table in use that one request may spare. The next one is taken from its
-/// class, and its items are evicted.
-pub const SPARED_SLABS_MAX: usize = 2;
-
-/// Index slots of the MemC3 table that one store may visit to split segments, beyond those of the
-/// first segment. A store that still finds no empty slot evicts an item from its own two buckets.
-pub const SPLIT_SLOTS_MAX: usize = 16 << 10;
-
-/// Bytes of a slab of the MemC3 table that one store may move so that the index can grow. The items
-/// of a larger slab are evicted.
-pub const MOVED_SLAB_BYTES_MAX: usize = 1 << 20;
-
-/// Longest cuckoo path in hops. A store that finds no shorter path splits the segment.
-pub const CUCKOO_HOPS_MAX: usize = 16;
-
-/// Buckets that one store may add to the chained index in cache mode. Later stores add the rest.
-pub const BUCKETS_ADDED_PER_STORE_MAX: usize = 4;
-
-/// The same limit in store mode, where a store that finds no slot is refused.
-pub const BUCKETS_ADDED_FOR_ROOM_MAX: usize = 32;
-
-/// Bytes of memory that a partition gives back at once after a flush: the kernel takes about a
-/// tenth of a millisecond for as many small pages. Later stores give back the rest.
-pub const GIVEN_BACK_BYTES_PER_STEP: usize = 1 << 20;
-
 /// Maximum number of partitions of one store: the keyhash has 16 bits for the partition. Together
 /// with the largest partition that can be addressed, this bounds `-m`. A server with a larger `-m`
 /// does not start.
@@ -668,36 +535,3 @@ const _: () = assert!(
     2 * REPORT_BYTES_HIGH <= BUFFER_BYTES_KEPT_MAX && REPORT_BYTES_HIGH <= REPLY_BYTES_HIGH,
     "a buffer that a piece of a long reply has made grow is kept for the next"
 );
-
-/// Connections that wait in a worker's software queue for any worker to take them. Further ones
-/// stay with their worker. Each may hold an ordinary buffer, which no budget counts meanwhile.
-pub const SOFTWARE_QUEUE_MAX: usize = 128;
-
-/// Connections that are given to another worker, and that are taken from others, in one turn, when
-/// the plan gives them another home.
-pub const MOVES_PER_TURN_MAX: usize = 64;
-
-/// Requests that a core reads from its RX queue in one turn (Minos, §5.3). Further requests wait
-/// for the next turn.
-pub const DISPATCH_BATCH: usize = 32;
-
-/// Milliseconds for which requests are counted by size before there is another plan, unless the
-/// operator sets another length (Minos, §5.2).
-pub const DISPATCH_EPOCH_MS: u64 = 1000;
-
-/// Milliseconds of the longest epoch.
-pub const DISPATCH_EPOCH_MS_MAX: u64 = 3_600_000;
-
-/// A worker times the requests of one turn of this many. It is a prime, so that a rhythm of the
-/// clients does not coincide with it.
-pub const SAMPLED_TURNS_EVERY: i32 = 61;
-
-/// Milliseconds for which timed requests count, and at most twice as long.
-pub const SERVICE_WINDOW_MS: u64 = 30_000;
-
-/// An epoch with fewer requests keeps the plan, because a percentile of few requests says little.
-pub const EPOCH_REQUESTS_MIN: u64 = 1000;
-
-/// Requests for values of fewer bytes are never handed over for their size, unless the operator
-/// sets another limit.
-pub const LARGE_BYTES_MIN: u32 = 2 << 10;

@@ -14,6 +14,7 @@
 //! | `record` | records: encrypted from slices, decrypted in place |
 //! | `kept` | what has been received and does not fit or is incomplete |
 //! | `stream` | a connection |
+//! | `open` | its keys, and the records that change them |
 //!
 //! **Division of labour.** rustls shakes hands. It then gives up its traffic keys, through the
 //! interface that exists for kernels, and this crate encrypts and decrypts records by the same
@@ -28,6 +29,7 @@ mod counters;
 mod handshake;
 mod kept;
 mod load;
+mod open;
 mod record;
 mod settings;
 mod stream;

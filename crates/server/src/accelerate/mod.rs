@@ -6,7 +6,7 @@
 //! | `attachment` | a packet program at an interface, or why there is none |
 //! | `made` | a body of another program that assembles a server, such as the co-simulation |
 
-mod attachment;
+pub(crate) mod attachment;
 mod made;
 mod setting;
 
