@@ -158,14 +158,9 @@ impl Arguments {
     /// Runs the comparison and prints its tables.
     pub fn run(&self) -> anyhow::Result<()> {
         let report = accelerator::run(&self.options(), &Watch::new("accelerator"))?;
-        let machine = Machine::here(&[]);
-        println!(
-            "Machine: {}, {} cores, {}.",
-            machine.processor, machine.cores, machine.kernel
-        );
         print!("{report}");
         let json = Json {
-            machine: &machine,
+            machine: &Machine::here(&[]),
             report: &report,
         };
         self.json

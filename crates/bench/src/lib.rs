@@ -24,6 +24,7 @@ mod transports;
 mod versus;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use glimmer_figures::Machine;
 use glimmer_measure::machine;
 use std::process::ExitCode;
 
@@ -86,14 +87,31 @@ impl What {
             What::Load(_) | What::Memory(_) | What::HitRatio(_) | What::Abuse(_) => false,
         }
     }
+
+    /// Whether its tables are of this machine alone. Figures have a record of it.
+    fn is_of_this_machine(&self) -> bool {
+        match self {
+            What::Memory(_) | What::HitRatio(_) | What::Abuse(_) => true,
+            _ => self.wants_quiet(),
+        }
+    }
 }
 
 impl Arguments {
-    /// Runs the benchmark and prints its tables.
+    /// Runs the benchmark, and prints its tables and where they were measured.
     fn run(&self) -> anyhow::Result<()> {
         if !self.keep_priority && self.what.wants_quiet() {
             machine::raise_priority();
         }
+        let machine = Machine::here(&[]);
+        self.measure()?;
+        if self.what.is_of_this_machine() {
+            println!("\n{machine}");
+        }
+        Ok(())
+    }
+
+    fn measure(&self) -> anyhow::Result<()> {
         match &self.what {
             What::Load(arguments) => arguments.run(),
             What::Versus(arguments) => arguments.run(),

@@ -194,17 +194,12 @@ impl Arguments {
     pub fn run(&self) -> anyhow::Result<()> {
         let options = self.options()?;
         let report = tail::run(&options, &Watch::new("tail"))?;
-        let machine = Machine::here(&[]);
-        println!(
-            "Machine: {}, {} cores, {}.",
-            machine.processor, machine.cores, machine.kernel
-        );
         print!("{report}");
         let writing = || format!("writing {}", self.picture.display());
         std::fs::write(&self.picture, self.drawn(&report)?).with_context(writing)?;
         println!("\nPicture: {}", self.picture.display());
         let json = Json {
-            machine: &machine,
+            machine: &Machine::here(&[]),
             report: &report,
         };
         self.json

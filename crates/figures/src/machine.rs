@@ -1,6 +1,6 @@
 //! The machine on which a figure was measured.
 
-use std::{fs, process::Command, time::SystemTime};
+use std::{fmt, fs, process::Command, time::SystemTime};
 
 use glimmer_comparisons::servers;
 use glimmer_measure::machine;
@@ -52,6 +52,29 @@ impl Machine {
             date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
             command: command.join(" "),
         }
+    }
+}
+
+/// As two lines, which stand below a table.
+impl fmt::Display for Machine {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Machine {
+            processor,
+            cores,
+            kernel,
+            memory_mib,
+            huge_pages,
+            date,
+            command,
+            ..
+        } = self;
+        let build = self.build.as_deref().unwrap_or("unknown");
+        writeln!(
+            out,
+            "Measured at {date} on {processor}, {cores} cores, {memory_mib} MiB, huge pages \
+             {huge_pages}, {kernel}; commit {build}:"
+        )?;
+        write!(out, "{command}")
     }
 }
 
@@ -138,10 +161,15 @@ mod tests {
             "{machine:?}"
         );
         assert!(machine.date.ends_with('Z'), "{machine:?}");
-        let build = machine.build.unwrap();
+        let build = machine.build.clone().unwrap();
         assert!(
             build.contains("debug") || build.contains("release"),
             "{build}"
+        );
+        let shown = machine.to_string();
+        assert!(
+            shown.contains(&machine.processor) && shown.contains(&machine.command),
+            "{shown}"
         );
         assert!(memory_free_mib().is_some_and(|free| free <= machine.memory_mib));
     }
