@@ -7,6 +7,7 @@
 
 mod hot;
 mod latency;
+mod packets;
 mod plain;
 mod sample;
 mod screen;
@@ -44,9 +45,9 @@ pub fn main() -> ExitCode {
 /// Shows requests per second by kind, the hit ratio, items and memory, evictions,
 /// connections, the load of every worker with its role and its queue (waiting now,
 /// and at most), requests by the size of their values, the hottest keys, the
-/// hot-key accelerator if the server has one, and the latency of a small request
-/// that this program sends now and then (`version`, which touches no item).
-/// It also watches memcached, as far as memcached's `stats` go.
+/// hot-key accelerator and the packet transport if the server has them, and the
+/// latency of a small request that this program sends now and then (`version`, which
+/// touches no item). It also watches memcached, as far as memcached's `stats` go.
 ///
 /// Times by size are those of a sample of the requests of the last 30 to 60 seconds,
 /// from the turn in which a worker received them until the reply was written. If the

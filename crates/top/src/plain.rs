@@ -171,6 +171,12 @@ fn report(view: &View) -> String {
             say(&format!("  {name}"), fields.join(", "));
         }
     }
+    if let Some(packets) = &interval.packets {
+        say("packets", packets.transport.clone());
+        for (name, values) in packets.lines() {
+            say(&format!("  {name}"), values.join(", "));
+        }
+    }
     for hot in &interval.hot {
         let [rate, size] = hot.cells();
         say("  hot key", format!("{} {rate} reads/s, {size}", hot.key));
@@ -183,6 +189,7 @@ mod tests {
     use super::*;
     use crate::{
         hot::{Acceleration, HotKey},
+        packets::Packets,
         sample::{Interval, Worker},
         sizes::SizeRow,
     };
@@ -250,6 +257,27 @@ mod tests {
             "{}",
             report(&view)
         );
+    }
+
+    #[test]
+    fn packets_are_reported_only_if_a_transport_has_them() {
+        let mut view = View::default();
+        assert!(!report(&view).contains("packets"));
+        view.interval.packets = Some(Packets {
+            transport: "xdp at eth0 (native, 2 queues)".to_owned(),
+            received_per_s: 2000.0,
+            dropped_per_s: vec![("ring_full".to_owned(), 3.0)],
+            ..Packets::default()
+        });
+        let report = report(&view);
+        for line in [
+            "packets        xdp at eth0 (native, 2 queues)",
+            "  datagrams    2.0k/s in, 0/s out, 3/s dropped, 0/s refused",
+            "  dropped      ring_full 3/s",
+        ] {
+            assert!(report.contains(line), "{line}: {report}");
+        }
+        assert!(!report.contains("  refused"), "{report}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use glimmer_connect::Link;
 
 use super::{
     hot::{Acceleration, HotKey},
+    packets::Packets,
     sizes::{self, SizeRow},
 };
 
@@ -23,6 +24,7 @@ pub struct Sample {
     dispatch: BTreeMap<String, String>,
     latency: BTreeMap<String, String>,
     accelerator: BTreeMap<String, String>,
+    packets: BTreeMap<String, String>,
     hot: Vec<HotKey>,
 }
 
@@ -106,6 +108,8 @@ pub struct Interval {
     pub hot: Vec<HotKey>,
     /// The hot-key accelerator, if the server has one.
     pub accelerator: Option<Acceleration>,
+    /// Datagrams past the kernel's network stack, if the server takes such.
+    pub packets: Option<Packets>,
 }
 
 impl Sample {
@@ -124,6 +128,7 @@ impl Sample {
             dispatch: ask("dispatch")?.into_iter().collect(),
             latency: ask("latency")?.into_iter().collect(),
             accelerator: ask("accelerator")?.into_iter().collect(),
+            packets: ask("packets")?.into_iter().collect(),
             hot: {
                 let keys = ask("hotkeys")?.into_iter();
                 keys.filter_map(|(key, figures)| HotKey::parse(&key, &figures))
@@ -209,6 +214,7 @@ impl Sample {
                 passed_s,
                 all.saturating_sub(all_before),
             ),
+            packets: Packets::between(&self.packets, &earlier.packets, passed_s),
         }
     }
 
@@ -325,6 +331,7 @@ pub mod tests {
             dispatch: BTreeMap::new(),
             latency: BTreeMap::new(),
             accelerator: BTreeMap::new(),
+            packets: BTreeMap::new(),
             hot: Vec::new(),
         }
     }

@@ -35,7 +35,12 @@ pub fn kinds(frame: &mut Frame<'_>, area: Rect, interval: &Interval, has_chart: 
 
 /// Lines of [`now`].
 pub fn now_lines(interval: &Interval) -> u16 {
-    6 + u16::from(interval.inside_us.is_some()) + u16::from(interval.accelerator.is_some())
+    let further = [
+        interval.inside_us.is_some(),
+        interval.accelerator.is_some(),
+        interval.packets.is_some(),
+    ];
+    6 + further.into_iter().map(u16::from).sum::<u16>()
 }
 
 /// Single values, one line per subject.
@@ -70,6 +75,13 @@ pub fn now(frame: &mut Frame<'_>, area: Rect, view: &View) {
         lines.push((
             "accelerator",
             std::iter::once(share).chain(paused).collect(),
+        ));
+    }
+    if let Some(packets) = &interval.packets {
+        let about = [packets.transport.clone()];
+        lines.push((
+            "packets",
+            packets.rates().into_iter().chain(about).collect(),
         ));
     }
     let width = inner(area);

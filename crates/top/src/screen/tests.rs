@@ -4,6 +4,7 @@ use super::*;
 use crate::{
     hot::{Acceleration, HotKey},
     latency::Latency,
+    packets::Packets,
     sample::{Interval, Memory, Worker},
     sizes::SizeRow,
 };
@@ -85,6 +86,14 @@ fn view() -> View {
                 refreshes_per_s: 3344.0,
                 paused: vec!["watched".to_owned(), "clock_moved".to_owned()],
                 circuit: None,
+            }),
+            packets: Some(Packets {
+                transport: "xdp at eth17 (native, 4 queues)".to_owned(),
+                received_per_s: 312_345.0,
+                sent_per_s: 311_999.0,
+                dropped_per_s: vec![("ring_full".to_owned(), 42.0)],
+                burst: Some(32),
+                ..Packets::default()
             }),
         },
         interval_s: 1.0,
@@ -172,6 +181,8 @@ fn a_wide_terminal_shows_every_field() {
     let screen = shown(&view(), 200, 50).join("\n");
     for text in [
         "glimmer crcw s3fifo  version 1.6.45  process 29684  up 12days 3h 4m 5s",
+        "packets      312k/s in, 312k/s out, 42/s dropped, 0/s refused, bursts of 32, xdp at eth17 \
+         (native, 4 queues)",
         "get          123k",
         "incr/decr    17",
         "evictions    5.4k/s, 98765432109 in all",
