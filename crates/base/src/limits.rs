@@ -260,6 +260,10 @@ pub const WATCH_FULL_MS_MAX: u64 = 60_000;
 /// Key prefixes that `stats detail` counts. Further ones are not counted.
 pub const PREFIXES_MAX: usize = 1 << 12;
 
+/// Bytes of the configuration that `config set cluster` stores: about 250 servers with names of 40
+/// bytes. As long as the buffer of a connection, so that it is received like a small value.
+pub const CLUSTER_BYTES_MAX: usize = 16 << 10;
+
 /// Connections that are read, parsed and answered together. Other ready connections follow in the
 /// next burst.
 pub const BURST_CONNECTIONS_MAX: usize = 32;

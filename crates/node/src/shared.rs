@@ -10,6 +10,7 @@ use glimmer_proto::Accepts;
 use glimmer_transport::stream::ByteStream;
 
 use crate::admin::alarm::Alarms;
+use crate::admin::cluster::StoredCluster;
 use crate::admin::dump::DumpCursor;
 use crate::admin::feed::SnapshotSlot;
 use crate::admin::observe::Observers;
@@ -43,6 +44,8 @@ pub(crate) struct Shared {
     pub doorbells: Vec<Arc<Doorbell<EventBell>>>,
     pub homeward: Homeward,
     pub switches: Switches,
+    /// The servers that clients are told of.
+    pub cluster: StoredCluster,
     pub snapshots: SnapshotSlot,
     /// Connections that wait for places for large values.
     pub places: Places,
@@ -89,6 +92,7 @@ impl Shared {
             engines: Exchange::new(workers),
             calls: CachePadded::default(),
             switches: Switches::new(&config, workers),
+            cluster: StoredCluster::default(),
             snapshots: SnapshotSlot::default(),
             places: Places::default(),
             alarms: Alarms::default(),

@@ -47,6 +47,8 @@ commands! {
     CacheMemlimit, "cache_memlimit", not_allowed!("cache_memlimit");
     /// `stats cachedump`.
     Cachedump, "cachedump", lines::CACHEDUMP_NOT_ALLOWED;
+    /// `config set` and `config delete`.
+    Config, "config", not_allowed!("config");
     /// `debugtime`, with which memcached's own tests put its clock forward.
     Debugtime, "debugtime", lines::ERROR;
     /// `stats detail`.
@@ -122,6 +124,6 @@ mod tests {
             assert!(command.refusal().ends_with("\r\n"));
         }
         let error = "dispatsh".parse::<AdminCommand>().unwrap_err();
-        assert!(error.contains("cachedump, debugtime, detail, dispatch, flush_all"));
+        assert!(error.contains("cachedump, config, debugtime, detail, dispatch, flush_all"));
     }
 }

@@ -129,6 +129,18 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, core: &mut Core) 
             }
             Err(reason) => say(&format!("CLIENT_ERROR dispatch: {reason}\r\n")),
         },
+        Admin::ClusterGet => core.shared.cluster.show(out),
+        Admin::ClusterSet { cluster, quiet } => {
+            core.shared.cluster.set(&cluster);
+            say(lines::unless(quiet, lines::STORED));
+        }
+        Admin::ClusterDelete { quiet } => {
+            let line = match core.shared.cluster.delete() {
+                true => lines::DELETED,
+                false => lines::NOT_FOUND,
+            };
+            say(lines::unless(quiet, line));
+        }
         Admin::RefreshCerts => core.admin.refresh_certificates(out),
         Admin::Snapshot => core.admin.snapshot(out),
         Admin::Quit => return Outcome::Close,

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `allowance` | what they may cost a worker in one turn |
 //! | `handler` | the interface between a worker and the server around it |
+//! | `cluster` | the list of servers that clients ask for |
 //! | `commands` | commands without a key |
 //! | `dump` | listings of all items |
 //! | `guard` | rights that one client has at a time |
@@ -23,6 +24,7 @@
 
 pub(crate) mod alarm;
 pub(crate) mod allowance;
+pub(crate) mod cluster;
 pub(crate) mod commands;
 pub(crate) mod dump;
 pub(crate) mod feed;

@@ -109,7 +109,7 @@ pub(super) fn upper<'b>(word: &[u8], buffer: &'b mut [u8]) -> &'b [u8] {
 /// Commands of memcached's text protocol that bear a name of these. The first word of a connection
 /// that is one of them, in small letters, belongs to memcached.
 const SHARED: &[&[u8]] = &[
-    b"append", b"decr", b"get", b"incr", b"quit", b"set", b"touch", b"watch",
+    b"append", b"config", b"decr", b"get", b"incr", b"quit", b"set", b"touch", b"watch",
 ];
 
 /// Whether a connection that begins with these bytes speaks RESP in inline commands, on a port that
@@ -174,6 +174,8 @@ mod tests {
             (b"quit\r\n", Some(false)),
             (b"GET a\r\n", Some(true)),
             (b"get a\r\n", Some(false)),
+            (b"CONFIG GET a\r\n", Some(true)),
+            (b"config get cluster\r\n", Some(false)),
             (b"set", None),
             (b"stats\r\n", Some(false)),
             (b"abcdefghijklmnop", Some(false)),

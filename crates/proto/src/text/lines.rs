@@ -61,6 +61,11 @@ pub const TOO_MANY_WATCHERS: &str = "WATCHER_TOO_MANY log watcher limit reached\
 pub const STATS_DETAIL_NOT_ALLOWED: &str = "CLIENT_ERROR stats detail not allowed\r\n";
 /// `flush_all` is disabled by an option.
 pub const FLUSH_NOT_ALLOWED: &str = "CLIENT_ERROR flush_all not allowed\r\n";
+/// `config set cluster` with a configuration that is none.
+pub const BAD_CLUSTER: &str =
+    "CLIENT_ERROR a cluster is a version and HOST|ADDRESS|PORT for each server\r\n";
+/// `config set` of something else.
+pub const UNKNOWN_CONFIG: &str = "CLIENT_ERROR the only configuration is cluster\r\n";
 /// `snapshot`, of a server that has no file for it.
 pub const NO_SNAPSHOT_FILE: &str =
     "CLIENT_ERROR the server has no file for snapshots (--snapshot FILE)\r\n";

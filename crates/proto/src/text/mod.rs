@@ -12,6 +12,7 @@
 //! | `value` | the value after a line, in the input or taken out of it |
 //! | `change` | `delete`, `incr`, `decr`, `touch`: a line with a key |
 //! | `admin` | commands without a key |
+//! | `config`, `cluster` | the servers of a cluster, for clients that look for them |
 //! | `reach` | which of them administer the server, and what they reach |
 //! | [`dump`] | listings of items |
 //! | [`watch`] | the events that a client watches |
@@ -34,6 +35,8 @@
 
 mod admin;
 mod change;
+mod cluster;
+mod config;
 pub mod dump;
 pub mod emit;
 pub(crate) mod line;
@@ -55,6 +58,7 @@ pub(crate) mod tokens;
 pub(crate) mod value;
 pub mod watch;
 
+pub use cluster::Cluster;
 pub use line::Limits;
 pub(crate) use outcome::no_memory;
 pub use parser::Parser;

@@ -5,7 +5,7 @@ use super::open_line::{self, OpenLine};
 use super::retrieval::Keys;
 use super::tokens::{self, LINE_END, Words};
 use super::value::Source;
-use super::{After, Step, admin, change, lines, plain, retrieval, storage};
+use super::{After, Step, admin, change, config, lines, plain, retrieval, storage};
 use crate::{Request, StoreMode, meta};
 use glimmer_base::limits::{COMMAND_LINE_BYTES_MAX, LINE_BYTES_MAX};
 
@@ -203,6 +203,11 @@ impl Parser {
             b"prepend" => StoreMode::Prepend,
             // The CAS unique is parsed with the other numbers.
             b"cas" => StoreMode::Cas(0),
+            b"config" => {
+                let (step, refused) = config::read(&line, source);
+                self.state = refused.map_or(self.state, State::swallowing);
+                return step;
+            }
             _ => {
                 let words = Words::of(line.text);
                 return change::read(&line, name, &words)

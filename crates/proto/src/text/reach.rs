@@ -9,7 +9,8 @@ impl Admin<'_> {
     /// and costs no more than a read.
     pub fn command(&self) -> Option<AdminCommand> {
         Some(match *self {
-            Admin::Version | Admin::MetaNoop | Admin::Quit => return None,
+            Admin::Version | Admin::MetaNoop | Admin::Quit | Admin::ClusterGet => return None,
+            Admin::ClusterSet { .. } | Admin::ClusterDelete { .. } => AdminCommand::Config,
             Admin::Verbosity { .. } => AdminCommand::Verbosity,
             Admin::FlushAll { .. } => AdminCommand::FlushAll,
             Admin::Stats(argument) => AdminCommand::of_stats(argument),
@@ -49,6 +50,8 @@ impl Admin<'_> {
             Admin::Stats(argument) | Admin::Control(Control::Stats(argument), _) => {
                 argument.is_empty()
             }
+            // The request is short, and the reply may be long.
+            Admin::ClusterGet => false,
             _ => self.command().is_none(),
         }
     }
@@ -57,6 +60,8 @@ impl Admin<'_> {
     pub fn words(&self) -> [&[u8]; 2] {
         match *self {
             Admin::Dispatch(words) => words,
+            Admin::ClusterSet { .. } => [b"set", b"cluster"],
+            Admin::ClusterDelete { .. } => [b"delete", b"cluster"],
             _ => Default::default(),
         }
     }
@@ -86,6 +91,8 @@ impl Admin<'_> {
             Admin::Verbosity { quiet, .. }
             | Admin::FlushAll { quiet, .. }
             | Admin::MemoryLimit { quiet, .. }
+            | Admin::ClusterSet { quiet, .. }
+            | Admin::ClusterDelete { quiet }
             | Admin::Answer { quiet, .. } => quiet,
             _ => false,
         }

@@ -1,5 +1,6 @@
 //! The parser's output.
 
+use super::cluster::Cluster;
 use crate::{AdminCommand, Announced, Control, Request, Words};
 
 /// One step through a connection's bytes.
@@ -145,6 +146,22 @@ pub enum Admin<'a> {
     /// `dispatch POLICY ACCESS`) and answer `OK` when every worker goes by it, or say why not.
     /// Contains the words after `dispatch`; those that are missing are empty.
     Dispatch([&'a [u8]; 2]),
+    /// Show the stored configuration of a cluster (`config get cluster`), or nothing if there is
+    /// none.
+    ClusterGet,
+    /// Store a configuration in place of the one before, and answer [`super::lines::STORED`].
+    ClusterSet {
+        /// The configuration.
+        cluster: Cluster<'a>,
+        /// The client wants no reply.
+        quiet: bool,
+    },
+    /// Forget the configuration, and answer [`super::lines::DELETED`] or, if there is none,
+    /// [`super::lines::NOT_FOUND`].
+    ClusterDelete {
+        /// The client wants no reply.
+        quiet: bool,
+    },
     /// Remove expired items in the background and answer `OK` (`lru_crawler crawl`).
     Crawl,
     /// Read the certificates of TLS again (`refresh_certs`) and answer `OK`, or say why not.

@@ -1,8 +1,9 @@
 //! Commands without a key.
 
 use crate::*;
+use glimmer_base::limits::CLUSTER_BYTES_MAX;
 use glimmer_proto::AdminCommand;
-use glimmer_proto::text::{Detail, Dump, Shutdown, watch};
+use glimmer_proto::text::{Cluster, Detail, Dump, Shutdown, watch};
 
 #[test]
 fn commands_without_a_key() {
@@ -363,4 +364,61 @@ fn names_and_datagrams() {
         assert_eq!(admin.may_come_by_datagram(), may_come, "{name:?}");
         assert_eq!(admin.only_looks(), only_looks, "{name:?}");
     }
+}
+
+/// What clients of hosted memcached send, and what operators do.
+#[test]
+fn config() {
+    let cluster = Cluster::parse(b"7\na||1\n").unwrap();
+    let set = |quiet| Out::Admin(Admin::ClusterSet { cluster, quiet });
+    let delete = |quiet| Out::Admin(Admin::ClusterDelete { quiet });
+    let refusal = |line, quiet| answer(AdminCommand::Config, line, quiet);
+    let too_long = [
+        format!("config set cluster 0 {}\r\n", CLUSTER_BYTES_MAX + 1).into_bytes(),
+        vec![b'x'; CLUSTER_BYTES_MAX + 1],
+        b"\r\nmn\r\n".to_vec(),
+    ];
+    let noop = Out::Admin(Admin::MetaNoop);
+    check(&[
+        (b"config get cluster\r\n", &[Out::Admin(Admin::ClusterGet)]),
+        (b"config get other\r\n", &[Out::Say(reply::END)]),
+        (b"config get\r\n", &[BAD_LINE]),
+        (b"config\r\n", &[BAD_LINE]),
+        (b"config get cluster x\r\n", &[BAD_LINE]),
+        (b"config show cluster\r\n", &[BAD_LINE]),
+        (
+            b"config set cluster 0 6\r\n7\na||1\n\r\nmn\r\n",
+            &[
+                refusal(reply::BAD_CHUNK, false),
+                Out::Say(reply::BAD_LINE),
+                noop,
+            ],
+        ),
+        (b"config set cluster 0 7\r\n7\na||1\n\r\n", &[set(false)]),
+        (
+            b"config set cluster 0 7 noreply\r\n7\na||1\n\r\n",
+            &[set(true)],
+        ),
+        (
+            b"config set cluster 0 1\r\n7\r\nmn\r\n",
+            &[refusal(reply::BAD_CLUSTER, false), noop],
+        ),
+        (
+            b"config set other 0 7 noreply\r\n7\na||1\n\r\n",
+            &[refusal(reply::UNKNOWN_CONFIG, true)],
+        ),
+        (
+            b"config set cluster x 7\r\n7\na||1\n\r\nmn\r\n",
+            &[BAD_LINE, noop],
+        ),
+        (b"config set cluster 0 -1\r\n", &[BAD_LINE]),
+        (b"config set cluster 0 4294967295\r\n", &[BAD_LINE]),
+        (&too_long.concat(), &[Out::Say(reply::TOO_LARGE), noop]),
+        (b"config delete cluster\r\n", &[delete(false)]),
+        (b"config delete cluster noreply\r\n", &[delete(true)]),
+        (
+            b"config delete other\r\n",
+            &[refusal(reply::NOT_FOUND, false)],
+        ),
+    ]);
 }
