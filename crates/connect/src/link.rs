@@ -19,6 +19,11 @@ use crate::{Admission, Speech};
 /// Length of the longest reply. A server that sends more is not one that can be asked.
 const REPLY_BYTES_MAX: u64 = 4 << 20;
 
+/// Length of the longest line of a reply that has the line for itself.
+const LINE_BYTES_MAX: u64 = 16 << 10;
+
+const LINE_END: &[u8] = b"\r\n";
+
 /// What to do where no server is.
 const ELSEWHERE: &str = "start a server there, or name the one that runs";
 
@@ -117,6 +122,61 @@ impl Link {
         }
     }
 
+    /// Sends bytes as they are.
+    ///
+    /// # Errors
+    ///
+    /// If the connection breaks.
+    pub fn send_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        let sent = self.reader.get_mut().write_all(bytes);
+        sent.context("the connection is gone")
+    }
+
+    /// Reads one line of a reply as it is, in place of what `line` holds, without its end.
+    ///
+    /// # Errors
+    ///
+    /// If the connection breaks, or the line is longer than any that memcached sends.
+    pub fn read_line(&mut self, line: &mut Vec<u8>) -> Result<()> {
+        line.clear();
+        let read = self
+            .reader
+            .by_ref()
+            .take(LINE_BYTES_MAX)
+            .read_until(b'\n', line);
+        match read {
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => line.clear(),
+            read => drop(read.context("the server does not answer")?),
+        }
+        if line.pop_if(|last| *last == b'\n').is_none() {
+            bail!(self.ended(line));
+        }
+        self.heard = true;
+        if line.last() == Some(&b'\r') {
+            line.pop();
+        }
+        Ok(())
+    }
+
+    /// Reads a value of this many bytes and its line end, and appends the value.
+    ///
+    /// # Errors
+    ///
+    /// If the connection breaks, or no line end follows the value.
+    pub fn read_value(&mut self, bytes: usize, value: &mut Vec<u8>) -> Result<()> {
+        let start = value.len();
+        let wanted = bytes + LINE_END.len();
+        let read = self.reader.by_ref().take(wanted as u64).read_to_end(value);
+        let read = read.context("the server does not answer")?;
+        ensure!(read == wanted, "the server has closed the connection");
+        ensure!(
+            value.ends_with(LINE_END),
+            "a value of the server has another length than it says"
+        );
+        value.truncate(start + bytes);
+        Ok(())
+    }
+
     fn send(&mut self, command: &str) -> Result<()> {
         let line = format!("{command}\r\n");
         let sent = self.reader.get_mut().write_all(line.as_bytes());
@@ -147,12 +207,15 @@ impl Link {
                 })
             }
             None if *left == 0 => bail!("the answer has no end"),
-            None => {
-                let hint = || crate::hint(line.as_bytes(), self.encrypted);
-                let hint = (!self.heard).then(hint).flatten();
-                bail!(hint.unwrap_or("the server has closed the connection"))
-            }
+            None => bail!(self.ended(line.as_bytes())),
         }
+    }
+
+    /// Why a connection may have ended with these bytes.
+    fn ended(&self, last: &[u8]) -> &'static str {
+        let hint = || crate::hint(last, self.encrypted);
+        let hint = (!self.heard).then(hint).flatten();
+        hint.unwrap_or("the server has closed the connection")
     }
 }
 

@@ -7,10 +7,12 @@
 )]
 
 mod config;
+mod copy;
 mod dispatch;
 mod doctor;
 mod health;
 mod neighbours;
+mod progress;
 mod serve;
 mod snapshot;
 
@@ -46,6 +48,7 @@ struct Arguments {
 enum Command {
     Serve(Box<serve::Arguments>),
     Dispatch(dispatch::Arguments),
+    Copy(copy::Arguments),
     Config(config::command::Arguments),
     Doctor(doctor::Arguments),
     Health(health::Arguments),
@@ -57,6 +60,7 @@ impl Command {
         match self {
             Command::Serve(arguments) => arguments.run(),
             Command::Dispatch(arguments) => arguments.run(),
+            Command::Copy(arguments) => arguments.run(),
             Command::Config(arguments) => arguments.run(),
             Command::Doctor(arguments) => arguments.run(),
             Command::Health(arguments) => arguments.run(),

@@ -1,8 +1,7 @@
 //! `glimmer snapshot`: has a running server write all its items to its file.
 
-use std::io::{IsTerminal, Write, stderr};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -10,12 +9,12 @@ use glimmer_cli::AdmissionArguments;
 use glimmer_connect::Link;
 use glimmer_notation::{Location, memory};
 
+use crate::progress::Progress;
+
 /// A server that is silent for this long counts as gone.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// How often the server is asked how far it is.
 const ASK_EVERY: Duration = Duration::from_millis(100);
-/// How often a line tells it where there is no terminal.
-const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// Have a running server write all its items to the file of its --snapshot
 ///
@@ -77,7 +76,7 @@ impl Arguments {
         }
         let items = link.stats("")?.unwrap_or_default();
         let items = Told(items).number("curr_items");
-        let mut shown = Shown::new();
+        let mut shown = Progress::new();
         loop {
             let gone = || format!("{} has gone: the older file is as it was", self.server);
             let told = Told::ask(&mut link).with_context(gone)?;
@@ -101,40 +100,6 @@ impl Arguments {
             let bytes = told.number("snapshot_bytes_so_far") as f64;
             shown.show(&format!("{so_far} items, {}, {percent}%", memory(bytes)));
             thread::sleep(ASK_EVERY);
-        }
-    }
-}
-
-/// Progress on stderr: a line that changes on a terminal, and lines now and then elsewhere.
-struct Shown {
-    is_terminal: bool,
-    at: Instant,
-    is_open: bool,
-}
-
-impl Shown {
-    fn new() -> Shown {
-        Shown {
-            is_terminal: stderr().is_terminal(),
-            at: Instant::now(),
-            is_open: false,
-        }
-    }
-
-    fn show(&mut self, line: &str) {
-        if self.is_terminal {
-            eprint!("\r{line}\x1b[K");
-            let _ = stderr().flush();
-            self.is_open = true;
-        } else if self.at.elapsed() >= LINE_EVERY {
-            self.at = Instant::now();
-            eprintln!("{line}");
-        }
-    }
-
-    fn end(&mut self) {
-        if self.is_open {
-            eprintln!();
         }
     }
 }

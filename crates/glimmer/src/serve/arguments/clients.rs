@@ -46,8 +46,8 @@ pub struct Clients {
 
     /// Disable administrative commands, separated by commas
     ///
-    /// The names are cache_memlimit, cachedump, debugtime, detail, dispatch, flush_all, lru,
-    /// lru_crawler, metadump, mgdump, refresh_certs, shutdown, slabs, snapshot, stats,
+    /// The names are cache_memlimit, cachedump, config, debugtime, detail, dispatch, flush_all,
+    /// lru, lru_crawler, metadump, mgdump, refresh_certs, shutdown, slabs, snapshot, stats,
     /// stats_reset, verbosity and watch.
     /// -F is flush_all, -W is watch, and -X is cachedump,detail,metadump,mgdump.
     #[arg(
