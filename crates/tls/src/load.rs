@@ -21,7 +21,7 @@ use rustls::{
     ServerConfig, SignatureScheme, version,
 };
 
-use crate::settings::{ClientCertificates, KeyFormat, MinVersion, Settings, Verify};
+use crate::settings::{CLIENT_CERTIFICATES, KeyFormat, MinVersion, Settings, Verify};
 use crate::x509::{Certificate, Time};
 
 /// Why there is no configuration. Each is one line, which names the flag and says what to do.
@@ -175,23 +175,25 @@ fn names() -> Vec<&'static str> {
 
 /// What was loaded.
 pub(crate) struct Loaded {
-    /// For connections of each address, by what it asks of clients.
-    pub configs: [(ClientCertificates, Arc<ServerConfig>); 3],
+    /// For the connections of an address, in the order of [`CLIENT_CERTIFICATES`].
+    pub configs: [Arc<ServerConfig>; CLIENT_CERTIFICATES.len()],
     /// Until when the certificate is valid, in seconds since 1970.
     pub not_after_unix_s: i64,
 }
 
-/// Reads all files, and makes configurations of them.
+/// Reads all files, and makes configurations of them, each with a ticketer of its own.
 pub(crate) fn load(
     settings: &Settings,
-    ticketer: &Arc<dyn ProducesTickets>,
+    ticketers: &[Arc<dyn ProducesTickets>; CLIENT_CERTIFICATES.len()],
 ) -> Result<Loaded, LoadError> {
     let provider = Arc::new(provider_for(settings)?);
     let (key, not_after) = certified_key(settings, &provider)?;
     let key = Arc::new(SingleCertAndKey::from(key));
     let roots = settings.roots.as_deref().map(roots).transpose()?;
     let roots = roots.map(Arc::new);
-    let config = |verify: Verify| -> Result<Arc<ServerConfig>, LoadError> {
+    let config = |verify: Verify,
+                  ticketer: &Arc<dyn ProducesTickets>|
+     -> Result<Arc<ServerConfig>, LoadError> {
         let versions: &[_] = match settings.min_version {
             MinVersion::Tls12 => &[&version::TLS12, &version::TLS13],
             MinVersion::Tls13 => &[&version::TLS13],
@@ -214,11 +216,12 @@ pub(crate) fn load(
         config.enable_secret_extraction = true;
         Ok(Arc::new(config))
     };
+    let [as_set, never, always] = ticketers;
     Ok(Loaded {
         configs: [
-            (ClientCertificates::AsSet, config(settings.verify)?),
-            (ClientCertificates::Never, config(Verify::None)?),
-            (ClientCertificates::Always, config(Verify::Require)?),
+            config(settings.verify, as_set)?,
+            config(Verify::None, never)?,
+            config(Verify::Require, always)?,
         ],
         not_after_unix_s: not_after.unix_s(),
     })

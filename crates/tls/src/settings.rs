@@ -55,6 +55,13 @@ pub enum ClientCertificates {
     Always,
 }
 
+/// Each of them.
+pub(crate) const CLIENT_CERTIFICATES: [ClientCertificates; 3] = [
+    ClientCertificates::AsSet,
+    ClientCertificates::Never,
+    ClientCertificates::Always,
+];
+
 /// The oldest version that is spoken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MinVersion {

@@ -13,7 +13,7 @@ use rustls::server::ProducesTickets;
 
 use crate::counters::Counters;
 use crate::load::{LoadError, Loaded, load};
-use crate::settings::{ClientCertificates, Settings};
+use crate::settings::{CLIENT_CERTIFICATES, ClientCertificates, Settings};
 use crate::stream::TlsStream;
 
 /// What a server has for all its encrypted connections.
@@ -31,14 +31,22 @@ pub struct Tls {
 /// What new connections use.
 struct Current {
     loaded: Loaded,
-    /// Makes tickets for sessions that are resumed, with keys that change every few hours.
-    ticketer: Arc<dyn ProducesTickets>,
+    ticketers: Ticketers,
+}
+
+/// What makes tickets for sessions that are resumed, with keys that change every few hours: one
+/// for each configuration. A client that resumes a session is not asked for its certificate, so a
+/// ticket must be worth nothing at an address that asks for more than the one that gave it.
+type Ticketers = [Arc<dyn ProducesTickets>; CLIENT_CERTIFICATES.len()];
+
+fn ticketers() -> Result<Ticketers, rustls::Error> {
+    Ok([Ticketer::new()?, Ticketer::new()?, Ticketer::new()?])
 }
 
 impl Tls {
     /// Reads the files. All connections together hold at most `bytes_max` bytes of memory for TLS.
     pub fn load(settings: Settings, bytes_max: usize) -> Result<Tls, LoadError> {
-        let current = Mutex::new(Current::load(&settings, Ticketer::new()?)?);
+        let current = Mutex::new(Current::load(&settings, ticketers()?)?);
         let tls = Tls {
             settings,
             current,
@@ -57,11 +65,11 @@ impl Tls {
     /// Sessions can be resumed across it. Where clients show certificates they cannot, because a
     /// client is not asked for its certificate again when it resumes a session.
     pub fn renew(&self) -> Result<(), LoadError> {
-        let ticketer = match self.settings.roots {
-            Some(_) => Ticketer::new()?,
-            None => self.with(|current| current.ticketer.clone()),
+        let ticketers = match self.settings.roots {
+            Some(_) => ticketers()?,
+            None => self.with(|current| current.ticketers.clone()),
         };
-        match Current::load(&self.settings, ticketer) {
+        match Current::load(&self.settings, ticketers) {
             Ok(renewed) => {
                 let before = self.with(|current| std::mem::replace(current, renewed));
                 drop(before);
@@ -118,9 +126,8 @@ impl Tls {
     #[must_use]
     pub fn config(&self, clients: ClientCertificates) -> Arc<ServerConfig> {
         self.with(|current| {
-            let mut configs = current.loaded.configs.iter();
-            let found = configs.find(|(of, _)| *of == clients);
-            found.expect("there is one for each").1.clone()
+            let of = CLIENT_CERTIFICATES.iter().position(|of| *of == clients);
+            current.loaded.configs[of.expect("every one is listed")].clone()
         })
     }
 
@@ -140,10 +147,10 @@ impl Tls {
 }
 
 impl Current {
-    fn load(settings: &Settings, ticketer: Arc<dyn ProducesTickets>) -> Result<Current, LoadError> {
+    fn load(settings: &Settings, ticketers: Ticketers) -> Result<Current, LoadError> {
         Ok(Current {
-            loaded: load(settings, &ticketer)?,
-            ticketer,
+            loaded: load(settings, &ticketers)?,
+            ticketers,
         })
     }
 }

@@ -192,8 +192,18 @@ fn shake(client: &mut Client, server: &mut Server, rng: &mut SmallRng) -> bool {
 }
 
 fn connected(tls: &Tls, config: &Arc<ClientConfig>, seed: u64) -> (Client, Server) {
+    connected_to(tls, ClientCertificates::AsSet, config, seed)
+}
+
+/// The same at an address that asks for certificates in its own way.
+fn connected_to(
+    tls: &Tls,
+    asks: ClientCertificates,
+    config: &Arc<ClientConfig>,
+    seed: u64,
+) -> (Client, Server) {
     let [near, far] = LocalStream::pair(StreamFaults::default(), names(), seed);
-    let server = Server::new(tls, near, ClientCertificates::AsSet);
+    let server = Server::new(tls, near, asks);
     (Client::new(config.clone(), far), server)
 }
 
@@ -321,6 +331,34 @@ fn clients_show_certificates_as_they_are_asked_to() {
                     (verify != Verify::None && accepted && shows.is_some()).then_some("web-1");
                 assert_eq!(server.stream.client_name(), name, "{verify:?}");
             }
+        }
+    }
+}
+
+/// A session that was begun without a certificate opens no address that asks for one.
+#[test]
+fn a_session_is_resumed_only_where_as_much_is_asked() {
+    use ClientCertificates::{Always, AsSet, Never};
+    let authority = Authority::new();
+    let rng = &mut SmallRng::seed_from_u64(1);
+    let settings = Settings {
+        verify: Verify::Require,
+        roots: Some(authority.write("root.pem", &authority.root_pem)),
+        ..authority.settings()
+    };
+    let tls = Tls::load(settings, BYTES_MAX).unwrap();
+    for versions in [&[&version::TLS13], &[&version::TLS12]] {
+        let config = authority.client(versions, None);
+        let mut enters = |asks| {
+            let (mut client, mut server) = connected_to(&tls, asks, &config, 1);
+            let is_accepted = shake(&mut client, &mut server, rng);
+            is_accepted.then(|| client.tls.handshake_kind()).flatten()
+        };
+        assert_eq!(enters(Never), Some(HandshakeKind::Full));
+        assert_eq!(enters(Never), Some(HandshakeKind::Resumed));
+        for asks in [Always, AsSet] {
+            assert_eq!(enters(asks), None, "{asks:?} {versions:?}");
+            assert!(enters(Never).is_some());
         }
     }
 }
