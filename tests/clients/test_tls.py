@@ -333,6 +333,20 @@ def test_certificates_are_renewed_under_load(ours, authority, tmp_path):
             assert names["commonName"] == "second"
 
 
+def test_certificates_are_found_from_the_background(ours, issued, tmp_path):
+    """With -d, the process goes to another folder. It renews what a relative path named at its start."""
+    for source, name in zip(issued, ("chain.pem", "key.pem")):
+        (tmp_path / name).write_bytes(source.read_bytes())
+    port, pid_file = free_port(), tmp_path / "pid"
+    flags = ["-d", "-P", pid_file, "-Z", "-o", "ssl_chain_cert=chain.pem,ssl_key=key.pem", "-l", f"notls:127.0.0.1:{port}"]
+    subprocess.run([server_binary(), "serve", *flags], timeout=PATIENCE_S, cwd=tmp_path, check=True)
+    try:
+        with Wire(port) as wire:
+            wire.exchange(b"refresh_certs\r\n", b"OK\r\n")
+    finally:
+        os.kill(int(pid_file.read_text()), signal.SIGKILL)
+
+
 def test_wrong_files_prevent_the_start(ours, authority, issued, tmp_path):
     chain, key = issued
     foreign = Authority(tmp_path, "stranger").issue("foreign")

@@ -21,6 +21,24 @@ pub struct Settings {
     pub min_version: MinVersion,
 }
 
+impl Settings {
+    /// The same files for a process that goes to another folder.
+    pub(crate) fn with_absolute_paths(mut self) -> Settings {
+        let files = [
+            Some(&mut self.chain),
+            self.key.as_mut(),
+            self.roots.as_mut(),
+        ];
+        for file in files.into_iter().flatten() {
+            // This fails only without a path, or without a folder, in which case it stays.
+            if let Ok(path) = std::path::absolute(&*file) {
+                *file = path;
+            }
+        }
+        self
+    }
+}
+
 /// How a file of a private key is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeyFormat {

@@ -48,7 +48,7 @@ impl Tls {
     pub fn load(settings: Settings, bytes_max: usize) -> Result<Tls, LoadError> {
         let current = Mutex::new(Current::load(&settings, ticketers()?)?);
         let tls = Tls {
-            settings,
+            settings: settings.with_absolute_paths(),
             current,
             counters: Arc::new(Counters::new(bytes_max)),
             begun: Instant::now(),
