@@ -51,6 +51,17 @@ def test_systemd_hears_of_start_reload_watch_and_stop(ours, tmp_path):
         assert "WARN" not in server.errors.replace("WARN running as root", ""), server.errors
 
 
+def test_systemd_is_asked_for_time_to_look_at_a_memory_file(ours, tmp_path):
+    path, file = str(tmp_path / "notify"), tmp_path / "items"
+    Server("-e", file).stop(signal.SIGKILL)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(path)
+        manager.settimeout(PATIENCE_S)
+        with Server("-e", file, environment={"NOTIFY_SOCKET": path}):
+            assert manager.recv(4096).startswith(b"EXTEND_TIMEOUT_USEC=")
+            assert manager.recv(4096).startswith(b"READY=1")
+
+
 def test_without_a_service_manager_nothing_is_told(ours):
     with Server(environment={"WATCHDOG_USEC": "200000"}) as server:
         threads = {path.read_text().strip() for path in Path(f"/proc/{server.pid}/task").glob("*/comm")}

@@ -2,6 +2,7 @@
 
 use crate::config::{AccessMode, Config, HugepagePolicy, Mode, TableKind};
 use crate::memory_plan::MemoryPlan;
+use crate::patience::Patience;
 use glimmer_base::KeyHasher;
 use glimmer_base::limits::ASIDES_PART;
 use glimmer_engine::{
@@ -120,10 +121,15 @@ impl Store<'_> {
         flushes.unwrap_or_default()
     }
 
-    /// Where one partition after the other lies.
+    /// Where one partition after the other lies. To look at what a killed process has left in a
+    /// large file takes its time.
     fn places(&self) -> impl FnMut() -> Option<(Arc<MemoryFile>, usize)> {
-        let mut numbers = 0..;
-        move || self.file.cloned().zip(numbers.next())
+        let (mut numbers, mut patience) = (0.., Patience::default());
+        move || {
+            let file = self.file.cloned()?;
+            patience.ask();
+            Some(file).zip(numbers.next())
+        }
     }
 
     fn store_mode<A: Access>(&self) -> Engines {
