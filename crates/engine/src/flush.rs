@@ -118,14 +118,9 @@ impl FlushClock {
     fn come_due(&self, now: Moment) -> Option<u64> {
         let changing = lock(&self.changing);
         self.record(now);
-        let pending_ms = self.pending();
+        let pending_ms = self.pending_ms();
         drop(changing);
         pending_ms
-    }
-
-    /// When the pending flush is due. The caller holds the lock.
-    fn pending(&self) -> Option<u64> {
-        Some(self.pending_ms.load(Relaxed)).filter(|&at_ms| at_ms != 0)
     }
 
     /// Counts the pending flush if it is due. The caller holds the lock.
@@ -159,6 +154,11 @@ impl FlushClock {
         in_program_order();
         self.keep(Kept::FlushPendingMs, 0);
         in_program_order();
+    }
+
+    /// When the pending flush is due. One that is being set or counted may be missing or gone.
+    pub fn pending_ms(&self) -> Option<u64> {
+        Some(self.pending_ms.load(Acquire)).filter(|&at_ms| at_ms != 0)
     }
 
     /// The number of flushes so far; for statistics, which have no time.

@@ -245,6 +245,11 @@ pub trait Engine: Any + Send {
     /// carried out first, so that the engine may be read at that time afterwards.
     fn save(&mut self, _now: Moment) {}
 
+    /// When the flush that is pending is due, in milliseconds since the epoch.
+    fn flush_pending_ms(&self) -> Option<u64> {
+        None
+    }
+
     /// Begins to receive a value where it will lie, before any of it has arrived. This worker may
     /// write the key's partition, or is told [`Begun::Never`].
     fn begin_upload(&mut self, _announced: &Announced<'_>) -> Begun {

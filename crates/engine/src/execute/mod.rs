@@ -426,6 +426,10 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
         self.figures.clone()
     }
 
+    fn flush_pending_ms(&self) -> Option<u64> {
+        self.flushes.pending_ms()
+    }
+
     fn save(&mut self, now: Moment) {
         let flushes = self.due(now);
         for partition in 0..self.partitions.count() {

@@ -50,15 +50,25 @@ pub(super) struct Fields {
     pub marks: Marks,
 }
 
+/// The times by which an item's expiry is written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    /// The server's epoch by the clock of now, in milliseconds since 1970.
+    pub epoch_unix_ms: u64,
+    /// When a flush that is pending is due, in milliseconds since that epoch.
+    pub flush_ms: Option<u64>,
+}
+
 impl Fields {
-    /// Those of an item of a server with this epoch, in milliseconds since 1970.
+    /// Those of an item of a server.
     #[inline]
-    pub fn of(item: &Item<'_>, was_read: bool, epoch_unix_ms: u64) -> Fields {
+    pub fn of(item: &Item<'_>, was_read: bool, times: Times) -> Fields {
         let (marks, expiry) = (item.marks(), item.expiry());
-        let expires = expiry != Expiry::NEVER;
+        let expiry_ms = (expiry != Expiry::NEVER).then(|| expiry.ms());
+        let ends_ms = expiry_ms.into_iter().chain(times.flush_ms).min();
         Fields {
             flags: item.flags(),
-            expiry_unix_ms: expires.then(|| epoch_unix_ms + expiry.ms()),
+            expiry_unix_ms: ends_ms.map(|ms| times.epoch_unix_ms + ms),
             cas: item.cas(),
             marks: match was_read {
                 true => marks.with(Marks::FETCHED),

@@ -17,13 +17,16 @@
 //! changes meanwhile is in its state before or after the change. One that the walk meets twice is
 //! in the snapshot twice.
 //!
+//! *Until the flush that is pending.* No item of the snapshot is to outlive a `flush_all` with a
+//! delay, which was acknowledged: each expires when that is due, at the latest.
+//!
 //! *Whole.* A value is copied while the gate is held, or, if it is large, some bytes at a time from
 //! where the table [lends](glimmer_store::table::LentValue) it: then no byte of it changes. A value
 //! that is lost meanwhile, for lack of memory beside the table, is copied again from its item.
 //!
 //! [`TableWriter::walk_on`]: glimmer_store::table::TableWriter::walk_on
 
-use super::record::Fields;
+use super::record::{Fields, Times};
 use crate::job::{Engine, ListCursor, ListScope, Visit, Visited};
 use glimmer_base::limits::WALK_RESTARTS_MAX;
 use glimmer_base::{KeyHasher, Moment};
@@ -37,8 +40,7 @@ const LOSSES_MAX: u32 = 3;
 /// A walk over the partitions that one worker owns.
 pub struct SnapshotWalk {
     cursor: ListCursor,
-    /// The server's epoch by the clock of now, in milliseconds since 1970.
-    epoch_unix_ms: u64,
+    times: Times,
     /// Items that are copied by themselves, and whether they were read.
     later: VecDeque<(Box<[u8]>, bool)>,
     /// One of which a part has been copied.
@@ -78,7 +80,10 @@ impl SnapshotWalk {
     pub fn new(epoch_unix_ms: u64) -> SnapshotWalk {
         SnapshotWalk {
             cursor: ListCursor::new(ListScope::Owned),
-            epoch_unix_ms,
+            times: Times {
+                epoch_unix_ms,
+                flush_ms: None,
+            },
             later: VecDeque::new(),
             large: None,
             losses: 0,
@@ -115,6 +120,7 @@ impl SnapshotWalk {
         bytes_max: usize,
         out: &mut Vec<u8>,
     ) -> Copied {
+        self.times.flush_ms = engine.flush_pending_ms();
         if let Some(large) = self.large.take() {
             return self.go_on(large, bytes_max, out);
         }
@@ -137,7 +143,7 @@ impl SnapshotWalk {
         out: &mut Vec<u8>,
     ) -> Copied {
         let (mut items, mut bytes_left) = (0, bytes_max);
-        let (epoch_unix_ms, later) = (self.epoch_unix_ms, &mut self.later);
+        let (times, later) = (self.times, &mut self.later);
         let mut visit = |visited: Visited<'_>| match visited {
             Visited::Item(item, was_read) => {
                 let bytes = item.value().len();
@@ -147,7 +153,7 @@ impl SnapshotWalk {
                     return;
                 }
                 bytes_left -= bytes;
-                encode(item, was_read, epoch_unix_ms, out);
+                encode(item, was_read, times, out);
                 items += 1;
             }
             Visited::Moved(key) => later.push_back((key.into(), false)),
@@ -171,14 +177,14 @@ impl SnapshotWalk {
         out: &mut Vec<u8>,
     ) -> Copied {
         let keyhash = hasher.keyhash(&key);
-        let (begin, epoch_unix_ms) = (out.len(), self.epoch_unix_ms);
+        let (begin, times) = (out.len(), self.times);
         let copy_whole = |engine: &mut dyn Engine, out: &mut Vec<u8>, bytes_max: usize| {
             let (mut items, mut is_large) = (0, false);
             engine.look(now, keyhash, &key, &mut |_, item| {
                 let Some(item) = item else { return };
                 is_large = item.value().len() > bytes_max;
                 if !is_large {
-                    encode(&item, was_read, epoch_unix_ms, out);
+                    encode(&item, was_read, times, out);
                     items = 1;
                 }
             });
@@ -199,7 +205,7 @@ impl SnapshotWalk {
             rest.clear();
             head.clear();
             value.part(lent, value.len() - lent).append_to(&mut rest);
-            let fields = Fields::of(item, was_read, epoch_unix_ms);
+            let fields = Fields::of(item, was_read, times);
             fields.encode(&key, value.len(), &mut head);
         });
         let Some(value) = lent else {
@@ -243,9 +249,9 @@ impl SnapshotWalk {
 
 /// Appends an item.
 #[inline]
-fn encode(item: &Item<'_>, was_read: bool, epoch_unix_ms: u64, out: &mut Vec<u8>) {
+fn encode(item: &Item<'_>, was_read: bool, times: Times, out: &mut Vec<u8>) {
     let value = item.value();
-    let fields = Fields::of(item, was_read, epoch_unix_ms);
+    let fields = Fields::of(item, was_read, times);
     with_key(item, |key| fields.encode(key, value.len(), out));
     value.append_to(out);
 }

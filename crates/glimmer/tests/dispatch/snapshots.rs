@@ -293,6 +293,10 @@ fn a_file_that_is_not_to_be_loaded_stays_as_it_is() {
     server.fill(ITEMS);
     server.stop();
     let whole = fs::read(home.file()).unwrap();
+    let memory_file = home.0.path().join("memory");
+    let with_memory_file = format!("-m 64 -e {}", memory_file.display());
+    home.start(&with_memory_file).stop();
+    fs::write(home.file(), &whole).unwrap();
     for (bytes, words) in [
         (&b"precious"[..], "not a snapshot of Glimmer"),
         (&[&whole[..8], &[9][..], &whole[9..]].concat(), "version 9"),
@@ -300,6 +304,9 @@ fn a_file_that_is_not_to_be_loaded_stays_as_it_is() {
     ] {
         fs::write(home.file(), bytes).unwrap();
         let complaint = home.complaint("-m 64");
+        assert!(complaint.contains(words), "{complaint}");
+        // It is not loaded where a memory file has the items, but it would be replaced.
+        let complaint = home.complaint(&with_memory_file);
         assert!(complaint.contains(words), "{complaint}");
         assert!(fs::read(home.file()).unwrap() == bytes);
     }
@@ -330,4 +337,25 @@ fn a_file_that_is_not_to_be_loaded_stays_as_it_is() {
         assert!(home.complaint("-m 64").contains("its folder"));
     }
     fs::set_permissions(folder, Permissions::from_mode(0o700)).unwrap();
+}
+
+/// A flush that was acknowledged takes what it was to take, although the server is another one by
+/// then.
+#[test]
+fn a_delayed_flush_outlives_the_server() {
+    let home = Home::new();
+    let server = home.start("-m 64 -t 1");
+    assert_eq!(server.ask("set a 0 0 1\r\nx\r\n"), "STORED");
+    assert_eq!(server.ask("set b 0 500 1\r\nx\r\n"), "STORED");
+    assert_eq!(server.ask("flush_all 1000\r\n"), "OK");
+    server.stop();
+    let server = home.start("-m 64 -t 1");
+    let left_s = |key: &str| {
+        let line = server.ask(&format!("mg {key} t\r\n"));
+        let seconds = line.strip_prefix("HD t").expect(&line);
+        seconds.parse::<i64>().expect(&line)
+    };
+    assert!((501..=1000).contains(&left_s("a")), "{}", left_s("a"));
+    assert!((0..=500).contains(&left_s("b")), "{}", left_s("b"));
+    server.stop();
 }

@@ -37,7 +37,7 @@ use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Serves until SIGTERM, SIGINT or SIGUSR1, then completes the requests that clients have sent, and
 /// returns. SIGHUP reads the settings again by `reader`. Must be called while the process has one
@@ -100,7 +100,9 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
         )),
         None => accelerate::make(&config, clock)?,
     };
+    let starting = ended_by_signals()?;
     let mut store = build(&config, &plan, body, &mut surroundings)?;
+    starting.store(false, Ordering::Relaxed);
     let (hasher, clock) = (
         surroundings.hashing.hasher.clone(),
         surroundings.clock.clone(),
@@ -133,21 +135,23 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
     // By the user who writes it later, and before a client is answered, so that no item of the file
     // comes after a change of a client's. Clients that connect meanwhile wait.
     let snapshots = config.snapshot.as_deref().map(Snapshots::at).transpose()?;
+    // It is replaced later, so a file of somebody else's is refused whether it is loaded or not.
+    let found = snapshots.as_ref().map(Snapshots::find).transpose()?;
     // Items of a memory file may be newer than those of a snapshot, which may have been deleted
     // since.
     let is_new = file
         .as_ref()
         .is_none_or(|file| file.state() == FileState::New);
-    if let Some(snapshots) = snapshots.as_ref().filter(|_| is_new) {
+    if let (Some(snapshots), Some(found), true) = (&snapshots, found.flatten(), is_new) {
         let stop = stop_flag()?;
-        let is_loaded = snapshots.load(Loading {
+        let loading = Loading {
             engines: &mut store.engines,
             hasher: &hasher,
             now: clock.now(),
             log: &log,
             stop: &stop,
-        })?;
-        if !is_loaded {
+        };
+        if !snapshots.load(found, loading)? {
             return Ok(());
         }
     }
@@ -299,6 +303,16 @@ fn bounded_by_memory(config: &mut Config, allowed: Option<Allowed>) -> Result<()
 /// An unpredictable number from the kernel.
 fn random() -> u64 {
     getrandom::u64().expect("the kernel has random numbers from its start on")
+}
+
+/// Has SIGTERM and SIGINT end the process at once, for as long as the flag is set: a store that is
+/// being built has no client, and a memory file is looked at again by the next process.
+fn ended_by_signals() -> io::Result<Arc<AtomicBool>> {
+    let starting = Arc::new(AtomicBool::new(true));
+    for signal in [SIGTERM, SIGINT] {
+        flag::register_conditional_shutdown(signal, 0, starting.clone())?;
+    }
+    Ok(starting)
 }
 
 /// What SIGTERM and SIGINT set from now on.

@@ -61,23 +61,24 @@ struct Read {
     lost: Option<u64>,
     /// The highest CAS unique of the server that has written the file.
     cas: u64,
-    error: Option<io::ErrorKind>,
+}
+
+/// A file that is a snapshot of this format, of which the head has been read.
+pub(crate) struct Found {
+    reader: SnapshotReader<File>,
+    bytes: u64,
 }
 
 impl Snapshots {
-    /// Loads the file, if there is one. Says whether the server goes on: it may have been told to
-    /// stop meanwhile.
+    /// Opens the file, if there is one, and reads its head.
     ///
     /// # Errors
     ///
     /// The file is none of ours, or cannot be read. It stays as it is.
-    pub fn load(&self, loading: Loading<'_>) -> Result<bool, SnapshotError> {
-        let fail = |source| SnapshotError::Read {
-            path: self.path.clone(),
-            source,
-        };
+    pub fn find(&self) -> Result<Option<Found>, SnapshotError> {
+        let fail = |source| self.unreadable(source);
         let file = match self.place.open() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(fail)?,
         };
         let about = file.metadata().map_err(fail)?;
@@ -96,6 +97,27 @@ impl Snapshots {
             path: self.path.clone(),
             reason,
         })?;
+        Ok(Some(Found {
+            reader,
+            bytes: about.len(),
+        }))
+    }
+
+    fn unreadable(&self, source: io::Error) -> SnapshotError {
+        SnapshotError::Read {
+            path: self.path.clone(),
+            source,
+        }
+    }
+
+    /// Loads the file. Says whether the server goes on: it may have been told to stop meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// The disk does not give what is in the file. It stays as it is; a server that went on with a
+    /// part of the items would replace it by these when it stops.
+    pub fn load(&self, found: Found, loading: Loading<'_>) -> Result<bool, SnapshotError> {
+        let Found { reader, bytes } = found;
         let began = Instant::now();
         let Loading {
             engines,
@@ -110,7 +132,7 @@ impl Snapshots {
         let progress = Progress {
             name: self.path.display().to_string(),
             log,
-            total: about.len(),
+            total: bytes,
             began,
             shown: began,
         };
@@ -128,6 +150,7 @@ impl Snapshots {
             ));
             return Ok(false);
         }
+        let read = read.map_err(|source| self.unreadable(source))?;
         for engine in &mut *engines {
             engine.draw_cas_above(read.cas.max(stored.cas));
         }
@@ -158,9 +181,6 @@ impl Snapshots {
             loaded.expired,
             loaded.dropped,
         ));
-        if let Some(kind) = read.error {
-            tracing::warn!("--snapshot {path}: cannot be read to its end: {kind}");
-        }
         match read.lost {
             None => tracing::warn!(
                 "--snapshot {path}: the file is not complete: what it has is loaded, and the rest \
@@ -183,13 +203,13 @@ fn items_in(engines: &[Box<dyn Engine>]) -> u64 {
 }
 
 /// Reads the file, and has a thread for each engine store what is for it.
-fn spread(
-    mut reader: SnapshotReader<File>,
+fn spread<S: io::Read>(
+    mut reader: SnapshotReader<S>,
     engines: &mut [Box<dyn Engine>],
     (hasher, now, epoch_unix_ms): (&KeyHasher, Moment, u64),
     mut progress: Progress<'_>,
     stop: &AtomicBool,
-) -> (Read, Stored) {
+) -> (io::Result<Read>, Stored) {
     let layout = engines[0].layout();
     thread::scope(|scope| {
         let (mut threads, mut ways): (Vec<_>, Vec<SyncSender<Share>>) = (Vec::new(), Vec::new());
@@ -198,7 +218,7 @@ fn spread(
             threads.push(scope.spawn(move || store(&mut **engine, now, epoch_unix_ms, &shares)));
             ways.push(way);
         }
-        let mut read = Read::default();
+        let (mut read, mut failure) = (Read::default(), None);
         while !stop.load(Ordering::Relaxed) {
             let totals = match reader.next_block() {
                 Ok(NextBlock::Items(payload, items)) => {
@@ -227,8 +247,8 @@ fn spread(
                 }
                 Ok(NextBlock::End(totals)) => totals,
                 Err(error) => {
-                    read.error = Some(error.kind());
-                    None
+                    failure = Some(error);
+                    break;
                 }
             };
             read.lost = totals.map(|totals| totals.items.saturating_sub(read.items));
@@ -250,7 +270,7 @@ fn spread(
             sum.present += one.present;
             sum.cas = sum.cas.max(one.cas);
         }
-        (read, sum)
+        (failure.map_or(Ok(read), Err), sum)
     })
 }
 
@@ -357,5 +377,92 @@ impl Progress<'_> {
             mebibytes(self.total),
             self.began.elapsed().as_secs()
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::log::{self, LogFormat};
+    use crate::memory_plan::{MemoryPlan, Needs};
+    use crate::serve::{Hashing, Surroundings, build};
+    use glimmer_engine::snapshot::{FileHead, seal};
+    use glimmer_node::SystemClock;
+    use glimmer_store::heap::Marks;
+
+    /// A source that ends, or fails, after these bytes.
+    struct Source<'a> {
+        bytes: &'a [u8],
+        fails: bool,
+    }
+
+    impl io::Read for Source<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            match self.bytes.is_empty() && self.fails {
+                true => Err(rustix::io::Errno::IO.into()),
+                false => self.bytes.read(into),
+            }
+        }
+    }
+
+    fn a_file_without_its_end() -> Vec<u8> {
+        let head = FileHead {
+            begun_unix_ms: 1,
+            seed: 7,
+        };
+        let mut payload = Vec::new();
+        let record = Record {
+            key: b"key",
+            value: b"value",
+            flags: 0,
+            expiry_unix_ms: None,
+            cas: 1,
+            marks: Marks::default(),
+        };
+        record.encode(&mut payload);
+        [&head.encode()[..], &seal(7, &payload, 1), &payload].concat()
+    }
+
+    /// A server that went on after an error of the disk would replace the file, when it stops, by
+    /// the items that it has got.
+    #[test]
+    fn an_error_of_the_disk_is_no_end_of_the_file() {
+        let config = Config {
+            workers: 1,
+            ..Config::default()
+        };
+        let plan = MemoryPlan::make(Needs::of(&config)).unwrap();
+        let random = &mut || 5;
+        let mut surroundings = Surroundings {
+            hashing: Hashing::new(&config, random),
+            clock: Arc::new(SystemClock::start()),
+            random,
+            file: None,
+        };
+        let mut store = build(&config, &plan, None, &mut surroundings).unwrap();
+        let log = log::start(0, LogFormat::Text).unwrap();
+        let file = a_file_without_its_end();
+        for fails in [false, true] {
+            let source = Source {
+                bytes: &file,
+                fails,
+            };
+            let reader = SnapshotReader::open(source).unwrap().unwrap();
+            let progress = Progress {
+                name: String::new(),
+                log: &log,
+                total: file.len() as u64,
+                began: Instant::now(),
+                shown: Instant::now(),
+            };
+            let times = (&surroundings.hashing.hasher, Moment::default(), 1);
+            let stop = &AtomicBool::new(false);
+            let (read, _) = spread(reader, &mut store.engines, times, progress, stop);
+            match read {
+                Ok(read) => assert!(!fails && (read.items, read.lost) == (1, None)),
+                Err(error) => assert!(fails && error.kind() != io::ErrorKind::UnexpectedEof),
+            }
+        }
     }
 }
