@@ -3,7 +3,7 @@
  * Only what is plainly a whole datagram for one of the server's addresses and ports is redirected.
  * Everything else is the kernel's: ARP, neighbour discovery, ICMP, TCP, other ports, fragments, IP
  * options, virtual networks, groups, and frames that are too long for a buffer. The server looks at
- * the fields that this program does not (crates/transport/src/xdp/wire).
+ * the fields that this program does not (crates/transport/src/bypass/wire).
  */
 #ifndef GLIMMER_XDP_REDIRECT_H
 #define GLIMMER_XDP_REDIRECT_H

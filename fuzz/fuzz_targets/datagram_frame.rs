@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| glimmer_transport::xdp::wire::fuzzing::frame(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| glimmer_transport::bypass::wire::fuzzing::frame(data));

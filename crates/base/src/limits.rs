@@ -129,6 +129,33 @@ pub const XDP_ROUTES_MAX: u32 = 4 << 10;
 /// kernel's stack.
 pub const XDP_PEERS: usize = 1 << 10;
 
+/// Frames of each queue of a NIC that DPDK drives. A frame has room for 2 KiB, or for the longest
+/// packet if that is longer. When all of them wait to be read or sent, what arrives is lost and
+/// counted. One less than a power of two takes the least memory.
+pub const DPDK_FRAMES_PER_QUEUE: u32 = (4 << 10) - 1;
+
+/// Of these, free frames that a thread keeps for itself.
+pub const DPDK_FRAMES_CACHED: u32 = 256;
+
+/// Frames that may wait at such a queue in either direction, if its driver has as many places. What
+/// comes beyond them is lost and counted.
+pub const DPDK_RING_ENTRIES: u16 = 1 << 10;
+
+/// How often a burst is offered to a queue that is full before the rest of it is lost.
+pub const DPDK_SEND_TRIES: u32 = 16;
+
+/// Frames that are kept for a device because they arrived at another one's queue. What comes beyond
+/// them is lost and counted.
+pub const DPDK_ELSEWHERE_MAX: usize = 512;
+
+/// Datagrams that such a device sends without receiving one before it asks again by whom their
+/// receivers are reached.
+pub const DPDK_UNANSWERED_MAX: u32 = 64;
+
+/// Neighbours whose hardware addresses are known for being asked, of a NIC that DPDK drives. One
+/// more takes the place of any.
+pub const DPDK_NEIGHBOURS_MAX: usize = 4 << 10;
+
 /// Buffers that an in-process packet device keeps for later packets. Further ones are freed.
 pub const SPARE_PACKET_BUFFERS_MAX: usize = 1 << 10;
 

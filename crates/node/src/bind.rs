@@ -80,6 +80,7 @@ impl Bound {
 
         let packets = config.packets.clone();
         let transport = &*packets;
+        transport.expect_workers(workers);
         let bind =
             |index: usize| packets::listen_memcached(transport, config.udp[index], &mut sources);
         let bound = bind_names(config.udp.len(), &config.udp_names, bind);

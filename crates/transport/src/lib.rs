@@ -1,7 +1,8 @@
 //! Floor 1: bytes into and out of the machine.
 //!
 //! [`packet`] defines devices for datagrams and [`stream`] defines connections; [`udp`], [`tcp`]
-//! and [`unix`] are the kernel's sockets; `xdp` (with the feature of this name) goes past them.
+//! and [`unix`] are the kernel's sockets; `xdp` and `dpdk` (with the features of these names) go
+//! past them.
 //! [`transports`] lists what a server can be told to receive
 //! datagrams by. There are also what is known of a network interface ([`Interface`]), readiness of
 //! many sources ([`Poller`]), a bell that wakes a sleeping thread, pinning of threads to cores, and
@@ -14,7 +15,11 @@
 pub mod address;
 mod affinity;
 mod bell;
+#[cfg(any(feature = "dpdk", feature = "xdp"))]
+pub mod bypass;
 mod chance;
+#[cfg(feature = "dpdk")]
+pub mod dpdk;
 mod endpoint;
 mod inherited;
 mod interface;
@@ -32,7 +37,7 @@ mod wakeup;
 pub mod xdp;
 
 // What tests share names the crate from outside.
-#[cfg(all(test, feature = "xdp"))]
+#[cfg(all(test, any(feature = "dpdk", feature = "xdp")))]
 extern crate self as glimmer_transport;
 
 pub use affinity::{cores_allowed, pin_to};

@@ -10,7 +10,15 @@ pub const TRANSPORTS: &[&dyn PacketTransport] = &[
     &PlainUdp,
     #[cfg(feature = "xdp")]
     &crate::xdp::XdpNamed,
+    #[cfg(feature = "dpdk")]
+    &crate::dpdk::DpdkNamed,
 ];
+
+/// What is said of a transport that needs a feature.
+#[cfg(not(feature = "dpdk"))]
+const WITHOUT_DPDK: &str = "this program was built without DPDK: build one with `cargo build \
+                            --release -p glimmer --features dpdk`, which needs libdpdk-dev 22.11 \
+                            or newer";
 
 /// The default packet transport.
 pub fn default() -> Arc<dyn PacketTransport> {
@@ -28,6 +36,10 @@ pub fn named(text: &str) -> Result<Arc<dyn PacketTransport>, String> {
         Some((name, argument)) => (name, Some(argument)),
         None => (text, None),
     };
+    #[cfg(not(feature = "dpdk"))]
+    if name == "dpdk" {
+        return Err(WITHOUT_DPDK.into());
+    }
     let Some(known) = TRANSPORTS.iter().find(|known| known.name() == name) else {
         let names: Vec<_> = TRANSPORTS.iter().map(|known| known.name()).collect();
         return Err(format!("one of {}", names.join(", ")));
@@ -44,6 +56,7 @@ mod tests {
         for known in TRANSPORTS {
             let text = match known.name() {
                 "xdp" => "xdp:eth0",
+                "dpdk" => "dpdk:ip=10.0.0.1/24",
                 name => name,
             };
             assert_eq!(named(text).unwrap().name(), known.name());

@@ -4,15 +4,13 @@ mod support;
 
 use glimmer_base::limits::PACKET_BATCH_MAX;
 use glimmer_transport::Poller;
-use glimmer_transport::packet::{
-    Message, PacketDevice, RxBatch, SEGMENTED_BYTES_MAX, TxBatch, Wakeup,
-};
+use glimmer_transport::packet::{Message, PacketDevice, RxBatch, TxBatch, Wakeup};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use support::{Datagram, Pair, devices};
+use support::{Datagram, Pair, devices, longest};
 
 /// Time that a device under test may take to deliver a packet.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -57,7 +55,7 @@ fn what_is_sent_arrives_as_it_was_sent() {
             let messages: Vec<(Option<[u8; 8]>, Vec<u8>, usize)> = (0..random.random_range(1..40))
                 .map(|_| match random.random_bool(0.5) {
                     true => {
-                        let bytes = random.random_range(0..1500);
+                        let bytes = random.random_range(0..1500.min(longest(&name)));
                         let header = random.random_bool(0.5).then(|| random.random());
                         let payload = pattern(&mut random, bytes);
                         let whole = header.iter().flatten().chain(&payload).copied();
@@ -169,7 +167,7 @@ fn the_longest_and_the_shortest_datagram_fit() {
     for (name, make) in devices() {
         let Pair { mut one, mut other } = make();
         let (from, to) = (one.address().unwrap(), other.address().unwrap());
-        let longest = vec![7; SEGMENTED_BYTES_MAX];
+        let longest = vec![7; longest(&name)];
         one.send(&[
             Message::alone(to, &longest),
             Message::alone(to, &[]),

@@ -3,16 +3,19 @@
 
 #[path = "support/veth.rs"]
 mod veth;
+#[path = "support/wire.rs"]
+mod wire_at;
 
+use glimmer_transport::bypass::wire::{self, Ends};
 use glimmer_transport::packet::{
     Bypass, Message, PacketDevice, PacketSender as _, PacketTransport, RxBatch,
 };
 use glimmer_transport::udp::UdpDevice;
 use glimmer_transport::xdp::Xdp;
-use glimmer_transport::xdp::wire::{self, Ends};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use veth::{End, INTERFACE, Veth, ip};
+use wire_at::Wire;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -266,44 +269,6 @@ fn only_who_has_a_port_alone_has_datagrams_elsewhere() {
     assert!(figures.steering.is_some());
 }
 
-/// Writes frames to the interface at this end as they are.
-struct Wire(std::os::fd::OwnedFd);
-
-impl Wire {
-    fn at(end: &End) -> Wire {
-        use rustix::net::{AddressFamily, SocketType, socket};
-        end.run(|| Wire(socket(AddressFamily::PACKET, SocketType::RAW, None).unwrap()))
-    }
-
-    #[allow(unsafe_code, reason = "the kernel is given a pointer")]
-    fn put(&self, interface: i32, frame: &[u8]) {
-        use std::os::fd::AsRawFd as _;
-        // SAFETY: all bytes zero is a valid address.
-        let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        to.sll_family = libc::AF_PACKET as u16;
-        to.sll_ifindex = interface;
-        let bytes = size_of::<libc::sockaddr_ll>() as u32;
-        // SAFETY: frame and address are borrowed for the call.
-        let sent = unsafe {
-            let (frame, length) = (frame.as_ptr().cast(), frame.len());
-            libc::sendto(
-                self.0.as_raw_fd(),
-                frame,
-                length,
-                0,
-                (&raw const to).cast(),
-                bytes,
-            )
-        };
-        assert_eq!(
-            sent,
-            frame.len() as isize,
-            "{}",
-            std::io::Error::last_os_error()
-        );
-    }
-}
-
 /// Frames that lie are counted and not answered, and what is the kernel's reaches it.
 #[test]
 fn hostile_frames_are_counted_and_not_answered() {
@@ -457,7 +422,7 @@ fn an_interface_is_taken_once_and_given_back() {
             Xdp::new(INTERFACE, None, false),
         );
         let device = first.open(address).unwrap();
-        assert_eq!(first.memory_bytes(), 4096 * (4096 + 16));
+        assert_eq!(first.memory_bytes(1), 4096 * (4096 + 16));
         let line = refused(&second, address);
         assert!(
             line.contains("another XDP program") && line.contains("xdp off"),

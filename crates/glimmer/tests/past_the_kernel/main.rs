@@ -7,17 +7,18 @@ mod bpf;
 #[allow(dead_code, reason = "the tests of the accelerator need more of it")]
 #[path = "../accelerated/link.rs"]
 mod link;
+#[path = "plain.rs"]
+mod plain;
 #[allow(dead_code, reason = "the tests of the accelerator need more of it")]
 #[path = "../accelerated/server.rs"]
 mod server;
 
-use std::cell::Cell;
-use std::collections::BTreeMap;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use glimmer_client::Client;
 use link::{Driver, Link, has};
+use plain::Plain;
 use server::{PATIENCE, PORT, Server, Text, command};
 
 /// The program whose command `serve` is the server.
@@ -42,61 +43,6 @@ fn start(link: &Link, transport: &str, arguments: &[&str]) -> Result<Server, Str
     let udp = Link::SERVER_ADDRESSES.map(|ip| SocketAddr::new(ip, PORT));
     let mut server = link.beyond(|| Server::spawn(command, udp.to_vec()));
     server.wait().map(|()| server)
-}
-
-/// A client of memcached's UDP protocol.
-struct Plain {
-    socket: UdpSocket,
-    /// The number of the latest request.
-    latest: Cell<u16>,
-}
-
-impl Plain {
-    fn of(server: SocketAddr) -> Plain {
-        let any: SocketAddr = match server {
-            SocketAddr::V4(_) => ([0; 4], 0).into(),
-            SocketAddr::V6(_) => ([0; 16], 0).into(),
-        };
-        let socket = UdpSocket::bind(any).unwrap();
-        socket.connect(server).unwrap();
-        socket
-            .set_read_timeout(Some(Duration::from_secs(2)))
-            .unwrap();
-        Plain {
-            socket,
-            latest: Cell::new(0),
-        }
-    }
-
-    /// The reply to a request. A datagram may be lost, so each try has a number of its own.
-    fn ask(&self, request: &[u8]) -> String {
-        for _ in 0..10 {
-            self.latest.set(self.latest.get() + 1);
-            let [high, low] = self.latest.get().to_be_bytes();
-            let datagram = [&[high, low, 0, 0, 0, 1, 0, 0], request].concat();
-            self.socket.send(&datagram).unwrap();
-            if let Some(reply) = self.reply_to([high, low]) {
-                return String::from_utf8(reply).unwrap();
-            }
-        }
-        panic!("no reply to {}", request.escape_ascii());
-    }
-
-    /// The reply to the request of this number, of all its datagrams.
-    fn reply_to(&self, id: [u8; 2]) -> Option<Vec<u8>> {
-        let (mut parts, mut buffer) = (BTreeMap::new(), [0; 65_536]);
-        while let Ok(bytes) = self.socket.recv(&mut buffer) {
-            if buffer[..2] != id {
-                continue;
-            }
-            let (number, all) = (buffer[3], usize::from(buffer[5]));
-            parts.insert(number, buffer[8..bytes].to_vec());
-            if parts.len() == all {
-                return Some(parts.into_values().flatten().collect());
-            }
-        }
-        None
-    }
 }
 
 fn packets(server: &Server, name: &str) -> u64 {

@@ -30,8 +30,8 @@ pub(super) const ALL: &[Family] = &[
             out.with(labels, 1u64);
         }),
     Family::counter("glimmer_packets_received", In::Units,
-        "Datagrams that arrived at the interface of --packet-transport xdp, past the kernel's \
-         stack or by it",
+        "Datagrams that arrived at the interface of --packet-transport xdp or dpdk, past the \
+         kernel's stack or by it",
         |source, out| {
             if let Some(bypass) = &source.figures.bypass {
                 out.one("way", "queue", bypass.received);
@@ -56,12 +56,24 @@ pub(super) const ALL: &[Family] = &[
                 out.one("reason", reason, *count);
             }
         }),
+    Family::counter("glimmer_packets_answered", In::Units,
+        "Questions to the host that were answered in the kernel's stead, by kind: \
+         --packet-transport dpdk has to",
+        |source, out| {
+            for (kind, count) in source.figures.bypass.iter().flat_map(|it| &it.answered) {
+                out.one("kind", kind, *count);
+            }
+        }),
     Family::counter("glimmer_packets_dropped", In::Units,
-        "Frames that the kernel dropped, by reason: a full ring, or no free frame",
+        "Frames that were dropped, by reason: a full ring, no free frame, or a receiver to whom \
+         nobody knew the way",
         |source, out| {
             if let Some(bypass) = &source.figures.bypass {
                 out.one("reason", "ring_full", bypass.dropped_full);
                 out.one("reason", "no_frame", bypass.dropped_no_frame);
+                if let Some(unresolved) = bypass.unresolved {
+                    out.one("reason", "unresolved", unresolved);
+                }
             }
         }),
     Family::gauge("glimmer_packets_waiting", In::Units,

@@ -120,10 +120,10 @@ impl Ready<'_> {
         }
         if let Some(bypass) = self.config.packets.figures() {
             tracing::info!(
-                "datagrams: {} queues of {}, past the kernel's stack in the {} mode",
-                bypass.queues,
+                "datagrams go past the kernel's stack: {}, mode {}, queues: {}",
                 bypass.interface,
-                bypass.mode
+                bypass.mode,
+                bypass.queues
             );
         }
     }

@@ -194,7 +194,7 @@ impl Needs {
                 config.connections_max,
                 config.memory_bytes,
             ),
-            packet_bytes: config.packets.memory_bytes(),
+            packet_bytes: config.packets.memory_bytes(config.workers),
         }
     }
 }

@@ -28,6 +28,12 @@ pub(super) fn write(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     for (reason, count) in &bypass.refused {
         lines.put(&format!("refused:{reason}"), count);
     }
+    for (kind, count) in &bypass.answered {
+        lines.put(&format!("answered:{kind}"), count);
+    }
+    if let Some(unresolved) = bypass.unresolved {
+        lines.put("dropped:unresolved", unresolved);
+    }
     for (name, figure) in [
         ("rx_waiting", bypass.rx_waiting),
         ("tx_waiting", bypass.tx_waiting),

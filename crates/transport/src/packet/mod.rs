@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | [`UdpDevice`](crate::udp::UdpDevice) | a UDP socket, with segmentation offload |
 //! | `XdpDevice` | a queue of a network interface past the kernel's stack (feature `xdp`) |
+//! | `DpdkDevice` | a queue of a NIC that this process drives itself (feature `dpdk`) |
 //! | [`SwitchPort`] | one end of a network inside this process |
 //! | [`FaultInjector`] | another device, with faults drawn from a seed |
 //!
@@ -25,7 +26,7 @@
 //! What is sent is borrowed for the call alone. A device that completes a send later copies what it
 //! is given into a buffer of its own, except for [`PacketSender::send_back`]: there the batch holds
 //! the reply in the very buffers in which the request came, and the device may take them instead of
-//! copying. The in-process device and AF_XDP do.
+//! copying. The in-process device, AF_XDP and DPDK do.
 //!
 //! # What a burst costs
 //!

@@ -65,10 +65,16 @@ pub trait PacketTransport: Debug + Send + Sync {
         None
     }
 
-    /// Bytes of memory that its devices will take for packets, beside those of the batches that
-    /// they fill.
-    fn memory_bytes(&self) -> usize {
+    /// Bytes of memory that the devices of this many workers will take for packets, beside those of
+    /// the batches that they fill.
+    fn memory_bytes(&self, workers: usize) -> usize {
+        let _ = workers;
         0
+    }
+
+    /// How many workers there are. It is said before the first device is opened, if at all.
+    fn expect_workers(&self, workers: usize) {
+        let _ = workers;
     }
 
     /// What it has counted, if it goes past the kernel's stack and its devices are open.
@@ -100,6 +106,11 @@ pub struct Bypass {
     pub kernel_sent: u64,
     /// Frames that were not answered, by reason.
     pub refused: Vec<(&'static str, u64)>,
+    /// Questions that were answered in the kernel's stead, by kind.
+    pub answered: Vec<(&'static str, u64)>,
+    /// Datagrams that were lost because nobody knew the way to their receiver, where that is not
+    /// the kernel's to know.
+    pub unresolved: Option<u64>,
     /// Frames that the kernel dropped because a ring was full.
     pub dropped_full: u64,
     /// Frames that it dropped because no frame was free to be filled.

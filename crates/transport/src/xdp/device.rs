@@ -8,7 +8,7 @@
 #![allow(unsafe_code, reason = "frames are known by addresses")]
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use glimmer_base::limits::{PACKET_BATCH_MAX, XDP_RING_ENTRIES};
 use glimmer_base::sync::{Mutex, Ordering::Relaxed};
 use rustix::event::epoll;
 
-use super::figures::Counted;
 use super::port::{Port, Registration};
-use super::routes::Routes;
 use super::socket::{self, Descriptor, XskSocket};
-use super::wire::{self, Ends, Reason, Rules};
+use crate::bypass::figures::Counted;
+use crate::bypass::routes::Routes;
+use crate::bypass::wire::{self, Ends, Reason, Rules};
 use crate::packet::{
     Bypass, Message, PacketDevice, PacketSender, RxBatch, Transmitted, Wakeup, send_each,
 };
@@ -304,7 +304,7 @@ impl Shared {
         // SAFETY: the batch has given the frame up, so nothing else refers to it.
         let whole = unsafe { umem.bytes_mut(start, header_bytes + bytes) };
         let Some(whole) = whole else { return false };
-        let ends = self.ends_of(whole, peer);
+        let ends = wire::ends_of(whole, peer, self.address.port());
         wire::finish(whole, &ends, bytes);
         let entry = descriptor(start, header_bytes + bytes);
         let socket = &mut state.sockets[index];
@@ -313,26 +313,6 @@ impl Shared {
         }
         socket.flush();
         socket.socket.tx.push(entry)
-    }
-
-    /// The ends of the request whose headers are still before its payload.
-    #[inline]
-    fn ends_of(&self, frame: &[u8], peer: SocketAddr) -> Ends {
-        let mac = |at: usize| frame[at..at + 6].try_into().expect("six bytes");
-        let ours: IpAddr = match peer.ip() {
-            IpAddr::V4(_) => <[u8; 4]>::try_from(&frame[30..34])
-                .expect("four bytes")
-                .into(),
-            IpAddr::V6(_) => <[u8; 16]>::try_from(&frame[38..54])
-                .expect("16 bytes")
-                .into(),
-        };
-        Ends {
-            our_mac: mac(0),
-            their_mac: mac(6),
-            ours: SocketAddr::new(ours, self.address.port()),
-            theirs: peer,
-        }
     }
 
     /// Has the kernel send what was put into the rings. What it does not take it gets with the next

@@ -3,17 +3,14 @@
 //!
 //! | file | idea |
 //! | --- | --- |
-//! | `wire/` | frames: Ethernet, IP and UDP, from bytes to plain values and back |
 //! | `umem` | memory that the kernel writes frames into and sends frames from |
 //! | `ring` | one end of a ring that is shared with the kernel |
 //! | `socket` | the system calls |
 //! | `program` | the XDP program that redirects our datagrams, and the link that ties it |
 //! | `queue` | one queue of the interface, and its free frames |
 //! | `port` | the interface: the program and the queues |
-//! | `routes` | how peers are reached |
 //! | `device` | a worker's sockets as one packet device |
 //! | `transport` | from the command line to devices |
-//! | `figures` | what is counted |
 //!
 //! # Who has what
 //!
@@ -39,16 +36,13 @@
 //! program, loads this one.
 
 mod device;
-mod figures;
 mod port;
 mod program;
 mod queue;
 mod ring;
-mod routes;
 mod socket;
 mod transport;
 mod umem;
-pub mod wire;
 
 #[cfg(test)]
 #[path = "../../tests/support/veth.rs"]

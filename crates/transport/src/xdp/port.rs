@@ -2,16 +2,16 @@
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Weak};
 
 use glimmer_base::sync::{Mutex, Ordering::Relaxed};
 
-use super::figures::{Counted, Counts};
 use super::program::{AttachError, Hook, Program};
 use super::queue::Queue;
-use super::wire::{ETHERNET_BYTES, Reason, Rules};
 use crate::Interface;
+use crate::bypass::figures::{Counted, Counts};
+use crate::bypass::wire::{self, ETHERNET_BYTES, Reason, Rules};
 use crate::packet::Bypass;
 use crate::sys::ethtool;
 use crate::sys::frames::{Frame, Lender};
@@ -172,7 +172,7 @@ impl Port {
         Ok(Rules {
             mac: self.interface.mac,
             interface: self.interface.index,
-            all_hosts: all_hosts(&self.interface),
+            all_hosts: wire::all_hosts(&self.interface.addresses),
             addresses,
             own: own.collect(),
             port: address.port(),
@@ -239,16 +239,6 @@ impl Port {
     pub fn of_frame_id(id: u64) -> (usize, u64) {
         ((id >> 32) as usize, id & u64::from(u32::MAX))
     }
-}
-
-/// The addresses by which all hosts on an interface's links are reached.
-fn all_hosts(interface: &Interface) -> Vec<Ipv4Addr> {
-    let all_of = |&(ip, bits): &(IpAddr, u8)| {
-        let IpAddr::V4(ip) = ip else { return None };
-        let rest = u32::MAX.checked_shr(bits.into()).unwrap_or(0);
-        (bits < 31).then(|| (ip.to_bits() | rest).into())
-    };
-    interface.addresses.iter().filter_map(all_of).collect()
 }
 
 /// Attaches the program in the driver, or where the kernel does without the driver.

@@ -252,7 +252,7 @@ impl PacketTransport for Xdp {
         Some(self)
     }
 
-    fn memory_bytes(&self) -> usize {
+    fn memory_bytes(&self, _: usize) -> usize {
         // An interface that does not exist, or lacks queues, is refused when it is taken.
         let there_are = ethtool::receive_queues(&self.interface).unwrap_or(0);
         let queues = self.queues.unwrap_or(there_are).min(there_are);

@@ -1,6 +1,7 @@
 //! Devices and streams for the test suites.
 
 use glimmer_transport::packet::PacketTransport;
+use glimmer_transport::packet::SEGMENTED_BYTES_MAX;
 use glimmer_transport::packet::{FaultInjector, Faults, Microseconds, PacketDevice, Switch};
 use glimmer_transport::transports::TRANSPORTS;
 use glimmer_transport::udp::UdpDevice;
@@ -9,6 +10,8 @@ use std::net::SocketAddr;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU16, Ordering};
 
+#[cfg(feature = "dpdk")]
+pub mod memif;
 #[cfg(feature = "xdp")]
 pub mod veth;
 
@@ -38,12 +41,50 @@ pub fn devices() -> Vec<Kind> {
         other("a switch that splits segment batches", splitting_switch),
         other("faults that do not occur", without_faults),
     ];
-    // That one needs an interface.
-    let transports = TRANSPORTS.iter().copied().filter(|one| one.name() != "xdp");
+    // These need an interface or a port.
+    let transports = TRANSPORTS.iter().copied();
+    let transports = transports.filter(|one| !["dpdk", "xdp"].contains(&one.name()));
     let all = transports.map(kind).chain(others);
+    #[cfg(feature = "dpdk")]
+    let all = all.chain(dpdk());
     #[cfg(feature = "xdp")]
     let all = all.chain(xdp());
     all.collect()
+}
+
+/// The longest datagram that a kind of device carries.
+pub fn longest(name: &str) -> usize {
+    match name.starts_with("dpdk") {
+        true => 1_400,
+        false => SEGMENTED_BYTES_MAX,
+    }
+}
+
+/// Two ports of DPDK's that are joined by shared memory.
+#[cfg(feature = "dpdk")]
+fn dpdk() -> Vec<Kind> {
+    let faulty = || {
+        let [one, other] = memif::pair(true).map(|device| {
+            let none = (Faults::default(), Faults::default());
+            Box::new(FaultInjector::new(device, none, 1, Microseconds::default())) as _
+        });
+        Pair { one, other }
+    };
+    let kind = |name: &str, is_v4| -> Kind {
+        let make = move || {
+            let [one, other] = memif::pair(is_v4);
+            Pair { one, other }
+        };
+        (name.to_owned(), Box::new(make))
+    };
+    vec![
+        kind("dpdk over IPv4", true),
+        kind("dpdk over IPv6", false),
+        (
+            "dpdk with faults that do not occur".to_owned(),
+            Box::new(faulty),
+        ),
+    ]
 }
 
 /// Interfaces in namespaces of their own, with and without their driver.

@@ -124,7 +124,17 @@ fn left_out(error: String) -> Option<Veth> {
 /// Has the interface leave the tags of virtual networks in frames.
 fn keep_vlan_tags() {
     const ETHTOOL_SFLAGS: u32 = 0x26;
-    let mut value: [u32; 2] = [ETHTOOL_SFLAGS, 0];
+    ethtool([ETHTOOL_SFLAGS, 0]);
+}
+
+/// Has the kernel compute the checksums of what it sends by the interface.
+pub fn compute_sums() {
+    const ETHTOOL_STXCSUM: u32 = 0x17;
+    ethtool([ETHTOOL_STXCSUM, 0]);
+}
+
+/// A request to the driver of the interface in this thread's namespace: a number and a value.
+fn ethtool(mut value: [u32; 2]) {
     // SAFETY: all bytes zero is a valid `ifreq`.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (place, byte) in request.ifr_name.iter_mut().zip(INTERFACE.bytes()) {

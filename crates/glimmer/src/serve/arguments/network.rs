@@ -176,13 +176,15 @@ pub struct Network {
     )]
     pub(in crate::serve) max_reqs_per_event: u32,
 
-    /// What carries datagrams: udp, udp-plain or xdp:IF
+    /// What carries datagrams: udp, udp-plain, xdp:IF or dpdk:ip=ADDRESS/BITS
     ///
     /// This is for -U and --native-port. udp: sockets with segmentation offload, so that the kernel
     /// passes several datagrams of one client at once. udp-plain: one system call for each
     /// datagram. xdp:IF: past the kernel's stack at network interface IF (AF_XDP), whose addresses
     /// -l names; xdp:IF:QUEUES takes its first queues only, and xdp:IF:QUEUES:generic does without
     /// its driver. This needs root, or CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF.
+    /// 'dpdk:ip=ADDRESS/BITS EAL ARGUMENTS': by a NIC that DPDK drives, at this address; it needs a
+    /// build with the feature `dpdk`.
     #[arg(
         long,
         value_name = "TRANSPORT",

@@ -1,6 +1,6 @@
 //! From a datagram to the bytes of a frame.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use super::{
     ETHERNET_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, Ends, IPV4_BYTES, IPV6_BYTES, PROTOCOL_UDP,
@@ -20,6 +20,25 @@ const WHOLE: [u8; 2] = [0x40, 0];
 /// If the frame is shorter, or longer than a datagram may be.
 #[inline]
 pub fn finish(frame: &mut [u8], ends: &Ends, payload_bytes: usize) {
+    finish_by(frame, ends, payload_bytes, Sums::Computed);
+}
+
+/// Who computes the checksum of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sums {
+    /// It is computed here.
+    Computed,
+    /// Hardware does, and finds the sum of the addresses and the length in its place.
+    LeftToHardware,
+}
+
+/// The same, with the checksum of the datagram computed here or by hardware.
+///
+/// # Panics
+///
+/// If the frame is shorter, or longer than a datagram may be.
+#[inline]
+pub fn finish_by(frame: &mut [u8], ends: &Ends, payload_bytes: usize, sums: Sums) {
     let (ours, theirs) = (ends.ours.ip(), ends.theirs.ip());
     let udp_bytes = u16::try_from(UDP_BYTES + payload_bytes).expect("a datagram is shorter");
     frame[..6].copy_from_slice(&ends.their_mac);
@@ -58,7 +77,12 @@ pub fn finish(frame: &mut [u8], ends: &Ends, payload_bytes: usize) {
     udp[2..4].copy_from_slice(&ends.theirs.port().to_be_bytes());
     udp[4..6].copy_from_slice(&udp_bytes.to_be_bytes());
     udp[6..8].fill(0);
-    let sum = checksum::pseudo(&ours, &theirs, udp_bytes) + checksum::sum(udp);
+    let pseudo = checksum::pseudo(&ours, &theirs, udp_bytes);
+    if sums == Sums::LeftToHardware {
+        udp[6..8].copy_from_slice(&checksum::folded(pseudo));
+        return;
+    }
+    let sum = pseudo + checksum::sum(udp);
     // A checksum of zero says that there is none.
     let sum = match checksum::of(sum) {
         [0, 0] => [0xFF; 2],
@@ -67,15 +91,50 @@ pub fn finish(frame: &mut [u8], ends: &Ends, payload_bytes: usize) {
     udp[6..8].copy_from_slice(&sum);
 }
 
+/// The ends of a request from this peer, whose headers are still before its payload.
+///
+/// # Panics
+///
+/// If the frame is shorter than the headers.
+#[inline]
+pub fn ends_of(frame: &[u8], peer: SocketAddr, our_port: u16) -> Ends {
+    let mac = |at: usize| frame[at..at + 6].try_into().expect("six bytes");
+    let ours: IpAddr = match peer.ip() {
+        IpAddr::V4(_) => <[u8; 4]>::try_from(&frame[30..34])
+            .expect("four bytes")
+            .into(),
+        IpAddr::V6(_) => <[u8; 16]>::try_from(&frame[38..54])
+            .expect("16 bytes")
+            .into(),
+    };
+    Ends {
+        our_mac: mac(0),
+        their_mac: mac(6),
+        ours: SocketAddr::new(ours, our_port),
+        theirs: peer,
+    }
+}
+
 /// Writes a datagram to the peer into a frame, and returns the frame's length; `None` if it does
 /// not fit.
 #[inline]
 pub fn fill(frame: &mut [u8], ends: &Ends, header: &[u8], payload: &[u8]) -> Option<usize> {
+    fill_by(frame, ends, (header, payload), Sums::Computed)
+}
+
+/// The same with the datagram's two parts, and with its checksum computed here or by hardware.
+#[inline]
+pub fn fill_by(
+    frame: &mut [u8],
+    ends: &Ends,
+    (header, payload): (&[u8], &[u8]),
+    sums: Sums,
+) -> Option<usize> {
     let start = header_bytes(ends.theirs.ip());
     let payload_bytes = header.len() + payload.len();
     let frame = frame.get_mut(..start + payload_bytes)?;
     frame[start..start + header.len()].copy_from_slice(header);
     frame[start + header.len()..].copy_from_slice(payload);
-    finish(frame, ends, payload_bytes);
+    finish_by(frame, ends, payload_bytes, sums);
     Some(start + payload_bytes)
 }

@@ -28,6 +28,16 @@ pub struct Rules {
     pub accepts_partial: bool,
 }
 
+/// The addresses by which all hosts on links are reached.
+pub fn all_hosts(addresses: &[(IpAddr, u8)]) -> Vec<Ipv4Addr> {
+    let all_of = |&(ip, bits): &(IpAddr, u8)| {
+        let IpAddr::V4(ip) = ip else { return None };
+        let rest = u32::MAX.checked_shr(bits.into()).unwrap_or(0);
+        (bits < 31).then(|| (ip.to_bits() | rest).into())
+    };
+    addresses.iter().filter_map(all_of).collect()
+}
+
 /// The big-endian number at a place.
 #[inline]
 fn number(bytes: &[u8], at: usize) -> u16 {
@@ -48,6 +58,26 @@ fn array<const BYTES: usize>(bytes: &[u8], at: usize) -> [u8; BYTES] {
 /// Why it is not answered.
 #[inline]
 pub fn parse(frame: &[u8], rules: &Rules) -> Result<(Ends, Range<usize>), Reason> {
+    let is_ours =
+        |ip: &IpAddr, port| (port == rules.port && rules.addresses.contains(ip)).then_some(());
+    let ((), ends, payload) = parse_for(frame, rules, false, is_ours)?;
+    Ok((ends, payload))
+}
+
+/// The same where several devices share the frames: `owner` says who serves an address and a port,
+/// and decides instead of the rules' own. `is_checked`: hardware has found the checksum of the
+/// datagram right.
+///
+/// # Errors
+///
+/// Why it is not answered.
+#[inline]
+pub fn parse_for<T>(
+    frame: &[u8],
+    rules: &Rules,
+    is_checked: bool,
+    owner: impl FnOnce(&IpAddr, u16) -> Option<T>,
+) -> Result<(T, Ends, Range<usize>), Reason> {
     if frame.len() < ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES {
         return Err(Reason::Short);
     }
@@ -70,10 +100,9 @@ pub fn parse(frame: &[u8], rules: &Rules) -> Result<(Ends, Range<usize>), Reason
     if usize::from(number(udp, 4)) != udp_bytes {
         return Err(Reason::Length);
     }
-    check_sum(udp, &source, &destination, rules)?;
-    if number(udp, 2) != rules.port || !rules.addresses.contains(&destination) {
-        return Err(Reason::Address);
-    }
+    check_sum(udp, &source, &destination, rules, is_checked)?;
+    let port = number(udp, 2);
+    let owner = owner(&destination, port).ok_or(Reason::Address)?;
     let from = number(udp, 0);
     if from == 0 || their_mac[0] & 1 != 0 || !is_host(&source, rules) {
         return Err(Reason::Source);
@@ -81,10 +110,10 @@ pub fn parse(frame: &[u8], rules: &Rules) -> Result<(Ends, Range<usize>), Reason
     let ends = Ends {
         our_mac,
         their_mac,
-        ours: end_of(destination, rules.port, rules),
+        ours: end_of(destination, port, rules),
         theirs: end_of(source, from, rules),
     };
-    Ok((ends, start + UDP_BYTES..end))
+    Ok((owner, ends, start + UDP_BYTES..end))
 }
 
 /// Source, destination, bytes of the header, and of what follows it.
@@ -118,11 +147,27 @@ fn ipv6(packet: &[u8]) -> Result<Packet, Reason> {
 }
 
 /// Checks the checksum of a datagram: IPv4 may have none.
-fn check_sum(udp: &[u8], from: &IpAddr, to: &IpAddr, rules: &Rules) -> Result<(), Reason> {
+#[inline]
+fn check_sum(
+    udp: &[u8],
+    from: &IpAddr,
+    to: &IpAddr,
+    rules: &Rules,
+    is_checked: bool,
+) -> Result<(), Reason> {
     let given = [udp[6], udp[7]];
+    if given == [0, 0] {
+        return if from.is_ipv4() {
+            Ok(())
+        } else {
+            Err(Reason::Checksum)
+        };
+    }
+    if is_checked {
+        return Ok(());
+    }
     let pseudo = checksum::pseudo(from, to, udp.len() as u16);
     let is_right = match given {
-        [0, 0] => from.is_ipv4(),
         _ if rules.accepts_partial && given == checksum::folded(pseudo) => true,
         _ => checksum::holds(pseudo + checksum::sum(udp)),
     };
@@ -134,7 +179,7 @@ fn check_sum(udp: &[u8], from: &IpAddr, to: &IpAddr, rules: &Rules) -> Result<()
 }
 
 /// Whether an address is that of one host, and not ours.
-fn is_host(ip: &IpAddr, rules: &Rules) -> bool {
+pub fn is_host(ip: &IpAddr, rules: &Rules) -> bool {
     let is_one = match ip {
         IpAddr::V4(ip) => {
             let is_reserved = ip.octets()[0] == 0 || ip.octets()[0] >= 0xE0;

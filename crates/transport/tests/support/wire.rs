@@ -1,0 +1,86 @@
+//! Frames as they are, and pings, by the kernel's raw sockets.
+#![allow(unsafe_code, reason = "the kernel is given pointers")]
+#![allow(dead_code, reason = "each test needs a part of it")]
+
+use crate::veth::End;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, recv, sendto, socket};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// Writes frames to the interface at an end as they are.
+pub struct Wire(OwnedFd);
+
+impl Wire {
+    pub fn at(end: &End) -> Wire {
+        end.run(|| Wire(socket(AddressFamily::PACKET, SocketType::RAW, None).unwrap()))
+    }
+
+    pub fn put(&self, interface: i32, frame: &[u8]) {
+        // SAFETY: all bytes zero is a valid address.
+        let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        to.sll_family = libc::AF_PACKET as u16;
+        to.sll_ifindex = interface;
+        let bytes = size_of::<libc::sockaddr_ll>() as u32;
+        // SAFETY: frame and address are borrowed for the call.
+        let sent = unsafe {
+            let (frame, length) = (frame.as_ptr().cast(), frame.len());
+            libc::sendto(
+                self.0.as_raw_fd(),
+                frame,
+                length,
+                0,
+                (&raw const to).cast(),
+                bytes,
+            )
+        };
+        assert_eq!(
+            sent,
+            frame.len() as isize,
+            "{}",
+            std::io::Error::last_os_error()
+        );
+    }
+}
+
+/// Pings a host from this thread's namespace until it answers.
+pub fn ping(host: IpAddr, patience: Duration) {
+    let (family, protocol, request, reply) = match host {
+        IpAddr::V4(_) => (AddressFamily::INET, ipproto::ICMP, 8, 0),
+        IpAddr::V6(_) => (AddressFamily::INET6, ipproto::ICMPV6, 128, 129),
+    };
+    let raw = socket(family, SocketType::RAW, Some(protocol)).unwrap();
+    let mut message = vec![request, 0, 0, 0, 0x12, 0x34, 0, 1];
+    message.extend(b"data of a ping");
+    if host.is_ipv4() {
+        let sum: u32 = message
+            .chunks(2)
+            .map(|it| u32::from(it[0]) << 8 | u32::from(it[1]))
+            .sum();
+        let sum = !((sum & 0xFFFF) + (sum >> 16)) as u16;
+        message[2..4].copy_from_slice(&sum.to_be_bytes());
+    }
+    let deadline = Instant::now() + patience;
+    let mut buffer = [0; 200];
+    loop {
+        sendto(
+            &raw,
+            &message,
+            SendFlags::empty(),
+            &SocketAddr::new(host, 0),
+        )
+        .unwrap();
+        let soon = Instant::now() + Duration::from_millis(100);
+        while Instant::now() < soon {
+            if let Ok((bytes, _)) = recv(&raw, &mut buffer[..], RecvFlags::DONTWAIT) {
+                // Over IPv4, the packet's header is there, too.
+                let packet = &buffer[if host.is_ipv4() { 20 } else { 0 }..bytes];
+                if packet[0] == reply && packet[4..] == message[4..] {
+                    return;
+                }
+            }
+            std::thread::yield_now();
+        }
+        assert!(Instant::now() < deadline, "{host} does not answer");
+    }
+}
