@@ -1,6 +1,6 @@
 //! The project's own chores: `cargo xtask test`, `cargo xtask loom`, `cargo xtask miri`,
 //! `cargo xtask cross`, `cargo xtask instructions`, `cargo xtask fuzz`, `cargo xtask floors`,
-//! `cargo xtask deny`,
+//! `cargo xtask deny`, `cargo xtask dpdk`,
 //! `cargo xtask packet-program`, `cargo xtask rtl`, `cargo xtask cosim`, `cargo xtask synth`,
 //! `cargo xtask documents`, `cargo xtask memcached-tests`, `cargo xtask metrics`,
 //! `cargo xtask ci`.
@@ -12,6 +12,7 @@ mod cosim;
 mod cross;
 mod deny;
 mod documents;
+mod dpdk;
 mod floors;
 mod fuzz;
 mod instructions;
@@ -118,6 +119,10 @@ enum Chore {
     Documents(documents::Documents),
     /// Check what the workspace depends on: licences, sources, and crates in two versions
     Deny(deny::Deny),
+    /// Check what is built with DPDK: the transport's lints and tests
+    ///
+    /// Installs DPDK as root on Debian.
+    Dpdk(dpdk::Dpdk),
     /// Build what the server is installed from, and try it in a clean root
     ///
     /// Compiles cargo-deb into target/tools if it is missing. Not part of the test suite.
@@ -207,6 +212,7 @@ fn run() -> anyhow::Result<()> {
         Chore::Cross => cross::check(),
         Chore::Instructions(counting) => counting.run(),
         Chore::Rtl(circuit) => circuit.run(),
+        Chore::Dpdk(dpdk) => dpdk.check(),
         Chore::Cosim(cosimulation) => cosimulation.run(),
         Chore::Synth(synthesis) => synthesis.run(),
         Chore::Floors => floors::check(),

@@ -3,8 +3,8 @@
 use crate::report::Report;
 use crate::tools::{self, Tool};
 use crate::{
-    clients, deny, documents, floors, fuzz, instructions, loom, miri, package, packet_program,
-    process, programs, rtl, sim,
+    clients, deny, documents, dpdk, floors, fuzz, instructions, loom, miri, package,
+    packet_program, process, programs, rtl, sim,
 };
 use clap::ValueEnum;
 
@@ -46,6 +46,8 @@ pub enum Stage {
     Circuit,
     /// Real memcached clients against the running server
     Clients,
+    /// The transport over ports that DPDK drives, if it can be installed
+    Dpdk,
     /// Lints of all crates; continuous integration alone has it
     Clippy,
     /// The documentation of all crates, and the commands that documents show; continuous
@@ -56,7 +58,7 @@ pub enum Stage {
 /// Stages of the suite. They run one per core, and begin in this order: the longest first, and
 /// those that need the tests of all crates when these are built. Stages that wait for servers leave
 /// their core to others.
-const SUITE: [Stage; 10] = [
+const SUITE: [Stage; 11] = [
     Stage::Instructions,
     Stage::Crates,
     Stage::Loom,
@@ -66,6 +68,7 @@ const SUITE: [Stage; 10] = [
     Stage::Circuit,
     Stage::Planted,
     Stage::Sim,
+    Stage::Dpdk,
     Stage::Weakened,
 ];
 
@@ -88,6 +91,7 @@ impl Stage {
             Stage::Fuzz => fuzz::check(FUZZ_SECONDS, &[]),
             Stage::Circuit => rtl::check(),
             Stage::Clients => clients::check(),
+            Stage::Dpdk => dpdk::check(),
             Stage::Clippy => clippy(),
             Stage::Documentation => documentation(),
         }
