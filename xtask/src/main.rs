@@ -3,7 +3,7 @@
 //! `cargo xtask deny`, `cargo xtask dpdk`,
 //! `cargo xtask packet-program`, `cargo xtask rtl`, `cargo xtask cosim`, `cargo xtask synth`,
 //! `cargo xtask documents`, `cargo xtask memcached-tests`, `cargo xtask metrics`,
-//! `cargo xtask ci`.
+//! `cargo xtask fleet`, `cargo xtask ci`.
 
 mod circles;
 mod clients;
@@ -13,6 +13,7 @@ mod cross;
 mod deny;
 mod documents;
 mod dpdk;
+mod fleet;
 mod floors;
 mod fuzz;
 mod instructions;
@@ -159,6 +160,13 @@ enum Chore {
     /// Needs Debian's package prometheus, and python3. Takes a quarter of a minute, and is not part
     /// of the test suite.
     Metrics,
+    /// Run proxies and clients that place keys on three servers, and what happens to these
+    ///
+    /// Servers are killed, stopped, filled, added, removed and restarted, under load whose values
+    /// carry key and version. Prints a table for each engine, and fails if a read had a wrong
+    /// value. docs/scaling-out.md has what it printed. Takes a minute for each engine, and is not
+    /// part of the test suite, which has a short version.
+    Fleet(fleet::Fleet),
     /// Run each random test with many seeds, and the others many times
     ///
     /// Prints a table with the seeds of each stage, and how to repeat each that failed. The output
@@ -205,6 +213,7 @@ fn run() -> anyhow::Result<()> {
             names,
         } => memcached_tests::check(&source, server, &names),
         Chore::Metrics => metrics::check(),
+        Chore::Fleet(fleet) => fleet.run(),
         Chore::Fuzz { seconds, targets } => fuzz::check(seconds, &targets),
         Chore::Suites { names } => suites::check(&names),
         Chore::Miri { seeds } => miri::check(&seeds),

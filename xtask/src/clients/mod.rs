@@ -4,6 +4,8 @@
 mod libraries;
 mod needs;
 
+pub use libraries::python;
+
 use crate::process::{self, program, run};
 use crate::{programs, tools};
 use std::path::PathBuf;

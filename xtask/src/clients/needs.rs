@@ -14,6 +14,11 @@ pub const TOOLS: &[Tool] = &[
         without: "comparisons with memcached, reply by reply",
     },
     Tool {
+        probe: &["nutcracker"],
+        packages: &["nutcracker"],
+        without: "twemproxy over three servers",
+    },
+    Tool {
         probe: &["redis-server"],
         packages: &["redis-server"],
         without: "comparisons with Redis, reply by reply",

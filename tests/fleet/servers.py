@@ -1,0 +1,127 @@
+"""The servers of a fleet: started, killed, stopped and started again at their ports."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+PATIENCE_S = 20
+
+
+class WrongInput(Exception):
+    """Something that the operator can put right; told in one line."""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def await_port(port, process, what):
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        if process.poll() is not None:
+            raise WrongInput(f"{what} has ended with status {process.returncode}")
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                process.kill()
+                raise WrongInput(f"{what} does not listen on port {port}") from None
+            time.sleep(0.01)
+
+
+class Backend:
+    """One server, which keeps its port from start to start."""
+
+    def __init__(self, binary, *flags):
+        self.binary, self.flags, self.port = str(binary), list(flags), free_port()
+        self.process = None
+        self.start()
+
+    @property
+    def is_memcached(self):
+        return Path(self.binary).name == "memcached"
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self.port}"
+
+    def start(self, *more):
+        line = [self.binary] if self.is_memcached else [self.binary, "serve"]
+        if self.is_memcached and os.geteuid() == 0:
+            line += ["-u", "root"]
+        line += ["-l", "127.0.0.1", "-p", str(self.port), "-t", "1", "-m", "64", *self.flags, *map(str, more)]
+        self.process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        await_port(self.port, self.process, Path(self.binary).name)
+
+    def end(self, sig=signal.SIGKILL):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.send_signal(sig)
+        self.process.wait(PATIENCE_S)
+
+    def signal(self, sig):
+        self.process.send_signal(sig)
+
+    def ask(self, command, end=b"END\r\n"):
+        """The reply to a command, as lines without the last one."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S) as wire:
+            wire.sendall(command + b"\r\n")
+            reply = b""
+            while not reply.endswith(end):
+                data = wire.recv(1 << 16)
+                if not data:
+                    raise OSError("the server has closed the connection")
+                reply += data
+        return reply[: -len(end)].split(b"\r\n")
+
+    def flush(self):
+        self.ask(b"flush_all", b"OK\r\n")
+
+    def keys(self):
+        """The keys that it has."""
+        lines = b"\n".join(self.ask(b"lru_crawler metadump all"))
+        return set(re.findall(rb"key=(\S+) ", lines))
+
+    def figure(self, name):
+        figures = dict(line.split(b" ", 2)[1:] for line in self.ask(b"stats") if line.startswith(b"STAT "))
+        return int(figures[name.encode()])
+
+
+class Fleet:
+    """Some servers."""
+
+    def __init__(self, binary, count, memory_files=False):
+        self.folder = tempfile.mkdtemp(prefix="glimmer-fleet-", dir="/dev/shm" if memory_files else None)
+        self.backends = []
+        for number in range(count):
+            flags = ["-e", f"{self.folder}/{number}"] if memory_files else []
+            self.backends.append(Backend(binary, *flags))
+
+    @property
+    def addresses(self):
+        return [backend.address for backend in self.backends]
+
+    def holders(self, keys):
+        """Which server has each key; a key that several have is with the last of them."""
+        found = {}
+        for number, backend in enumerate(self.backends):
+            if backend.process.poll() is None:
+                found.update((key, number) for key in backend.keys() & keys)
+        return found
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for backend in self.backends:
+            backend.end()
+        shutil.rmtree(self.folder, ignore_errors=True)
