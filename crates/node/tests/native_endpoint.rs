@@ -169,6 +169,22 @@ fn what_a_directing_server_cannot_hand_over_is_refused_and_not_executed() {
     }
 }
 
+/// What follows the requests of a datagram is no request, whatever it looks like.
+#[test]
+fn padding_is_handed_over_unread() {
+    let mut server = Server::directed(Direction::Server, Access::Erew, 2);
+    let token = token(&server);
+    let (mine, theirs) = (key_of(&server, 0), key_of(&server, 1));
+    let looks_like_a_request = datagram(header(token, 1), &[get(&mine)]);
+    let looks_like_a_request = &looks_like_a_request[RequestHeader::BYTES..];
+    for padding in [&[0; 60][..], &[0xff; 60], looks_like_a_request] {
+        let mut bytes = datagram(header(token, 1), &[get(&theirs)]);
+        bytes.extend_from_slice(padding);
+        let replies = server.answer(0, here(), &[alone(bytes)], 0);
+        assert_eq!(statuses(&read(&replies[0].bytes)), [Status::NotFound]);
+    }
+}
+
 /// Worker 1 takes values of 500 bytes and more. It does not matter which worker owns them, and
 /// whether clients or the server direct requests.
 #[test]

@@ -5,6 +5,7 @@ mod native;
 #[path = "support/requests.rs"]
 mod requests;
 
+use glimmer_base::limits::PACKET_BATCH_MAX;
 use glimmer_proto::native::directory::Access;
 use glimmer_proto::native::fragment::{Assembly, DATA_BYTES, HEAD_BYTES, Joined, digest};
 use glimmer_proto::native::reply::Long;
@@ -184,4 +185,55 @@ fn a_long_reply_shows_its_unique_if_it_is_asked_to() {
     let (reply, _) = Reply::read(assembly.bytes()).unwrap();
     assert!(reply.cas.is_some_and(|cas| cas > 0));
     assert_eq!(reply.value, value(7));
+}
+
+/// Long replies leave no room for the request before a fragment, so that it is read again. The
+/// fragment, which completes a store, is not.
+#[test]
+fn a_fragment_behind_a_request_that_waits_is_read_once() {
+    const SEGMENT: usize = 1_400;
+    let of = |sequence: u32, kind: Kind, token: u64| RequestHeader {
+        kind,
+        sequence,
+        ..header(token, 1)
+    };
+    for reads in 0..PACKET_BATCH_MAX as u32 {
+        let mut server = Server::new(Access::Erew, 1);
+        store(&mut server, b"large", 1, &value(7));
+        let token = token(&server);
+        let mut message = Vec::new();
+        put(b"new", 2, &[b'x'; 2_000]).write(&mut message);
+        let fragment = |offset: usize| {
+            let mut bytes = of(901, Kind::Fragment, token).bytes().to_vec();
+            Fragment::of(&message, digest(&message), offset).write(&mut bytes);
+            bytes
+        };
+        server.answer(0, here(), &[alone(fragment(0))], 0);
+        let read =
+            |sequence: u32, key: &[u8]| datagram(of(sequence, Kind::Requests, token), &[get(key)]);
+        let mut together = read(900, b"small");
+        together.resize(SEGMENT, 0);
+        together.extend(fragment(DATA_BYTES));
+        let reads = (1..=reads).map(|sequence| alone(read(sequence, b"large")));
+        let together = Sent {
+            bytes: together,
+            segment_bytes: SEGMENT,
+        };
+        let sent: Vec<Sent> = reads.chain([together]).collect();
+        let answers = server.answer(0, here(), &sent, 0);
+        let answers = answers
+            .iter()
+            .flat_map(|sent| sent.bytes.chunks(sent.segment_bytes));
+        let mut statuses = Vec::new();
+        for bytes in answers {
+            let head = ReplyHeader::read(bytes).unwrap();
+            if head.sequence >= 900 {
+                assert_eq!(head.kind, Kind::Replies);
+                let (reply, _) = Reply::read(&bytes[ReplyHeader::BYTES..]).unwrap();
+                statuses.push((head.sequence, reply.status));
+            }
+        }
+        statuses.sort_unstable_by_key(|&(sequence, _)| sequence);
+        assert_eq!(statuses, [(900, Status::NotFound), (901, Status::Stored)]);
+    }
 }

@@ -190,7 +190,7 @@ impl Admission {
         }
     }
 
-    /// Hands a datagram with these requests over to the worker that has to execute all of them. A
+    /// Hands a datagram with so many requests over to the worker that has to execute all of them. A
     /// client that directs its requests is told of one that the access mode forbids here. False:
     /// nothing was handed over.
     #[cold]
@@ -198,13 +198,17 @@ impl Admission {
         &self,
         worker: usize,
         (peer, datagram, segment_bytes): (&SocketAddr, &[u8], usize),
+        requests: u8,
         dispatch: &mut Dispatch<'_>,
     ) -> bool {
         let Some(hand_to) = &mut dispatch.hand_to else {
             return false;
         };
         let mut rest = &datagram[RequestHeader::BYTES..];
-        while let Some((record, bytes)) = Record::read(rest) {
+        for _ in 0..requests {
+            let Some((record, bytes)) = Record::read(rest) else {
+                break;
+            };
             rest = &rest[bytes..];
             if !self.may_follow(&record, worker, dispatch.plan) {
                 return false;

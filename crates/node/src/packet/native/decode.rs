@@ -174,7 +174,10 @@ impl Decoder {
         let has_room = batch.contexts.len() < CONTEXTS_MAX
             && batch.entries.len() + REQUESTS_MAX <= ENTRIES_MAX
             && jobs.len() + usize::from(header.count).min(REQUESTS_MAX) <= BATCH_MAX;
-        if !has_room {
+        // A job that is not executed has what follows it read again, and a fragment must not be: a
+        // message that it completes is executed.
+        let ends_batch = header.kind == Kind::Fragment && !jobs.is_empty();
+        if !has_room || ends_batch {
             return Some(Stop::Before);
         }
         let opened = Opened {
@@ -262,7 +265,9 @@ impl Decoder {
             };
             if let Wait::Elsewhere(worker) = wait {
                 let (admission, dispatch) = (&mut *tools.admission, &mut *judging.dispatch);
-                if entries == 1 && admission.hand_over(worker, segment, dispatch) {
+                if entries == 1
+                    && admission.hand_over(worker, segment, opened.header.count, dispatch)
+                {
                     return None;
                 }
                 admission.refuse(sender, record, batch, judging);
