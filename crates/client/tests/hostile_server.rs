@@ -241,3 +241,51 @@ fn a_directory_without_a_port_is_none() {
     client.arrive(&bytes);
     assert_eq!(client.session.counters().directories, 0);
 }
+
+/// What waits for room in the congestion window was never sent, so no answer can concern it. The
+/// server knows its number: each slot's numbers follow one another.
+#[test]
+fn what_was_never_sent_has_no_answer() {
+    const STEP: u32 = 1 << 18;
+    for (what, status) in [
+        (What::Get, Status::AskOwner),
+        (INCREMENT, Status::Superseded),
+    ] {
+        let (mut client, _) = Client::connected(SETTINGS);
+        let fill = |client: &mut Client| {
+            while !client.session.has_queue() {
+                client.ask(what, 1);
+            }
+            client.ask(what, 2);
+        };
+        let answer_all = |client: &mut Client| {
+            let mut answered = Vec::new();
+            loop {
+                let sent = client.sent();
+                if sent.is_empty() {
+                    return answered;
+                }
+                for request in sent.iter().filter(|sent| !sent.is_question()) {
+                    client.arrive(&request.status(Status::NotFound));
+                }
+                answered.extend(sent);
+            }
+        };
+        fill(&mut client);
+        let earlier = answer_all(&mut client);
+        assert!(!client.session.has_queue());
+        fill(&mut client);
+        for mut request in earlier {
+            request.header.sequence = request.header.sequence.wrapping_add(STEP);
+            request.header.timestamp = client.now_us as u32;
+            client.arrive(&request.status(status));
+        }
+        answer_all(&mut client);
+        assert_eq!(client.session.under_way(), 0);
+        assert!(!client.session.has_queue());
+        client.told.clear();
+        client.ask(what, 3);
+        answer_all(&mut client);
+        assert_eq!(client.told, [(3, Ok(Status::NotFound))]);
+    }
+}

@@ -35,6 +35,40 @@ fn a_directory_that_arrives_again_has_nothing_executed_again() {
     assert_eq!(client.told, [(1, Ok(Status::Counted))]);
 }
 
+/// The server executed the increment, and its answer was lost. Then it was restarted with its
+/// items, and knows nothing of the client's changes.
+#[test]
+fn a_server_that_kept_its_items_has_nothing_executed_again() {
+    let (mut client, _) = Client::connected(SETTINGS);
+    client.ask(INCREMENT, 1);
+    client.ask(What::Get, 2);
+    client.sent();
+    let copies = client.after(SETTINGS.resend_longest_us);
+    let copy = copies.iter().find(|sent| sent.header.count == 1).unwrap();
+    client.arrive(&copy.status(Status::NewDirectory));
+    let question = client.wait_for_question();
+    client.arrive(&question.directory_of(2, true));
+    assert_eq!(client.told, [(1, Err(Failure::Silent))]);
+    let sent = client.sent();
+    assert_eq!(sent.len(), 1, "the read alone is sent again");
+    client.arrive(&sent[0].status(Status::NotFound));
+    assert_eq!(client.told[1..], [(2, Ok(Status::NotFound))]);
+}
+
+/// The old server has refused every copy, so none was executed.
+#[test]
+fn a_change_that_was_refused_is_sent_to_a_server_that_kept_its_items() {
+    let (mut client, _) = Client::connected(SETTINGS);
+    client.ask(INCREMENT, 1);
+    let refused = client.sent()[0].clone();
+    client.arrive(&refused.status(Status::NewDirectory));
+    let question = client.wait_for_question();
+    client.arrive(&question.directory_of(2, true));
+    let again = client.sent()[0].clone();
+    client.arrive(&again.status(Status::Counted));
+    assert_eq!(client.told, [(1, Ok(Status::Counted))]);
+}
+
 #[test]
 fn a_directory_is_the_answer_to_its_own_question() {
     let mut client = Client::new(SETTINGS);

@@ -263,6 +263,7 @@ fn answers() {
         access: Access::Crew,
         direction: Direction::Client,
         mutation_window: 1024,
+        keeps_items: false,
         ports: vec![11300, 11301],
     };
     let rest = &bytes[ReplyHeader::BYTES..];

@@ -29,7 +29,7 @@ impl<T> Session<T> {
         self.health.hear(now_us);
         let rest = &datagram[ReplyHeader::BYTES..];
         if header.kind == Kind::DirectoryReply {
-            return self.take_directory(&header, rest, now_us);
+            return self.take_directory(&header, rest, now_us, on_answer);
         }
         if self.shared_datagrams.has_mark(header.sequence) {
             return self.take_several(&header, rest, now_us, on_answer);
@@ -205,13 +205,14 @@ impl<T> Session<T> {
     }
 
     /// The slot of the request that this sequence number and timestamp answer. The timestamp must
-    /// be that of one of the request's copies, because the slot may have been reused.
+    /// be that of one of the request's copies, because the slot may have been reused. A request
+    /// that was never sent has no answer.
     #[inline]
     pub(super) fn slot_of(&self, sequence: u32, timestamp: u32, now_us: u64) -> Option<u32> {
         let slot = sequence & ((1 << SLOT_BITS) - 1);
         let request = self.requests.get(slot as usize)?;
         (request.sequence == sequence
-            && request.phase != Phase::Free
+            && !matches!(request.phase, Phase::Free | Phase::Queued)
             && is_between(timestamp, request.asked_us, now_us))
         .then_some(slot)
     }
@@ -225,7 +226,13 @@ impl<T> Session<T> {
             .is_some_and(|left| left.version == version && is_recent(left))
     }
 
-    fn take_directory(&mut self, header: &ReplyHeader, rest: &[u8], now_us: u64) {
+    fn take_directory(
+        &mut self,
+        header: &ReplyHeader,
+        rest: &[u8],
+        now_us: u64,
+        on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
+    ) {
         let is_answer = |question: &Question| question.is_answered_by(header, now_us);
         let is_answer = self.question.as_ref().is_some_and(is_answer);
         if !is_answer || self.has_left(header.directory, now_us) {
@@ -247,6 +254,9 @@ impl<T> Session<T> {
         let renew_us = now_us + u64::from(directory.token_s) * 500_000;
         let (seed, cores) = (directory.seed, directory.ports.len());
         let map = PartitionMap::new(directory.partitions.into(), cores);
+        if is_other && directory.keeps_items {
+            self.give_up_changes(on_answer);
+        }
         if is_other {
             self.channels.clear();
             let ports = directory.ports.iter();
@@ -297,6 +307,19 @@ impl<T> Session<T> {
                 if self.requests[slot as usize].phase == Phase::AwaitingDirectory {
                     self.direct(slot);
                 }
+            }
+        }
+    }
+
+    /// Another server has the items of the one before, which knew this client's changes. One that
+    /// was sent and not answered may have been executed, so it is not sent again.
+    #[cold]
+    fn give_up_changes(&mut self, on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>)) {
+        for slot in 0..self.requests.len() {
+            let request = &self.requests[slot];
+            let is_sent = !matches!(request.phase, Phase::Free | Phase::Queued);
+            if is_sent && !request.is_read && request.open > 0 {
+                self.fail(slot as u32, Failure::Silent, on_answer);
             }
         }
     }

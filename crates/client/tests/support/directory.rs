@@ -15,6 +15,7 @@ pub fn of(port: u16) -> Directory {
         access: Access::Erew,
         direction: Direction::Client,
         mutation_window: 1024,
+        keeps_items: false,
         ports: vec![port],
     }
 }

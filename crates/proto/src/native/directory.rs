@@ -10,7 +10,7 @@
 //! | 24 | 1 | mode: 1 cache, 2 store |
 //! | 25 | 1 | access: 1 EREW, 2 CREW, 3 CRCW |
 //! | 26 | 1 | who directs requests to the core that owns their key: 0 the client, 1 the server |
-//! | 27 | 1 | zero |
+//! | 27 | 1 | whether items may be older than the server: 1 if so, else 0 |
 //! | 28 | 4 | seconds for which the token is valid |
 //! | 32 | 4 | mutations of one client that a core remembers |
 //! | 36 | 2 each | UDP port of each core |
@@ -83,6 +83,9 @@ pub struct Directory {
     /// Mutations of one client that a core remembers. At most this many may be in flight to a core,
     /// counted from the oldest unanswered one.
     pub mutation_window: u32,
+    /// Whether items may be older than the server: those of another one that ran before, and that
+    /// may have executed what it never answered.
+    pub keeps_items: bool,
     /// The UDP port of each core. At least one.
     pub ports: Vec<u16>,
 }
@@ -127,6 +130,7 @@ impl Directory {
             direction,
             token_s: u32_at(bytes, 28)?,
             mutation_window: u32_at(bytes, 32)?,
+            keeps_items: bytes[27] != 0,
             ports: ports
                 .as_chunks::<2>()
                 .0
@@ -147,6 +151,7 @@ impl Directory {
         head[24] = self.mode as u8;
         head[25] = self.access as u8;
         head[26] = self.direction as u8;
+        head[27] = self.keeps_items.into();
         head[28..32].copy_from_slice(&self.token_s.to_le_bytes());
         head[32..36].copy_from_slice(&self.mutation_window.to_le_bytes());
         out.extend_from_slice(&head);

@@ -164,6 +164,7 @@ fn native(
             directory_version: (random() as u32).max(1),
             layout: *config.dispatch.plan(layout).layout(),
             item_bytes_max: plan.item_bytes_max,
+            keeps_items: config.memory_file.is_some() || config.snapshot.is_some(),
             mode: match config.mode {
                 Mode::Cache => directory::Mode::Cache,
                 Mode::Store => directory::Mode::Store,

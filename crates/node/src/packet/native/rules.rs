@@ -43,6 +43,8 @@ pub struct Rules {
     pub mode: Mode,
     /// Who directs requests to the workers that own their keys.
     pub direction: Direction,
+    /// Whether the store may have had items when the server began.
+    pub keeps_items: bool,
 }
 
 impl Rules {

@@ -287,6 +287,7 @@ impl NativeEndpoint {
             access: rules.access(),
             direction: rules.direction,
             mutation_window: NATIVE_MUTATIONS_KEPT,
+            keeps_items: rules.keeps_items,
             ports: tools.ports.to_vec(),
         }
     }
