@@ -30,6 +30,9 @@ const ANY_PORT: u16 = 0xC000;
 /// How many these are; the last one of all is never given.
 const ANY_PORTS: u32 = (u16::MAX - ANY_PORT) as u32;
 
+/// The driver of ports over memory that two processes share.
+const SHARED_MEMORY: &str = "net_memif";
+
 /// The ports that this process has taken.
 static PORTS: Mutex<Vec<Weak<Port>>> = Mutex::new(Vec::new());
 
@@ -112,7 +115,14 @@ impl Port {
                 "mtu={mtu}: the driver of port {number} takes at most {most}"
             ));
         }
-        let queues = workers.min(said.queues_max.into()).max(1) as u16;
+        // The other end of shared memory may have fewer queues, and its driver tells nobody: it
+        // would use the memory of the first queue for the others, too.
+        let asked = match said.driver() {
+            SHARED_MEMORY => setting.queues.unwrap_or(1).into(),
+            _ => setting.queues.map_or(workers, usize::from),
+        };
+        let most = workers.min(said.queues_max.into());
+        let queues = asked.min(most).max(1) as u16;
         let nic = Nic::open(number, queues, setting.mtu).map_err(refused)?;
         let own: Vec<IpAddr> = setting.addresses.iter().map(|(ip, _)| *ip).collect();
         Ok(Port {
@@ -324,12 +334,7 @@ impl Port {
     pub fn figures(&self) -> Bypass {
         let (counts, lost) = (&self.counts, self.nic.lost());
         let load = |all: &[AtomicU64]| all.iter().map(|it| it.load(Relaxed)).collect::<Vec<_>>();
-        let driver = &self.nic.said.driver;
-        let end = driver
-            .iter()
-            .position(|&byte| byte == 0)
-            .unwrap_or(driver.len());
-        let driver = String::from_utf8_lossy(&driver[..end]);
+        let driver = self.nic.said.driver();
         let reasons = Reason::ALL.iter().map(|reason| reason.name());
         let waiting: usize = {
             let owners = self.owners.lock();
@@ -341,7 +346,7 @@ impl Port {
         Bypass {
             interface: self.name(),
             mode: match self.nic.sums() {
-                wire::Sums::Computed => driver.into_owned(),
+                wire::Sums::Computed => driver.to_owned(),
                 wire::Sums::LeftToHardware => format!("{driver}, checksums by the port"),
             },
             queues: self.nic.queues(),

@@ -11,6 +11,8 @@ pub struct Setting {
     pub addresses: Vec<(IpAddr, u8)>,
     /// By whom other networks are reached, at most one of each family.
     pub gateways: Vec<IpAddr>,
+    /// How many queues it gets at most; one for each worker, if that is not said.
+    pub queues: Option<u16>,
     /// Bytes of the longest packet, if they are not those of the driver.
     pub mtu: Option<u16>,
     /// What EAL is given.
@@ -19,8 +21,8 @@ pub struct Setting {
 
 /// How it is written.
 const FORM: &str = "dpdk:ip=ADDRESS/BITS EAL ARGUMENTS, such as \
-                    'dpdk:ip=10.0.0.1/24,ip=fd00::1/64 -a 0000:01:00.0'; port=N, mtu=BYTES and \
-                    gateway=ADDRESS may follow ip=";
+                    'dpdk:ip=10.0.0.1/24,ip=fd00::1/64 -a 0000:01:00.0'; port=N, queues=N, \
+                    mtu=BYTES and gateway=ADDRESS may follow ip=";
 /// The shortest packet that IPv6 allows a link to have as its longest (RFC 8200, §5).
 const MTU_MIN: u16 = 1280;
 /// The longest one with room for a header of Ethernet in a frame's 16-bit length, and for more.
@@ -34,6 +36,7 @@ impl std::str::FromStr for Setting {
             port: 0,
             addresses: Vec::new(),
             gateways: Vec::new(),
+            queues: None,
             mtu: None,
             eal: Vec::new(),
         };
@@ -78,6 +81,10 @@ impl Setting {
             "port" => {
                 let number = value.parse();
                 self.port = number.map_err(|_| wrong("the number of a port, from 0 on"))?;
+            }
+            "queues" => {
+                let queues = value.parse().ok().filter(|&queues| queues > 0);
+                self.queues = Some(queues.ok_or_else(|| wrong("a number from 1 on"))?);
             }
             "mtu" => {
                 let bytes = value
@@ -142,6 +149,7 @@ mod tests {
         let addresses = ["10.0.0.1", "fd00::1"].map(|ip| ip.parse().unwrap());
         assert_eq!(setting.addresses, [(addresses[0], 24), (addresses[1], 64)]);
         assert_eq!((setting.port, setting.mtu), (2, Some(9000)));
+        assert_eq!(setting.queues, None);
         assert_eq!(setting.gateways, ["10.0.0.9".parse::<IpAddr>().unwrap()]);
         assert_eq!(setting.eal, ["--no-huge", "-m", "64", "x"]);
         assert_eq!("ip=10.0.0.1/24".parse::<Setting>().unwrap().eal.len(), 0);
@@ -154,6 +162,7 @@ mod tests {
             ("--no-huge", "dpdk:ip=ADDRESS/BITS"),
             ("eth0", "dpdk:ip=ADDRESS/BITS"),
             ("queues=2", "dpdk:ip=ADDRESS/BITS"),
+            ("ip=10.0.0.1/24,queues=0", "from 1 on"),
             ("ip=10.0.0.1", "10.0.0.1/24"),
             ("ip=10.0.0.1/33", "10.0.0.1/24"),
             ("ip=fd00::1/129", "10.0.0.1/24"),

@@ -42,6 +42,16 @@ pub struct Description {
     pub driver: [u8; 32],
 }
 
+impl Description {
+    /// The driver's name; empty if it is no text.
+    pub fn driver(&self) -> &str {
+        let name = std::ffi::CStr::from_bytes_until_nul(&self.driver);
+        name.ok()
+            .and_then(|name| name.to_str().ok())
+            .unwrap_or_default()
+    }
+}
+
 /// What a driver counts.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]

@@ -146,7 +146,8 @@ impl PacketTransport for Dpdk {
     }
 
     fn memory_bytes(&self, workers: usize) -> usize {
-        workers * nic::queue_bytes(self.setting.mtu)
+        let queues = self.setting.queues.map_or(workers, usize::from);
+        queues.min(workers) * nic::queue_bytes(self.setting.mtu)
     }
 
     fn expect_workers(&self, workers: usize) {
