@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from load import Load, key_of
-from servers import Fleet, WrongInput
+from servers import Fleet, Relay, WrongInput
 
 
 @dataclass
@@ -41,7 +41,7 @@ def counted(event, counts, began, ended, **more):
         counts.errors,
         max(0.0, last - began),
         max(0.0, last - ended),
-        missed=1 - counts.hits / max(1, counts.reads),
+        missed=counts.misses / max(1, counts.reads),
         old=counts.old,
         wrong=counts.wrong,
         examples=counts.examples,
@@ -121,6 +121,28 @@ class Trial:
             lasts_s,
             max(3.0, lasts_s),
         )
+
+    def slow(self):
+        """A server answers, 50 ms later than before."""
+        lasts_s = 2.0
+        with ExitStack() as stack:
+            fleet = stack.enter_context(Fleet(self.binary, 3))
+            relay = stack.enter_context(Relay(fleet.backends[0].port))
+            engine = self.engine(self.folder)
+            stack.callback(engine.stop)
+            engine.start([relay.address, *fleet.addresses[1:]])
+            load = stack.enter_context(Load(engine.client, pause_s=self.pause_s))
+            time.sleep(self.settled_s)
+            load.phase()
+            time.sleep(lasts_s)
+            before = load.phase()
+            began = load.now()
+            relay.delay_s = 0.05
+            time.sleep(lasts_s)
+            relay.delay_s = 0.0
+            row = counted("slower by 50 ms for 2 s", load.phase(), began, load.now())
+            row.note = f"{row.requests / max(1, before.requests):.0%} of the requests before"
+            return row
 
     def full(self):
         """A server has no memory left, and evicts nothing (-M)."""
@@ -240,8 +262,7 @@ class Trial:
             hottest = max(range(len(gets)), key=gets.__getitem__)
             row.note = f"its server has {gets[hottest] / max(1, sum(gets)):.0%} of the reads"
             if not fleet.backends[0].is_memcached:
-                holder = fleet.holders({key_of(0)})[key_of(0)]
-                lines = fleet.backends[holder].ask(b"stats hotkeys")
+                lines = fleet.backends[hottest].ask(b"stats hotkeys")
                 named = any(key_of(0) in line for line in lines[:2])
                 row.note += "; stats hotkeys names it first" if named else "; stats hotkeys does not name it"
             return row
@@ -265,6 +286,7 @@ class Trial:
     def all(self):
         yield self.killed
         yield self.stopped
+        yield self.slow
         yield self.full
         yield self.out_of_connections
         if self.engine.places_keys:

@@ -22,7 +22,7 @@ class Counts:
     """What one thread, or all of them, have seen in one phase."""
 
     reads: int = 0
-    hits: int = 0
+    misses: int = 0
     stores: int = 0
     errors: int = 0
     # A value of another key, a version that was never stored, or bytes that are no value.
@@ -38,7 +38,7 @@ class Counts:
         return self.reads + self.stores
 
     def add(self, other):
-        for name in ("reads", "hits", "stores", "errors", "wrong", "old"):
+        for name in ("reads", "misses", "stores", "errors", "wrong", "old"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.failed_at += other.failed_at
         self.examples += other.examples
@@ -129,10 +129,10 @@ class Load:
             self.failed(counts, error)
             return
         if value is None:
+            counts.misses += 1
             if owner:
                 self.store(client, number, counts)
             return
-        counts.hits += 1
         words = value.split(b" ")
         is_value = len(words) == 3 and words[0] == key_of(number) and words[2] == PADDING and words[1].isdigit()
         if not is_value or not 0 < int(words[1]) <= self.sent[number]:

@@ -1,12 +1,14 @@
 """The servers of a fleet: started, killed, stopped and started again at their ports."""
 
 import os
+import queue
 import re
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -125,3 +127,76 @@ class Fleet:
         for backend in self.backends:
             backend.end()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Relay:
+    """A port in front of a server; what clients send arrives later by `delay_s`, in order."""
+
+    def __init__(self, port):
+        self.port, self.delay_s = port, 0.0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.thread(self.accept)
+
+    @staticmethod
+    def thread(work, *arguments):
+        threading.Thread(target=work, args=arguments, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            try:
+                server = socket.create_connection(("127.0.0.1", self.port))
+            except OSError:
+                client.close()
+                continue
+            for end in (client, server):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            waiting = queue.SimpleQueue()
+            self.thread(self.receive, client, waiting)
+            self.thread(self.send, waiting, server)
+            self.thread(self.pass_back, server, client)
+
+    def receive(self, client, waiting):
+        while data := read(client):
+            waiting.put((time.monotonic() + self.delay_s, data))
+        waiting.put((0.0, b""))
+
+    @staticmethod
+    def send(waiting, server):
+        while True:
+            due, data = waiting.get()
+            time.sleep(max(0.0, due - time.monotonic()))
+            try:
+                if not data:
+                    server.shutdown(socket.SHUT_RDWR)
+                    return
+                server.sendall(data)
+            except OSError:
+                return
+
+    @staticmethod
+    def pass_back(server, client):
+        try:
+            while data := read(server):
+                client.sendall(data)
+            client.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            return
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+
+def read(wire):
+    """What arrives next; nothing at the end of a connection."""
+    try:
+        return wire.recv(1 << 16)
+    except OSError:
+        return b""
