@@ -88,10 +88,22 @@ pub fn open(
             wanted_mib: wanted >> 20,
         });
     }
-    if file.state() == FileState::New {
-        file.kept(Kept::EpochUnixMs).store(0, Relaxed);
+    match file.state() {
+        FileState::New => file.kept(Kept::EpochUnixMs).store(0, Relaxed),
+        _ => examine_time(&file).map_err(|error| MemoryFileError::File {
+            path: path.clone(),
+            error,
+        })?,
     }
     Ok(Some(file))
+}
+
+/// The time of a store is no sum's to check, since it goes on when the file is closed.
+fn examine_time(file: &MemoryFile) -> Result<(), FileError> {
+    match file.kept(Kept::NowMs).load(Relaxed) {
+        0..STORE_TIME_MS_MAX => Ok(()),
+        _ => Err(FileError::Damaged("its time is centuries away")),
+    }
 }
 
 /// All that decides what lies where. What users set comes first, for it is what they are told of.
@@ -140,6 +152,9 @@ pub fn numbers<'a>(
         _ => random(),
     }
 }
+
+/// No store goes on for as long as this: three centuries.
+const STORE_TIME_MS_MAX: u64 = 300 * 365 * 24 * 3_600 * 1_000;
 
 /// The machine's clock, in the time of a store that may have begun with an earlier process. What
 /// the store was off counts as the wall clock says. If the wall clock is behind the time that the
@@ -243,13 +258,32 @@ mod tests {
         assert!(differ[0].0.0.contains("--native-port"));
     }
 
-    /// The store may have come to the end of the interval of which the file knows the beginning.
-    #[test]
-    fn no_time_of_a_store_comes_twice() {
-        let name = format!("glimmer-store-clock-{}", std::process::id());
+    fn new_file(of: &str) -> Arc<MemoryFile> {
+        let name = format!("glimmer-{of}-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         let file = MemoryFile::open(&path, 1, &[], true).unwrap();
         let _ = std::fs::remove_file(&path);
+        file
+    }
+
+    #[test]
+    fn a_time_that_no_store_comes_to_is_damage() {
+        let file = new_file("examine-time");
+        for (ms, is_possible) in [
+            (0, true),
+            (1 << 40, true),
+            (1 << 50, false),
+            (u64::MAX, false),
+        ] {
+            file.kept(Kept::NowMs).store(ms, Relaxed);
+            assert_eq!(examine_time(&file).is_ok(), is_possible, "{ms}");
+        }
+    }
+
+    /// The store may have come to the end of the interval of which the file knows the beginning.
+    #[test]
+    fn no_time_of_a_store_comes_twice() {
+        let file = new_file("store-clock");
         let wall_ms = SystemClock::start().now().epoch_unix_ms;
         // By the wall clock, the store's epoch is yet to come.
         let epoch_unix_ms = wall_ms + 100_000;

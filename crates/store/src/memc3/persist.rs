@@ -22,7 +22,7 @@
 use super::{Memc3Config, Owner, Shared, Writer};
 use crate::access::Access;
 use crate::heap::slab::Outline;
-use crate::memory::{FileState, MemoryFile, Record, ZeroedSlice};
+use crate::memory::{FileState, MemoryFile, Record, ZeroedSlice, sum_of_many};
 use crate::table::{ConfigError, Table};
 use glimmer_base::Expiry;
 use glimmer_base::sync::Ordering::Relaxed;
@@ -43,6 +43,12 @@ impl Kept {
         &self.notes[self.pages + segment]
     }
 
+    /// The sum of what is kept up to date.
+    fn sum(&self) -> u64 {
+        let notes = &self.notes[..self.pages + self.segments_max];
+        sum_of_many(notes.iter().map(|note| note.load(Relaxed)))
+    }
+
     /// What slabs are made of.
     fn of_slabs(&self) -> &[AtomicU64] {
         &self.notes[self.pages + self.segments_max..]
@@ -55,15 +61,18 @@ pub(super) struct Image {
     pub usual_words_64: u64,
     pub items: u64,
     pub bytes: u64,
+    /// The sum of the notes that are kept up to date.
+    pub notes_sum: u64,
 }
 
-const IMAGE_WORDS: usize = 6;
+const IMAGE_WORDS: usize = 7;
 
 fn words_of(image: &Image, outline: &Outline) -> [u64; IMAGE_WORDS] {
     [
         image.usual_words_64,
         image.items,
         image.bytes,
+        image.notes_sum,
         outline.end,
         outline.stored,
         outline.sum,
@@ -76,11 +85,12 @@ fn of_words(words: &[u64]) -> Option<(Image, Outline)> {
         usual_words_64: words[0],
         items: words[1],
         bytes: words[2],
+        notes_sum: words[3],
     };
     let outline = Outline {
-        end: words[3],
-        stored: words[4],
-        sum: words[5],
+        end: words[4],
+        stored: words[5],
+        sum: words[6],
     };
     Some((image, outline))
 }
@@ -103,11 +113,16 @@ impl<A: Access> Owner<A> {
             writer.note_segments();
             return Ok(());
         }
-        writer.read_directory()?;
         let image = match state {
-            FileState::Closed => writer.image_in(&record),
+            FileState::Closed => record.image().and_then(|words| of_words(&words)),
             _ => None,
         };
+        if let Some((image, _)) = &image {
+            writer.compare_notes(image)?;
+        }
+        writer.read_directory()?;
+        let image = image.filter(|(_, outline)| writer.take_slabs(outline));
+        let image = image.map(|(image, _)| image);
         let image = image.unwrap_or_else(|| writer.recover(&record));
         writer.go_on_with(&image);
         Ok(())
@@ -200,26 +215,38 @@ impl<A: Access> Writer<'_, A> {
             usual_words_64: self.state.ledger.usual_words_64,
             items: counters.items,
             bytes: counters.bytes,
+            notes_sum: kept.sum(),
         };
         let outline = self.state.slabs.write_down(kept.of_slabs());
         kept.record.save(&words_of(&image, &outline));
     }
 
-    /// Takes what was written down of the slabs, and returns the image, if both can be those of
-    /// this table.
-    fn image_in(&mut self, record: &Record) -> Option<Image> {
-        let (image, outline) = of_words(&record.image()?)?;
+    /// The notes that are kept up to date are as they were when the table was closed. Otherwise, a
+    /// segment or a slab is not where it was.
+    fn compare_notes(&self, image: &Image) -> Result<(), ConfigError> {
+        match &self.state.kept {
+            Some(kept) if kept.sum() != image.notes_sum => Err(ConfigError::Damaged(
+                "its notes are not as they were written",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes what was written down of the slabs. Says whether that can be this table's.
+    fn take_slabs(&mut self, outline: &Outline) -> bool {
         let state = &mut *self.state;
         let index_begins = self.shared.pool().pages() - state.segments;
-        let kept = state.kept.as_ref()?;
-        if outline.end > index_begins as u64 || !state.slabs.read_back(kept.of_slabs(), &outline) {
-            return None;
+        let Some(kept) = &state.kept else {
+            return false;
+        };
+        if outline.end > index_begins as u64 || !state.slabs.read_back(kept.of_slabs(), outline) {
+            return false;
         }
         // No reader is left in what the index had before a flush.
         if state.slabs.item_pages() < index_begins {
             state.slabs.take_back(index_begins);
         }
-        Some(image)
+        true
     }
 
     /// Goes on with what an image says.

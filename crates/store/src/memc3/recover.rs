@@ -91,6 +91,7 @@ impl<A: Access> Writer<'_, A> {
             usual_words_64: 0,
             items: found.items,
             bytes: found.bytes,
+            notes_sum: 0,
         }
     }
 

@@ -33,7 +33,7 @@ use std::sync::Arc;
 /// "GLIMMER" and a byte that no text has.
 const MAGIC: u64 = u64::from_le_bytes(*b"GLIMMER\x9d");
 /// What is meant by the words of header, records, buckets and items. To be changed with them.
-pub const LAYOUT_VERSION: u64 = 1;
+pub const LAYOUT_VERSION: u64 = 2;
 /// Reads otherwise on a machine with the other byte order.
 const BYTE_ORDER: u64 = 0x0102_0304_0506_0708;
 const HEADER_BYTES: usize = 4 << 10;
@@ -49,13 +49,17 @@ const PARTITIONS_AT: usize = 4;
 const SETTINGS_LEN_AT: usize = 5;
 /// The sum of the words above but the state, and of the settings.
 const CHECK_AT: usize = 6;
+/// The sum of [`CONSTANT`], from when the file is begun.
+const CONSTANT_CHECK_AT: usize = 7;
 const KEPT_AT: usize = 8;
+/// The sum of [`STILL`], from when the file is closed.
+const STILL_CHECK_AT: usize = 15;
 const SETTINGS_AT: usize = 64;
 
-/// The states of a file.
-const NEW: u64 = 0;
-const OPEN: u64 = 1;
-const CLOSED: u64 = 2;
+/// The states of a file. No few bits make one of another.
+const NEW: u64 = u64::from_le_bytes(*b"new\0\0\0\0\0");
+const OPEN: u64 = u64::from_le_bytes(*b"open\0\0\0\0");
+const CLOSED: u64 = u64::from_le_bytes(*b"closed\0\0");
 
 /// Numbers of the store as a whole that are kept in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +79,19 @@ pub enum Kept {
     /// The second half.
     SecretSecond,
 }
+
+/// Numbers that do not change after the file was begun.
+const CONSTANT: [Kept; 4] = [
+    Kept::EpochUnixMs,
+    Kept::Seed,
+    Kept::SecretFirst,
+    Kept::SecretSecond,
+];
+
+/// Numbers that do not change after the file was closed. The time goes on.
+const STILL: [Kept; 2] = [Kept::Flushes, Kept::FlushPendingMs];
+
+const _: () = assert!(KEPT_AT + Kept::SecretSecond as usize + 1 == STILL_CHECK_AT);
 
 /// What was found in the place of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,10 +205,23 @@ impl MemoryFile {
             next: AtomicU64::new(header_bytes as u64),
             is_hugetlb,
         };
-        if found == FileState::New {
-            file.write_header(&settings);
+        match found {
+            FileState::New => file.write_header(&settings),
+            FileState::Closed => file.examine_records()?,
+            FileState::Open => {}
         }
         Ok(Arc::new(file))
+    }
+
+    /// The records of a closed file are as they were closed.
+    fn examine_records(&self) -> Result<(), FileError> {
+        let mut records = (0..self.partitions).map(|partition| self.record(partition));
+        match records.any(|record| record.is_damaged()) {
+            false => Ok(()),
+            true => Err(FileError::Damaged(
+                "the record of a partition is not as it was written",
+            )),
+        }
     }
 
     fn write_header(&self, settings: &str) {
@@ -271,16 +301,27 @@ impl MemoryFile {
 
     /// The store in the file is whole, and changes from now on.
     pub fn begin(&self) {
-        for partition in 0..self.partitions {
-            self.record(partition).forget_lost();
+        for record in (0..self.partitions).map(|partition| self.record(partition)) {
+            // A process that ends before the file is open is followed by one that recovers.
+            record.discard_image();
+            record.forget_lost();
         }
+        self.check_in(CONSTANT_CHECK_AT, &CONSTANT);
+        in_program_order();
         self.header[STATE_AT].store(OPEN, Release);
         in_program_order();
     }
 
     /// The store does not change any more, and all that its writers knew is in the file.
     pub fn close(&self) {
+        self.check_in(STILL_CHECK_AT, &STILL);
         self.header[STATE_AT].store(CLOSED, Release);
+    }
+
+    /// Has a word of the header be the sum of numbers.
+    fn check_in(&self, at: usize, numbers: &[Kept]) {
+        let sum = sum_of(numbers, |at| self.header[at].load(Relaxed));
+        self.header[at].store(sum, Relaxed);
     }
 }
 
@@ -316,6 +357,32 @@ fn check_of(word: impl Fn(usize) -> u64) -> u64 {
     let settings = SETTINGS_AT..HEADER_BYTES / 8;
     let fixed = [VERSION_AT, BYTE_ORDER_AT, PARTITIONS_AT, SETTINGS_LEN_AT];
     super::record::sum(fixed.into_iter().chain(settings).map(word))
+}
+
+/// The sum of numbers that are kept in the header.
+fn sum_of(numbers: &[Kept], word: impl Fn(usize) -> u64) -> u64 {
+    let words = numbers.iter().map(|&number| KEPT_AT + number as usize);
+    super::record::sum(words.map(word))
+}
+
+/// The state that the words of the header tell, if they do not contradict one another.
+fn state_of(word: impl Fn(usize) -> u64) -> Result<FileState, FileError> {
+    let state = match word(STATE_AT) {
+        NEW => FileState::New,
+        OPEN => FileState::Open,
+        CLOSED => FileState::Closed,
+        _ => return Err(FileError::Damaged("it is in no known state")),
+    };
+    let has_constants = sum_of(&CONSTANT, &word) == word(CONSTANT_CHECK_AT);
+    let is_still = sum_of(&STILL, &word) == word(STILL_CHECK_AT);
+    match state {
+        FileState::New => Ok(state),
+        FileState::Open if has_constants => Ok(state),
+        FileState::Closed if has_constants && is_still => Ok(state),
+        _ => Err(FileError::Damaged(
+            "the numbers in its header are not as they were written",
+        )),
+    }
 }
 
 /// What a file holds that is not empty.
@@ -363,12 +430,7 @@ fn examine(
     if len < header_bytes(partitions) as u64 {
         return Err(FileError::Damaged("it is shorter than it was"));
     }
-    match word(STATE_AT) {
-        NEW => Ok(FileState::New),
-        OPEN => Ok(FileState::Open),
-        CLOSED => Ok(FileState::Closed),
-        _ => Err(FileError::Damaged("it is in no known state")),
-    }
+    state_of(word)
 }
 
 fn first_difference(was: &str, is: &str) -> Option<FileError> {

@@ -19,7 +19,10 @@
 //! order](glimmer_base::sync::in_program_order). A process ends between two instructions: all
 //! stores of the instructions before are in the file's pages, and none of those after.
 //!
-//! The *image* is written once, when the partition is closed, with a sum by which it is known.
+//! The *image* is written once, when the partition is closed, with a sum of the whole record. A
+//! file that was closed is refused if the record of a partition is not as it was then: a wrong
+//! head, for one, could bring back what was evicted. After a process that was ended by force there
+//! is no sum. Each word is then held against what it can be.
 
 use super::ZeroedSlice;
 use glimmer_base::sync::Ordering::Relaxed;
@@ -42,11 +45,13 @@ const JOURNAL_MAX: usize = 2 * Record::ENTRIES_MAX;
 /// Whether there is a slide comes before its words.
 const SLIDE_AT: usize = JOURNAL_AT + JOURNAL_MAX;
 const SLIDE_WORDS: usize = 5;
-const IMAGE_AT: usize = 512;
-/// Length and sum come before the words.
-const IMAGE_WORDS_MAX: usize = RECORD_WORDS - IMAGE_AT - 2;
+/// The sum of all other words of the record; zero if there is no image.
+const SUM_AT: usize = 512;
+const IMAGE_LEN_AT: usize = SUM_AT + 1;
+const IMAGE_AT: usize = IMAGE_LEN_AT + 1;
+const IMAGE_WORDS_MAX: usize = RECORD_WORDS - IMAGE_AT;
 
-const _: () = assert!(SLIDE_AT + SLIDE_WORDS <= IMAGE_AT);
+const _: () = assert!(SLIDE_AT + SLIDE_WORDS <= SUM_AT);
 
 /// An item that is copied to a place which reaches into its own. It is copied in steps, each as
 /// long as the way that it moves, so that no step writes to what it reads or what is yet to be
@@ -203,30 +208,43 @@ impl Record {
         (0..len.min(JOURNAL_MAX)).map(entry).collect()
     }
 
-    /// Writes the image.
+    /// Writes the image. Nothing of the record changes after that.
     pub fn save(&self, image: &[u64]) {
         assert!(image.len() <= IMAGE_WORDS_MAX);
-        let set = |at: usize, value: u64| self.word(IMAGE_AT + at).store(value, Relaxed);
         for (nth, &word) in image.iter().enumerate() {
-            set(2 + nth, word);
+            self.word(IMAGE_AT + nth).store(word, Relaxed);
         }
-        set(0, image.len() as u64);
-        set(1, sum(image.iter().copied()));
+        self.word(IMAGE_LEN_AT).store(image.len() as u64, Relaxed);
+        self.word(SUM_AT).store(self.sum(), Relaxed);
     }
 
     /// There is no image, so that the next process recovers the partition.
     pub fn discard_image(&self) {
-        self.word(IMAGE_AT).store(0, Relaxed);
-        self.word(IMAGE_AT + 1).store(!sum([].into_iter()), Relaxed);
+        self.word(SUM_AT).store(0, Relaxed);
+        self.word(IMAGE_LEN_AT).store(0, Relaxed);
         in_program_order();
     }
 
-    /// The image, unless it is damaged.
+    /// The image, if there is one. The file has looked whether the record is whole.
     pub fn image(&self) -> Option<Vec<u64>> {
-        let get = |at: usize| self.word(IMAGE_AT + at).load(Relaxed);
-        let len = (get(0) as usize).min(IMAGE_WORDS_MAX);
-        let image: Vec<u64> = (0..len).map(|nth| get(2 + nth)).collect();
-        (sum(image.iter().copied()) == get(1)).then_some(image)
+        let len = self.word(IMAGE_LEN_AT).load(Relaxed) as usize;
+        let word = |nth| self.word(IMAGE_AT + nth).load(Relaxed);
+        (1..=IMAGE_WORDS_MAX)
+            .contains(&len)
+            .then(|| (0..len).map(word).collect())
+    }
+
+    /// Whether the record of a closed partition is not as it was closed. Without an image, the
+    /// partition is recovered, and nothing is known of the record.
+    pub(super) fn is_damaged(&self) -> bool {
+        let [sum, len] = [SUM_AT, IMAGE_LEN_AT].map(|at| self.word(at).load(Relaxed));
+        (sum, len) != (0, 0) && sum != self.sum()
+    }
+
+    /// The sum of all words but the sum's own. It is never zero.
+    fn sum(&self) -> u64 {
+        let others = (0..RECORD_WORDS).filter(|&at| at != SUM_AT);
+        sum(others.map(|at| self.word(at).load(Relaxed))).max(1)
     }
 }
 

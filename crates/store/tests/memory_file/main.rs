@@ -5,6 +5,7 @@
 #![cfg(not(any(loom, miri)))]
 
 mod attach;
+mod damage;
 #[cfg(target_arch = "x86_64")]
 mod ended;
 mod load;
