@@ -352,21 +352,18 @@ impl<A: Access> Writer<'_, A> {
         // stays locked while the item is in neither place.
         let home = shared.index.home(keyhash);
         let is_shared = A::SHARED_READS && !weakened("keep_version");
-        shared.index.note_move(entry);
-        let tail = shared
-            .index
-            .change(shared.index.chain_of(home), is_shared, || {
-                if !weakened("kept_item_head") {
-                    self.set_head(id, after);
-                }
-                let tail = self.tail(to);
-                let (at, to_at) = (from_log.geometry(), to_log.geometry().position(tail));
-                from_log.copy(at.position(head), words as usize, (to_log, to_at));
-                in_program_order();
-                let moved = Entry::new(entry.tag(), to, tail, reads);
-                (shared.index).set(slot, moved.with_fetched(entry.is_fetched()));
-                tail
-            });
+        let tail = self.tail(to);
+        let moved = Entry::new(entry.tag(), to, tail, reads);
+        shared.index.note_moves(&[entry, moved]);
+        (shared.index).change(shared.index.chain_of(home), is_shared, || {
+            if !weakened("kept_item_head") {
+                self.set_head(id, after);
+            }
+            let (at, to_at) = (from_log.geometry(), to_log.geometry().position(tail));
+            from_log.copy(at.position(head), words as usize, (to_log, to_at));
+            in_program_order();
+            (shared.index).set(slot, moved.with_fetched(entry.is_fetched()));
+        });
         shared.index.end_rewrite();
         self.state.tails[to as usize] = self.geometry(to).advance(tail, words);
         if self.state.in_use == Some((id, head)) {

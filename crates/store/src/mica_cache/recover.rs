@@ -13,8 +13,9 @@
 //! - *An item is written over.* The header is [written last](crate::heap), so the entry may name a
 //!   filler. Then it is cleared, and the item is counted as lost.
 //! - *An item moves* to another place of its log, or to another log. The head may be beyond its old
-//!   place, which its entry names. The [journal](Record) tells that from an item that has left, so
-//!   that it is counted.
+//!   place, which its entry names. The [journal](Record) has the entries before and after, and
+//!   tells that from an item that has left. If neither is in the index, the item is counted as
+//!   lost.
 //! - *A chain is rewritten*, as a bucket is split, merged or given up. Entries may be in two
 //!   buckets or in none. The journal has them all, and they are put where they belong.
 //! - *A bucket is linked to a chain.* It is linked or not, and empty in either case. What is not
@@ -72,6 +73,15 @@ impl Shared {
         let is_it = keyhash.tag() == entry.tag() && at as u64 + words <= end;
         is_it.then_some((item, keyhash))
     }
+
+    /// Whether the index has this entry, and its item is there.
+    fn is_named(&self, entry: Entry) -> bool {
+        let believed = self.believed(entry).filter(|_| self.heap.is_live(entry));
+        believed.is_some_and(|(_, keyhash)| {
+            let mut named = self.index.candidates(self.index.home(keyhash), keyhash);
+            named.any(|(_, other)| other.same_item(entry))
+        })
+    }
 }
 
 impl<A: Access> Writer<'_, A> {
@@ -85,9 +95,18 @@ impl<A: Access> Writer<'_, A> {
         };
         let mut spares = index.recover_chains(|home, entry| self.judge(home, entry, &mut found));
         let mut free = spares.free_list(index);
-        for &[entry, is_moved] in record.journal().as_chunks::<2>().0 {
-            let lists = (&mut spares, &mut free);
-            self.recover_entry(Entry::from_raw(entry), is_moved != 0, lists, &mut found);
+        let journal = record.journal();
+        let of_kind = |is_moved: bool| {
+            let (entries, _) = journal.as_chunks::<2>();
+            let of_kind = entries.iter().filter(move |it| (it[1] != 0) == is_moved);
+            of_kind.map(|it| Entry::from_raw(it[0]))
+        };
+        for entry in of_kind(false) {
+            self.recover_entry(entry, (&mut spares, &mut free), &mut found);
+        }
+        let is_there = |entry: Entry| self.shared.is_named(entry);
+        if of_kind(true).next().is_some() && !of_kind(true).any(is_there) {
+            record.count_lost();
         }
         record.forget();
         let (mut tails, mut lap_ends, mut ends) = ([0; 2], [0; 2], [0; 2]);
@@ -142,21 +161,12 @@ impl<A: Access> Writer<'_, A> {
     fn recover_entry(
         &self,
         entry: Entry,
-        is_moved: bool,
         lists: (&mut Spares, &mut FreeList),
         found: &mut Findings<'_>,
     ) {
         let (shared, index) = (self.shared, &self.shared.index);
         let is_live = |entry| shared.heap.is_live(entry);
         if !is_live(entry) {
-            // Its item has left, unless it was being moved. Then it may have arrived.
-            let is_known = shared.believed(entry).is_some_and(|(_, keyhash)| {
-                let mut all = index.candidates(index.home(keyhash), keyhash);
-                all.any(|(_, other)| is_live(other))
-            });
-            if is_moved && !is_known {
-                found.record.count_lost();
-            }
             return;
         }
         let Some((_, keyhash)) = shared.believed(entry) else {

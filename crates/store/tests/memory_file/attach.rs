@@ -29,11 +29,11 @@ fn kind_of(seed: u64) -> Kind {
 fn goes_on<T: Kept>(seed: u64) {
     let (kind, place) = (kind_of(seed), Place::new());
     let mut rng = SmallRng::seed_from_u64(seed);
-    let mut load = Load::new(seed, 3_000, 20 << 10);
+    let mut load = Load::new(seed, 3_000, 20 << 10).with_uploads();
     let mut before = Contents::new();
     for round in 0..6 {
         let mut store: Store<T> = kind.store(&place);
-        let found = store.contents(load.flushes);
+        let found = store.contents_for(&load);
         let differ = |one: &Contents, other: &Contents| -> Vec<String> {
             let of = one
                 .iter()
@@ -59,11 +59,15 @@ fn goes_on<T: Kept>(seed: u64) {
             let request = load.request();
             load.run(&mut store, request);
         }
-        before = store.contents(load.flushes);
+        before = store.contents_for(&load);
+        if rng.random() {
+            load.end_uploads();
+        }
         match rng.random() {
             true => store.close(load.flushes),
             false => drop(store),
         }
+        load.end_uploads();
     }
 }
 
@@ -140,10 +144,10 @@ fn carries_out_a_flush<T: Kept>() {
         let request = load.request();
         load.run(&mut store, request);
     }
-    assert!(!store.contents(load.flushes).is_empty());
+    assert!(!store.contents_for(&load).is_empty());
     drop(store);
     let mut store: Store<T> = kind.store(&place);
-    assert!(store.contents(load.flushes + 1).is_empty());
+    assert!(store.contents(load.flushes + 1, load.now).is_empty());
 }
 
 #[test]
@@ -165,7 +169,7 @@ fn is_flushed_when_closed<T: Kept>(seed: u64, saves_first: bool) {
         }
     };
     fill(&mut store, &mut load);
-    assert!(!store.contents(load.flushes).is_empty());
+    assert!(!store.contents_for(&load).is_empty());
     if saves_first {
         store.save(load.flushes);
     }
@@ -174,14 +178,14 @@ fn is_flushed_when_closed<T: Kept>(seed: u64, saves_first: bool) {
         store.save(load.flushes);
     }
     // Stands for the reading.
-    assert!(store.contents(load.flushes).is_empty());
+    assert!(store.contents_for(&load).is_empty());
     drop(store);
     let mut store: Store<T> = kind.store(&place);
-    assert!(store.contents(load.flushes).is_empty());
+    assert!(store.contents_for(&load).is_empty());
     let restored = |owner: &T| owner.figures().counts(load.flushes).restored;
     assert_eq!(store.partitions.iter().map(restored).sum::<u64>(), 0);
     fill(&mut store, &mut load);
-    store.contents(load.flushes);
+    store.contents_for(&load);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Items that are not whole, and files whose words of record, header or notes are damaged.
 
-use super::load::{Load, NOW};
+use super::load::{BEGINNING, Load, NOW};
 use super::place::{Kept, Kind, Place, SEED, Store};
 use glimmer_seeds::each_seed;
 use glimmer_store::access::Crew;
@@ -84,7 +84,7 @@ fn lost<T: Kept>(seed: u64, closes: bool) -> [u64; 2] {
         let mut next: Store<T> = kind.store(&place);
         assert_eq!(next.lost(), 0, "it was counted");
         run(&mut next, &mut load, 1_000);
-        next.contents(load.flushes);
+        next.contents_for(&load);
     }
     lost
 }
@@ -241,8 +241,9 @@ fn no_word_of_a_record_may_be_damaged_when_a_file_is_closed() {
 fn notices_damaged_notes<T: Kept>(seed: u64) {
     let mut left = Left::by::<T>(seed, true);
     let mut rng = SmallRng::seed_from_u64(seed);
-    let flushes = left.flushes;
-    let items = |store: &mut Store<T>| store.contents(flushes).len() as u64;
+    // Those that have expired are among those that are lost.
+    let (flushes, now) = (left.flushes, BEGINNING);
+    let items = |store: &mut Store<T>| store.contents(flushes, now).len() as u64;
     let were = items(&mut left.kind.attached(&left.place).unwrap());
     let first = left.whole.len() / 8 - HUGE_PAGE_WORDS;
     let notes = (first..left.whole.len() / 8).filter(|&at| left.word(at) != 0);
@@ -287,7 +288,7 @@ fn is_attached_twice<T: Kept>(seed: u64) {
         assert!(header == left.whole[..8 * RECORD.end], "it was changed");
     }
     let mut store: Store<T> = left.kind.store(&left.place);
-    store.contents(left.flushes);
+    store.contents(left.flushes, BEGINNING);
 }
 
 #[test]

@@ -1,32 +1,53 @@
 //! A process that is ended between any two of its instructions.
 //!
 //! Requests are executed while every store to the file is watched ([`watch`](super::watch)). Then
-//! the file is made anew as it was after each of these stores, and attached, as the next process
-//! would find it if this one had ended there. In it, everything is as it was before the request or
-//! as it is after it. What is missing of what is there both before and after is counted as lost.
+//! the file is made again as it was after each of these stores, and attached, as the next process
+//! would find it if this one had ended there:
+//!
+//! - Each item is as it was before the request, or as it is after it. Nothing has come back that
+//!   had expired, or had been deleted or flushed.
+//! - An item is missing that is there both before and after only if it is counted as lost. That is
+//!   one item at most: the request's own, or in cache mode one that the eviction rule moves.
+//! - Nothing is counted as lost that is there.
+//! - No memory is lost: the table says so when it is [audited](Kept::audit).
+//!
+//! Requests that do rare things are searched for ([`paths`](super::paths)).
 
-use super::load::{Load, Request, key_of};
-use super::place::{Contents, Held, Kept, Kind, Place, Store};
-use super::watch::{PAGE, Watch};
+use super::copy::Copy;
+use super::load::{BEGINNING, Load, Request, Verb, key_of};
+use super::paths::{self, Ends, Met, Path};
+use super::place::{Contents, Kept, Kind, Place, Store};
+use super::watch::{Step, Watch};
+use glimmer_base::Moment;
 use glimmer_seeds::each_seed;
 use glimmer_store::access::{Crcw, Crew, Erew};
 use glimmer_store::evict::RULES;
+use glimmer_store::table::Counts;
 use glimmer_store::{memc3, mica_cache, mica_store};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use std::fs::File;
-use std::os::fd::AsRawFd;
 
-/// Stores to the file after which one run ends the process.
+/// Stores to the file after which one run ends the process, at least.
 const STORES: usize = if cfg!(debug_assertions) {
     1_000
 } else {
     20_000
 };
-/// Stores of one request, at most: of one that makes more, the first, the last, and some between.
-const STORES_OF_REQUEST_MAX: usize = 400;
+/// Stores of one request, about, of those that go on from word to word and of the others: of a
+/// request that makes more, some.
+const STORES_OF_REQUEST_MAX: [usize; 2] = [20, 200];
 /// Requests that pass at full speed before the next that is watched, at most.
-const SKIPPED_MAX: u64 = 60;
+const SKIPPED_MAX: u64 = 20;
+/// Of the requests that do nothing rare, one in this many is looked into.
+const USUAL_ONE_IN: u32 = 8;
+/// Requests that are watched, at most, to find what all runs look into.
+const WATCHED_MAX: u64 = 2_000;
+/// So many runs together look into everything.
+const RUNS: u64 = 60;
+/// How often one run looks into a request that does one of the rare things.
+const RARE: u64 = if cfg!(debug_assertions) { 1 } else { 10 };
+/// Of the states, one in this many is attached by a process that does not come to serve.
+const ATTACHED_TWICE_ONE_IN: u32 = 30;
 
 fn kind_of(seed: u64) -> Kind {
     let mut rng = SmallRng::seed_from_u64(seed);
@@ -40,158 +61,284 @@ fn kind_of(seed: u64) -> Kind {
     }
 }
 
-/// A copy of a file, mapped so that it is made anew without a system call.
-struct Copy(*mut u64, usize);
+/// What the next process finds.
+struct Found {
+    contents: Contents,
+    /// With those that have expired.
+    all: Contents,
+    lost: u64,
+}
 
-impl Copy {
-    fn of(watch: &Watch, place: &Place) -> Copy {
-        let words = watch.words().len();
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(&place.0)
-            .unwrap();
-        file.set_len(8 * words as u64).unwrap();
-        let rights = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping, which replaces none.
-        let first = unsafe {
-            let at = std::ptr::null_mut();
-            libc::mmap(at, 8 * words, rights, libc::MAP_SHARED, file.as_raw_fd(), 0)
-        };
-        assert_ne!(first, libc::MAP_FAILED);
-        Copy(first.cast(), words)
-    }
-
-    /// Makes the copy anew: whoever attached it has changed it.
-    fn become_what(&self, watch: &Watch) {
-        // SAFETY: the mapping is as long, nobody else has it mapped now, and this is the only
-        // reference to it.
-        let copied = unsafe { std::slice::from_raw_parts_mut(self.0, self.1) };
-        let pages = copied
-            .chunks_mut(PAGE / 8)
-            .zip(watch.words().chunks(PAGE / 8));
-        for (copied, page) in pages.filter(|(copied, page)| copied != page) {
-            copied.copy_from_slice(page);
-        }
+fn found<T: Kept>(kind: &Kind, copy: &Place, (flushes, now): (u64, Moment)) -> Found {
+    let mut store: Store<T> = kind.store(copy);
+    Found {
+        contents: store.contents(flushes, now),
+        all: store.contents(flushes, BEGINNING),
+        lost: store.lost(),
     }
 }
 
-/// What the next process finds in a copy of the file, and what it has lost.
-fn found<T: Kept>(kind: &Kind, copy: &Place, flushes: u64) -> (Contents, u64) {
-    let mut store: Store<T> = kind.store(copy);
-    (store.contents(flushes), store.lost())
+/// What there is before and after a request.
+struct Around {
+    request: Request,
+    before: Found,
+    after: Found,
+    /// Whether items have left to make room.
+    has_evicted: bool,
 }
 
 /// Whether what is found is what a client may see that does not know whether a request was carried
 /// out.
-fn check<T: Kept>(found: &(Contents, u64), before: &Contents, after: &Contents, request: &Request) {
-    let (contents, lost) = found;
+fn check<T: Kept>(found: &Found, around: &Around) {
+    let Around {
+        request,
+        before,
+        after,
+        has_evicted,
+    } = around;
+    let (contents, lost) = (&found.contents, found.lost);
     for (key, held) in contents {
-        let is = |state: &Contents| state.get(key) == Some(held);
+        let is = |state: &Found| state.contents.get(key) == Some(held);
         let text = String::from_utf8_lossy(key);
-        assert!(
-            is(before) || is(after),
-            "{text} is neither old nor new: {request:?}"
-        );
+        let is_known = is(before) || is(after);
+        assert!(is_known, "{text} is neither old nor new: {request:?}");
     }
-    let stays = |(key, held): &(&Vec<u8>, &Held)| after.get(*key) == Some(*held);
-    let missing = before
-        .iter()
-        .filter(stays)
-        .filter(|(key, _)| !contents.contains_key(*key));
-    let missing: Vec<_> = missing
-        .map(|(key, _)| String::from_utf8_lossy(key))
+    let stays = before.contents.iter();
+    let stays = stays.filter(|(key, held)| after.contents.get(*key) == Some(*held));
+    let missing: Vec<_> = stays
+        .map(|(key, _)| key)
+        .filter(|key| !contents.contains_key(*key))
         .collect();
-    // The old item of its own key may be the one that leaves to make room for the new one.
     let gone = missing.len() as u64;
+    let shown: Vec<_> = missing
+        .iter()
+        .map(|it| String::from_utf8_lossy(it))
+        .collect();
     assert!(
-        gone <= *lost,
-        "{missing:?} are gone, {lost} counted: {request:?}"
+        gone <= lost,
+        "{shown:?} are gone, {lost} counted: {request:?}"
     );
-    assert!(*lost <= 1, "{lost} are lost by {request:?}");
-    let is_anything_missing = before.keys().any(|key| !contents.contains_key(key));
+    assert!(lost <= 1, "{lost} are lost by {request:?}");
+    let own = key_of(request.key);
+    let is_its_own = missing.iter().all(|key| **key == own);
     assert!(
-        T::LOSES_OTHERS || is_anything_missing || *lost == 0,
-        "{lost} are counted, and nothing is missing: {request:?}"
+        T::LOSES_OTHERS || is_its_own,
+        "{shown:?} are gone: {request:?}"
     );
-    let own = String::from_utf8(key_of(request.key)).unwrap();
-    let is_own = missing.iter().all(|key| **key == own);
+    let is_own_gone = before.contents.contains_key(&own)
+        && after.contents.contains_key(&own)
+        && !contents.contains_key(&own);
     assert!(
-        T::LOSES_OTHERS || is_own,
-        "{missing:?} are gone: {request:?}"
+        !is_own_gone || lost == 1 || *has_evicted,
+        "the request's own item is gone, and not counted: {request:?}"
+    );
+    // An item that had expired may be the one that was not whole.
+    let is_gone = |key: &Vec<u8>| before.all.contains_key(key) && !found.all.contains_key(key);
+    let is_true = match T::LOSES_OTHERS {
+        true => before.all.keys().any(is_gone),
+        false => is_gone(&own),
+    };
+    assert!(
+        lost == 0 || is_true,
+        "one is counted that is there: {request:?}"
     );
 }
 
-fn is_ended_anywhere<T: Kept>(seed: u64) {
-    let (kind, place, copied) = (kind_of(seed), Place::new(), Place::new());
-    let mut rng = SmallRng::seed_from_u64(seed);
-    let mut load = Load::new(seed, 900, 18 << 10);
-    let mut store: Store<T> = kind.store(&place);
-    let mut watch = Watch::of(&place.0);
-    let copy = Copy::of(&watch, &copied);
-    let (mut stores, mut watched) = (0, 0);
-    while stores < STORES {
-        for _ in 0..rng.random_range(0..SKIPPED_MAX) {
-            let request = load.request();
-            load.run(&mut store, request);
-        }
-        watch.follow();
-        copy.become_what(&watch);
-        let flushes = load.flushes;
-        let (before, _) = found::<T>(&kind, &copied, flushes);
-        let request = load.request();
-        watched += 1;
-        load.run_after(&mut store, request, || watch.begin());
-        let steps = watch.end();
-        let mut states = Vec::new();
-        let every = (steps.len() / STORES_OF_REQUEST_MAX * 2).max(1);
-        let is_at_end = |nth: usize| nth.min(steps.len() - nth) < STORES_OF_REQUEST_MAX / 4;
-        for (nth, step) in steps.iter().enumerate() {
-            watch.redo(step);
-            if !is_at_end(nth) && !rng.random_ratio(1, every as u32) {
-                continue;
-            }
-            copy.become_what(&watch);
-            // The request's own flush has not been counted, or has.
-            states.push(found::<T>(&kind, &copied, flushes));
-        }
-        stores += states.len();
-        watch.follow();
-        copy.become_what(&watch);
-        let (after, _) = found::<T>(&kind, &copied, load.flushes);
-        let is_so = after == store.contents(load.flushes);
-        assert!(is_so, "it is not in the file: {request:?}");
-        for state in &states {
-            check::<T>(state, &before, &after, &request);
+/// A store whose process ends again and again.
+struct Ending<T: Kept> {
+    kind: Kind,
+    rng: SmallRng,
+    load: Load,
+    store: Store<T>,
+    watch: Box<Watch>,
+    copy: Copy,
+    copied: Place,
+    _place: Place,
+}
+
+impl<T: Kept> Ending<T> {
+    fn new(seed: u64) -> Ending<T> {
+        let (kind, place, copied) = (kind_of(seed), Place::new(), Place::new());
+        let store: Store<T> = kind.store(&place);
+        let watch = Watch::of(&place.0);
+        let copy = Copy::of(&watch, &copied);
+        Ending {
+            kind,
+            rng: SmallRng::seed_from_u64(seed),
+            load: Load::new(seed, 900, 18 << 10).with_uploads(),
+            store,
+            watch,
+            copy,
+            copied,
+            _place: place,
         }
     }
-    println!("the process ended after {stores} stores of {watched} requests");
+
+    fn counts(&self) -> Counts {
+        let figures = self.store.partitions[0].figures();
+        figures.counts(self.load.flushes)
+    }
+
+    /// What the next process finds if this one ends now.
+    fn found(&self, when: (u64, Moment)) -> Found {
+        self.copy.become_what(&self.watch);
+        found::<T>(&self.kind, &self.copied, when)
+    }
+
+    /// The next request. Some that are rare come when they can if none was looked into so far.
+    fn next(&mut self, met: &Met) -> Request {
+        let mut request = self.load.request();
+        if self.load.has_uploads() {
+            if met.times(Path::FlushBesideUpload) == 0 {
+                request.verb = Verb::Flush;
+            } else if met.times(Path::Finish) == 0 {
+                request = self.load.finish_one();
+            }
+        }
+        request
+    }
+
+    /// Watches a request, and says what it did. The file is known as it was before.
+    fn watch(&mut self, request: Request) -> (Vec<Step>, Vec<Path>) {
+        let before = self.counts();
+        let Ending {
+            load, store, watch, ..
+        } = self;
+        load.run_after(store, request, || watch.begin());
+        let steps = self.watch.end();
+        let counts = (&before, &self.counts());
+        let paths = paths::of(&request, &self.load, counts, &steps);
+        (steps, paths)
+    }
+
+    /// After which stores of a request the process ends. Few of those matter that copy a value.
+    fn chosen(&mut self, steps: &[Step]) -> Vec<bool> {
+        let goes_on = |pair: &[Step]| pair[1].goes_on_from(&pair[0]);
+        let is_within = |nth: usize| {
+            let around = nth
+                .checked_sub(1)
+                .and_then(|first| steps.get(first..nth + 2));
+            around.is_some_and(|around| around.windows(2).all(goes_on))
+        };
+        let are_within: Vec<bool> = (0..steps.len()).map(is_within).collect();
+        let count = |kind| are_within.iter().filter(|it| **it == kind).count();
+        let [usual, within] = [false, true].map(count);
+        let [within_max, usual_max] = STORES_OF_REQUEST_MAX;
+        let mut is_chosen = |&is_within: &bool| {
+            let (of, most) = match is_within {
+                true => (within, within_max),
+                false => (usual, usual_max),
+            };
+            of <= most || self.rng.random_ratio(most as u32, of as u32)
+        };
+        are_within.iter().map(&mut is_chosen).collect()
+    }
+
+    /// Ends the process after stores of a request. Returns how many there were.
+    fn end_after(&mut self, request: Request, steps: &[Step], has_evicted: bool) -> usize {
+        let (flushes, now) = (self.load.flushes, request.now);
+        // The file counts a flush before any partition carries it out.
+        let is_flush = matches!(request.verb, Verb::Flush);
+        let before = self.found((flushes - u64::from(is_flush), now));
+        let chosen = self.chosen(steps);
+        let mut states = Vec::new();
+        for (step, is_chosen) in steps.iter().zip(chosen) {
+            self.watch.redo(step);
+            if !is_chosen {
+                continue;
+            }
+            if self.rng.random_ratio(1, ATTACHED_TWICE_ONE_IN) {
+                self.copy.become_what(&self.watch);
+                drop(self.kind.attached::<T>(&self.copied).unwrap());
+                states.push(found::<T>(&self.kind, &self.copied, (flushes, now)));
+            }
+            states.push(self.found((flushes, now)));
+        }
+        self.watch.follow();
+        let after = self.found((flushes, now));
+        let is_so = after.contents == self.store.contents(flushes, now);
+        assert!(is_so, "it is not in the file: {request:?}");
+        assert!(!is_flush || after.all.is_empty(), "it is not flushed");
+        let around = Around {
+            request,
+            before,
+            after,
+            has_evicted,
+        };
+        states.iter().for_each(|state| {
+            check::<T>(state, &around);
+            assert!(!is_flush || state.all.is_empty(), "a flush is undone");
+        });
+        states.len()
+    }
+}
+
+fn is_ended_anywhere<T: Ends>(seed: u64, met: &mut Met) {
+    let mut ending: Ending<T> = Ending::new(seed);
+    let (mut stores, mut requests, mut watched) = (0, 0, 0);
+    let mut here = Met::default();
+    while stores < STORES || watched < WATCHED_MAX && !here.has_all(T::USUAL_PATHS) {
+        watched += 1;
+        for _ in 0..ending.rng.random_range(0..SKIPPED_MAX) {
+            let request = ending.load.request();
+            ending.load.run(&mut ending.store, request);
+        }
+        let request = ending.next(&here);
+        let known = ending.counts();
+        let (steps, paths) = ending.watch(request);
+        let is_rare = paths.iter().any(|path| here.times(*path) < RARE);
+        if !is_rare && (stores >= STORES || !ending.rng.random_ratio(1, USUAL_ONE_IN)) {
+            continue;
+        }
+        here.note(&paths);
+        requests += 1;
+        let has_left = |it: &Counts| it.evictions + it.index_evictions + it.expired_reclaimed;
+        let has_evicted = has_left(&ending.counts()) > has_left(&known);
+        stores += ending.end_after(request, &steps, has_evicted);
+    }
+    println!("the process ended after {stores} stores of {requests} requests: {here:?}");
+    here.assert_all(T::USUAL_PATHS);
+    met.add(&here);
+}
+
+/// Runs a table with each seed. Many runs look into everything that its requests do.
+fn are_ended_anywhere(run: [fn(u64, &mut Met); 3], all: &[Path]) {
+    let (mut met, mut runs) = (Met::default(), 0);
+    each_seed(&[], |seed| {
+        run[seed as usize % 3](seed, &mut met);
+        runs += 1;
+    });
+    if runs >= RUNS {
+        met.assert_all(all);
+    }
 }
 
 #[test]
 fn a_process_may_end_after_any_instruction() {
-    each_seed(&[], |seed| match seed % 3 {
-        0 => is_ended_anywhere::<mica_cache::Owner<Erew>>(seed),
-        1 => is_ended_anywhere::<mica_cache::Owner<Crew>>(seed),
-        _ => is_ended_anywhere::<mica_cache::Owner<Crcw>>(seed),
-    });
+    let run: [fn(u64, &mut Met); 3] = [
+        is_ended_anywhere::<mica_cache::Owner<Erew>>,
+        is_ended_anywhere::<mica_cache::Owner<Crew>>,
+        is_ended_anywhere::<mica_cache::Owner<Crcw>>,
+    ];
+    are_ended_anywhere(run, <mica_cache::Owner<Erew> as Ends>::PATHS);
 }
 
 #[test]
 fn a_process_may_end_after_any_instruction_in_store_mode() {
-    each_seed(&[], |seed| match seed % 3 {
-        0 => is_ended_anywhere::<mica_store::Owner<Erew>>(seed),
-        1 => is_ended_anywhere::<mica_store::Owner<Crew>>(seed),
-        _ => is_ended_anywhere::<mica_store::Owner<Crcw>>(seed),
-    });
+    let run: [fn(u64, &mut Met); 3] = [
+        is_ended_anywhere::<mica_store::Owner<Erew>>,
+        is_ended_anywhere::<mica_store::Owner<Crew>>,
+        is_ended_anywhere::<mica_store::Owner<Crcw>>,
+    ];
+    are_ended_anywhere(run, <mica_store::Owner<Erew> as Ends>::PATHS);
 }
 
 #[test]
 fn a_process_may_end_after_any_instruction_with_the_table_of_memc3() {
-    each_seed(&[], |seed| match seed % 3 {
-        0 => is_ended_anywhere::<memc3::Owner<Erew>>(seed),
-        1 => is_ended_anywhere::<memc3::Owner<Crew>>(seed),
-        _ => is_ended_anywhere::<memc3::Owner<Crcw>>(seed),
-    });
+    let run: [fn(u64, &mut Met); 3] = [
+        is_ended_anywhere::<memc3::Owner<Erew>>,
+        is_ended_anywhere::<memc3::Owner<Crew>>,
+        is_ended_anywhere::<memc3::Owner<Crcw>>,
+    ];
+    are_ended_anywhere(run, <memc3::Owner<Erew> as Ends>::PATHS);
 }

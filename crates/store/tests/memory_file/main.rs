@@ -5,10 +5,14 @@
 #![cfg(not(any(loom, miri)))]
 
 mod attach;
+#[cfg(target_arch = "x86_64")]
+mod copy;
 mod damage;
 #[cfg(target_arch = "x86_64")]
 mod ended;
 mod load;
+#[cfg(target_arch = "x86_64")]
+mod paths;
 mod place;
 #[cfg(target_arch = "x86_64")]
 mod watch;

@@ -1,6 +1,7 @@
 //! A memory file of a test, and partitions in it.
 
-use glimmer_base::Seed;
+use super::load::Load;
+use glimmer_base::{Moment, Seed};
 use glimmer_store::access::Access;
 use glimmer_store::evict::Rule;
 use glimmer_store::heap::Item;
@@ -214,14 +215,19 @@ impl<T: Kept> Store<T> {
         &mut self.partitions[SEED.keyhash(key).partition(count)]
     }
 
+    /// What is there for the next request of a load. Everything is sound.
+    pub fn contents_for(&mut self, load: &Load) -> Contents {
+        self.contents(load.flushes, load.now)
+    }
+
     /// What is there at a time when so many flushes were due. Everything is sound.
-    pub fn contents(&mut self, flushes: u64) -> Contents {
+    pub fn contents(&mut self, flushes: u64, now: Moment) -> Contents {
         let mut contents = Contents::new();
         for owner in &mut self.partitions {
             let mut writer = owner.enter(flushes);
             let mut next = Some(0);
             while let Some(chain) = next {
-                next = writer.list(chain, super::load::NOW, &mut |item, _| {
+                next = writer.list(chain, now, &mut |item, _| {
                     let (key, held) = Held::of(item);
                     assert!(contents.insert(key, held).is_none(), "a key is there twice");
                 });

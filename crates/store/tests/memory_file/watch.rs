@@ -4,7 +4,10 @@
 //! writable and has the processor stop after the next instruction, which is the store. That raises
 //! SIGTRAP, whose handler notes what has changed and makes the mappings read-only again.
 
+use super::copy::data_pages;
+use std::collections::BTreeSet;
 use std::ffi::{c_int, c_void};
+use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard};
@@ -27,6 +30,19 @@ struct Change {
 /// What one store changed.
 pub struct Step(Vec<(usize, u64)>);
 
+impl Step {
+    /// Whether it changed the word after the one that another one changed, and no other one.
+    pub fn goes_on_from(&self, other: &Step) -> bool {
+        matches!((&*other.0, &*self.0), ([(from, _)], [(to, _)]) if from + 1 == *to)
+    }
+
+    /// What a word of the file became, if it is one of those.
+    pub fn value_of(&self, word: usize) -> Option<u64> {
+        let mut changed = self.0.iter();
+        changed.find(|(at, _)| *at == word).map(|(_, value)| *value)
+    }
+}
+
 /// A part of the address space with a part of the file.
 #[derive(Clone, Copy, Debug)]
 struct Mapping {
@@ -39,6 +55,9 @@ struct Mapping {
 /// See the module's text.
 pub struct Watch {
     mappings: Vec<Mapping>,
+    file: File,
+    /// Pages of the file that are not all zero, as far as is known.
+    pages: BTreeSet<usize>,
     /// The file as it was after the last store that was redone.
     known: Vec<u64>,
     /// The file as it was after the last store that was watched.
@@ -78,6 +97,8 @@ impl Watch {
         let words = mappings.iter().map(|it| it.at + it.len).max().unwrap() / 8;
         let mut watch = Box::new(Watch {
             mappings,
+            file: File::open(path).unwrap(),
+            pages: BTreeSet::new(),
             known: vec![0; words],
             seen: vec![0; words],
             changes: Vec::with_capacity(WORDS_MAX),
@@ -135,21 +156,39 @@ impl Watch {
 
     /// The file is as it is now.
     pub fn follow(&mut self) {
-        for mapping in &self.mappings {
-            let from = mapping.at / 8;
-            let now = words_of(mapping.first, mapping.len / 8);
-            for (nth, word) in now.enumerate() {
-                self.known[from + nth] = word;
+        // Others may have become holes.
+        let now = data_pages(&self.file);
+        for page in self.pages.union(&now) {
+            let words = page * PAGE / 8..(page + 1) * PAGE / 8;
+            let address = self.mappings.iter().find_map(|mapping| {
+                let offset = (page * PAGE).checked_sub(mapping.at)?;
+                (offset < mapping.len).then_some(mapping.first + offset)
+            });
+            let Some(address) = address else {
+                continue;
+            };
+            for (known, word) in self.known[words.clone()]
+                .iter_mut()
+                .zip(words_of(address, PAGE / 8))
+            {
+                *known = word;
             }
+            self.seen[words.clone()].copy_from_slice(&self.known[words]);
         }
-        self.seen.copy_from_slice(&self.known);
+        self.pages.extend(now);
     }
 
     /// The file is as it was after one more store.
     pub fn redo(&mut self, step: &Step) {
         for &(word, value) in &step.0 {
             self.known[word] = value;
+            self.pages.insert(word / (PAGE / 8));
         }
+    }
+
+    /// Pages of the file that are not all zero.
+    pub fn pages(&self) -> &BTreeSet<usize> {
+        &self.pages
     }
 
     /// The file's words.

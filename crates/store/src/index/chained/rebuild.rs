@@ -140,12 +140,8 @@ impl ChainedIndex {
         }
     }
 
-    /// The item of this entry is about to be moved, and may be at neither place meanwhile.
-    pub fn note_move(&self, entry: Entry) {
-        self.note_moves(&[entry]);
-    }
-
-    /// The same for an item that these entries name, before and after.
+    /// An item is about to be moved, and may be at neither place meanwhile. These entries name it
+    /// before and after.
     pub fn note_moves(&self, entries: &[Entry]) {
         if let Some(record) = &self.record {
             record.note(entries.iter().map(|entry| entry.raw()), true);
