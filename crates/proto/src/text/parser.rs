@@ -203,18 +203,24 @@ impl Parser {
             b"prepend" => StoreMode::Prepend,
             // The CAS unique is parsed with the other numbers.
             b"cas" => StoreMode::Cas(0),
-            b"config" => {
-                let (step, refused) = config::read(&line, source);
-                self.state = refused.map_or(self.state, State::swallowing);
-                return step;
-            }
             _ => {
                 let words = Words::of(line.text);
-                return change::read(&line, name, &words)
-                    .unwrap_or_else(|| admin::read(&line, name, &words, rest));
+                return match change::read(&line, name, &words) {
+                    Some(step) => step,
+                    None if name == b"config" => self.config(&line, source),
+                    None => admin::read(&line, name, &words, rest),
+                };
             }
         };
         storage::read(self, &line, mode, source)
+    }
+
+    /// A line that begins with `config`, which may have a value after it.
+    #[cold]
+    fn config<'a>(&mut self, line: &Line<'a>, source: Source) -> Step<'a> {
+        let (step, refused) = config::read(line, source);
+        self.state = refused.map_or(self.state, State::swallowing);
+        step
     }
 }
 
