@@ -26,10 +26,13 @@ use glimmer_measure::{
 };
 use glimmer_transport::{
     Poller,
-    packet::{Message, PacketDevice, RxBatch, TxBatch},
+    packet::{Message, PacketDevice, RxBatch, TxBatch, Wakeup},
     transports,
 };
 use serde::Serialize;
+
+#[cfg(feature = "dpdk")]
+mod memif;
 
 use crate::{
     lab::{Place, Receiver, tags_stay},
@@ -40,10 +43,11 @@ use crate::{
 const INTERFACE: &str = "veth0";
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 212, 0, 1);
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 212, 0, 2);
-/// The transports, the first of which the others are compared with.
+/// The transports of the kernel's interfaces, the first of which all others are compared with.
 const TRANSPORTS: [&str; 3] = ["udp", "udp-plain", "xdp:veth0"];
 /// What is not measured here.
-const LEFT_OUT: &str = "dpdk: left out, this build has no such transport\n";
+#[cfg(not(feature = "dpdk"))]
+const LEFT_OUT: &str = "dpdk: left out, this program was built without the feature `dpdk`\n";
 /// Requests under way at a time.
 const IN_FLIGHT: usize = 256;
 /// A client that hears nothing for so long sends again.
@@ -89,6 +93,47 @@ struct Halves {
     clients: Namespace,
 }
 
+/// What opens a device.
+type Opens = Box<dyn Fn(&Halves) -> Result<Box<dyn PacketDevice>>>;
+
+/// What is measured: a transport with everything at its ends.
+struct Way {
+    name: String,
+    /// What the server is told.
+    server: String,
+    /// Where the server is reached by this transport.
+    server_at: Ipv4Addr,
+    /// The devices of its client, of an echo, and of the echo's client.
+    client: Opens,
+    echo: Opens,
+    echo_client: Opens,
+}
+
+impl Way {
+    /// A transport at the pair of interfaces between both halves.
+    fn of_interface(transport: &'static str) -> Way {
+        let client =
+            || -> Opens { Box::new(move |halves| halves.open(&halves.clients, transport, CLIENT)) };
+        Way {
+            name: transport.to_owned(),
+            server: transport.to_owned(),
+            server_at: SERVER,
+            client: client(),
+            echo: Box::new(move |halves| halves.open(&halves.servers, transport, SERVER)),
+            echo_client: client(),
+        }
+    }
+}
+
+/// Every way that there is, and a line for each transport that is left out.
+fn ways() -> (Vec<Way>, String) {
+    let ways: Vec<Way> = TRANSPORTS.into_iter().map(Way::of_interface).collect();
+    #[cfg(feature = "dpdk")]
+    return memif::beside(ways);
+    #[cfg(not(feature = "dpdk"))]
+    (ways, LEFT_OUT.to_owned())
+}
+
 /// Measures every transport in turn, as often as the options say.
 ///
 /// # Errors
@@ -96,28 +141,29 @@ struct Halves {
 /// If there are no namespaces to be had, or a server does not start.
 pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     let halves = Halves::new()?;
-    let mut left_out = LEFT_OUT.to_owned();
+    let (ways, mut left_out) = ways();
     let mut rows = Vec::new();
-    for transport in TRANSPORTS {
-        match halves.open(&halves.servers, transport, SERVER) {
-            Ok(_) => rows.push(Row {
-                transport: transport.to_owned(),
-                echo_per_s: Vec::new(),
-                reads_per_s: Vec::new(),
-            }),
-            Err(error) => left_out += &format!("{transport}: left out, {error:#}\n"),
+    for way in ways {
+        match (way.echo)(&halves) {
+            Ok(_) => {
+                let row = Row {
+                    transport: way.name.clone(),
+                    echo_per_s: Vec::new(),
+                    reads_per_s: Vec::new(),
+                };
+                rows.push((row, way));
+            }
+            Err(error) => left_out += &format!("{}: left out, {error:#}\n", way.name),
         }
     }
     for repetition in 1..=options.repeat {
-        for row in &mut rows {
-            let transport = &row.transport;
-            progress(&format!("{transport}: {repetition} of {}", options.repeat));
-            row.echo_per_s
-                .push(halves.echo(transport, options.measured)?);
-            row.reads_per_s
-                .push(halves.reads(transport, options.measured)?);
+        for (row, way) in &mut rows {
+            progress(&format!("{}: {repetition} of {}", way.name, options.repeat));
+            row.echo_per_s.push(halves.echo(way, options.measured)?);
+            row.reads_per_s.push(halves.reads(way, options.measured)?);
         }
     }
+    let rows = rows.into_iter().map(|(row, _)| row).collect();
     Ok(Report { rows, left_out })
 }
 
@@ -162,13 +208,13 @@ impl Halves {
     }
 
     /// Datagrams that come back from an echo in a second.
-    fn echo(&self, transport: &str, measured: Duration) -> Result<f64> {
-        let device = self.open(&self.servers, transport, SERVER)?;
+    fn echo(&self, way: &Way, measured: Duration) -> Result<f64> {
+        let device = (way.echo)(self)?;
         let address = device.address()?;
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let echo = scope.spawn(|| echo(device, &stop));
-            let rate = self.drive(transport, address, measured);
+            let rate = self.drive(&way.echo_client, address, measured);
             stop.store(true, Ordering::Relaxed);
             echo.join().expect("an echo does not panic")?;
             rate
@@ -176,7 +222,7 @@ impl Halves {
     }
 
     /// Reads that our server answers in a second.
-    fn reads(&self, transport: &str, measured: Duration) -> Result<f64> {
+    fn reads(&self, way: &Way, measured: Duration) -> Result<f64> {
         let launch = Launch {
             contender: Contender::from(Kind::Glimmer),
             threads: 1,
@@ -185,7 +231,7 @@ impl Halves {
             value_bytes: 0,
             udp: true,
             connections_max: CONNECTIONS_MAX,
-            arguments: vec!["--packet-transport".into(), transport.into()],
+            arguments: vec!["--packet-transport".into(), way.server.clone()],
         };
         let place = Place {
             ip: SERVER.into(),
@@ -197,12 +243,18 @@ impl Halves {
         let server = launch.start_at(&place)?;
         let address = server.address();
         store(address)?;
-        self.drive(transport, address, measured)
+        let there = SocketAddr::new(way.server_at.into(), address.port());
+        self.drive(&way.client, there, measured)
     }
 
     /// Sends requests from one core, and returns the replies per second.
-    fn drive(&self, transport: &str, to: SocketAddr, measured: Duration) -> Result<f64> {
-        let mut device = self.open(&self.clients, transport, CLIENT)?;
+    fn drive(
+        &self,
+        client: &dyn Fn(&Halves) -> Result<Box<dyn PacketDevice>>,
+        to: SocketAddr,
+        measured: Duration,
+    ) -> Result<f64> {
+        let mut device = client(self)?;
         let core = machine::client_cores(1).first().copied();
         machine::on_core(core, || drive(&mut *device, to, measured))?
     }
@@ -211,16 +263,36 @@ impl Halves {
 /// Sends back what arrives.
 fn echo(mut device: Box<dyn PacketDevice>, stop: &AtomicBool) -> Result<()> {
     machine::pin([machine::SERVER_CORE])?;
-    let mut poller = Poller::new(1)?;
-    poller.watch_level(device.wakeup(), 0)?;
+    let mut waiting = Waiting::of(&*device)?;
     let mut received = RxBatch::default();
     while !stop.load(Ordering::Relaxed) {
-        poller.wait(Some(TICK))?;
+        waiting.wait()?;
         while device.receive(&mut received) > 0 {
             device.send_back(&mut received);
         }
     }
     Ok(())
+}
+
+/// How a thread waits for datagrams: until it is woken, or by looking again and again.
+struct Waiting(Option<Poller>);
+
+impl Waiting {
+    fn of(device: &dyn PacketDevice) -> Result<Waiting> {
+        if let Wakeup::Poll = device.wakeup() {
+            return Ok(Waiting(None));
+        }
+        let poller = Poller::new(1)?;
+        poller.watch_level(device.wakeup(), 0)?;
+        Ok(Waiting(Some(poller)))
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        if let Some(poller) = &mut self.0 {
+            poller.wait(Some(TICK))?;
+        }
+        Ok(())
+    }
 }
 
 /// Keeps requests under way, and counts replies.
@@ -230,14 +302,14 @@ fn drive(device: &mut dyn PacketDevice, to: SocketAddr, measured: Duration) -> R
         (0..count).for_each(|_| out.push(Message::alone(to, REQUEST)));
         out.finish();
     };
-    let mut poller = Poller::new(1)?;
-    poller.watch_level(device.wakeup(), 0)?;
+    let mut waiting = Waiting::of(device)?;
     let mut received = RxBatch::default();
+    let mut heard = Instant::now();
     // The first one finds the way, and its reply shows it.
     send(device, 1);
     let (mut begin, mut back, mut is_warm) = (Instant::now(), 0u64, false);
     while begin.elapsed() < measured || !is_warm && begin.elapsed() < PATIENCE {
-        poller.wait(Some(TICK))?;
+        waiting.wait()?;
         let mut more = 0;
         while device.receive(&mut received) > 0 {
             more += (0..received.count())
@@ -245,6 +317,10 @@ fn drive(device: &mut dyn PacketDevice, to: SocketAddr, measured: Duration) -> R
                 .sum::<usize>();
         }
         back += more as u64;
+        if more == 0 && heard.elapsed() < TICK {
+            continue;
+        }
+        heard = Instant::now();
         match (is_warm, more) {
             (false, 1..) => {
                 (begin, back, is_warm) = (Instant::now(), 0, true);
