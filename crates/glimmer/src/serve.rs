@@ -55,6 +55,15 @@ impl Arguments {
         self
     }
 
+    /// The port of TCP addresses that have none of their own.
+    pub fn tcp_port(&self) -> Port {
+        match (self.network.port, self.network.udp_port) {
+            (Some(port), _) => port,
+            (None, Port::None) => Port::Number(PORT_DEFAULT),
+            (None, udp_port) => udp_port,
+        }
+    }
+
     /// What happens when memory is full. Fails if the flags contradict each other.
     fn mode(&self) -> anyhow::Result<Mode> {
         let mode = match (self.memory.disable_evictions, self.memory.mode) {
@@ -96,7 +105,7 @@ impl Arguments {
                 self.memory.memory_limit >> 20
             )));
         }
-        let mode = self.mode()?;
+        let (mode, tcp_port) = (self.mode()?, self.tcp_port());
         let mut options = Config::default();
         extended::read(&self.clients.extended, &mut options)?;
         let mut notices = self.notices;
@@ -141,11 +150,6 @@ impl Arguments {
         if self.clients.enable_ssl && self.network.unix_socket.is_some() {
             notices.push("-Z has no effect: -s listens on a Unix socket only".into());
         }
-        let tcp_port = match (self.network.port, self.network.udp_port) {
-            (Some(port), _) => port,
-            (None, Port::None) => Port::Number(PORT_DEFAULT),
-            (None, udp_port) => udp_port,
-        };
         let is_local = self.network.unix_socket.is_some();
         let listeners = |port| match port {
             _ if is_local => Ok(Listeners::default()),

@@ -95,6 +95,7 @@ pub(super) fn shown(
 ) -> anyhow::Result<String> {
     let whole = Whole::of(typed, environment)?;
     let (matches, config) = effective(&whole)?;
+    let port = ServeArguments::from_arg_matches(&matches)?.tcp_port();
     let flags = flags();
     let mut lines: Vec<(String, Origin)> = Vec::new();
     for (name, flag) in settings(&flags) {
@@ -108,6 +109,7 @@ pub(super) fn shown(
             ArgAction::SetTrue => Some(matches.get_flag(id).to_string()),
             ArgAction::Count => Some(matches.get_count(id).to_string()),
             action => match (raw_values(&matches, id).as_slice(), action) {
+                ([], _) if name == "port" => Some(port.to_string()),
                 ([], _) => chosen(name, &config).map(|value| written::scalar(&value)),
                 ([.., last], ArgAction::Set) => Some(written::scalar(last)),
                 ([one], _) => Some(written::scalar(one)),
@@ -133,7 +135,6 @@ pub(super) fn shown(
 /// What the server chooses for a setting that nobody has given.
 fn chosen(name: &str, config: &Config) -> Option<String> {
     Some(match name {
-        "port" => config.tcp.first()?.port().to_string(),
         "listen" => "*".to_owned(),
         "threads" => config.workers.to_string(),
         "mode" => config.mode.to_string(),

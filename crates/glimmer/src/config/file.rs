@@ -1,6 +1,7 @@
 //! A TOML file of settings. Its keys are the long names of flags.
 
 use super::{EXTENDED, Origin, Setting, Value, refused, text_of, words};
+use crate::serve::extended;
 use clap::Command;
 use std::path::Path;
 use toml_span::Span;
@@ -61,16 +62,13 @@ fn value_of(name: &str, value: ValueInner<'_>) -> Result<Value, String> {
             let items = items.into_iter().map(|mut item| one(name, item.take()));
             items.collect::<Result<_, _>>().map(Value::List)
         }
-        // Each entry is an option.
+        // Each entry is an option, and a later one counts more.
         ValueInner::Table(options) if name == EXTENDED => {
-            let options = options.into_iter().filter_map(|(option, mut value)| {
-                let option = option.name;
-                match value.take() {
-                    ValueInner::Boolean(true) => Some(Ok(option.into_owned())),
-                    ValueInner::Boolean(false) => None,
-                    value => Some(one(name, value).map(|value| format!("{option}={value}"))),
-                }
-            });
+            let mut options: Vec<_> = options.into_iter().collect();
+            options.sort_by_key(|(option, _)| option.span.start);
+            let options = options.into_iter();
+            let options = options
+                .filter_map(|(name, mut value)| option(&name.name, value.take()).transpose());
             options.collect::<Result<_, _>>().map(Value::List)
         }
         ValueInner::Table(_) => Err(format!(
@@ -79,6 +77,15 @@ fn value_of(name: &str, value: ValueInner<'_>) -> Result<Value, String> {
         ValueInner::Boolean(is_on) => Ok(Value::Switch(is_on)),
         ValueInner::Integer(_) | ValueInner::Float(_) => one(name, value).map(Value::Number),
         value => one(name, value).map(Value::Text),
+    }
+}
+
+/// An entry of `[extended]` as `-o` takes it. None: it asks for nothing that `-o` has a word for.
+fn option(name: &str, value: ValueInner<'_>) -> Result<Option<String>, String> {
+    match value {
+        ValueInner::Boolean(is_on) => Ok(extended::switch(name, is_on)),
+        _ if extended::is_switch(name) => Err(format!("{name} is true or false")),
+        value => Ok(Some(format!("{name}={}", one(name, value)?))),
     }
 }
 

@@ -28,6 +28,9 @@ use std::path::{Path, PathBuf};
 const CONFIG: &str = "config";
 /// The setting that is a list of options (`-o`).
 const EXTENDED: &str = "extended";
+/// The setting whose list cannot be empty. Without it the server listens on all interfaces, which a
+/// list of no addresses does not ask for.
+const LISTEN: &str = "listen";
 /// Settings that only a command line has: they print something, or read settings.
 const ONLY_FLAGS: [&str; 4] = [CONFIG, "license", "help", "version"];
 
@@ -193,6 +196,11 @@ fn words(flags: &Command, name: &str, value: Value) -> Result<Vec<OsString>, Str
         },
         (ArgAction::Count, _) => return Err(format!("{name} is a number")),
         (_, Value::Switch(_)) => return Err(format!("{name} has a value: {}", expected(flag))),
+        (ArgAction::Append, Value::List(items)) if items.is_empty() && name == LISTEN => {
+            return Err(format!(
+                "{name} names no address; give one, or leave it out for all interfaces"
+            ));
+        }
         (ArgAction::Append, Value::List(items)) => items.iter().map(|item| with(item)).collect(),
         (_, Value::List(items)) => vec![with(&items.join(","))],
         (_, Value::Number(text) | Value::Text(text)) => vec![with(&text)],

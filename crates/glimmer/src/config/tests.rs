@@ -43,6 +43,7 @@ disable-commands = ["shutdown", "dispatch"]
 idle_timeout = 7
 no_maxconns_fast = true
 no_lru_crawler = false
+ssl_session_cache = false
 "#;
     let config = config(file, &[], "").unwrap();
     assert_eq!((config.memory_bytes, config.workers), (2 << 30, 2));
@@ -53,6 +54,17 @@ no_lru_crawler = false
     use glimmer_server::AdminCommand::{Dispatch, Shutdown, Watch};
     let has = [Dispatch, Shutdown, Watch].map(|it| config.permits.has(it));
     assert_eq!(has, [false, false, true]);
+}
+
+/// Switches of -o are on by default, or off. A file takes back both, in the order of its lines.
+#[test]
+fn an_option_that_is_false_is_off() {
+    let file = "[extended]\nmaxconns_fast = false\nlru_crawler = false\nssl_session_cache = false";
+    let of_file = config(file, &[], "").unwrap();
+    assert!(!of_file.rejects_beyond_max && !of_file.crawler && !of_file.tls.counts_sessions);
+    let file = "[extended]\nmodern = false\nlru_crawler = true";
+    let of_file = config(file, &[], "").unwrap();
+    assert!(!of_file.rejects_beyond_max && of_file.crawler);
 }
 
 #[test]
@@ -106,6 +118,22 @@ fn mistakes_are_told_with_their_lines() {
         (
             "listen = [1, \u{1}]",
             "x.toml:1: unexpected character found: `\\u{1}`",
+        ),
+        (
+            "\nlisten = []",
+            "x.toml:2: listen names no address; give one",
+        ),
+        (
+            "[extended]\nnonsense = false",
+            "x.toml:1: Illegal suboption \"nonsense\"",
+        ),
+        (
+            "[extended]\nlru_crawler = 0",
+            "x.toml:1: lru_crawler is true or false",
+        ),
+        (
+            "[extended]\nidle_timeout = false",
+            "x.toml:1: -o idle_timeout: a value is missing",
         ),
         ("license = true", "x.toml:1: there is no setting license"),
         ("config = 'x'", "x.toml:1: there is no setting config"),
@@ -229,6 +257,39 @@ fn what_is_printed_can_be_read() {
     let again = config(&printed, &[], "").unwrap();
     assert_eq!((again.memory_bytes, again.connections_max), (100 << 20, 77));
     assert!(again.pin && again.auth_file.is_some());
+}
+
+/// What is printed listens where the flags listen, and does what they do.
+#[test]
+fn what_is_printed_comes_to_the_same() {
+    for line in [
+        "",
+        "-l 127.0.0.1:40841,127.0.0.2",
+        "-l 127.0.0.1:40841 -U 40842",
+        "-U -1 -l 127.0.0.1",
+        "-p -1 -l 127.0.0.1:40841 -U 0",
+        "-p 0 -U 40842 -l 127.0.0.1",
+        "-s /tmp/socket -a 770",
+        "-M -m 100 -I 2m",
+        "--table memc3 -t 2 --access crew",
+        "-S -Y /x -t 1",
+        "--dispatch size-aware:5000 -t 4 --large-cores 2 -vv",
+        "-o no_modern,idle_timeout=5 -F -W --disable-commands config,stats -D .",
+        "--http 9150 --native-port 40843 --pin -R 5 -b 7 --tcp-keepalive 0",
+    ] {
+        let typed: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        let printed = command::shown(&typed, &[]).expect(line);
+        let shown = |mut config: Config| {
+            // Only said in `stats settings`: all interfaces are a star there, or none is named.
+            config.interfaces = None;
+            format!("{config:#?}")
+        };
+        let of_flags = shown(config("", &[], line).expect(line));
+        let of_file = shown(config(&printed, &[], "").expect(&printed));
+        let differing = of_flags.lines().zip(of_file.lines());
+        let differing: Vec<_> = differing.filter(|(flag, file)| flag != file).collect();
+        assert_eq!(differing, [], "{line}:\n{printed}");
+    }
 }
 
 /// Any text is read or refused, and what is refused is said with a line.

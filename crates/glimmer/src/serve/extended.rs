@@ -270,6 +270,23 @@ pub fn read(lists: &[String], config: &mut Config) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Whether an option is given without a value.
+pub fn is_switch(name: &str) -> bool {
+    let wanted = OPTIONS.iter().find(|(known, ..)| *known == name);
+    matches!(wanted, Some((_, Value::None, _)))
+}
+
+/// The option that says the same as `NAME = true` or `NAME = false`. None: a switch is off that
+/// only its name turns on. A name that is no switch is returned as it is, which [`read`] refuses.
+pub fn switch(name: &str, is_on: bool) -> Option<String> {
+    let off = format!("no_{name}");
+    match is_on {
+        false if is_switch(&off) => Some(off),
+        false if is_switch(name) => None,
+        _ => Some(name.to_owned()),
+    }
+}
+
 fn take(option: &str, config: &mut Config) -> anyhow::Result<()> {
     let (name, value) = match option.split_once('=') {
         Some((name, value)) => (name, Some(value)),

@@ -5,6 +5,7 @@ use glimmer_notation as notation;
 use glimmer_server::machine;
 use glimmer_server::memory_plan::memory_mib_max;
 use glimmer_server::{Accepts, Mode, TableKind};
+use std::fmt;
 use std::str::FromStr;
 
 /// `-p` and `-U`.
@@ -16,6 +17,16 @@ pub enum Port {
     Any,
     /// This one.
     Number(u16),
+}
+
+impl fmt::Display for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Port::None => f.write_str("0"),
+            Port::Any => f.write_str("-1"),
+            Port::Number(port) => write!(f, "{port}"),
+        }
+    }
 }
 
 /// `-p` and `-U`: a port, 0 or -1.
