@@ -76,6 +76,42 @@ def test_a_hang_up_leaves_what_a_client_has_changed(ours, tmp_path):
         hang_up(server, (("501", "1", "keyhash", "crcw", str(64 << 20)), "10"))
 
 
+def test_a_hang_up_for_one_setting_of_dispatch_leaves_the_others(ours, tmp_path):
+    path = tmp_path / "glimmer.toml"
+
+    def hang_up_with(epoch_ms, slow_ms, dispatch, access, more=""):
+        """Settings are applied in the order of docs/configuration.md, so `slow-ms` says that `dispatch` has been."""
+        path.write_text(f"verbose = 1\ndispatch-epoch-ms = {epoch_ms}\nslow-ms = {slow_ms}\n{more}")
+        hang_up(server, (("1024", "1", dispatch, access, str(64 << 20)), str(slow_ms)))
+
+    path.write_text("verbose = 1\ndispatch-epoch-ms = 1000\n")
+    with Server("--config", path, "-t", 2) as server, server.wire() as wire:
+        wire.exchange(b"dispatch keyhash crew\r\n", b"OK\r\n")
+        hang_up_with(4000, 11, "keyhash", "crew")
+        # A policy that a client names later has the setting, too, and keeps its own argument under the next one.
+        for epoch_ms, command in ((4000, b"dispatch size-aware:5000 crcw\r\n"), (3000, None)):
+            if command:
+                wire.exchange(command, b"OK\r\n")
+            else:
+                hang_up_with(epoch_ms, 12, "size-aware", "crcw")
+            shown = server.stats("dispatch")
+            assert (shown["epoch_ms"], shown["large_from_bytes"]) == (str(epoch_ms), "5000")
+        # Settings that name no policy have the one that goes with the access mode.
+        hang_up_with(3000, 13, "keyhash", "crew", "access = 'crew'\n")
+
+
+def test_what_a_hang_up_could_not_apply_is_tried_again(ours, tmp_path):
+    path = tmp_path / "glimmer.toml"
+    path.write_text("conn-limit = 500\nverbose = 1\n")
+    with Server("--config", path, "-t", 2) as server:
+        # More than any limit of open files allows.
+        for conn_limit, slow_ms, now in ((3_000_000_000, 11, "500"), (3_000_000_000, 12, "500"), (501, 13, "501")):
+            path.write_text(f"conn-limit = {conn_limit}\nverbose = 1\nslow-ms = {slow_ms}\n")
+            hang_up(server, ((now, "1", "size-aware", "crcw", str(64 << 20)), str(slow_ms)))
+    assert server.errors.count("SIGHUP: conn-limit: -c 3000000000 needs ") == 2, server.errors
+    assert "SIGHUP: conn-limit is 501" in server.errors
+
+
 def test_a_wrong_file_prevents_the_start(ours, tmp_path):
     path = tmp_path / "glimmer.toml"
     path.write_text("memory-limt = 64\n\nthreads = 'many'\n")

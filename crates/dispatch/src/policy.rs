@@ -18,7 +18,8 @@ pub trait Policy: Debug + Send + Sync {
     }
 
     /// The same policy with these settings and the text after the colon, which is there only if
-    /// [`Policy::argument`] allows it. `None`: there is nothing to set.
+    /// [`Policy::argument`] allows it. Without a text, what an earlier one has set stays. `None`:
+    /// there is nothing to set.
     ///
     /// # Errors
     ///

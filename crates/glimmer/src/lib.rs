@@ -128,7 +128,7 @@ fn reader(mut typed: Vec<OsString>, mut last: config::Whole) -> Reader {
         .as_ref()
         .map(|path| ["--config".into(), path.into()]);
     typed.extend(file.into_iter().flatten());
-    Box::new(move || {
+    Reader::new(move || {
         let read = with_settings(&typed, &environment).map_err(|mistakes| told(&mistakes))?;
         let (words, whole) = read;
         let parsed = parse(words.clone());

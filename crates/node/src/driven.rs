@@ -87,6 +87,7 @@ impl DrivenNode {
         let wanted = Wanted {
             policy: Some(policy),
             access: Some(access),
+            settings: None,
         };
         switch::begin(wanted, &self.shared, now).map(drop)
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use glimmer_base::Moment;
 use glimmer_base::sync::Ordering;
-use glimmer_dispatch::{AccessMode, Histogram, Policy, SizeClass};
+use glimmer_dispatch::{AccessMode, Histogram, Policy, Settings, SizeClass};
 use glimmer_hotset::HotKey;
 
 use crate::admin::feed::SnapshotFeed;
@@ -96,20 +96,25 @@ impl NodeFigures {
         Some(shared.plans.view())
     }
 
-    /// Begins to put a dispatch policy in force, and an access mode if there is one.
+    /// Begins to put in force what is named: a dispatch policy, an access mode, and settings of
+    /// policies. A policy that is named has the settings already.
     ///
     /// # Errors
     ///
     /// The reason why it cannot be.
     pub fn switch(
         &self,
-        policy: Arc<dyn Policy>,
+        policy: Option<Arc<dyn Policy>>,
         access: Option<AccessMode>,
+        settings: Settings,
     ) -> Result<(), String> {
         let shared = self.0.upgrade().ok_or("the server stops")?;
-        let policy = Some(policy);
-        let switch = switch::begin(Wanted { policy, access }, &shared, self.now());
-        switch.map(|_| ())
+        let wanted = Wanted {
+            policy,
+            access,
+            settings: Some(settings),
+        };
+        switch::begin(wanted, &shared, self.now()).map(|_| ())
     }
 
     /// Has all workers copy their items for a snapshot, while they serve. The server's epoch by the

@@ -88,7 +88,12 @@ impl Shared {
         Shared {
             balancer: AcceptBalancer::new(workers, config.connections_max),
             registry: ConnectionRegistry::default(),
-            plans: Plans::new(config.dispatch.clone(), layout, config.clock.now().ms),
+            plans: Plans::new(
+                config.dispatch.clone(),
+                config.dispatch_settings,
+                layout,
+                config.clock.now().ms,
+            ),
             engines: Exchange::new(workers),
             calls: CachePadded::default(),
             switches: Switches::new(&config, workers),

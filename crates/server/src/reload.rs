@@ -13,10 +13,61 @@ pub struct Reread {
 }
 
 /// Reads the settings again. An error is one line for each mistake, and leaves all as they are.
-pub type Reader = Box<dyn FnMut() -> Result<Reread, String> + Send>;
+type Read = Box<dyn FnMut() -> Result<Reread, String> + Send>;
 
-/// Applies one group of settings. Returns what holds now, or why it could not be applied.
-type Apply = fn(&ServerAdmin, &Config) -> Result<String, String>;
+/// What reads the settings again, and which of them have not been applied yet.
+pub struct Reader {
+    read: Read,
+    /// The long flags of those that could not be applied. They are due at the next SIGHUP, whether
+    /// they change until then or not.
+    failed: Vec<String>,
+    /// The policy of the latest settings, by its name. `None`: they are those of the start.
+    policy: Option<&'static str>,
+}
+
+impl Reader {
+    /// One that reads by this function.
+    pub fn new(read: impl FnMut() -> Result<Reread, String> + Send + 'static) -> Reader {
+        Reader {
+            read: Box::new(read),
+            failed: Vec::new(),
+            policy: None,
+        }
+    }
+
+    /// The settings, with all that are due: those that have changed, and those that could not be
+    /// applied before.
+    fn read(&mut self, policy_at_start: &'static str) -> Result<Reread, String> {
+        let mut read = (self.read)()?;
+        // Settings that name no policy have one that goes with the access mode.
+        let policy = read.config.dispatch.name();
+        let before = self.policy.replace(policy).unwrap_or(policy_at_start);
+        if policy != before {
+            read.changed.push("dispatch".to_owned());
+        }
+        read.changed.append(&mut self.failed);
+        read.changed.sort();
+        read.changed.dedup();
+        Ok(read)
+    }
+}
+
+/// Settings that are due, and what all of them say.
+struct Due<'a> {
+    /// The long flags of those that are due.
+    names: Vec<String>,
+    config: &'a Config,
+}
+
+impl Due<'_> {
+    fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|due| due == name)
+    }
+}
+
+/// Applies one group of settings, of which one is due at least. Returns what holds now, or why it
+/// could not be applied.
+type Apply = fn(&ServerAdmin, &Due<'_>) -> Result<String, String>;
 
 /// Settings that can change, by their flags. Passwords and certificates are read again with every
 /// SIGHUP, because their files may have changed.
@@ -49,24 +100,33 @@ fn is_changeable(name: &str) -> bool {
 pub(crate) fn reload(admin: &ServerAdmin, reader: Option<&mut Reader>) {
     admin.reload_users();
     admin.reload_certificates();
-    let read = match reader.map(|read| read()) {
-        None => return,
-        Some(Err(mistakes)) => {
+    let Some(reader) = reader else {
+        return;
+    };
+    let read = match reader.read(admin.config.dispatch.name()) {
+        Ok(read) => read,
+        Err(mistakes) => {
             for mistake in mistakes.lines() {
                 tracing::warn!("SIGHUP: {mistake}");
             }
             return tracing::warn!("SIGHUP: the settings stay as they were");
         }
-        Some(Ok(read)) => read,
     };
     for (names, apply) in CHANGEABLE {
-        let has_changed = |name: &String| names.contains(&name.as_str());
-        if !read.changed.iter().any(has_changed) {
+        let of_group = |name: &&String| names.contains(&name.as_str());
+        let due = Due {
+            names: read.changed.iter().filter(of_group).cloned().collect(),
+            config: &read.config,
+        };
+        if due.names.is_empty() {
             continue;
         }
-        match apply(admin, &read.config) {
+        match apply(admin, &due) {
             Ok(now) => tracing::info!("SIGHUP: {now}"),
-            Err(reason) => tracing::warn!("SIGHUP: {reason}"),
+            Err(reason) => {
+                tracing::warn!("SIGHUP: {reason}; the next SIGHUP tries it again");
+                reader.failed.extend(due.names);
+            }
         }
     }
     for name in read.changed.iter().filter(|name| !is_changeable(name)) {
@@ -76,18 +136,31 @@ pub(crate) fn reload(admin: &ServerAdmin, reader: Option<&mut Reader>) {
     }
 }
 
-fn dispatch(admin: &ServerAdmin, config: &Config) -> Result<String, String> {
-    let (policy, access) = (config.dispatch.clone(), config.access);
-    let name = policy.name();
+/// A client may have put another policy or access mode in force. It stays unless that very setting
+/// is due, with the settings of policies as they are now.
+fn dispatch(admin: &ServerAdmin, due: &Due<'_>) -> Result<String, String> {
+    let Config {
+        dispatch,
+        access,
+        dispatch_settings,
+        ..
+    } = due.config;
+    let policy = due.has("dispatch").then(|| dispatch.clone());
+    let access = due.has("access").then_some(*access);
     let node = admin.node().ok_or("the server has not started")?;
-    node.switch(policy, Some(access))
+    node.switch(policy, access, *dispatch_settings)
         .map_err(|reason| format!("dispatch: {reason}"))?;
-    Ok(format!("dispatch is {name}, and access {access}"))
+    let view = node.dispatch().ok_or("the server stops")?;
+    let access = access.unwrap_or(view.access);
+    Ok(format!(
+        "dispatch is {}, and access {access}",
+        view.policy.name()
+    ))
 }
 
-fn connections(admin: &ServerAdmin, config: &Config) -> Result<String, String> {
-    let wanted = config.connections_max;
-    let fitting = process::raise_descriptor_limit(wanted, config.workers)
+fn connections(admin: &ServerAdmin, due: &Due<'_>) -> Result<String, String> {
+    let wanted = due.config.connections_max;
+    let fitting = process::raise_descriptor_limit(wanted, due.config.workers)
         .map_err(|error| format!("conn-limit: {error}"))?;
     let node = admin.node().ok_or("the server has not started")?;
     node.limit_connections(fitting);
@@ -100,12 +173,14 @@ fn connections(admin: &ServerAdmin, config: &Config) -> Result<String, String> {
     }
 }
 
-fn verbosity(admin: &ServerAdmin, config: &Config) -> Result<String, String> {
+fn verbosity(admin: &ServerAdmin, due: &Due<'_>) -> Result<String, String> {
+    let config = due.config;
     admin.set_verbosity(config.verbosity.into());
     Ok(format!("verbose is {}", config.verbosity))
 }
 
-fn slow(admin: &ServerAdmin, config: &Config) -> Result<String, String> {
+fn slow(admin: &ServerAdmin, due: &Due<'_>) -> Result<String, String> {
+    let config = due.config;
     let node = admin.node().ok_or("the server has not started")?;
     let log = node.slow().ok_or("the server has not started")?;
     log.set_threshold_ms(config.slow_ms);

@@ -46,7 +46,7 @@ impl Policy for SizeAware {
         const MAX: u32 = i32::MAX as u32;
         Ok(Some(Box::new(SizeAware {
             settings: *settings,
-            threshold: argument.map(parse).transpose()?,
+            threshold: argument.map_or(Ok(self.threshold), |text| parse(text).map(Some))?,
         })))
     }
 

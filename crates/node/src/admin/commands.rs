@@ -155,8 +155,8 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, core: &mut Core) 
 
 /// Begins to put the policy and the access mode in force that these words name.
 fn switch_to(words: [&[u8]; 2], core: &Core) -> Result<Switch, String> {
-    let settings = &core.shared.config.dispatch_settings;
-    switch::begin(Wanted::parse(words, settings)?, &core.shared, core.now)
+    let settings = core.shared.plans.settings();
+    switch::begin(Wanted::parse(words, &settings)?, &core.shared, core.now)
 }
 
 /// Makes every item invisible that is older than a moment.

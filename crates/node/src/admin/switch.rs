@@ -8,11 +8,14 @@ use glimmer_dispatch::{AccessMode, Policy, Settings};
 
 use crate::shared::Shared;
 
-/// What a client wants to be in force. What it does not name stays.
-#[derive(Clone, Debug)]
+/// What a client or the operator wants to be in force. What is not named stays.
+#[derive(Clone, Debug, Default)]
 pub struct Wanted {
+    /// A policy, which has the settings below if there are any.
     pub policy: Option<Arc<dyn Policy>>,
     pub access: Option<AccessMode>,
+    /// Settings of the policy, and of those that clients name later.
+    pub settings: Option<Settings>,
 }
 
 /// A policy or an access mode that is being put in force. It is complete when every worker goes by
@@ -43,8 +46,8 @@ impl Wanted {
             && let Ok(access) = first.parse()
         {
             return Ok(Wanted {
-                policy: None,
                 access: Some(access),
+                ..Wanted::default()
             });
         }
         let policy = glimmer_dispatch::named(first, settings)?;
@@ -58,6 +61,7 @@ impl Wanted {
         Ok(Wanted {
             policy: Some(policy),
             access,
+            settings: None,
         })
     }
 }
@@ -69,7 +73,12 @@ impl Wanted {
 /// The reason why it cannot be.
 pub(crate) fn begin(wanted: Wanted, shared: &Arc<Shared>, now: Moment) -> Result<Switch, String> {
     let plans = &shared.plans;
-    let policy = wanted.policy.unwrap_or_else(|| plans.policy());
+    let policy = match (wanted.policy, &wanted.settings) {
+        (Some(policy), _) => policy,
+        (None, Some(settings)) => with_settings(plans.policy(), settings)?,
+        (None, None) => plans.policy(),
+    };
+    let settings = wanted.settings.unwrap_or_else(|| plans.settings());
     let access_now = plans.access();
     // One worker shares nothing, and its access mode makes no difference.
     let access = match shared.is_alone() {
@@ -81,9 +90,9 @@ pub(crate) fn begin(wanted: Wanted, shared: &Arc<Shared>, now: Moment) -> Result
         check(&*policy, access, shared)?;
     }
     let version = match access == access_now {
-        true => plans.switch(policy, now.ms),
+        true => plans.switch(policy, settings, now.ms),
         false if !shared.engines.is_idle() => None,
-        false => plans.begin_access(policy, access),
+        false => plans.begin_access(policy, settings, access),
     };
     let version = version.ok_or("the access mode is being changed; try again")?;
     shared.wake_all();
@@ -91,6 +100,12 @@ pub(crate) fn begin(wanted: Wanted, shared: &Arc<Shared>, now: Moment) -> Result
         shared: shared.clone(),
         version,
     })
+}
+
+/// The same policy with other settings, if it has any.
+fn with_settings(policy: Arc<dyn Policy>, settings: &Settings) -> Result<Arc<dyn Policy>, String> {
+    let configured = policy.configured(settings, None)?;
+    Ok(configured.map_or(policy, Arc::from))
 }
 
 /// Whether the policy works with the access mode, and the server can have both.

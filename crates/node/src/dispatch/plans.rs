@@ -5,7 +5,9 @@ use std::sync::Arc;
 use crossbeam_utils::CachePadded;
 use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::sync::{AtomicU64, Mutex, lock};
-use glimmer_dispatch::{AccessMode, Controller, Histogram, Layout, Plan, Policy, SizeClass};
+use glimmer_dispatch::{
+    AccessMode, Controller, Histogram, Layout, Plan, Policy, Settings, SizeClass,
+};
 
 use super::latencies::{Command, Latencies, Latency};
 use super::profile::Profile;
@@ -41,6 +43,8 @@ struct Control {
     /// The access mode that is being put in force.
     next_access: Option<AccessMode>,
     policy: Arc<dyn Policy>,
+    /// The settings of policies: those of this one, and of the next one that a client names.
+    settings: Settings,
     controller: Option<Controller>,
     /// The workers' profiles when the epoch began.
     counted: Histogram,
@@ -54,6 +58,8 @@ struct Control {
 pub struct DispatchView {
     /// The policy in force.
     pub policy: Arc<dyn Policy>,
+    /// The settings of policies.
+    pub settings: Settings,
     /// The access mode of the store.
     pub access: AccessMode,
     /// The plan that it has made last.
@@ -71,8 +77,8 @@ pub struct DispatchView {
 }
 
 impl Plans {
-    /// The first plan of a policy, for workers with this layout.
-    pub fn new(policy: Arc<dyn Policy>, layout: Layout, now_ms: u64) -> Plans {
+    /// The first plan of a policy that has these settings, for workers with this layout.
+    pub fn new(policy: Arc<dyn Policy>, settings: Settings, layout: Layout, now_ms: u64) -> Plans {
         let workers = layout.map.cores();
         let plan = policy.plan(layout);
         let controller = policy.controller(layout);
@@ -90,6 +96,7 @@ impl Plans {
                 layout,
                 next_access: None,
                 policy,
+                settings,
                 controller,
                 counted: Histogram::default(),
                 worked: None,
@@ -188,21 +195,28 @@ impl Plans {
         is_new
     }
 
-    /// Puts another policy in force, which works with the access mode. Returns the version of its
-    /// first plan; `None` while the access mode changes. The caller wakes the workers.
-    pub fn switch(&self, policy: Arc<dyn Policy>, now_ms: u64) -> Option<u64> {
+    /// Puts another policy in force, which has these settings and works with the access mode.
+    /// Returns the version of its first plan; `None` while the access mode changes. The caller
+    /// wakes the workers.
+    pub fn switch(&self, policy: Arc<dyn Policy>, settings: Settings, now_ms: u64) -> Option<u64> {
         let mut control = lock(&self.control);
         if control.next_access.is_some() {
             return None;
         }
         control.policy = policy;
+        control.settings = settings;
         Some(self.begin(&mut control, now_ms))
     }
 
     /// Begins to put another access mode in force, and then a policy that works with it: publishes
     /// the interim plan. Returns the version of the policy's first plan, which is the next one;
     /// `None` if the access mode is already being changed. The caller wakes the workers.
-    pub fn begin_access(&self, policy: Arc<dyn Policy>, access: AccessMode) -> Option<u64> {
+    pub fn begin_access(
+        &self,
+        policy: Arc<dyn Policy>,
+        settings: Settings,
+        access: AccessMode,
+    ) -> Option<u64> {
         let mut control = lock(&self.control);
         if control.next_access.is_some() {
             return None;
@@ -210,6 +224,7 @@ impl Plans {
         control.next_access = Some(access);
         control.controller = None;
         control.policy = policy;
+        control.settings = settings;
         Some(self.plan.replace(Plan::interim(control.layout)) + 1)
     }
 
@@ -244,6 +259,11 @@ impl Plans {
         lock(&self.control).policy.clone()
     }
 
+    /// The settings of policies: those that it has, and that another one would have.
+    pub fn settings(&self) -> Settings {
+        lock(&self.control).settings
+    }
+
     /// The access mode that the engines have.
     pub fn access(&self) -> AccessMode {
         lock(&self.control).layout.access
@@ -255,6 +275,7 @@ impl Plans {
         let (version, plan) = self.plan.take();
         DispatchView {
             policy: control.policy.clone(),
+            settings: control.settings,
             access: control.layout.access,
             plan,
             version,

@@ -77,8 +77,6 @@ struct Shown<'a> {
     view: &'a DispatchView,
     tallies: &'a [Tally],
     times_of: &'a dyn Fn(SizeClass) -> Times,
-    epoch_ms: u64,
-    cost: Cost,
 }
 
 /// Writes one part of the reply, starting with the paragraph of this number.
@@ -90,13 +88,10 @@ pub(super) fn write(admin: &ServerAdmin, from: u64, lines: &mut Lines<'_>) -> Pa
     }) else {
         return Part::Last;
     };
-    let settings = &admin.config.dispatch_settings;
     let shown = Shown {
         view: &view,
         tallies: &figures.tallies(),
         times_of: &|class| figures.times_of(class),
-        epoch_ms: settings.epoch_ms,
-        cost: settings.cost,
     };
     shown.write(from as usize, lines)
 }
@@ -114,7 +109,7 @@ impl Shown<'_> {
     /// each worker, one of each class. Those of classes read what every worker has timed.
     fn write(&self, from: usize, lines: &mut Lines<'_>) -> Part {
         let begin = lines.0.len();
-        let work = (self.view.profiles.iter()).map(|of| Work::of(of, self.cost));
+        let work = (self.view.profiles.iter()).map(|of| Work::of(of, self.view.settings.cost));
         let work: Vec<Work> = work.collect();
         let workers = self.view.plan.roles().len();
         let mut histograms_read = 0;
@@ -144,7 +139,7 @@ impl Shown<'_> {
         lines.put("workers_on_plan", on_plan.count());
         lines.put("epochs", view.epochs);
         if view.plan.is_profiled() {
-            lines.put("epoch_ms", self.epoch_ms);
+            lines.put("epoch_ms", view.settings.epoch_ms);
         }
         if view.plan.large_from() < u32::MAX {
             lines.put("large_from_bytes", view.plan.large_from());
@@ -241,7 +236,7 @@ fn put_work(work: &[Work], worker: usize, mut put: impl FnMut(&str, String)) {
 mod tests {
     use super::*;
     use crate::stats::own::documented;
-    use glimmer_dispatch::{AccessMode, Layout, PartitionMap, Policy, SizeAware};
+    use glimmer_dispatch::{AccessMode, Layout, PartitionMap, Policy, Settings, SizeAware};
     use glimmer_node::ServiceTimes;
     use std::cell::Cell;
     use std::sync::Arc;
@@ -260,6 +255,7 @@ mod tests {
         times.record(SizeClass::of(100), 3, 10_000, 1);
         let view = DispatchView {
             policy: Arc::new(SizeAware::DEFAULT),
+            settings: Settings::DEFAULT,
             access: AccessMode::Crcw,
             plan: Arc::new(SizeAware::DEFAULT.plan(layout)),
             version: 3,
@@ -278,8 +274,6 @@ mod tests {
             view: &view,
             tallies: &[tally, Tally::default()],
             times_of: &|class| times.of_class(class),
-            epoch_ms: 1000,
-            cost: Cost::Packets,
         };
         assert_eq!(shown.write(0, &mut lines), Part::Last);
         String::from_utf8(text).unwrap()
@@ -295,6 +289,7 @@ mod tests {
         };
         let view = DispatchView {
             policy: Arc::new(SizeAware::DEFAULT),
+            settings: Settings::DEFAULT,
             access: AccessMode::Crcw,
             plan: Arc::new(SizeAware::DEFAULT.plan(layout)),
             version: 3,
@@ -313,8 +308,6 @@ mod tests {
                 read.set(read.get() + WORKERS);
                 times.of_class(class)
             },
-            epoch_ms: 1000,
-            cost: Cost::Packets,
         };
         let (mut text, mut from, mut parts) = (Vec::new(), 0, 0);
         loop {

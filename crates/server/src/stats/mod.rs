@@ -56,7 +56,7 @@ use told::Told;
 
 /// Answers the commands that concern the whole server and not one worker.
 pub struct ServerAdmin {
-    config: Config,
+    pub(crate) config: Config,
     plan: MemoryPlan,
     auth: Option<AuthFile>,
     tls: Option<Arc<Tls>>,
