@@ -58,6 +58,11 @@ pub fn descriptors_reserved(workers: usize) -> u64 {
     OWN_DESCRIPTORS + WORKER_DESCRIPTORS * workers as u64
 }
 
+/// Descriptors for `-c` connections and the server's own.
+pub fn descriptors_wanted(connections_max: usize, workers: usize) -> u64 {
+    (connections_max as u64).saturating_add(descriptors_reserved(workers))
+}
+
 /// Raises the limit of open descriptors for `-c` connections and the server's own. Returns the
 /// number of connections that fit: fewer than `-c` if the hard limit is too low for both.
 ///
@@ -68,7 +73,7 @@ pub fn raise_descriptor_limit(
     connections_max: usize,
     workers: usize,
 ) -> Result<usize, ProcessError> {
-    let wanted = connections_max as u64 + descriptors_reserved(workers);
+    let wanted = descriptors_wanted(connections_max, workers);
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((0, 0));
     // Root may raise the hard limit as well.
     if soft >= wanted || setrlimit(Resource::RLIMIT_NOFILE, wanted, hard.max(wanted)).is_ok() {
@@ -185,6 +190,12 @@ impl Drop for PidFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn as_many_connections_as_a_number_can_say_are_more_than_there_are_descriptors() {
+        assert_eq!(descriptors_wanted(usize::MAX, 2), u64::MAX);
+        assert_eq!(connections_within(1024, usize::MAX, 2), None);
+    }
 
     #[test]
     fn connections_give_way_to_the_servers_own_descriptors() {
