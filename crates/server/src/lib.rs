@@ -18,6 +18,7 @@
 //! | [`machine`] | how much memory the process may take |
 //! | `encryption` | TLS, if the build has it |
 //! | `memory_file` | the file that the store lies in |
+//! | [`preflight`] | whether a server could start with the user and the files of a configuration |
 //! | `cores`, `process`, `log` | cores, privileges and limits of the process, and its log |
 
 mod accelerate;
@@ -33,6 +34,7 @@ mod memory_file;
 pub mod memory_plan;
 mod metrics;
 mod patience;
+pub mod preflight;
 mod process;
 mod reload;
 mod serve;
@@ -57,7 +59,7 @@ pub use glimmer_transport::tcp::Liveness;
 pub use log::LogFormat;
 pub use memory_plan::{MemoryPlan, PlanError};
 pub use process::inherited::InheritedError;
-pub use process::{ProcessError, descriptors_reserved};
+pub use process::{ProcessError, descriptors_reserved, descriptors_wanted};
 pub use reload::{Reader, Reread};
 pub use serve::{ServeError, serve};
 pub use snapshot::SnapshotError;

@@ -1,4 +1,5 @@
-//! The interface of the accelerator: whether a packet program can be attached to it.
+//! The interfaces of the accelerator and of the packet transport: whether they are there, and
+//! whether the accelerator's packet program can be attached.
 
 use super::finding::Finding;
 use super::system::System;
@@ -32,18 +33,36 @@ const DRIVERS_WITH_XDP: [&str; 20] = [
 const CAPABILITIES: u64 = 1 << 12 | 1 << 38 | 1 << 39;
 
 pub fn all(config: &Config, on: &System) -> Vec<Finding> {
+    let of_packets = config.packets.interface().map(ToOwned::to_owned);
+    let mut findings: Vec<Finding> = of_packets
+        .and_then(|interface| missing("packet transport", &interface, on))
+        .into_iter()
+        .collect();
+    findings.extend(accelerator(config, on));
+    findings
+}
+
+/// Whether the machine lacks an interface.
+fn missing(about: &'static str, interface: &str, on: &System) -> Option<Finding> {
+    let is_there = on.path("sys/class/net").join(interface).exists();
+    (!is_there).then(|| {
+        Finding::fault(
+            about,
+            format!("{interface}: there is no such interface"),
+            "`ip link` lists those of this machine",
+        )
+    })
+}
+
+fn accelerator(config: &Config, on: &System) -> Vec<Finding> {
     const ABOUT: &str = "accelerator";
     let Accelerate::At { hook, interface } = &config.accelerate else {
         return Vec::new();
     };
-    let known = on.path("sys/class/net").join(interface);
-    if !known.exists() {
-        return vec![Finding::fault(
-            ABOUT,
-            format!("{interface}: there is no such interface"),
-            "`ip link` lists those of this machine",
-        )];
+    if let Some(fault) = missing(ABOUT, interface, on) {
+        return vec![fault];
     }
+    let known = on.path("sys/class/net").join(interface);
     let mut findings = vec![driver(*hook, interface, &known)];
     let may = on.text("proc/self/status").and_then(|status| {
         let line = status

@@ -1,16 +1,19 @@
 //! `glimmer doctor`: what a command line of `serve` comes to on this machine, and what stands in
-//! its way. It reads the kernel's files and binds the addresses for a moment; nothing is changed.
+//! its way. It reads the kernel's files and those that the flags name, and binds the addresses for
+//! a moment; nothing is changed.
 //!
 //! | file | what it looks at |
 //! | --- | --- |
 //! | `finding` | nothing: a finding, as a line and as JSON |
 //! | `system` | nothing: the kernel's files |
-//! | `process` | what the process may take: memory, cores, open files |
+//! | `process` | what the process may take: memory, cores, open files; its user |
+//! | `files` | the files that the flags name: passwords, certificates, snapshot, memory file |
 //! | `kernel` | what the kernel is set to: pages, queues, buffers, clock |
 //! | `addresses` | whether the addresses are free, and who has them |
-//! | `interface` | the interface of the accelerator |
+//! | `interface` | the interfaces of the accelerator and of the packet transport |
 
 mod addresses;
+mod files;
 mod finding;
 mod interface;
 mod kernel;
@@ -85,6 +88,7 @@ fn findings(typed: &[OsString], environment: &[(String, String)], on: &System) -
         Ok((whole, config)) => {
             findings.extend(settings(&whole, &config));
             findings.extend(process::all(&config, on));
+            findings.extend(files::all(&config));
             findings.extend(kernel::all(&config, on));
             findings.extend(addresses::all(&config, on));
             findings.extend(interface::all(&config, on));

@@ -1,10 +1,11 @@
 //! What the process may take: memory, cores, open files.
 
+use super::files::fault;
 use super::finding::Finding;
 use super::system::System;
 use glimmer_server::machine::{self, BESIDE_LIMIT_BYTES};
 use glimmer_server::memory_plan::{MemoryPlan, Needs};
-use glimmer_server::{Config, descriptors_reserved};
+use glimmer_server::{Config, descriptors_reserved, descriptors_wanted, preflight};
 
 pub fn all(config: &Config, on: &System) -> Vec<Finding> {
     let mut findings = vec![memory(config, on)];
@@ -13,6 +14,7 @@ pub fn all(config: &Config, on: &System) -> Vec<Finding> {
     findings.extend(files(config, on));
     findings.extend(addresses(on));
     findings.extend(locked(config, on));
+    findings.extend(core_files(config, on));
     findings.extend(user(config, on));
     findings
 }
@@ -97,10 +99,15 @@ fn files(config: &Config, on: &System) -> Option<Finding> {
     let (_, hard) = on.limits("Max open files")?;
     let connections = config.connections_max as u64;
     let reserved = descriptors_reserved(config.workers);
-    let wanted = connections + reserved;
+    let wanted = descriptors_wanted(config.connections_max, config.workers);
     let needs = format!("-c {connections} needs {wanted}, the hard limit is {hard}");
     let advice = format!("raise it to {wanted} (LimitNOFILE= of the unit, ulimit -Hn)");
-    Some(if hard >= wanted || on.is_root() {
+    // Root may raise the hard limit, but not above that of the kernel.
+    let most = match on.is_root() {
+        true => hard.max(on.number("proc/sys/fs/nr_open").unwrap_or(u64::MAX)),
+        false => hard,
+    };
+    Some(if most >= wanted {
         Finding::ok(ABOUT, needs)
     } else if hard >= connections && hard > reserved {
         let left = hard - reserved;
@@ -145,6 +152,23 @@ fn locked(config: &Config, on: &System) -> Option<Finding> {
     })
 }
 
+/// The limit of core files, if `-r` asks for them.
+fn core_files(config: &Config, on: &System) -> Option<Finding> {
+    const ABOUT: &str = "core files";
+    let (_, hard) = on
+        .limits("Max core file size")
+        .filter(|_| config.core_files)?;
+    Some(if hard > 0 || on.is_root() {
+        Finding::ok(ABOUT, "-r may write them")
+    } else {
+        Finding::fault(
+            ABOUT,
+            "-r: this user is not allowed to write core files",
+            "lift that limit (LimitCORE= of the unit, ulimit -c), or leave -r out",
+        )
+    })
+}
+
 fn user(config: &Config, on: &System) -> Option<Finding> {
     const ABOUT: &str = "user";
     match (on.is_root(), &config.user) {
@@ -153,7 +177,10 @@ fn user(config: &Config, on: &System) -> Option<Finding> {
             "the server would run as root",
             "give -u USER, or start it as another user",
         )),
-        (true, Some(user)) => Some(Finding::ok(ABOUT, format!("it becomes {user}"))),
+        (true, Some(user)) => Some(match preflight::user(user) {
+            Ok(()) => Finding::ok(ABOUT, format!("it becomes {user}")),
+            Err(error) => fault(ABOUT, &error),
+        }),
         (false, _) => None,
     }
 }

@@ -118,8 +118,100 @@ fn limits_of_the_process_are_held_against_connections_and_locks() {
     assert!(files("1071").starts_with("hint ") && files("1071").contains("-c becomes 999"));
     assert!(files("999").starts_with("FAULT") && files("999").contains("raise it to 1072"));
     assert!(files("unlimited").starts_with("ok "));
+    let most = limits("5000", "1").meets(&format!("-p 0 -t 1 -c {}", u64::MAX));
+    assert!(about(&most, "open files").starts_with("FAULT"), "{most:?}");
     let locked = |limit| about(&limits("5000", limit).meets("-p 0 -k"), "locked memory");
     assert!(locked("8388608").contains("8 MiB only") && locked("unlimited").starts_with("ok "));
+}
+
+/// Each of these ends a server that starts.
+#[test]
+fn what_the_flags_name_has_to_be_there() {
+    let root = "Uid:\t0\t0\t0\t0\n";
+    let no_cores = "Max core file size 0 0 bytes\n";
+    let user = "Uid:\t1000\t1000\t1000\t1000\n";
+    let of_root = Machine::with(&[("proc/self/status", root)]);
+    let of_user = Machine::with(&[("proc/self/status", user), ("proc/self/limits", no_cores)]);
+    let folder = of_root.0.path();
+    let empty = folder.join("empty");
+    fs::write(&empty, "\n").unwrap();
+    let empty = empty.display();
+    for (machine, flags, thing, what) in [
+        (
+            &of_root,
+            "-u nosuchuser".to_owned(),
+            "user",
+            "no such user; create it",
+        ),
+        (
+            &of_root,
+            "-Y /nowhere/x".to_owned(),
+            "passwords",
+            "cannot read the file",
+        ),
+        (
+            &of_root,
+            format!("-Y {empty}"),
+            "passwords",
+            "there are 0 users",
+        ),
+        (
+            &of_root,
+            "--snapshot /nowhere/x".to_owned(),
+            "snapshot",
+            "its folder cannot be used",
+        ),
+        (
+            &of_root,
+            "-e /nowhere/x".to_owned(),
+            "memory file",
+            "see that its folder exists",
+        ),
+        (
+            &of_root,
+            format!("-e {}", folder.display()),
+            "memory file",
+            "it is no regular file",
+        ),
+        (
+            &of_user,
+            "-r".to_owned(),
+            "core files",
+            "not allowed to write core files",
+        ),
+        (
+            &of_root,
+            "-U 1 --packet-transport xdp:eth9".to_owned(),
+            "packet transport",
+            "eth9: there is no such interface",
+        ),
+    ] {
+        let found = about(&machine.meets(&format!("{NO_PORT} {flags}")), thing);
+        let is_fault = found.starts_with("FAULT") && found.contains(what);
+        assert!(is_fault, "{flags}: {found}");
+    }
+    if cfg!(feature = "tls") {
+        let found = of_root.meets("-m 64 -t 1 -Z -o ssl_chain_cert=/nowhere/x");
+        let found = about(&found, "certificates");
+        assert!(
+            found.starts_with("FAULT") && found.contains("/nowhere/x"),
+            "{found}"
+        );
+    }
+    let users = folder.join("users");
+    fs::write(&users, "ann:secret\n").unwrap();
+    let (users, new) = (users.display(), folder.join("new"));
+    let new = new.display();
+    let found = of_root.meets(&format!(
+        "{NO_PORT} -u root -Y {users} --snapshot {new} -e {new}"
+    ));
+    for thing in ["user", "passwords", "snapshot", "memory file"] {
+        assert!(
+            about(&found, thing).starts_with("ok "),
+            "{thing}: {found:?}"
+        );
+    }
+    assert!(!folder.join("new").exists(), "nothing is made");
 }
 
 #[test]

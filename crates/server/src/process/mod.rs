@@ -126,6 +126,19 @@ pub fn is_root() -> bool {
     geteuid().is_root()
 }
 
+/// Whether there is a user of this name.
+pub fn check_user(name: &str) -> Result<(), ProcessError> {
+    find_user(name).map(drop)
+}
+
+fn find_user(name: &str) -> Result<User, ProcessError> {
+    let found = User::from_name(name).map_err(|error| ProcessError::User {
+        user: name.into(),
+        source: error.into(),
+    })?;
+    found.ok_or_else(|| ProcessError::NoSuchUser(name.into()))
+}
+
 /// Switches to another user for good, if the process runs as root; otherwise does nothing.
 ///
 /// The Unix socket at `socket` changes its owner as well, as if that user had created it.
@@ -137,8 +150,7 @@ pub fn become_user(name: &str, socket: Option<&Path>) -> Result<(), ProcessError
         user: name.into(),
         source,
     };
-    let user = User::from_name(name).map_err(|error| fail(error.into()))?;
-    let user = user.ok_or_else(|| ProcessError::NoSuchUser(name.into()))?;
+    let user = find_user(name)?;
     let c_name = CString::new(name).map_err(|_| ProcessError::NoSuchUser(name.into()))?;
     if let Some(path) = socket {
         let owned = Place::of(path).and_then(|place| place.own_socket(user.uid, user.gid));
