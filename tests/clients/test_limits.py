@@ -262,3 +262,18 @@ def test_threads_do_not_lower_the_item_limit(threads):
     with Server("-m", 64, "-t", threads) as server, server.wire() as wire:
         assert server.stats("settings")["item_size_max"] == str(1 << 20)
         wire.exchange(store(bytes(100_000), b"large"), STORED)
+
+
+@pytest.mark.parametrize("flags", [("-m", 64, "-t", 2), ("-m", 128, "-t", 4)], ids=["64", "128"])
+def test_a_large_value_outlives_what_it_is_compared_with_or_grows_by(ours, flags):
+    """The memory is almost empty, but a partition keeps few values of this size among the new ones."""
+    data, more = bytes(900_000), bytes(1_000)
+    with Server(*flags) as server, server.wire() as wire:
+        for number in range(20):
+            key = b"key%d" % number
+            wire.exchange(store(data, key), STORED)
+            wire.exchange(b"cas %s 0 0 900000 999999\r\n%s\r\n" % (key, data), b"EXISTS\r\n")
+            wire.exchange(b"add %s 0 0 900000\r\n%s\r\n" % (key, data), b"NOT_STORED\r\n")
+            wire.exchange(b"append %s 0 0 1000\r\n%s\r\n" % (key, more), STORED)
+            wire.exchange(b"mg %s s\r\n" % key, b"HD s901000\r\n")
+        assert server.stats()["evictions"] == "0"

@@ -156,16 +156,42 @@ impl<'a, A: Access> Writer<'a, A> {
         }
     }
 
-    /// The log for an item that is appended in place of another one. A write is a use: an item that
-    /// was used before it is stored again has proved itself.
+    /// The log for an item that is appended in place of another one, whose value it may keep. A
+    /// write is a use: an item that was used before it is stored again has proved itself.
     #[inline(always)]
-    pub(super) fn log_for_known(&mut self, found: &Found<'_>, words: u64) -> LogId {
+    pub(super) fn log_for_known(
+        &mut self,
+        found: &Found<'_>,
+        words: u64,
+        keeps_value: bool,
+    ) -> LogId {
         let setting = self.state.admission.setting;
-        let doublings = setting.doublings(found.item.words() as u64);
-        match setting.keeps(found.entry.reads(), doublings) || !self.is_for_small(words) {
-            true => LogId::Main,
-            false => found.entry.log(),
+        let old_words = found.item.words() as u64;
+        let doublings = setting.doublings(old_words);
+        if setting.keeps(found.entry.reads(), doublings) || !self.is_for_small(words) {
+            return LogId::Main;
         }
+        let is_large = words >= DRAFT_WORDS_MIN as u64;
+        match found.entry.log() {
+            LogId::Small
+                if (is_large || keeps_value)
+                    && self.ousts_from_small(old_words, words, keeps_value) =>
+            {
+                LogId::Main
+            }
+            id => id,
+        }
+    }
+
+    /// Whether room for an item in the small log may take the item there that it replaces, while
+    /// that is still asked for: its value is kept, or it has yet to be compared. So it may not if
+    /// there is no room for both, or if the main log has room.
+    #[cold]
+    #[inline(never)]
+    fn ousts_from_small(&self, old_words: u64, words: u64, keeps_value: bool) -> bool {
+        let lacks_room = self.free(LogId::Small) < words;
+        let has_no_room_for_both = old_words + words > self.lap_words(LogId::Small);
+        lacks_room && (keeps_value || has_no_room_for_both || self.free(LogId::Main) >= words)
     }
 
     /// Whether the small log takes an item of this many words.

@@ -45,7 +45,7 @@ impl<A: Access> Writer<'_, A> {
         let home = self.home(keyhash);
         self.follow_setting();
         let id = match self.find_or_remember(home, keyhash, (key, words)) {
-            Ok(found) => self.log_for_known(&found, words),
+            Ok(found) => self.log_for_known(&found, words, false),
             Err(ghost) => self.log_for_new(words, ghost.is_some()),
         };
         let id = match purpose {

@@ -112,7 +112,7 @@ impl<A: Access> Writer<'_, A> {
     #[inline(never)]
     fn put_again(&mut self, put: &Put<'_>, found: &Found<'_>) -> bool {
         self.follow_setting();
-        let id = self.log_for_known(found, put.words as u64);
+        let id = self.log_for_known(found, put.words as u64, put.keeps_value());
         let old = Some((found.slot, found.entry, found.item.words() as u64));
         if put.words >= DRAFT_WORDS_MIN && self.put_at_vacant(put, id, old, None) {
             return true;
