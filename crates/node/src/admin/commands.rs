@@ -86,12 +86,12 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, core: &mut Core) 
         Admin::CacheDump { items_max, .. } => {
             return Outcome::LongReply(LongReply::cachedump(items_max));
         }
-        Admin::AdvanceClock { seconds } => {
+        Admin::AdvanceClock { seconds, quiet } => {
             if let Some(tender) = &core.tender {
                 tender.accelerator.pause(Pause::ClockMoved, true);
             }
             core.shared.switches.advance_clock(seconds);
-            say(lines::OK);
+            say(lines::unless(quiet, lines::OK));
         }
         Admin::MemoryLimit { mebibytes, quiet } => {
             let line = match core.admin.set_memory_limit(mebibytes) {
@@ -141,11 +141,18 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, core: &mut Core) 
             };
             say(lines::unless(quiet, line));
         }
-        Admin::RefreshCerts => core.admin.refresh_certificates(out),
+        Admin::RefreshCerts { quiet } => {
+            let before = out.len();
+            core.admin.refresh_certificates(out);
+            out.truncate(if quiet { before } else { out.len() });
+        }
         Admin::Snapshot => core.admin.snapshot(out),
         Admin::Quit => return Outcome::Close,
-        Admin::Shutdown(how) => {
-            if core.admin.shutdown(how, out) {
+        Admin::Shutdown { how, quiet } => {
+            let before = out.len();
+            let stops = core.admin.shutdown(how, out);
+            out.truncate(if quiet { before } else { out.len() });
+            if stops {
                 return Outcome::Close;
             }
         }

@@ -38,15 +38,19 @@ pub(super) fn read<'a>(
 /// Commands that memcached looks up in a table when nothing else matches. Spaces may precede them,
 /// and refusals are silent if the client wants no reply.
 fn rare<'a>(line: &Line<'a>, words: &Words<'a>) -> Step<'a> {
+    let quiet = words.are_quiet();
     let admin = match words.at(0) {
-        b"shutdown" => Ok(Admin::Shutdown(shutdown(words))),
-        b"refresh_certs" => Ok(Admin::RefreshCerts),
+        b"shutdown" => Ok(Admin::Shutdown {
+            how: shutdown(words),
+            quiet,
+        }),
+        b"refresh_certs" => Ok(Admin::RefreshCerts { quiet }),
         b"verbosity" => verbosity(words),
-        b"flush_all" => flush_all(words).or_else(faulty(AdminCommand::FlushAll, words.are_quiet())),
+        b"flush_all" => flush_all(words).or_else(faulty(AdminCommand::FlushAll, quiet)),
         b"cache_memlimit" => memlimit(words),
         b"lru_crawler" => lru_crawler(words),
         b"debugtime" => match number::digits_32(words.at(1)) {
-            Some(seconds) => Ok(Admin::AdvanceClock { seconds }),
+            Some(seconds) => Ok(Admin::AdvanceClock { seconds, quiet }),
             None => Err(lines::ERROR),
         },
         b"snapshot" if words.count() == 1 => Ok(Admin::Snapshot),
@@ -67,7 +71,6 @@ fn rare<'a>(line: &Line<'a>, words: &Words<'a>) -> Step<'a> {
         }
         _ => Err(lines::ERROR),
     };
-    let quiet = words.are_quiet();
     answer(line, admin.map_err(|reason| lines::unless(quiet, reason)))
 }
 

@@ -24,9 +24,9 @@ impl Admin<'_> {
             Admin::MemoryLimit { .. } => AdminCommand::CacheMemlimit,
             Admin::Answer { command, .. } => command,
             Admin::Dispatch(_) => AdminCommand::Dispatch,
-            Admin::RefreshCerts => AdminCommand::RefreshCerts,
+            Admin::RefreshCerts { .. } => AdminCommand::RefreshCerts,
             Admin::Snapshot => AdminCommand::Snapshot,
-            Admin::Shutdown(_) => AdminCommand::Shutdown,
+            Admin::Shutdown { .. } => AdminCommand::Shutdown,
             Admin::Control(control, _) => match control {
                 Control::Flush { .. } => AdminCommand::FlushAll,
                 Control::Stats(argument) => AdminCommand::of_stats(argument),
@@ -91,6 +91,9 @@ impl Admin<'_> {
             Admin::Verbosity { quiet, .. }
             | Admin::FlushAll { quiet, .. }
             | Admin::MemoryLimit { quiet, .. }
+            | Admin::AdvanceClock { quiet, .. }
+            | Admin::RefreshCerts { quiet }
+            | Admin::Shutdown { quiet, .. }
             | Admin::ClusterSet { quiet, .. }
             | Admin::ClusterDelete { quiet }
             | Admin::Answer { quiet, .. } => quiet,

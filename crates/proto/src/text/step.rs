@@ -122,6 +122,8 @@ pub enum Admin<'a> {
     AdvanceClock {
         /// The number of seconds.
         seconds: u32,
+        /// The client wants no reply.
+        quiet: bool,
     },
     /// Change the memory limit (`cache_memlimit`) and answer `OK`, or
     /// [`super::lines::MEMLIMIT_FIXED`] if it cannot be changed to this value.
@@ -165,7 +167,10 @@ pub enum Admin<'a> {
     /// Remove expired items in the background and answer `OK` (`lru_crawler crawl`).
     Crawl,
     /// Read the certificates of TLS again (`refresh_certs`) and answer `OK`, or say why not.
-    RefreshCerts,
+    RefreshCerts {
+        /// The client wants no reply.
+        quiet: bool,
+    },
     /// Begin to write all items to the server's file and answer `OK`, or say why not (`snapshot`).
     Snapshot,
     /// Send unsent replies, then close.
@@ -174,7 +179,12 @@ pub enum Admin<'a> {
     Control(Control<'a>, Words),
     /// Stop the server, if it was started with that permission; otherwise answer
     /// [`super::lines::SHUTDOWN_NOT_ENABLED`].
-    Shutdown(Shutdown),
+    Shutdown {
+        /// How it is stopped.
+        how: Shutdown,
+        /// The client wants no reply.
+        quiet: bool,
+    },
 }
 
 /// A command about the counts by key prefix.

@@ -35,18 +35,51 @@ fn commands_without_a_key() {
             &[admin(Admin::Detail(Detail::Unknown))],
         ),
         (b"statsx\r\n", &[ERROR]),
-        (b"shutdown\r\n", &[admin(Admin::Shutdown(Shutdown::Now))]),
+        (
+            b"shutdown\r\n",
+            &[admin(Admin::Shutdown {
+                how: Shutdown::Now,
+                quiet: false,
+            })],
+        ),
         (
             b"shutdown graceful\r\n",
-            &[admin(Admin::Shutdown(Shutdown::Graceful))],
+            &[admin(Admin::Shutdown {
+                how: Shutdown::Graceful,
+                quiet: false,
+            })],
+        ),
+        (
+            b"shutdown noreply\r\n",
+            &[admin(Admin::Shutdown {
+                how: Shutdown::Unknown,
+                quiet: true,
+            })],
+        ),
+        (
+            b"refresh_certs noreply\r\n",
+            &[admin(Admin::RefreshCerts { quiet: true })],
+        ),
+        (
+            b"debugtime 3 noreply\r\n",
+            &[admin(Admin::AdvanceClock {
+                seconds: 3,
+                quiet: true,
+            })],
         ),
         (
             b"shutdown foo\r\n",
-            &[admin(Admin::Shutdown(Shutdown::Unknown))],
+            &[admin(Admin::Shutdown {
+                how: Shutdown::Unknown,
+                quiet: false,
+            })],
         ),
         (
             b"shutdown graceful x\r\n",
-            &[admin(Admin::Shutdown(Shutdown::Unknown))],
+            &[admin(Admin::Shutdown {
+                how: Shutdown::Unknown,
+                quiet: false,
+            })],
         ),
     ]);
 }
@@ -190,7 +223,10 @@ fn commands_for_other_insides() {
         (b"lru_crawler crawl all\r\n", &[Out::Admin(Admin::Crawl)]),
         (
             b"debugtime 3\r\n",
-            &[Out::Admin(Admin::AdvanceClock { seconds: 3 })],
+            &[Out::Admin(Admin::AdvanceClock {
+                seconds: 3,
+                quiet: false,
+            })],
         ),
         (b"debugtime x\r\n", &[ERROR]),
         (b"slabs automove x\r\n", &[Out::Say(reply::BAD_LINE)]),
