@@ -18,10 +18,6 @@ struct Value {
     data: u32,
 }
 
-/// ETHTOOL_GDRVINFO and ETHTOOL_GCHANNELS.
-const GET_DRIVER: u32 = 0x03;
-const GET_CHANNELS: u32 = 0x3C;
-
 /// Whether the interface removes the tags of virtual networks from the frames that it receives.
 pub fn strips_vlan_tags(name: &str) -> io::Result<bool> {
     let mut value = Value {
@@ -33,6 +29,7 @@ pub fn strips_vlan_tags(name: &str) -> io::Result<bool> {
 }
 
 /// `struct ethtool_drvinfo`, of which only the name counts here.
+#[cfg(feature = "xdp")]
 #[repr(C)]
 struct DriverInfo {
     command: u32,
@@ -41,7 +38,10 @@ struct DriverInfo {
 }
 
 /// The name of the interface's driver; empty if it says nothing.
+#[cfg(feature = "xdp")]
 pub fn driver(name: &str) -> io::Result<String> {
+    /// ETHTOOL_GDRVINFO.
+    const GET_DRIVER: u32 = 0x03;
     let mut info = DriverInfo {
         command: GET_DRIVER,
         driver: [0; 32],
@@ -53,7 +53,10 @@ pub fn driver(name: &str) -> io::Result<String> {
 }
 
 /// The interface's queues for receiving; 1 if its driver does not say.
+#[cfg(feature = "xdp")]
 pub fn receive_queues(name: &str) -> io::Result<u32> {
+    /// ETHTOOL_GCHANNELS.
+    const GET_CHANNELS: u32 = 0x3C;
     /// The command, then the most of receiving, sending, other and combined, and those there are.
     type Channels = [u32; 9];
     let mut channels: Channels = [0; 9];
@@ -68,6 +71,7 @@ pub fn receive_queues(name: &str) -> io::Result<u32> {
 }
 
 /// Bytes of the longest packet that the interface sends.
+#[cfg(feature = "xdp")]
 pub fn mtu(name: &str) -> io::Result<u32> {
     let mut request = request_for(name);
     control(libc::SIOCGIFMTU as _, &mut request)?;
