@@ -2,6 +2,8 @@
 //! the middle or are read slowly, and between other requests of the same client.
 
 use glimmer_base::limits::{LENT_BYTES_MIN, REPLY_BYTES_HIGH, TURN_LARGE_BYTES_MAX};
+use glimmer_proto::Accepts;
+use glimmer_server::Config;
 use glimmer_server::config::AccessMode;
 use glimmer_transport::Sent;
 use glimmer_transport::stream::{ByteStream, StreamFaults};
@@ -182,6 +184,99 @@ fn a_reset_in_the_middle_ends_the_connection_alone() {
     let mut again = Script::default();
     again.get(&[("long", Some(&long))]);
     assert!(rig.say(&mut other, again.said.as_bytes()) == again.expected.as_bytes());
+}
+
+/// A server whose clients log in with this protocol.
+fn locked((access, workers): (AccessMode, usize), protocol: Accepts) -> Rig {
+    Rig::with(Config {
+        memory_bytes: 128 << 20,
+        workers,
+        access,
+        protocol,
+        sasl: protocol == Accepts::Binary,
+        auth_file: Some("users".into()),
+        ..Config::default()
+    })
+}
+
+/// A client that has logged in asks for a large value, and then logs in wrongly: the answer to that
+/// is withheld, and what was asked before arrives whole.
+#[test]
+fn a_wrong_login_leaves_a_large_value_whole() {
+    let long = value('v', 100_000);
+    for (mode, buffer_bytes) in RIGS
+        .into_iter()
+        .flat_map(|mode| [(mode, 20_000), (mode, 1 << 20)])
+    {
+        let mut rig = locked(mode, Accepts::Resp);
+        let mut stream = rig.connect(buffer_bytes);
+        let said = command(&["AUTH", "u", "right"]) + &command(&["SET", "long", &long]);
+        assert_eq!(rig.say(&mut stream, said.as_bytes()), b"+OK\r\n+OK\r\n");
+        let said = command(&["GET", "long"]) + &command(&["AUTH", "u", "wrong"]);
+        let answer = "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
+        let expected = format!("$100000\r\n{long}\r\n{answer}");
+        let replies = rig.ask(&mut stream, said.as_bytes(), expected.len());
+        assert!(replies == expected.as_bytes(), "{mode:?}, {buffer_bytes}");
+    }
+}
+
+#[test]
+fn a_wrong_login_in_binary_leaves_a_large_value_whole() {
+    let long = value('v', 100_000);
+    for (mode, buffer_bytes) in RIGS
+        .into_iter()
+        .flat_map(|mode| [(mode, 20_000), (mode, 1 << 20)])
+    {
+        let mut rig = locked(mode, Accepts::Binary);
+        let mut stream = rig.connect(buffer_bytes);
+        let said = packet(SASL_AUTH, b"", "PLAIN", "\0u\0right");
+        assert_eq!(rig.say(&mut stream, &said)[6..8], [0, 0], "admitted");
+        let said = packet(SET, &[0; 8], "long", &long);
+        assert_eq!(rig.say(&mut stream, &said)[6..8], [0, 0], "stored");
+        let wrong = packet(SASL_AUTH, b"", "PLAIN", "\0u\0wrong");
+        let said = [packet(GET, b"", "long", ""), wrong].concat();
+        let get_bytes = 24 + 4 + long.len();
+        let replies = rig.ask(&mut stream, &said, get_bytes + 24);
+        assert!(replies.len() > get_bytes + 24, "{mode:?}, {buffer_bytes}");
+        let (get, login) = replies.split_at(get_bytes);
+        let is_right = get[6..8] == [0, 0] && get[28..] == *long.as_bytes();
+        assert!(is_right, "{mode:?}, {buffer_bytes}");
+        assert_eq!(
+            (login[1], login[7]),
+            (SASL_AUTH, 0x20),
+            "{mode:?}, {buffer_bytes}"
+        );
+    }
+}
+
+const GET: u8 = 0;
+const SET: u8 = 1;
+const SASL_AUTH: u8 = 0x21;
+
+/// A command of RESP.
+fn command(words: &[&str]) -> String {
+    let head = format!("*{}\r\n", words.len());
+    let words = words.iter();
+    head + &words
+        .map(|word| format!("${}\r\n{word}\r\n", word.len()))
+        .collect::<String>()
+}
+
+/// A request of the binary protocol.
+fn packet(opcode: u8, extras: &[u8], key: &str, value: &str) -> Vec<u8> {
+    let mut packet = vec![
+        0x80,
+        opcode,
+        0,
+        key.len() as u8,
+        extras.len() as u8,
+        0,
+        0,
+        0,
+    ];
+    packet.extend(((extras.len() + key.len() + value.len()) as u32).to_be_bytes());
+    packet.extend([0; 12]);
+    [&packet, extras, key.as_bytes(), value.as_bytes()].concat()
 }
 
 /// Clients ask for the largest value again and again, and read nothing.

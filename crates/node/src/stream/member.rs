@@ -312,6 +312,14 @@ impl Member {
             return Err(Stop::Reorder);
         }
         let command = match step {
+            Step::Admin {
+                admin: Admin::Control(Control::Login(_), _),
+                ..
+            } if self.has_lent => {
+                // If it is wrong, its answer is withheld with all that has not been sent. Only
+                // bytes are: what is lent is sent first.
+                return Err(Stop::Full);
+            }
             Step::Admin { admin, .. } if self.is_connection() => admin.command(),
             _ => None,
         };

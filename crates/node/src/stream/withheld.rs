@@ -20,6 +20,10 @@ impl Streams {
     pub fn withhold(&mut self, key: ConnectionKey, core: &mut Core) {
         core.note_failure(Failure::Login, 1, None);
         let connection = &mut self.connections[key];
+        debug_assert!(
+            !connection.tx.borrows(),
+            "it is sent before a login is read"
+        );
         let mut replies = std::mem::take(&mut connection.tx.bytes);
         if replies.len() < BUFFER_BYTES / 8 {
             let answer = replies.as_slice().to_vec();

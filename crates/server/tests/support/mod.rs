@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use glimmer_base::Moment;
 use glimmer_node::{AdminHandler, Clock, Devices, Part, Rest, Tally};
-use glimmer_proto::Accepts;
 use glimmer_proto::text::Shutdown;
 use glimmer_server::config::AccessMode;
 use glimmer_server::{Config, DrivenServer, HugepagePolicy};
@@ -34,7 +33,7 @@ impl Clock for TestClock {
     }
 }
 
-/// Answers no `stats`.
+/// Answers no `stats`. Admits every user with the password `right`.
 struct Silent;
 
 impl AdminHandler for Silent {
@@ -42,8 +41,8 @@ impl AdminHandler for Silent {
         Part::Last
     }
 
-    fn admits(&self, _: &[u8], _: &[u8]) -> bool {
-        false
+    fn admits(&self, _: &[u8], password: &[u8]) -> bool {
+        password == b"right"
     }
 
     fn verbosity(&self, _: u32) {}
@@ -84,7 +83,7 @@ impl Rig {
             let listener = LocalListener::new(SocketAddr::from(([10, 0, 0, 1], 1)));
             listeners.push(listener.clone());
             Devices {
-                listeners: vec![(Box::new(listener), Accepts::Any)],
+                listeners: vec![(Box::new(listener), config.protocol)],
                 ..Devices::default()
             }
         });
