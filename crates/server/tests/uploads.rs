@@ -288,10 +288,20 @@ const BAD_CHUNK: &str = "CLIENT_ERROR bad data chunk\r\nCLIENT_ERROR bad command
 /// Stores whose values are complete and are not stored, or not as they are.
 #[test]
 fn each_kind_of_store_is_answered_as_if_its_value_had_come_at_once() {
-    let long = value(7, 30_000);
+    let mut long = value(7, 30_000);
+    *long.last_mut().unwrap() = b'z';
+    let doubled = ":60000\r\n$1\r\nz\r\n".to_string();
     let text = |command: &str, end: &[u8]| {
         let head = format!("{command} {}\r\n", long.len());
         [head.as_bytes(), &long[..], end].concat()
+    };
+    let resp = |words: &[&str], then: &[u8]| {
+        let mut said = format!("*{}\r\n", words.len() + 1).into_bytes();
+        for word in words.iter().map(|word| word.as_bytes()).chain([&long[..]]) {
+            said.extend([format!("${}\r\n", word.len()).as_bytes(), word, b"\r\n"].concat());
+        }
+        said.extend(then);
+        said
     };
     let steps: Vec<(Vec<u8>, &str)> = vec![
         (text("add k1 0 0", b"\r\n"), "STORED\r\n"),
@@ -315,6 +325,30 @@ fn each_kind_of_store_is_answered_as_if_its_value_had_come_at_once() {
         (b"get k6\r\n".into(), "VALUE k6 0 1\r\ny\r\nEND\r\n"),
         (text("set k7 0 0", b"\r\n"), "STORED\r\n"),
         (b"flush_all\r\nget k7\r\n".into(), "OK\r\nEND\r\n"),
+        (resp(&["SETNX", "k8"], b""), ":1\r\n"),
+        (resp(&["SETNX", "k8"], b""), ":0\r\n"),
+        (
+            resp(&["APPEND", "k8"], b"STRLEN k8\r\n"),
+            ":60000\r\n:60000\r\n",
+        ),
+        (resp(&["APPEND", "k9"], b""), ":30000\r\n"),
+        (
+            resp(&["APPEND", "k9"], b"GETRANGE k9 59999 -1\r\n"),
+            &doubled,
+        ),
+        (
+            resp(&["GETSET", "k10"], b"STRLEN k10\r\n"),
+            "$-1\r\n:30000\r\n",
+        ),
+        (
+            resp(&["SETEX", "k10", "100"], b"TTL k10\r\n"),
+            "+OK\r\n:100\r\n",
+        ),
+        (
+            resp(&["PSETEX", "k10", "9000"], b"TTL k10\r\n"),
+            "+OK\r\n:9\r\n",
+        ),
+        (resp(&["SET", "k10"], b"TTL k10\r\n"), "+OK\r\n:-1\r\n"),
     ];
     for table in [Table::Cache, Table::Store, Table::Memc3] {
         for mode in MODES {

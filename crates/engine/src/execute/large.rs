@@ -53,9 +53,11 @@ pub fn draft<T: Table>(
     Ok(owner.draft(place.home, context.flushes, &large, will_store))
 }
 
-/// Whether a store joins its value to the one that is there, instead of storing it as a whole.
+/// Whether a store makes a value of its own and the one that is there, instead of storing its own
+/// as a whole.
 pub fn joins_values(job: &Job<'_>) -> bool {
     let mode = match job.request.verb {
+        Verb::Append { .. } | Verb::Overlay { .. } => return true,
         Verb::Store { mode, .. } => mode,
         Verb::Meta {
             command: Command::Store,
