@@ -282,6 +282,8 @@ pub(super) fn release(connection: &mut Connection, core: &mut Core) {
     connection.counted = Charge::default();
     connection.patience.end_hold();
     connection.turn = Turn::None;
+    // The list of those that borrow is this worker's.
+    connection.tx.is_listed = false;
     // It was meant for a request that arrived at this worker.
     connection.session.hand_to = None;
     connection.patience.end_wait(core.now.ms);

@@ -26,7 +26,7 @@ pub(crate) struct SendQueue {
     /// Bytes of the first lent part that are sent.
     part_sent: usize,
     awaits: Awaits,
-    /// Its connection is in the list of those that borrow.
+    /// Its connection is in its worker's list of those that borrow.
     pub is_listed: bool,
     /// The value of a reply that is timed, and since when, in nanoseconds.
     pub timed: Option<(usize, u64)>,
@@ -272,7 +272,6 @@ impl SendQueue {
         pool.give(std::mem::take(&mut self.bytes));
         if self.lent.capacity() > 0 {
             self.lent = Vec::new();
-            // It may become another worker's connection.
             self.is_listed = false;
         }
         (self.sent, self.part_sent) = (0, 0);
