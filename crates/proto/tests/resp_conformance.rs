@@ -1,6 +1,7 @@
 //! What every kind of input does to the parser of RESP: bytes in, steps out. The replies to
 //! malformed commands are those of Redis 7.0; where ours differ, the row says so.
 
+use glimmer_base::limits::RESP_QUEUE_BYTES_MAX;
 use glimmer_proto::control::{Answer, Control};
 use glimmer_proto::{Accepts, Admin, After, Limits, Parser, Step};
 
@@ -131,6 +132,42 @@ fn each_input_has_its_steps() {
                 "skips",
                 "Get c",
             ],
+        ),
+        (
+            "MULTI\r\nGET a\r\n*0\r\n \r\nEXEC\r\nGET c\r\n",
+            &[
+                "says +OK",
+                "says +QUEUED",
+                "says *1",
+                "Get a",
+                "skips",
+                "skips",
+                "skips",
+                "Get c",
+            ],
+        ),
+        (
+            "MULTI\r\nDEL a b\r\n*-1\r\n*1\r\n$4\r\nEXEC\r\n*-1\r\nGET c\r\n",
+            &[
+                "says +OK",
+                "says +QUEUED",
+                "says *1",
+                "Delete a",
+                "Delete b",
+                "Sum",
+                "skips",
+                "skips",
+                "skips",
+                "Get c",
+            ],
+        ),
+        (
+            "MULTI\r\n*0\r\nEXEC\r\nGET c\r\n",
+            &["says +OK", "says *0", "Get c"],
+        ),
+        (
+            "MULTI\r\nGET a\r\n\r\nDISCARD\r\nGET c\r\n",
+            &["says +OK", "says +QUEUED", "says +OK", "Get c"],
         ),
         (
             "MULTI\r\nEXEC\r\nEXEC\r\nDISCARD\r\n",
@@ -270,6 +307,35 @@ fn a_transaction_without_memory_is_given_up() {
                 other => panic!("{other:?}"),
             }
         }
+    }
+}
+
+/// The commands of a transaction are bounded together, whatever they are: those that are arrays,
+/// those that are lines, and lines without a command, to which nothing is said.
+#[test]
+fn a_transaction_is_as_long_as_it_may_be_and_no_longer() {
+    let value = "x".repeat(RESP_QUEUE_BYTES_MAX - 100_000);
+    let head = format!(
+        "MULTI\r\n*3\r\n$3\r\nSET\r\n$1\r\na\r\n${}\r\n",
+        value.len()
+    );
+    let line = format!("GET {}\r\n", " ".repeat(40_000) + "a");
+    let blank = " ".repeat(40_000) + "\r\n";
+    let array = format!("*2\r\n$4\r\nECHO\r\n$40000\r\n{}\r\n", "x".repeat(40_000));
+    for (kind, is_told) in [(line, true), (blank, false), (array, true)] {
+        let tail = kind.repeat(4) + "*1\r\n$4\r\nPING\r\nEXEC\r\nGET c\r\n";
+        let all = steps(&[head.as_bytes(), value.as_bytes(), b"\r\n", tail.as_bytes()].concat());
+        let refusal = "says -ERR the transaction is too large (see docs/resp.md)";
+        let queued = 1 + if is_told { 2 } else { 0 };
+        let mut expected = vec!["says +OK"];
+        expected.extend(vec!["says +QUEUED"; queued]);
+        expected.extend(is_told.then_some(refusal));
+        assert!(
+            all.iter().zip(&expected).all(|(it, other)| it == other),
+            "{all:?}"
+        );
+        let abort = "says -EXECABORT Transaction discarded because of previous errors.";
+        assert_eq!(all[all.len() - 2..], [abort, "Get c"], "{all:?}");
     }
 }
 

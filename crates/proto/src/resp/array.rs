@@ -152,7 +152,7 @@ impl Parser {
     fn command_bytes_max(&self) -> usize {
         match self.multi {
             Multi::Off | Multi::Spoilt => self.limits.item_bytes_max + LINE_BYTES_MAX,
-            Multi::Queueing { at, .. } => RESP_QUEUE_BYTES_MAX - at as usize,
+            Multi::Queueing { at, .. } => RESP_QUEUE_BYTES_MAX.saturating_sub(at as usize),
             Multi::Executing { .. } => RESP_QUEUE_BYTES_MAX,
         }
     }

@@ -6,13 +6,15 @@
 //! takes memory as a large value does, and its commands are executed in order by the ways of all
 //! commands. Those of other clients may come in between.
 
-use super::frame::Arguments;
+use super::frame::{self, Arguments};
 use super::lines;
 use super::names::{NAME_BYTES_MAX, arity, upper};
+use super::parser::ARRAY;
 use super::state::{Multi, Parser, State};
 use super::words::Words;
 use crate::control::Control;
 use crate::text::{Admin, After, Step};
+use glimmer_base::limits::RESP_QUEUE_BYTES_MAX;
 
 /// `MULTI`.
 pub(super) fn begin(parser: &mut Parser, used: usize) -> Step<'static> {
@@ -51,6 +53,10 @@ impl Parser {
                 // An array of no arguments, which is passed over once more when it is executed.
                 Step::Swallowed { used } if matches!(self.multi, Multi::Queueing { .. }) => {
                     at += used;
+                    if at > RESP_QUEUE_BYTES_MAX {
+                        self.multi = Multi::Spoilt;
+                        return Step::Swallowed { used: at };
+                    }
                     self.multi = Multi::Queueing {
                         count,
                         at: at as u32,
@@ -64,10 +70,19 @@ impl Parser {
                 *need += at;
                 *announced = None;
             }
-            // It is in the queue.
-            (Step::Refuse { used, .. }, Multi::Queueing { count: now, .. }) if now > count => {
-                let at = (at + std::mem::take(used)) as u32;
-                self.multi = Multi::Queueing { count: now, at };
+            // It is in the queue, unless that is too long now.
+            (Step::Refuse { used, line, .. }, Multi::Queueing { count: now, .. })
+                if now > count =>
+            {
+                let end = at + *used;
+                if end > RESP_QUEUE_BYTES_MAX {
+                    (*used, *line) = (end, lines::LONG_QUEUE);
+                    self.multi = Multi::Spoilt;
+                } else {
+                    *used = 0;
+                    let at = end as u32;
+                    self.multi = Multi::Queueing { count: now, at };
+                }
             }
             (Step::Answer { .. }, Multi::Executing { .. }) => {}
             (
@@ -154,9 +169,12 @@ impl Parser {
     }
 
     /// The next step while a transaction is executed, if no command of it is left: the `EXEC` has
-    /// been answered by what came before.
+    /// been answered by what came before. Arrays of no arguments and empty lines may precede it.
     #[cold]
     pub(super) fn end_of_queue<'a>(&mut self, input: &'a [u8], tail: usize) -> Step<'a> {
+        if let Some(used) = nothing(input) {
+            return Step::Swallowed { used };
+        }
         match tail <= input.len() {
             true => {
                 self.multi = Multi::Off;
@@ -170,4 +188,14 @@ impl Parser {
     pub(super) fn is_between_commands(&self) -> bool {
         self.state == State::Start && self.multi == Multi::Off
     }
+}
+
+/// The bytes of an array of no arguments, or of an empty line, if one is at the front of the input.
+fn nothing(input: &[u8]) -> Option<usize> {
+    if input.first() == Some(&ARRAY) {
+        let (count, head) = frame::length(input, "", "").ok()?;
+        return (count <= 0).then_some(head);
+    }
+    let newline = memchr::memchr(b'\n', input)?;
+    matches!(frame::word(&input[..newline]), Ok(None)).then_some(newline + 1)
 }
