@@ -5,7 +5,7 @@ use glimmer_base::limits::DRAFT_BYTES_MIN;
 use glimmer_base::{Expiry, Keyhash, Moment};
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::table::{
-    Announced, Begun, Counts, Stored, Table, TableWriter, Upload, UploadFigures,
+    Announced, Begun, Counts, Large, Stored, Table, TableWriter, Upload, UploadFigures,
 };
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -228,7 +228,12 @@ impl<T: Table> Hand<T> {
     fn put(&mut self, key: u16, value: Vec<u8>) {
         let (bytes, now) = (key.to_le_bytes(), self.now);
         let item = new_item(&bytes, &value, &mut self.rng, now);
-        let stored = (self.owner.enter(self.flushes)).put(SEED.keyhash(&bytes), &item, now);
+        let mut writer = self.owner.enter(self.flushes);
+        if value.len() >= BYTES_MIN {
+            writer.bring(None);
+        }
+        let stored = writer.put(SEED.keyhash(&bytes), &item, now);
+        drop(writer);
         match stored {
             Stored::Yes(_) => drop(self.model.insert(key, value)),
             refused => {
@@ -236,6 +241,20 @@ impl<T: Table> Hand<T> {
                 self.outcome.refused += 1;
             }
         }
+    }
+
+    /// Brings a draft for a request that then stores nothing.
+    fn bring_in_vain(&mut self) {
+        let (key, value) = (self.rng.random_range(0..self.load.keys), self.value());
+        let bytes = key.to_le_bytes();
+        let large = Large {
+            key: &bytes,
+            keyhash: SEED.keyhash(&bytes),
+            value: &value,
+            now: self.now,
+        };
+        let draft = (self.owner).draft(Default::default(), self.flushes, &large, |_| true);
+        self.owner.enter(self.flushes).bring(draft);
     }
 
     fn put_small_ones(&mut self) {
@@ -289,6 +308,7 @@ impl<T: Table> Hand<T> {
                 self.flushes += 1;
                 self.model.clear();
             }
+            181..186 => self.bring_in_vain(),
             _ => {
                 let keys = self.load.keys + self.load.small_keys;
                 let key = self.rng.random_range(0..keys);
@@ -330,6 +350,7 @@ pub fn run<T: Table>(owner: T, load: Load, audit: impl Fn(&mut T, u64)) -> (T, u
         }
     }
     hand.arriving.clear();
+    hand.owner.enter(hand.flushes).bring(None);
     assert_eq!(hand.owner.figures().uploads(), UploadFigures::default());
     audit(&mut hand.owner, hand.flushes);
     for key in 0..load.keys + load.small_keys {
