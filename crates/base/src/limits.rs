@@ -222,6 +222,8 @@ pub const ADMIN_LINE_NS: u64 = 250;
 pub const ADMIN_WORKER_NS: u64 = 1_000;
 /// The price of a chain of the index, which is in no cache.
 pub const ADMIN_CHAIN_NS: u64 = 1_000;
+/// The price of a step of comparing a key with a pattern.
+pub const ADMIN_STEP_NS: u64 = 2;
 /// The price of an item that is removed because it has expired.
 pub const ADMIN_REMOVAL_NS: u64 = 300;
 

@@ -326,6 +326,39 @@ fn a_crawl_has_its_share_of_each_turn() {
     assert_eq!(before, ITEMS as u64);
 }
 
+/// Keys that a pattern is compared with at many places take more turns than others.
+#[test]
+fn a_walk_through_keys_pays_for_its_pattern() {
+    const KEYS: usize = 1_000;
+    let mut rig = Rig::new(1);
+    let mut client = rig.connect();
+    let set = |item| format!("set {}{item:04} 0 0 1\r\nx\r\n", "a".repeat(240));
+    let sets: String = (0..KEYS).map(set).collect();
+    rig.ask(&mut client, &sets, KEYS * "STORED\r\n".len());
+    let mut client = rig.connect();
+    let mut turns_of = |pattern: &str| {
+        client.say(&format!(
+            "*2\r\n$4\r\nKEYS\r\n${}\r\n{pattern}\r\n",
+            pattern.len()
+        ));
+        for turns in 1..TURNS_MAX {
+            rig.turn();
+            let heard = client.heard();
+            if !heard.is_empty() {
+                assert_eq!(heard, b"*0\r\n");
+                return turns;
+            }
+        }
+        panic!("the walk comes to its end");
+    };
+    let plain = turns_of("b");
+    let class = turns_of(&format!("*[^{}]b", "b".repeat(1_000)));
+    let costly = turns_of(&format!("*{}b", "a".repeat(120)));
+    println!("{plain} {class} {costly}");
+    assert!(class < plain + KEYS / 10, "{class} {plain}");
+    assert!(costly > plain + KEYS / 10, "{costly} {plain}");
+}
+
 #[test]
 fn a_search_that_finds_nothing_has_its_share_of_each_turn() {
     let mut rig = Rig::new(1);

@@ -14,7 +14,7 @@
 use glimmer_base::limits::{
     ADMIN_BYTE_NS, ADMIN_CHAIN_NS, ADMIN_COMMAND_NS, ADMIN_COPY_BYTES_PER_NS, ADMIN_COPY_NS,
     ADMIN_DATAGRAMS_PART, ADMIN_LINE_NS, ADMIN_NS_PER_MS, ADMIN_REMOVAL_NS, ADMIN_SAVED_NS_MAX,
-    ADMIN_SHARE_NS, ADMIN_TURN_NS, ADMIN_WORKER_NS,
+    ADMIN_SHARE_NS, ADMIN_STEP_NS, ADMIN_TURN_NS, ADMIN_WORKER_NS,
 };
 
 /// What commands may cost, in nanoseconds as priced.
@@ -151,6 +151,11 @@ impl Allowance {
     /// A list has got this many lines. `bytes` is their total length.
     pub fn spend_on_items(&mut self, lines: u64, bytes: usize) {
         self.spend(ADMIN_LINE_NS * lines + ADMIN_BYTE_NS * bytes as u64);
+    }
+
+    /// Keys were compared with a pattern, in this many steps.
+    pub fn spend_on_steps(&mut self, steps: u64) {
+        self.spend(ADMIN_STEP_NS * steps);
     }
 
     /// All of a turn's: what follows waits for the next turn.

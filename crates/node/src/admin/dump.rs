@@ -181,6 +181,7 @@ impl DumpCursor {
                     keys.end_chain();
                     allowance.spend_on_chain(0);
                     allowance.spend_on_items(lines, keys.bytes() - before);
+                    allowance.spend_on_steps(keys.take_steps());
                 }
                 return;
             }

@@ -3,6 +3,8 @@
 //! The number of keys comes before the first in the reply, so the keys are gathered. A page has
 //! few. All keys are gathered for one client at a time, up to [`RESP_KEYS_BYTES_MAX`].
 
+use std::mem;
+
 use glimmer_base::limits::{
     PARTITIONS_MAX, RESP_KEYS_BYTES_MAX, RESP_PAGE_BYTES_HIGH, RESP_PAGE_CHAINS_MAX,
     RESP_PIECE_BYTES,
@@ -10,7 +12,7 @@ use glimmer_base::limits::{
 use glimmer_engine::{ListCursor, ListScope, Listed};
 use glimmer_proto::Words;
 use glimmer_proto::control::{Answer, Control, Scan};
-use glimmer_proto::glob;
+use glimmer_proto::glob::Pattern;
 
 use super::guard::DumpGuard;
 
@@ -18,6 +20,10 @@ use super::guard::DumpGuard;
 pub(crate) struct Keys {
     words: Words,
     pattern: Box<[u8]>,
+    /// The pattern as it is compared with keys, once the first is.
+    compiled: Option<Pattern>,
+    /// Steps of comparing that have not been paid for.
+    steps: u64,
     page: Option<Page>,
     found: u32,
     gathered: Vec<u8>,
@@ -62,6 +68,8 @@ impl Keys {
         Keys {
             words,
             pattern: scan.pattern.into(),
+            compiled: None,
+            steps: 0,
             page,
             found: 0,
             gathered: Vec::new(),
@@ -83,10 +91,17 @@ impl Keys {
         if let Some(page) = &mut self.page {
             page.keys = page.keys.saturating_sub(1);
         }
-        if glob::fits(&self.pattern, item.key) {
+        let compiled = &mut self.compiled;
+        let pattern = compiled.get_or_insert_with(|| Pattern::new(&self.pattern));
+        if pattern.fits(item.key, &mut self.steps) {
             self.words.emit_key(item.key, &mut self.gathered);
             self.found += 1;
         }
+    }
+
+    /// Steps of comparing keys with the pattern since this was asked last.
+    pub fn take_steps(&mut self) -> u64 {
+        mem::take(&mut self.steps)
     }
 
     /// A chain has been looked at.
