@@ -4,6 +4,9 @@ use super::lines;
 use arrayvec::ArrayVec;
 use glimmer_base::limits::RESP_ARGUMENTS_KEPT_MAX;
 
+/// The first byte of a command that is an array. No command of memcached's begins with it.
+pub(super) const ARRAY: u8 = b'*';
+
 /// The first arguments of a command.
 pub(super) type Arguments<'a> = ArrayVec<&'a [u8], RESP_ARGUMENTS_KEPT_MAX>;
 

@@ -6,8 +6,9 @@
 
 use super::command;
 use super::frame;
+use super::frame::ARRAY;
 use super::lines;
-use super::parser::{ARRAY, close};
+use super::parser::close;
 use super::state::{Parser, State};
 use crate::text::{After, Step};
 use crate::{Admin, Form};

@@ -6,10 +6,9 @@
 //! takes memory as a large value does, and its commands are executed in order by the ways of all
 //! commands. Those of other clients may come in between.
 
-use super::frame::{self, Arguments};
+use super::frame::{self, ARRAY, Arguments};
 use super::lines;
 use super::names::{NAME_BYTES_MAX, arity, upper};
-use super::parser::ARRAY;
 use super::state::{Multi, Parser, State};
 use super::words::Words;
 use crate::control::Control;

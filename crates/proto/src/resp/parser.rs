@@ -1,7 +1,7 @@
 //! From one command to the next.
 
 use super::command;
-use super::frame::{self, Arguments, Fault, Style};
+use super::frame::{self, ARRAY, Arguments, Fault, Style};
 use super::lines;
 use super::names;
 use super::state::{Caching, Multi, Parser, State};
@@ -11,9 +11,6 @@ use crate::{Speak, foreign};
 use glimmer_base::limits::{
     ITEM_BYTES_MAX, LINE_BYTES_MAX, RESP_BULK_BYTES_MAX, RESP_INLINE_BYTES_MAX,
 };
-
-/// The first byte of a command that is an array. No command of memcached's begins with it.
-pub(super) const ARRAY: u8 = b'*';
 
 impl Parser {
     /// Takes the next request from the front of `input`; see [`crate::text::Parser::next`].
