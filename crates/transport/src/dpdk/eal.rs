@@ -67,9 +67,10 @@ fn completed(arguments: &[String], core: usize) -> Vec<String> {
         arguments.iter().any(is_it)
     };
     let mut all = vec![PROGRAM.to_owned()];
-    if !has(&["-l", "-c", "-S", "-s", "--lcores"]) {
-        // Workers are threads of the server's. EAL is to have none beside them.
-        all.extend(["-l".to_owned(), core.to_string()]);
+    if !has(&["-l", "-c", "--lcores"]) {
+        // Workers are threads of the server's. EAL is to have none beside them. It numbers its own
+        // threads from 0 on, and may know fewer numbers than the machine has cores.
+        all.push(format!("--lcores=0@{core}"));
     }
     let files = [
         "--in-memory",
@@ -96,17 +97,34 @@ fn completed(arguments: &[String], core: usize) -> Vec<String> {
     all
 }
 
+/// Whether an argument is a long option, which may be cut short.
+fn is_option(argument: &str, option: &str) -> bool {
+    let name = argument.split('=').next().unwrap_or_default();
+    name.len() > "--".len() && option.starts_with(name)
+}
+
+/// Whether EAL would print help because of an argument, which another one may follow, and end the
+/// process as if all was well.
+fn asks_for_help(argument: &str, next: Option<&str>) -> bool {
+    let is_short = argument
+        .strip_prefix('-')
+        .is_some_and(|flags| flags.trim_start_matches('v').starts_with('h'));
+    let value = argument.split_once('=').map(|(_, value)| value).or(next);
+    let is_of_log = is_option(argument, "--log-level") && value == Some("help");
+    is_short || is_of_log || is_option(argument, "--help")
+}
+
 /// Begins EAL. Returns its first complaint.
 fn start(arguments: &[String]) -> Result<Option<String>, String> {
-    if let Some(asks) = arguments
-        .iter()
-        .find(|it| ["-h", "--help"].contains(&&***it))
-    {
+    if let Some(asks) = arguments.iter().enumerate().find_map(|(at, argument)| {
+        let next = arguments.get(at + 1).map(String::as_str);
+        asks_for_help(argument, next).then_some(argument)
+    }) {
         return Err(format!(
             "{asks} ends the process: see EAL's documentation instead"
         ));
     }
-    if arguments.iter().any(|it| it.starts_with("--proc-type")) {
+    if arguments.iter().any(|it| is_option(it, "--proc-type")) {
         return Err("the server has its ports for itself: leave --proc-type out".into());
     }
     let core = crate::cores_allowed()
@@ -159,7 +177,10 @@ fn divert() -> io::Result<(std::fs::File, [OwnedFd; 2])> {
     let [out, error] = kept;
     let kept = [out?, error?];
     replace(libc::STDOUT_FILENO, heard.as_fd())?;
-    replace(libc::STDERR_FILENO, heard.as_fd())?;
+    if let Err(error) = replace(libc::STDERR_FILENO, heard.as_fd()) {
+        let _ = replace(libc::STDOUT_FILENO, kept[0].as_fd());
+        return Err(error);
+    }
     Ok((heard.into(), kept))
 }
 
@@ -237,7 +258,7 @@ mod tests {
     #[test]
     fn what_is_missing_is_added_and_what_is_given_stays() {
         let plain = completed(&words("--no-huge"), 3);
-        let expected = "glimmer -l 3 --no-shconf --no-telemetry --log-level=4 --no-huge";
+        let expected = "glimmer --lcores=0@3 --no-shconf --no-telemetry --log-level=4 --no-huge";
         assert_eq!(plain, words(expected));
         assert!(completed(&words("-a 00:1"), 3).contains(&"--in-memory".to_owned()));
         let full = "-l1 --file-prefix=x --telemetry --log-level 8";
@@ -246,7 +267,10 @@ mod tests {
             words(&format!("glimmer {full}"))
         );
         let others = completed(&words("--legacy-mem --lcores (0)@1"), 3);
-        assert!(!others.contains(&"-l".to_owned()), "{others:?}");
+        assert!(!others.contains(&"--lcores=0@3".to_owned()), "{others:?}");
+        assert!(completed(&[], 200).contains(&"--lcores=0@200".to_owned()));
+        // Cores of EAL's services are others.
+        assert!(completed(&words("-s 2"), 3).contains(&"--lcores=0@3".to_owned()));
     }
 
     #[test]
@@ -272,8 +296,28 @@ mod tests {
             let line = explained(code, said);
             assert!(line.contains(parts) && !line.contains('\n'), "{line}");
         }
-        let second = start(&words("--proc-type=secondary")).unwrap_err();
-        assert!(second.contains("leave --proc-type out"), "{second}");
-        assert!(start(&words("--help")).unwrap_err().contains("--help"));
+    }
+
+    #[test]
+    fn what_would_end_the_process_is_refused() {
+        for other in ["--proc-type=secondary", "--proc-t auto"] {
+            let error = start(&words(other)).unwrap_err();
+            assert!(error.contains("leave --proc-type out"), "{other}: {error}");
+        }
+        for help in [
+            "-h",
+            "-vh",
+            "--help",
+            "--hel",
+            "--log-level=help",
+            "--log-level help",
+            "--no-huge --log-l=help",
+        ] {
+            let error = start(&words(help)).unwrap_err();
+            assert!(error.contains("ends the process"), "{help}: {error}");
+        }
+        for fine in ["--log-level=8", "--huge-unlink", "--no-huge", "-v", "--"] {
+            assert!(!asks_for_help(fine, Some("8")), "{fine}");
+        }
     }
 }
