@@ -129,24 +129,42 @@ pub const XDP_ROUTES_MAX: u32 = 4 << 10;
 /// kernel's stack.
 pub const XDP_PEERS: usize = 1 << 10;
 
-/// Frames of each queue of a NIC that DPDK drives. A frame has room for 2 KiB, or for the longest
-/// packet if that is longer. When all of them wait to be read or sent, what arrives is lost and
-/// counted. One less than a power of two takes the least memory.
-pub const DPDK_FRAMES_PER_QUEUE: u32 = (4 << 10) - 1;
-
-/// Of these, free frames that a thread keeps for itself.
+/// Free frames of a NIC that DPDK drives that a thread keeps for itself.
 pub const DPDK_FRAMES_CACHED: u32 = 256;
 
-/// Frames that may wait at such a queue in either direction, if its driver has as many places. What
-/// comes beyond them is lost and counted.
+/// Frames that may wait at a queue of such a NIC in either direction, if its driver has as many
+/// places. What comes beyond them is lost and counted.
 pub const DPDK_RING_ENTRIES: u16 = 1 << 10;
+
+/// Devices of a worker that frames may wait for: two protocols over two families of addresses.
+const DPDK_DEVICES_PER_WORKER: u32 = 4;
+
+/// Frames of a NIC that DPDK drives, with this many queues for this many workers. A frame has room
+/// for 2 KiB, or for the longest packet if that is longer. Wherever frames are, some are left to be
+/// received and sent. Drivers may keep those in both directions of all queues, and each worker's
+/// devices may be given as many as they keep. Each worker works on two bursts. Each thread,
+/// including the one that opened the port, keeps some that are free, and gives some up when it has
+/// half as many more.
+pub const fn dpdk_frames(queues: usize, workers: usize) -> u32 {
+    let of_queue = 2 * DPDK_RING_ENTRIES as u32;
+    let free = DPDK_FRAMES_CACHED + DPDK_FRAMES_CACHED / 2;
+    let waiting = DPDK_DEVICES_PER_WORKER * DPDK_ELSEWHERE_MAX as u32;
+    let of_worker = free + waiting + 2 * PACKET_BATCH_MAX as u32;
+    let others = free + 2 * PACKET_BATCH_MAX as u32;
+    queues as u32 * of_queue + workers as u32 * of_worker + others
+}
+
+const _: () = assert!(
+    dpdk_frames(1, 1) < 4 << 10,
+    "a port with one worker takes little memory"
+);
 
 /// How often a burst is offered to a queue that is full before the rest of it is lost.
 pub const DPDK_SEND_TRIES: u32 = 16;
 
 /// Frames that are kept for a device because they arrived at another one's queue. What comes beyond
 /// them is lost and counted.
-pub const DPDK_ELSEWHERE_MAX: usize = 512;
+pub const DPDK_ELSEWHERE_MAX: usize = 256;
 
 /// Datagrams that such a device sends without receiving one before it asks again by whom their
 /// receivers are reached.

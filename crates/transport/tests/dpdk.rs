@@ -34,6 +34,8 @@ struct Lab {
     port: Arc<dyn PacketTransport>,
     /// At a TAP interface in the same namespace, if the machine has such.
     tap: Option<Arc<dyn PacketTransport>>,
+    /// Hears ARP at the kernel's end since before the port was opened.
+    heard: Wire,
 }
 
 static LAB: LazyLock<Option<Lab>> = LazyLock::new(|| {
@@ -42,6 +44,7 @@ static LAB: LazyLock<Option<Lab>> = LazyLock::new(|| {
     // The address is the port's. The kernel, which sees the frames, too, is not to answer.
     here.run(|| ip(&format!("address flush dev {INTERFACE}")).unwrap());
     there.run(compute_sums);
+    let heard = Wire::of_arp(there);
     let mut eal =
         format!("--no-huge -m 128 --no-pci --vdev=net_af_packet0,iface={INTERFACE},qpairs=2");
     let has_tap = Path::new("/dev/net/tun").exists();
@@ -68,7 +71,12 @@ static LAB: LazyLock<Option<Lab>> = LazyLock::new(|| {
         });
         tap
     });
-    Some(Lab { veth, port, tap })
+    Some(Lab {
+        veth,
+        port,
+        tap,
+        heard,
+    })
 });
 
 /// The lab, with the kernel's end and the port's end of the pair of interfaces.
@@ -161,6 +169,26 @@ fn a_client_of_the_kernels_is_answered() {
         ("net_af_packet", 2)
     );
     assert!(figures.received >= 8 && figures.sent >= 8, "{figures:?}");
+}
+
+/// All on the link are told who has the address when the port is opened, when nobody may hear it
+/// yet, and twice when the link is found to be up.
+#[test]
+fn addresses_are_announced_when_the_link_is_up() {
+    let Some((lab, _)) = lab() else { return };
+    let device = lab.port.open(at(AT_VETH, true, 0)).unwrap();
+    let ours: [u8; 4] = [10, 7, 0, 1];
+    let is_it =
+        |frame: &[u8]| frame[..6] == [0xFF; 6] && frame[28..32] == ours && frame[38..42] == ours;
+    serving(&*lab.port, &mut [device], || {
+        let deadline = Instant::now() + PATIENCE;
+        let mut announced = 0;
+        while announced < 3 {
+            announced += usize::from(lab.heard.heard().is_some_and(|it| is_it(&it)));
+            assert!(Instant::now() < deadline, "announced {announced} times");
+            std::thread::yield_now();
+        }
+    });
 }
 
 /// Two workers with ports of their own and two queues, to which the driver brings datagrams by

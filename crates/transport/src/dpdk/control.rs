@@ -279,6 +279,21 @@ fn answered(asked: Asked, frame: Vec<u8>, says: Option<(IpAddr, [u8; 6])>) -> Du
     }
 }
 
+/// The hardware addresses of the groups to which hosts with these addresses belong.
+pub fn groups(addresses: &[IpAddr]) -> Vec<[u8; 6]> {
+    let v6 = addresses.iter().filter_map(|ip| match ip {
+        IpAddr::V4(_) => None,
+        IpAddr::V6(ip) => Some(group_mac(group_of(*ip)).0),
+    });
+    let mut groups: Vec<_> = v6.collect();
+    if !groups.is_empty() {
+        groups.push(group_mac(ALL_HOSTS).0);
+    }
+    groups.sort_unstable();
+    groups.dedup();
+    groups
+}
+
 /// The group of those that are asked for an address (RFC 4291, §2.7.1).
 fn group_of(ip: Ipv6Addr) -> Ipv6Addr {
     let [.., a, b, c] = ip.octets();

@@ -241,3 +241,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_host_belongs_to_the_groups_of_its_addresses() {
+    let all = ["10.0.0.1", "fd00::1", "fd01::1", "fd00::12:3456"].map(|ip| ip.parse().unwrap());
+    let expected = [
+        [0x33, 0x33, 0, 0, 0, 1],
+        [0x33, 0x33, 0xFF, 0, 0, 1],
+        [0x33, 0x33, 0xFF, 0x12, 0x34, 0x56],
+    ];
+    assert_eq!(groups(&all), expected);
+    assert!(groups(&all[..1]).is_empty());
+}

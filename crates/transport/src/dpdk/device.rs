@@ -23,8 +23,8 @@ use crate::sys::frames::Lender;
 
 /// Bursts that one call takes from its queue at most, while others' frames fill them.
 const BURSTS: usize = 2;
-/// The driver is asked what it has dropped once in so many calls.
-const DROPS_EVERY: u32 = 1 << 16;
+/// A device looks after its port once in so many calls.
+const TENDS_EVERY: u32 = 1 << 16;
 
 /// A queue and a port of UDP. Twins share them.
 #[derive(Clone)]
@@ -47,7 +47,7 @@ struct State {
     /// Datagrams that were sent since one arrived.
     unanswered: u32,
     calls: u32,
-    /// What the driver had dropped when it was last asked.
+    /// What the driver has dropped, as far as no other device of the port reports it.
     drops: u32,
 }
 
@@ -161,7 +161,7 @@ impl Shared {
     ) -> Option<(Held<'p>, Owner, Ends, Range<usize>)> {
         let Received {
             frame,
-            is_checked,
+            sum,
             is_usable,
             was_tagged,
         } = received;
@@ -178,7 +178,7 @@ impl Shared {
         } else if was_tagged {
             Err(Reason::NotOurs)
         } else {
-            wire::parse_for(frame.bytes(), &port.rules, is_checked, owner)
+            wire::parse_for(frame.bytes(), &port.rules, sum, owner)
         };
         match parsed {
             Ok((owner, ends, payload)) => Some((frame, owner, ends, payload)),
@@ -231,7 +231,7 @@ impl Shared {
             self.port.asked.unresolved.fetch_add(1, Relaxed);
             return false;
         };
-        let Some(mut frame) = nic.take(self.queue()) else {
+        let Some(mut frame) = nic.take() else {
             return false;
         };
         let parts = (message.header(), message.payload);
@@ -264,12 +264,12 @@ impl Shared {
         }
     }
 
-    /// What the driver has dropped, as of late.
+    /// What the driver has dropped, as of late. Each frame is reported by one device of the port.
     fn drops(&self, state: &mut State) -> Option<u32> {
         state.calls = state.calls.wrapping_add(1);
-        if state.calls.is_multiple_of(DROPS_EVERY) {
-            let lost = self.port.nic.lost();
-            state.drops = (lost.missed + lost.no_frame) as u32;
+        if state.calls.is_multiple_of(TENDS_EVERY) {
+            let dropped = self.port.tend(self.queue());
+            state.drops = state.drops.wrapping_add(dropped as u32);
         }
         (state.drops > 0).then_some(state.drops)
     }

@@ -8,7 +8,9 @@
 //! whole time, and are initialised: that memory was zero at first.
 //!
 //! One thread at a time may receive from a queue, and one may send by it: [`Nic`] has a lock for
-//! either. That for sending is held for the call of the driver alone.
+//! either. That for sending is held for the call of the driver alone. One thread at a time asks the
+//! driver for its counts and its link, and not more than once a second, as some drivers answer
+//! slowly.
 #![allow(
     unsafe_code,
     reason = "DPDK is called, and frames are known by pointers"
@@ -18,17 +20,23 @@ use std::ffi::{CString, c_void};
 use std::io;
 use std::marker::PhantomData;
 use std::ptr::{NonNull, null_mut};
+use std::time::{Duration, Instant};
 
 use arrayvec::ArrayVec;
-use glimmer_base::limits::{DPDK_FRAMES_CACHED, DPDK_FRAMES_PER_QUEUE, DPDK_RING_ENTRIES};
-use glimmer_base::limits::{DPDK_SEND_TRIES, PACKET_BATCH_MAX};
-use glimmer_base::sync::{Mutex, MutexGuard};
+use glimmer_base::limits::{DPDK_FRAMES_CACHED, DPDK_RING_ENTRIES, DPDK_SEND_TRIES};
+use glimmer_base::limits::{PACKET_BATCH_MAX, dpdk_frames};
+use glimmer_base::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering::Relaxed};
 
 use super::shim::{self, Arrived, Description, Lost, RawFrame, RawPool};
-use crate::bypass::wire::{ETHERNET_BYTES, Sums};
+use crate::bypass::wire::{ETHERNET_BYTES, SumSeen, Sums};
 
-/// The longest packet in a frame of usual length, 2 KiB. Longer ones have to be asked for.
-const MTU_USUAL_MAX: u16 = (2 << 10) - ETHERNET_BYTES as u16;
+/// The longest packet in a frame of usual length, 2 KiB, with its header, checksum and two tags of
+/// virtual networks, which drivers count. Longer ones have to be asked for.
+const MTU_USUAL_MAX: u16 = (2 << 10) - ETHERNET_BYTES as u16 - (4 + 2 * 4);
+/// The driver is asked what it has counted, and for its link, at most so often.
+const ASKED_EVERY: Duration = Duration::from_secs(1);
+/// How often our addresses are announced when the link comes up, as one frame may be lost.
+const ANNOUNCEMENTS: u32 = 2;
 
 /// Frames that are sent together.
 pub type Outgoing<'p> = ArrayVec<Held<'p>, PACKET_BATCH_MAX>;
@@ -44,14 +52,29 @@ pub struct Nic {
     /// Bytes of the longest frame that is sent or received.
     pub frame_bytes_max: usize,
     queues: Vec<Queue>,
+    /// Those that all frames are from: some queues may keep many that are of use to others.
+    pool: Pool,
+    seen: Mutex<Seen>,
+    /// What the driver has lost. Each is a count that nothing else depends on.
+    missed: AtomicU64,
+    no_frame: AtomicU64,
+    /// How often our addresses are still to be announced.
+    announcements: AtomicU32,
 }
 
-/// The two locks of a queue, and the pool that its frames are from.
-#[derive(Debug)]
+/// The two locks of a queue.
+#[derive(Debug, Default)]
 struct Queue {
     rx: Mutex<()>,
     tx: Mutex<()>,
-    pool: Pool,
+}
+
+/// What the driver was asked.
+#[derive(Debug, Default)]
+struct Seen {
+    at: Option<Instant>,
+    is_up: bool,
+    lost: Lost,
 }
 
 /// Memory for frames, which is freed with this.
@@ -64,9 +87,9 @@ unsafe impl Send for Pool {}
 unsafe impl Sync for Pool {}
 
 impl Pool {
-    fn new(number: u16, queue: u16, bytes_max: u32, numa_node: i32) -> io::Result<Pool> {
-        let name = CString::new(format!("glimmer_{number}_{queue}")).expect("it has no zero byte");
-        let (frames, cached) = (DPDK_FRAMES_PER_QUEUE, DPDK_FRAMES_CACHED);
+    fn new(number: u16, frames: u32, bytes_max: u32, numa_node: i32) -> io::Result<Pool> {
+        let name = CString::new(format!("glimmer_{number}")).expect("it has no zero byte");
+        let cached = DPDK_FRAMES_CACHED;
         // SAFETY: the name ends with a zero byte and is copied.
         let pool =
             unsafe { shim::glimmer_dpdk_pool(name.as_ptr(), frames, cached, bytes_max, numa_node) };
@@ -102,12 +125,14 @@ fn frame_bytes_max(mtu: u16) -> usize {
     ETHERNET_BYTES + usize::from(mtu)
 }
 
-/// Bytes that the frames of a queue take, for packets of up to `mtu` bytes if that is said.
-pub fn queue_bytes(mtu: Option<u16>) -> usize {
+/// Bytes that the frames of a port take, for packets of up to `mtu` bytes if that is said.
+pub fn frames_bytes(queues: usize, workers: usize, mtu: Option<u16>) -> usize {
     let bytes_max = frame_bytes_max(mtu.unwrap_or(MTU_USUAL_MAX)) as u32;
     // SAFETY: it takes a number.
     let each = unsafe { shim::glimmer_dpdk_frame_bytes(bytes_max) };
-    DPDK_FRAMES_PER_QUEUE as usize * each as usize
+    // SAFETY: it takes nothing.
+    let caches = unsafe { shim::glimmer_dpdk_caches_bytes() };
+    dpdk_frames(queues, workers) as usize * each as usize + caches as usize
 }
 
 /// DPDK returns the negative of an error's number.
@@ -118,37 +143,52 @@ fn checked(code: i32) -> io::Result<()> {
     }
 }
 
+impl Description {
+    /// The longest packet if none is asked for.
+    pub fn mtu_unasked(&self) -> u16 {
+        self.mtu.min(self.mtu_max).min(MTU_USUAL_MAX)
+    }
+}
+
 impl Nic {
-    /// Opens a port with this many queues, for packets of up to `mtu` bytes if that is said.
+    /// Opens a port with this many queues for this many workers, for packets of up to `mtu` bytes
+    /// if that is said.
     ///
     /// # Errors
     ///
     /// Those of the driver.
-    pub fn open(number: u16, queues: u16, mtu: Option<u16>) -> io::Result<Nic> {
+    pub fn open(number: u16, queues: u16, workers: usize, mtu: Option<u16>) -> io::Result<Nic> {
         let said = describe(number)?;
-        let frame_bytes_max = frame_bytes_max(mtu.unwrap_or(said.mtu.min(MTU_USUAL_MAX)));
-        let queue = |queue| {
-            Ok(Queue {
-                rx: Mutex::new(()),
-                tx: Mutex::new(()),
-                pool: Pool::new(number, queue, frame_bytes_max as u32, said.numa_node)?,
-            })
-        };
-        let queues: Vec<Queue> = (0..queues).map(queue).collect::<io::Result<_>>()?;
-        let mut pools: Vec<_> = queues.iter().map(|it| it.pool.0.as_ptr()).collect();
-        let count = pools.len() as u16;
-        let (mtu, waiting) = (mtu.unwrap_or(0), DPDK_RING_ENTRIES);
-        // SAFETY: there is a pool for each queue.
-        let started =
-            unsafe { shim::glimmer_dpdk_start(number, count, mtu, waiting, pools.as_mut_ptr()) };
+        let is_asked = i32::from(mtu.is_some());
+        let mtu = mtu.unwrap_or(said.mtu_unasked());
+        let frame_bytes_max = frame_bytes_max(mtu);
+        let frames = dpdk_frames(queues.into(), workers);
+        let pool = Pool::new(number, frames, frame_bytes_max as u32, said.numa_node)?;
+        let raw = pool.0.as_ptr();
         let nic = Nic {
             number,
             said,
             frame_bytes_max,
-            queues,
+            queues: (0..queues).map(|_| Queue::default()).collect(),
+            pool,
+            seen: Mutex::default(),
+            missed: AtomicU64::new(0),
+            no_frame: AtomicU64::new(0),
+            announcements: AtomicU32::new(0),
         };
-        // A port that has not started is closed, too: it may have frames of the pools.
+        // SAFETY: the pool exists as long as the port.
+        let started = unsafe {
+            shim::glimmer_dpdk_start(number, queues, mtu, is_asked, DPDK_RING_ENTRIES, raw)
+        };
+        // A port that has not started is closed, too: it may have frames of the pool.
         checked(started).map(|()| nic)
+    }
+
+    /// Has it receive what is sent to groups, of which these are the hardware addresses.
+    pub fn join(&self, groups: &[[u8; 6]]) {
+        let mut groups = groups.to_vec();
+        // SAFETY: there are as many addresses, which are copied.
+        unsafe { shim::glimmer_dpdk_join(self.number, groups.as_mut_ptr(), groups.len() as u32) };
     }
 
     /// How many queues it has.
@@ -202,11 +242,11 @@ impl Nic {
         sent
     }
 
-    /// A free frame to be filled and sent by a queue, if there is one.
+    /// A free frame to be filled and sent, if there is one.
     #[inline]
-    pub fn take(&self, queue: usize) -> Option<Held<'_>> {
+    pub fn take(&self) -> Option<Held<'_>> {
         // SAFETY: the pool exists as long as the port.
-        let frame = unsafe { shim::glimmer_dpdk_take(self.queues[queue].pool.0.as_ptr()) };
+        let frame = unsafe { shim::glimmer_dpdk_take(self.pool.0.as_ptr()) };
         let frame = NonNull::new(frame)?;
         // SAFETY: the frame is ours.
         let room = unsafe { shim::glimmer_dpdk_room(frame.as_ptr()) };
@@ -237,21 +277,51 @@ impl Nic {
         Held::of(frame, bytes)
     }
 
-    /// Frames of all pools that are free.
+    /// Frames that are free.
     pub fn frames_free(&self) -> u64 {
-        let free = |queue: &Queue| {
-            // SAFETY: the pool exists as long as the port.
-            u64::from(unsafe { shim::glimmer_dpdk_pool_free_frames(queue.pool.0.as_ptr()) })
-        };
-        self.queues.iter().map(free).sum()
+        // SAFETY: the pool exists as long as the port.
+        u64::from(unsafe { shim::glimmer_dpdk_pool_free_frames(self.pool.0.as_ptr()) })
     }
 
-    /// What the driver has lost.
+    /// Asks the driver what it has lost and whether its link is up, unless that was done within
+    /// the last second or is being done. What it does not answer stays as it was.
+    fn ask(&self) {
+        let Some(mut seen) = self.seen.try_lock() else {
+            return;
+        };
+        if seen.at.is_some_and(|at| at.elapsed() < ASKED_EVERY) {
+            return;
+        }
+        seen.at = Some(Instant::now());
+        // SAFETY: the structure is as the function declares it, and nothing else asks for the
+        // counts of this port, as `seen` is locked.
+        let counted = unsafe { shim::glimmer_dpdk_counts(self.number, &raw mut seen.lost) };
+        if counted == 0 {
+            self.missed.store(seen.lost.missed, Relaxed);
+            self.no_frame.store(seen.lost.no_frame, Relaxed);
+        }
+        // SAFETY: as above, of the link.
+        let is_up = unsafe { shim::glimmer_dpdk_is_up(self.number) } != 0;
+        if is_up && !seen.is_up {
+            self.announcements.store(ANNOUNCEMENTS, Relaxed);
+        }
+        seen.is_up = is_up;
+    }
+
+    /// What the driver has lost, as of the last second or so.
     pub fn lost(&self) -> Lost {
-        let mut lost = Lost::default();
-        // SAFETY: the structure is as the function declares it.
-        unsafe { shim::glimmer_dpdk_counts(self.number, &raw mut lost) };
-        lost
+        self.ask();
+        Lost {
+            missed: self.missed.load(Relaxed),
+            no_frame: self.no_frame.load(Relaxed),
+        }
+    }
+
+    /// Whether our addresses are to be announced now, because the link has come up of late.
+    pub fn is_to_be_announced(&self) -> bool {
+        let one_less = |left: u32| left.checked_sub(1);
+        let taken = self.announcements.fetch_update(Relaxed, Relaxed, one_less);
+        taken.is_ok()
     }
 
     /// Has the port bring what arrives for a port of UDP to a queue. `None`: its driver cannot.
@@ -311,7 +381,11 @@ impl<'p> Receiver<'p> {
                     bytes: arrived.bytes as usize,
                     of: PhantomData,
                 },
-                is_checked: arrived.flags & shim::IS_CHECKED != 0,
+                sum: match arrived.flags & (shim::IS_CHECKED | shim::IS_PARTIAL) {
+                    shim::IS_CHECKED => SumSeen::Right,
+                    shim::IS_PARTIAL => SumSeen::Partial,
+                    _ => SumSeen::Unknown,
+                },
                 is_usable: arrived.flags & shim::IS_UNUSABLE == 0,
                 was_tagged: arrived.flags & shim::WAS_TAGGED != 0,
             });
@@ -339,8 +413,8 @@ fn free(frames: &mut [*mut RawFrame]) {
 /// A frame that was received.
 pub struct Received<'p> {
     pub frame: Held<'p>,
-    /// The hardware has found the checksum of the datagram right.
-    pub is_checked: bool,
+    /// What hardware has found out about the checksum of the datagram.
+    pub sum: SumSeen,
     /// It lies in one piece, and nothing else reads it.
     pub is_usable: bool,
     /// It is of a virtual network, and its tag has been taken off.
@@ -414,5 +488,38 @@ impl<'p> Held<'p> {
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         free(&mut [self.frame.as_ptr()]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drivers_have_room_for_the_longest_frame_in_whole_kib() {
+        for mtu in (1448..=16_000).chain([MTU_USUAL_MAX]) {
+            // SAFETY: it takes a number.
+            let bytes = unsafe { shim::glimmer_dpdk_data_bytes(frame_bytes_max(mtu) as u32) };
+            assert_eq!(bytes % 1024, 0, "{mtu}");
+            assert!(bytes >= u32::from(mtu) + 26, "{mtu}: {bytes}");
+            assert_eq!(bytes == 2048, mtu <= MTU_USUAL_MAX, "{mtu}: {bytes}");
+        }
+    }
+
+    /// The values are `RTE_MBUF_F_RX_L4_CKSUM_UNKNOWN`, `BAD`, `GOOD` and `NONE`.
+    #[test]
+    fn a_driver_says_one_of_four_things_of_a_checksum() {
+        let (bad, good) = (1 << 3, 1 << 8);
+        let expected = [
+            (0, 0),
+            (bad, 0),
+            (good, shim::IS_CHECKED),
+            (bad | good, shim::IS_PARTIAL),
+        ];
+        for (said, flags) in expected {
+            // SAFETY: it takes a number.
+            let found = unsafe { shim::glimmer_dpdk_sum_flags(said) };
+            assert_eq!(found, flags, "{said}");
+        }
     }
 }

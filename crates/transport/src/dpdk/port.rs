@@ -12,14 +12,14 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use glimmer_base::sync::{AtomicU32, AtomicU64, Mutex, Ordering::Relaxed};
+use glimmer_base::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering::Relaxed};
 
 use super::control::{self, Asked};
 use super::eal;
 use super::mailbox::{Mailbox, Parked};
 use super::neighbours::Neighbours;
 use super::nic::{self, Held, Nic, Outgoing};
-use super::setting::{Setting, is_within};
+use super::setting::{MTU_MIN, Setting, is_within};
 use crate::bypass::figures::Counts;
 use crate::bypass::wire::{self, Ends, Reason, Rules};
 use crate::packet::{Bypass, RxBatch};
@@ -47,6 +47,10 @@ pub struct Port {
     pub asked: AskedCounts,
     neighbours: Mutex<Neighbours>,
     owners: Mutex<Owners>,
+    /// Frames dropped by the driver that some device has reported. Nothing else depends on it.
+    reported: AtomicU64,
+    /// The driver took no rule for a port of UDP.
+    is_unruled: AtomicBool,
     /// Ports that were given to who asked for any. One is not given again soon, so that late
     /// datagrams reach nobody else.
     given: AtomicU32,
@@ -89,7 +93,8 @@ impl Port {
         let port = Arc::new(Port::new(setting, workers, complaint)?);
         ports.push(Arc::downgrade(&port));
         drop(ports);
-        port.announce();
+        eal::enter();
+        port.announce(0);
         Ok(port)
     }
 
@@ -115,6 +120,13 @@ impl Port {
                 "mtu={mtu}: the driver of port {number} takes at most {most}"
             ));
         }
+        let longest = setting.mtu.unwrap_or(said.mtu_unasked());
+        if longest < MTU_MIN {
+            return Err(format!(
+                "the driver of port {number} has packets of at most {longest} bytes, and replies \
+                 need {MTU_MIN}: give mtu={MTU_MIN} if it can have longer ones"
+            ));
+        }
         // The other end of shared memory may have fewer queues, and its driver tells nobody: it
         // would use the memory of the first queue for the others, too.
         let asked = match said.driver() {
@@ -123,8 +135,9 @@ impl Port {
         };
         let most = workers.min(said.queues_max.into());
         let queues = asked.min(most).max(1) as u16;
-        let nic = Nic::open(number, queues, setting.mtu).map_err(refused)?;
+        let nic = Nic::open(number, queues, workers, setting.mtu).map_err(refused)?;
         let own: Vec<IpAddr> = setting.addresses.iter().map(|(ip, _)| *ip).collect();
+        nic.join(&control::groups(&own));
         Ok(Port {
             rules: Rules {
                 mac: nic.said.mac,
@@ -141,16 +154,28 @@ impl Port {
             asked: AskedCounts::default(),
             neighbours: Mutex::default(),
             owners: Mutex::default(),
+            reported: AtomicU64::new(0),
+            is_unruled: AtomicBool::new(false),
             given: AtomicU32::new(0),
         })
     }
 
     /// Tells neighbours that may have known another owner of our addresses.
-    fn announce(&self) {
-        eal::enter();
+    fn announce(&self, queue: usize) {
         for &ip in &self.rules.own {
-            self.tell(0, &control::announcement(ip, &self.rules));
+            self.tell(queue, &control::announcement(ip, &self.rules));
         }
+    }
+
+    /// What a worker does for the port from time to time, by its queue. Returns how many frames the
+    /// driver has dropped that no worker was told of yet.
+    pub fn tend(&self, queue: usize) -> u64 {
+        let lost = self.nic.lost();
+        if self.nic.is_to_be_announced() {
+            self.announce(queue);
+        }
+        let dropped = lost.missed + lost.no_frame;
+        dropped.saturating_sub(self.reported.fetch_max(dropped, Relaxed))
     }
 
     /// Gives an address and a port of UDP to devices: the address that is asked for if it is ours,
@@ -282,12 +307,12 @@ impl Port {
         if out.is_full() {
             self.nic.send(queue, out);
         }
-        out.extend(self.frame_of(queue, bytes));
+        out.extend(self.frame_of(bytes));
     }
 
     /// A frame with these bytes, if one is free.
-    fn frame_of(&self, queue: usize, bytes: &[u8]) -> Option<Held<'_>> {
-        let mut frame = self.nic.take(queue)?;
+    fn frame_of(&self, bytes: &[u8]) -> Option<Held<'_>> {
+        let mut frame = self.nic.take()?;
         frame
             .bytes_mut()
             .get_mut(..bytes.len())?
@@ -338,7 +363,10 @@ impl Port {
         let reasons = Reason::ALL.iter().map(|reason| reason.name());
         let waiting: usize = {
             let owners = self.owners.lock();
-            owners.values().flatten().map(|it| it.count()).sum()
+            let all = owners.values().flatten();
+            // A device may have several addresses.
+            let each: HashMap<_, _> = all.map(|it| (Arc::as_ptr(it), it.count())).collect();
+            each.into_values().sum()
         };
         let elsewhere = counts.elsewhere.load(Relaxed);
         let answered = Asked::ALL.iter().map(|asked| asked.name());
@@ -353,7 +381,7 @@ impl Port {
             received: counts.received.load(Relaxed),
             sent: counts.sent.load(Relaxed),
             elsewhere,
-            steering: (elsewhere > 0).then(|| {
+            steering: (elsewhere > 0 && self.is_unruled.load(Relaxed)).then(|| {
                 "the driver takes no rule for a port of UDP: clients reach the right queue only \
                  by chance"
                     .into()
@@ -405,6 +433,9 @@ impl Registration {
         for is_v6 in [false, true] {
             if self.addresses.iter().any(|ip| ip.is_ipv6() == is_v6) {
                 let rule = self.port.nic.steer(is_v6, self.address.port(), alone.home);
+                if rule.is_none() {
+                    self.port.is_unruled.store(true, Relaxed);
+                }
                 self.rules.extend(rule);
             }
         }

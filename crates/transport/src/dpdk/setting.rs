@@ -23,8 +23,9 @@ pub struct Setting {
 const FORM: &str = "dpdk:ip=ADDRESS/BITS EAL ARGUMENTS, such as \
                     'dpdk:ip=10.0.0.1/24,ip=fd00::1/64 -a 0000:01:00.0'; port=N, queues=N, \
                     mtu=BYTES and gateway=ADDRESS may follow ip=";
-/// The shortest packet that IPv6 allows a link to have as its longest (RFC 8200, §5).
-const MTU_MIN: u16 = 1280;
+/// The least length that a port's longest packet may have: that of a reply's datagram of 1,400
+/// bytes over IPv6. Longer replies are cut into such datagrams.
+pub const MTU_MIN: u16 = 1400 + 8 + 40;
 /// The longest one with room for a header of Ethernet in a frame's 16-bit length, and for more.
 const MTU_MAX: u16 = 16_000;
 
@@ -170,7 +171,7 @@ mod tests {
             ("ip=0.0.0.0/0", "one host"),
             ("ip=::1/128", "one host"),
             ("ip=10.0.0.1/24,port=x", "number of a port"),
-            ("ip=10.0.0.1/24,mtu=99", "from 1280"),
+            ("ip=10.0.0.1/24,mtu=1447", "from 1448"),
             ("ip=10.0.0.1/24,gateway=ff02::1", "one host"),
             (
                 "ip=10.0.0.1/24,gateway=10.0.0.2,gateway=10.0.0.3",

@@ -25,6 +25,8 @@
 #define FRAME_IS_UNUSABLE 2u
 /* It is of a virtual network, and its tag has been taken off. */
 #define FRAME_WAS_TAGGED 4u
+/* The checksum of the datagram may have been left to hardware that it has not passed. */
+#define FRAME_IS_PARTIAL 8u
 
 /* Frames that one call receives or sends at most. */
 #define BURST_MAX 64
@@ -96,20 +98,35 @@ int glimmer_dpdk_describe(uint16_t port, struct glimmer_port *out)
 	return 0;
 }
 
+/*
+ * Bytes for a frame behind the headroom. Some drivers use whole KiB of it alone, and they may count
+ * the checksum of Ethernet and two tags of virtual networks, too.
+ */
+uint32_t glimmer_dpdk_data_bytes(uint32_t frame_bytes_max)
+{
+	uint32_t whole = frame_bytes_max + RTE_ETHER_CRC_LEN + 2 * RTE_VLAN_HLEN;
+
+	return RTE_MAX((uint32_t)RTE_MBUF_DEFAULT_DATAROOM, RTE_ALIGN_CEIL(whole, 1024u));
+}
+
 /* Bytes of each frame's memory in a pool: its description, and room for it behind the headroom. */
 uint32_t glimmer_dpdk_frame_bytes(uint32_t frame_bytes_max)
 {
-	uint32_t room = RTE_MAX((uint32_t)RTE_MBUF_DEFAULT_BUF_SIZE,
-				RTE_ALIGN_CEIL(frame_bytes_max + RTE_PKTMBUF_HEADROOM, 64u));
+	uint32_t room = RTE_PKTMBUF_HEADROOM + glimmer_dpdk_data_bytes(frame_bytes_max);
 
 	return rte_mempool_calc_obj_size(sizeof(struct rte_mbuf) + room, 0, NULL);
+}
+
+/* Bytes of the caches that a pool has for each thread that DPDK may know. */
+uint32_t glimmer_dpdk_caches_bytes(void)
+{
+	return RTE_MAX_LCORE * sizeof(struct rte_mempool_cache);
 }
 
 struct rte_mempool *glimmer_dpdk_pool(const char *name, uint32_t frames, uint32_t cached,
 				      uint32_t frame_bytes_max, int numa_node)
 {
-	uint32_t room = RTE_MAX((uint32_t)RTE_MBUF_DEFAULT_BUF_SIZE,
-				RTE_ALIGN_CEIL(frame_bytes_max + RTE_PKTMBUF_HEADROOM, 64u));
+	uint32_t room = RTE_PKTMBUF_HEADROOM + glimmer_dpdk_data_bytes(frame_bytes_max);
 
 	if (room > UINT16_MAX) {
 		rte_errno = EINVAL;
@@ -134,8 +151,8 @@ int glimmer_dpdk_errno(void)
 }
 
 /* Configures a port with this many queues in either direction, and starts it. */
-int glimmer_dpdk_start(uint16_t port, uint16_t queues, uint16_t mtu, uint16_t waiting,
-		       struct rte_mempool **pools)
+int glimmer_dpdk_start(uint16_t port, uint16_t queues, uint16_t mtu, int is_asked,
+		       uint16_t waiting, struct rte_mempool *pool)
 {
 	struct rte_eth_conf conf;
 	struct rte_eth_dev_info info;
@@ -153,12 +170,11 @@ int glimmer_dpdk_start(uint16_t port, uint16_t queues, uint16_t mtu, uint16_t wa
 	}
 	conf.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
 	conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
-	if (mtu)
-		conf.rxmode.mtu = mtu;
+	conf.rxmode.mtu = mtu;
 	failed = rte_eth_dev_configure(port, queues, queues, &conf);
 	if (failed)
 		return failed;
-	if (mtu) {
+	if (is_asked) {
 		/* Drivers without this option take what the other end has. */
 		failed = rte_eth_dev_set_mtu(port, mtu);
 		if (failed && failed != -ENOTSUP)
@@ -172,21 +188,24 @@ int glimmer_dpdk_start(uint16_t port, uint16_t queues, uint16_t mtu, uint16_t wa
 
 		rx_conf.offloads = conf.rxmode.offloads;
 		tx_conf.offloads = conf.txmode.offloads;
-		failed = rte_eth_rx_queue_setup(port, queue, rx, node, &rx_conf, pools[queue]);
+		failed = rte_eth_rx_queue_setup(port, queue, rx, node, &rx_conf, pool);
 		if (!failed)
 			failed = rte_eth_tx_queue_setup(port, queue, tx, node, &tx_conf);
 	}
 	if (failed)
 		return failed;
-	failed = rte_eth_dev_start(port);
-	if (failed)
-		return failed;
-	/*
-	 * Neighbour solicitations are sent to groups. Drivers of ports that pass every frame have no
-	 * such request. Nothing is asked for that would stay with an interface of the kernel's.
-	 */
-	(void)rte_eth_allmulticast_enable(port);
-	return 0;
+	return rte_eth_dev_start(port);
+}
+
+/*
+ * Has a port receive what is sent to groups, of which these are the hardware addresses. Virtual
+ * functions may join groups, but not receive those of all. Drivers of ports that pass every frame
+ * have neither request. Nothing is asked for that would stay with an interface of the kernel's.
+ */
+void glimmer_dpdk_join(uint16_t port, struct rte_ether_addr *groups, uint32_t count)
+{
+	if (rte_eth_dev_set_mc_addr_list(port, groups, count))
+		(void)rte_eth_allmulticast_enable(port);
 }
 
 /* Stops a port, after which no frame of its pools is in its rings. */
@@ -204,14 +223,19 @@ int glimmer_dpdk_is_up(uint16_t port)
 	return !rte_eth_link_get_nowait(port, &link) && link.link_status == RTE_ETH_LINK_UP;
 }
 
-void glimmer_dpdk_counts(uint16_t port, struct glimmer_counts *out)
+/* What is counted is left as it is if the driver does not answer. */
+int glimmer_dpdk_counts(uint16_t port, struct glimmer_counts *out)
 {
 	struct rte_eth_stats stats;
+	int failed;
 
 	memset(&stats, 0, sizeof(stats));
-	(void)rte_eth_stats_get(port, &stats);
+	failed = rte_eth_stats_get(port, &stats);
+	if (failed)
+		return failed;
 	out->missed = stats.imissed;
 	out->no_frame = stats.rx_nombuf;
+	return 0;
 }
 
 /* Has what arrives for a port of UDP reach a queue. Returns no rule if the driver cannot. */
@@ -245,6 +269,20 @@ void glimmer_dpdk_unsteer(uint16_t port, void *rule)
 	(void)rte_flow_destroy(port, rule, &error);
 }
 
+/* What a driver says of a datagram's checksum. */
+uint32_t glimmer_dpdk_sum_flags(uint64_t ol_flags)
+{
+	switch (ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) {
+	case RTE_MBUF_F_RX_L4_CKSUM_GOOD:
+		return FRAME_IS_CHECKED;
+	case RTE_MBUF_F_RX_L4_CKSUM_NONE:
+		/* From this machine, it is not computed. Some drivers say so of wrong ones, too. */
+		return FRAME_IS_PARTIAL;
+	default:
+		return 0;
+	}
+}
+
 uint16_t glimmer_dpdk_receive(uint16_t port, uint16_t queue, struct glimmer_frame *frames,
 			      uint16_t most)
 {
@@ -255,10 +293,8 @@ uint16_t glimmer_dpdk_receive(uint16_t port, uint16_t queue, struct glimmer_fram
 		rte_prefetch0(rte_pktmbuf_mtod(mbufs[at], void *));
 	for (uint16_t at = 0; at < count; at++) {
 		struct rte_mbuf *mbuf = mbufs[at];
-		uint32_t flags = 0;
+		uint32_t flags = glimmer_dpdk_sum_flags(mbuf->ol_flags);
 
-		if ((mbuf->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_GOOD)
-			flags |= FRAME_IS_CHECKED;
 		if (mbuf->nb_segs != 1 || rte_mbuf_refcnt_read(mbuf) != 1)
 			flags |= FRAME_IS_UNUSABLE;
 		if (mbuf->ol_flags & (RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED))

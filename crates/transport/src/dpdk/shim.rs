@@ -27,6 +27,8 @@ pub const IS_CHECKED: u32 = 1;
 pub const IS_UNUSABLE: u32 = 2;
 /// It is of a virtual network, and its tag has been taken off.
 pub const WAS_TAGGED: u32 = 4;
+/// The checksum of the datagram may have been left to hardware that it has not passed.
+pub const IS_PARTIAL: u32 = 8;
 
 /// What a driver says of a port.
 #[repr(C)]
@@ -66,7 +68,12 @@ unsafe extern "C" {
     pub fn glimmer_dpdk_init(argc: c_int, argv: *mut *mut c_char) -> c_int;
     pub fn glimmer_dpdk_is_port(port: u16) -> c_int;
     pub fn glimmer_dpdk_describe(port: u16, out: *mut Description) -> c_int;
+    #[cfg(test)]
+    pub fn glimmer_dpdk_data_bytes(frame_bytes_max: u32) -> u32;
+    #[cfg(test)]
+    pub fn glimmer_dpdk_sum_flags(ol_flags: u64) -> u32;
     pub fn glimmer_dpdk_frame_bytes(frame_bytes_max: u32) -> u32;
+    pub fn glimmer_dpdk_caches_bytes() -> u32;
     pub fn glimmer_dpdk_pool(
         name: *const c_char,
         frames: u32,
@@ -81,11 +88,14 @@ unsafe extern "C" {
         port: u16,
         queues: u16,
         mtu: u16,
+        is_asked: c_int,
         waiting: u16,
-        pools: *mut *mut RawPool,
+        pool: *mut RawPool,
     ) -> c_int;
+    pub fn glimmer_dpdk_join(port: u16, groups: *mut [u8; 6], count: u32);
+    pub fn glimmer_dpdk_is_up(port: u16) -> c_int;
     pub fn glimmer_dpdk_close(port: u16);
-    pub fn glimmer_dpdk_counts(port: u16, out: *mut Lost);
+    pub fn glimmer_dpdk_counts(port: u16, out: *mut Lost) -> c_int;
     pub fn glimmer_dpdk_steer(port: u16, is_v6: c_int, udp_port: u16, queue: u16) -> *mut c_void;
     pub fn glimmer_dpdk_unsteer(port: u16, rule: *mut c_void);
     pub fn glimmer_dpdk_receive(port: u16, queue: u16, frames: *mut Arrived, most: u16) -> u16;

@@ -147,7 +147,7 @@ impl PacketTransport for Dpdk {
 
     fn memory_bytes(&self, workers: usize) -> usize {
         let queues = self.setting.queues.map_or(workers, usize::from);
-        queues.min(workers) * nic::queue_bytes(self.setting.mtu)
+        nic::frames_bytes(queues.min(workers), workers, self.setting.mtu)
     }
 
     fn expect_workers(&self, workers: usize) {

@@ -16,6 +16,20 @@ impl Wire {
         end.run(|| Wire(socket(AddressFamily::PACKET, SocketType::RAW, None).unwrap()))
     }
 
+    /// Hears ARP at an end from now on.
+    pub fn of_arp(end: &End) -> Wire {
+        let arp = Some(rustix::net::eth::ARP);
+        end.run(|| Wire(socket(AddressFamily::PACKET, SocketType::RAW, arp).unwrap()))
+    }
+
+    /// A frame that was heard, if there is one.
+    pub fn heard(&self) -> Option<Vec<u8>> {
+        let mut frame = vec![0; 2048];
+        let (bytes, _) = recv(&self.0, &mut frame[..], RecvFlags::DONTWAIT).ok()?;
+        frame.truncate(bytes);
+        Some(frame)
+    }
+
     pub fn put(&self, interface: i32, frame: &[u8]) {
         // SAFETY: all bytes zero is a valid address.
         let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };

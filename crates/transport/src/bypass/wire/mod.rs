@@ -12,7 +12,7 @@ mod parse;
 use std::net::{IpAddr, SocketAddr};
 
 pub use build::{Sums, ends_of, fill, fill_by, finish, finish_by};
-pub use parse::{Rules, all_hosts, is_host, parse, parse_for};
+pub use parse::{Rules, SumSeen, all_hosts, is_host, parse, parse_for};
 
 /// Bytes of a header of Ethernet.
 pub const ETHERNET_BYTES: usize = 14;

@@ -28,6 +28,18 @@ pub struct Rules {
     pub accepts_partial: bool,
 }
 
+/// What hardware has found out about the checksum of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SumSeen {
+    /// Nothing that counts.
+    Unknown,
+    /// It may have been left to hardware that the datagram has not passed, as nothing between here
+    /// and its sender could change it.
+    Partial,
+    /// It is right.
+    Right,
+}
+
 /// The addresses by which all hosts on links are reached.
 pub fn all_hosts(addresses: &[(IpAddr, u8)]) -> Vec<Ipv4Addr> {
     let all_of = |&(ip, bits): &(IpAddr, u8)| {
@@ -60,13 +72,17 @@ fn array<const BYTES: usize>(bytes: &[u8], at: usize) -> [u8; BYTES] {
 pub fn parse(frame: &[u8], rules: &Rules) -> Result<(Ends, Range<usize>), Reason> {
     let is_ours =
         |ip: &IpAddr, port| (port == rules.port && rules.addresses.contains(ip)).then_some(());
-    let ((), ends, payload) = parse_for(frame, rules, false, is_ours)?;
+    let seen = match rules.accepts_partial {
+        true => SumSeen::Partial,
+        false => SumSeen::Unknown,
+    };
+    let ((), ends, payload) = parse_for(frame, rules, seen, is_ours)?;
     Ok((ends, payload))
 }
 
 /// The same where several devices share the frames: `owner` says who serves an address and a port,
-/// and decides instead of the rules' own. `is_checked`: hardware has found the checksum of the
-/// datagram right.
+/// and decides instead of the rules' own. `sum`: what hardware has found out about the checksum of
+/// the datagram, which decides instead of [`Rules::accepts_partial`].
 ///
 /// # Errors
 ///
@@ -75,7 +91,7 @@ pub fn parse(frame: &[u8], rules: &Rules) -> Result<(Ends, Range<usize>), Reason
 pub fn parse_for<T>(
     frame: &[u8],
     rules: &Rules,
-    is_checked: bool,
+    sum: SumSeen,
     owner: impl FnOnce(&IpAddr, u16) -> Option<T>,
 ) -> Result<(T, Ends, Range<usize>), Reason> {
     if frame.len() < ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES {
@@ -100,7 +116,7 @@ pub fn parse_for<T>(
     if usize::from(number(udp, 4)) != udp_bytes {
         return Err(Reason::Length);
     }
-    check_sum(udp, &source, &destination, rules, is_checked)?;
+    check_sum(udp, &source, &destination, sum)?;
     let port = number(udp, 2);
     let owner = owner(&destination, port).ok_or(Reason::Address)?;
     let from = number(udp, 0);
@@ -148,13 +164,7 @@ fn ipv6(packet: &[u8]) -> Result<Packet, Reason> {
 
 /// Checks the checksum of a datagram: IPv4 may have none.
 #[inline]
-fn check_sum(
-    udp: &[u8],
-    from: &IpAddr,
-    to: &IpAddr,
-    rules: &Rules,
-    is_checked: bool,
-) -> Result<(), Reason> {
+fn check_sum(udp: &[u8], from: &IpAddr, to: &IpAddr, seen: SumSeen) -> Result<(), Reason> {
     let given = [udp[6], udp[7]];
     if given == [0, 0] {
         return if from.is_ipv4() {
@@ -163,12 +173,12 @@ fn check_sum(
             Err(Reason::Checksum)
         };
     }
-    if is_checked {
+    if seen == SumSeen::Right {
         return Ok(());
     }
     let pseudo = checksum::pseudo(from, to, udp.len() as u16);
     let is_right = match given {
-        _ if rules.accepts_partial && given == checksum::folded(pseudo) => true,
+        _ if seen == SumSeen::Partial && given == checksum::folded(pseudo) => true,
         _ => checksum::holds(pseudo + checksum::sum(udp)),
     };
     if is_right {

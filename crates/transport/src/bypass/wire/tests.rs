@@ -295,6 +295,13 @@ fn a_checksum_may_lack_over_ipv4_alone_and_be_left_to_hardware_within_a_machine(
         ..rules()
     };
     assert!(parse(&partial, &within).is_ok());
+    // Where hardware tells of each frame, that counts alone.
+    let seen = |seen| parse_for(&partial, &rules(), seen, |_, _| Some(())).is_ok();
+    assert!(seen(SumSeen::Partial) && seen(SumSeen::Right) && !seen(SumSeen::Unknown));
+    partial[50] ^= 1;
+    partial[40] ^= 1;
+    let wrong = parse_for(&partial, &rules(), SumSeen::Partial, |_, _| Some(()));
+    assert_eq!(wrong.unwrap_err(), Reason::Checksum);
     assert!(parse(&frame(&ends, b"computed"), &within).is_ok());
 }
 
