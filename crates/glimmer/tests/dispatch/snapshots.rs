@@ -40,7 +40,11 @@ impl Home {
     }
 
     fn command(&self, flags: &str) -> Command {
-        let mut command = Command::new(GLIMMER);
+        self.command_by(Command::new(GLIMMER), flags)
+    }
+
+    /// What a program executes that takes a command.
+    fn command_by(&self, mut command: Command, flags: &str) -> Command {
         command
             .args(["serve", "-u", "root", "-s"])
             .arg(self.0.path().join("socket"))
@@ -51,7 +55,11 @@ impl Home {
     }
 
     fn start(&self, flags: &str) -> Server {
-        let child = self.command(flags).stderr(Stdio::piped()).spawn().unwrap();
+        self.start_by(self.command(flags), flags)
+    }
+
+    fn start_by(&self, mut command: Command, flags: &str) -> Server {
+        let child = command.stderr(Stdio::piped()).spawn().unwrap();
         let socket = self.0.path().join("socket");
         let mut server = Server { child, socket };
         while UnixStream::connect(&server.socket).is_err() {
@@ -283,6 +291,35 @@ fn kill_while_writing(home: &Home) {
         fs::write(home.file(), &before).unwrap();
     }
     panic!("no server was killed while it wrote");
+}
+
+/// What does not fit its disk is told in a line, leaves the older file as it was, and takes no
+/// room. Here, it is the size of files that is limited.
+#[test]
+fn a_file_without_room_leaves_the_older_one() {
+    let home = Home::new();
+    let mut shell = Command::new("sh");
+    let limit = "trap '' XFSZ; ulimit -f 400; exec \"$@\"";
+    shell.args(["-c", limit, "sh", GLIMMER]);
+    let mut server = home.start_by(home.command_by(shell, "-m 64 -t 2"), "");
+    server.fill(20);
+    assert!(snapshot(&server.socket).status.success());
+    let older = fs::read(home.file()).unwrap();
+    server.fill(ITEMS);
+    let Output { status, stderr, .. } = snapshot(&server.socket);
+    let text = String::from_utf8(stderr).unwrap();
+    let is_told = |text: &str| text.contains("cannot be written") && text.lines().count() == 1;
+    assert!(!status.success() && is_told(&text), "{text}");
+    let is_as_before = || {
+        assert!(fs::read(home.file()).unwrap() == older);
+        assert!(!home.unfinished().exists());
+    };
+    is_as_before();
+    server.signal(Signal::SIGTERM);
+    let said = server.said();
+    assert_eq!(server.child.wait().unwrap().code(), Some(1));
+    assert!(is_told(said.lines().last().unwrap_or_default()), "{said}");
+    is_as_before();
 }
 
 /// What is wrong with a file is one line, which leaves the file as it is.

@@ -77,7 +77,7 @@ impl Snapshots {
     /// The file is none of ours, or cannot be read. It stays as it is.
     pub fn find(&self) -> Result<Option<Found>, SnapshotError> {
         let fail = |source| self.unreadable(source);
-        let file = match self.place.open() {
+        let file = match self.place()?.open() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(fail)?,
         };

@@ -32,7 +32,6 @@ const UNFINISHED: &str = ".unfinished";
 /// The file of `--snapshot`.
 pub(crate) struct Snapshots {
     path: PathBuf,
-    place: Place,
     status: Status,
     order: Mutex<Order>,
     ordered: Condvar,
@@ -53,23 +52,31 @@ impl Snapshots {
     ///
     /// The folder cannot be used.
     pub fn at(path: &Path) -> Result<Snapshots, SnapshotError> {
-        let place = Place::of(path).and_then(|place| {
-            place.check_writable()?;
-            // One that an earlier server has left takes memory of the disk for nothing.
-            place.remove_unfinished(UNFINISHED)?;
-            Ok(place)
-        });
-        let place = place.map_err(|source| SnapshotError::Folder {
+        let snapshots = Snapshots {
             path: path.to_owned(),
-            source,
-        })?;
-        Ok(Snapshots {
-            path: path.to_owned(),
-            place,
             status: Status::default(),
             order: Mutex::new(Order::Nothing),
             ordered: Condvar::new(),
-        })
+        };
+        let place = snapshots.place()?;
+        let is_usable = place.check_writable().and_then(|()| {
+            // One that an earlier server has left takes memory of the disk for nothing.
+            place.remove_unfinished(UNFINISHED)
+        });
+        is_usable.map_err(|source| snapshots.folder(source))?;
+        Ok(snapshots)
+    }
+
+    /// Where the file is now: while the server runs, a folder may be moved, or made again.
+    fn place(&self) -> Result<Place, SnapshotError> {
+        Place::of(&self.path).map_err(|source| self.folder(source))
+    }
+
+    fn folder(&self, source: std::io::Error) -> SnapshotError {
+        SnapshotError::Folder {
+            path: self.path.clone(),
+            source,
+        }
     }
 
     /// What `stats` and `/metrics` tell of it.

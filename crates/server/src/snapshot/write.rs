@@ -64,7 +64,8 @@ impl Snapshots {
             path: self.path.clone(),
             source,
         };
-        let unfinished = self.place.begin(UNFINISHED).map_err(fail)?;
+        let place = self.place()?;
+        let unfinished = place.begin(UNFINISHED).map_err(fail)?;
         let mut out = Out {
             file: unfinished.file(),
             pace,
@@ -121,5 +122,32 @@ impl Out<'_> {
             self.synced = self.bytes;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// A folder may be moved away while the server runs, and made again.
+    #[test]
+    fn a_file_is_written_to_the_folder_that_has_the_path_now() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("folder");
+        fs::create_dir(&folder).unwrap();
+        let snapshots = Snapshots::at(&folder.join("items")).unwrap();
+        let write = || {
+            assert!(snapshots.status.begin());
+            let of_no_worker = SnapshotFeed::new(0, 0, Box::new(|| ()));
+            snapshots.write(&of_no_worker, Pace::Fast, |_, _| ())
+        };
+        write().unwrap();
+        fs::rename(&folder, home.path().join("moved")).unwrap();
+        let refused = write();
+        assert!(matches!(refused, Err(SnapshotError::Folder { .. })));
+        fs::create_dir(&folder).unwrap();
+        write().unwrap();
+        assert!(folder.join("items").exists());
     }
 }
