@@ -141,7 +141,7 @@ def test_sockets_of_a_service_manager_take_the_place_of_addresses(ours, tmp_path
     with listening(stream, path, datagram, stream, stream) as sockets:
         tcp, unix, udp, http, other = (each.getsockname() for each in sockets)
         # An address that cannot be had is not asked for.
-        flags = ["-l", "192.0.2.1", "-U", "1", "--http", "192.0.2.1:1", "-t", "4"]
+        flags = ["-l", "192.0.2.1", "-U", "1", "--http", "192.0.2.1:11211", "-t", "4"]
         names = "memcached::glimmer.socket:http:notls"
         server = activated(sockets, *flags, names=names)
         for address in (tcp, unix, other):
@@ -163,6 +163,15 @@ def test_sockets_of_a_service_manager_take_the_place_of_addresses(ours, tmp_path
         for port in (tcp[1], udp[1], http[1], other[1]):
             assert f"127.0.0.1:{port}" in ready
         assert unix in ready and "192.0.2.1" not in ready
+
+
+def test_the_port_of_a_socket_has_one_use(ours):
+    with listening(socket.SOCK_STREAM) as sockets:
+        port = sockets[0].getsockname()[1]
+        server = activated(sockets, "--http", f"127.0.0.1:{port}")
+        printed = output(server)
+    assert server.returncode == 64
+    assert printed == f"glimmer: --http and -p name the same port, {port}; choose another for one of them\n"
 
 
 def test_clients_wait_while_a_service_restarts(ours):

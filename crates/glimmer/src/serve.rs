@@ -162,18 +162,6 @@ impl Arguments {
             Some(text) => listen::http(text)?,
             None => Vec::new(),
         };
-        // A service manager's sockets take the place of addresses.
-        let has_sockets = std::env::var_os("LISTEN_FDS").is_some();
-        for (flags, some, others) in [
-            ("--http and -p", &http, &tcp.addresses),
-            ("--native-port and -U", &native, &udp.addresses),
-        ] {
-            if let Some(port) = listen::common_port(some, others).filter(|_| !has_sockets) {
-                return Err(Refused::usage(format!(
-                    "{flags} name the same port, {port}; choose another for one of them"
-                )));
-            }
-        }
         let unix = match self.network.unix_socket {
             Some(path) => Some(UnixSocket {
                 path: listen::unix_path(path)?,

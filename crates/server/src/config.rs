@@ -222,6 +222,14 @@ pub enum ConfigError {
     /// Settings that exclude each other.
     #[error("{0}")]
     Together(&'static str),
+    /// Two kinds of listeners want one port.
+    #[error("{flags} name the same port, {port}; choose another for one of them")]
+    SamePort {
+        /// The flags of both.
+        flags: &'static str,
+        /// The port.
+        port: u16,
+    },
     /// A dispatch policy that these workers or this access mode exclude.
     #[error("--dispatch {policy}, {workers} workers: {reason}")]
     Dispatch {
@@ -574,5 +582,6 @@ named!(HugepagePolicy {
     Off = "off"
 });
 
+mod ports;
 #[cfg(test)]
 mod tests;

@@ -60,7 +60,11 @@ impl Arguments {
             Command::Check { file } => {
                 let words = [OsString::from("--config"), file.clone().into()];
                 let whole = Whole::of(&words, &[])?;
-                for notice in effective(&whole)?.1.notices {
+                let (_, config) = effective(&whole)?;
+                config
+                    .check_ports()
+                    .map_err(glimmer_server::ServeError::from)?;
+                for notice in config.notices {
                     eprintln!("glimmer: {notice}");
                 }
                 let count = whole.origins.len();

@@ -157,20 +157,6 @@ pub fn unix_path(path: PathBuf) -> anyhow::Result<PathBuf> {
     Err(cannot(format!("-s {}: {reason}", path.display())))
 }
 
-/// A port that two listeners of this server want at addresses in common. Any free port is another
-/// one for each.
-pub fn common_port(some: &[SocketAddr], others: &[SocketAddr]) -> Option<u16> {
-    let covers = |all: IpAddr, one: IpAddr| {
-        all == one || (all.is_unspecified() && all.is_ipv4() == one.is_ipv4())
-    };
-    let meet = |a: &SocketAddr, b: &SocketAddr| {
-        a.port() == b.port() && (covers(a.ip(), b.ip()) || covers(b.ip(), a.ip()))
-    };
-    let mut named = some.iter().filter(|address| address.port() != 0);
-    let common = named.find(|address| others.iter().any(|other| meet(address, other)));
-    common.map(SocketAddr::port)
-}
-
 fn cannot(message: String) -> anyhow::Error {
     Refused {
         exit_code: OS_ERROR,

@@ -137,3 +137,34 @@ fn names_read_back() {
     let unknown = "mru".parse::<Rule>().unwrap_err();
     assert!(RULES.iter().all(|rule| unknown.contains(rule.name)));
 }
+
+/// A port may have one use where addresses meet, and any free port is another one each time.
+#[test]
+fn no_port_has_two_uses() {
+    let at = |text: &str| vec![text.parse::<SocketAddr>().unwrap()];
+    let same = |flags, port| Err(ConfigError::SamePort { flags, port });
+    let cases = [
+        (
+            "127.0.0.1:11211",
+            "127.0.0.1:11211",
+            same("--http and -p", 11211),
+        ),
+        (
+            "0.0.0.0:11211",
+            "127.0.0.1:11211",
+            same("--http and -p", 11211),
+        ),
+        ("127.0.0.1:11211", "127.0.0.2:11211", Ok(())),
+        ("[::]:11211", "0.0.0.0:11211", Ok(())),
+        ("127.0.0.1:0", "127.0.0.1:0", Ok(())),
+    ];
+    for (http, tcp, expected) in cases {
+        let mut config = config();
+        (config.http, config.tcp) = (at(http), at(tcp));
+        assert_eq!(config.check_ports(), expected, "{http} and {tcp}");
+    }
+    let mut config = config();
+    (config.native, config.udp) = (at("127.0.0.1:11300"), at("0.0.0.0:11300"));
+    let refused = config.check_ports();
+    assert_eq!(refused, same("--native-port and -U", 11300));
+}

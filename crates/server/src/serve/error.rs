@@ -96,7 +96,10 @@ impl ServeError {
         const OS: u8 = 71;
         match self {
             ServeError::Config(
-                ConfigError::ItemBytes(_) | ConfigError::Together(_) | ConfigError::Dispatch { .. },
+                ConfigError::ItemBytes(_)
+                | ConfigError::Together(_)
+                | ConfigError::SamePort { .. }
+                | ConfigError::Dispatch { .. },
             )
             | ServeError::Tls(_) => USAGE,
             ServeError::Node(

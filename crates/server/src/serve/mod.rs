@@ -47,6 +47,7 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
     let mut inherited = Sockets::take(config.tls.is_enabled)?;
     inherited.replace_in(&mut config);
     config.check()?;
+    config.check_ports()?;
     if let Some(path) = &mut config.snapshot {
         // In the background, the process has another folder.
         *path = std::path::absolute(&*path)?;
