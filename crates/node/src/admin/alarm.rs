@@ -11,7 +11,7 @@ pub enum Failure {
     Accept,
     /// A datagram with a reply could not be sent.
     Send,
-    /// The kernel dropped a datagram before it was received.
+    /// The kernel or the NIC dropped a datagram before it was received.
     Overflow,
     /// A client gave a wrong user or password.
     Login,

@@ -151,7 +151,7 @@ counters! {
         datagrams_sent,
         /// Datagrams that could not be sent.
         datagrams_unsent,
-        /// Datagrams that the kernel dropped before they were received.
+        /// Datagrams that the kernel or the NIC dropped before they were received.
         datagrams_overflowed,
         /// Datagrams that were not requests and got no reply.
         datagrams_dropped,

@@ -76,7 +76,7 @@ pub(super) const ALL: &[Family] = &[
         |source, out| out.put(source.figures.node().datagrams_sent)),
     Family::counter("glimmer_datagrams_lost", In::Units,
         "UDP datagrams without effect, by reason: no request, a reply that could not be sent, or \
-         dropped by the kernel before they were received",
+         dropped by the kernel or the NIC before they were received",
         |source, out| {
             let of = source.figures.node();
             out.one("reason", "malformed", of.datagrams_dropped);

@@ -33,8 +33,8 @@ fn line(alarm: Alarm) -> String {
             number("datagram")
         ),
         Failure::Overflow => format!(
-            "the kernel dropped {} before the server received them; a larger net.core.rmem_max \
-             holds longer bursts",
+            "the kernel or the NIC dropped {} before the server received them; over sockets, a \
+             larger net.core.rmem_max holds longer bursts",
             number("datagram")
         ),
         Failure::Login => format!("{} refused: wrong user or password", number("login")),
@@ -63,6 +63,8 @@ mod tests {
             "1 login refused: wrong user or password"
         );
         assert!(line(Failure::Send, 2, 0).starts_with("2 datagrams with replies"));
-        assert!(line(Failure::Overflow, 9, 0).starts_with("the kernel dropped 9 datagrams"));
+        assert!(
+            line(Failure::Overflow, 9, 0).starts_with("the kernel or the NIC dropped 9 datagrams")
+        );
     }
 }
