@@ -47,8 +47,7 @@ pub struct Port {
     pub asked: AskedCounts,
     neighbours: Mutex<Neighbours>,
     owners: Mutex<Owners>,
-    /// Frames dropped by the driver that some device has reported. Nothing else depends on it.
-    reported: AtomicU64,
+    reported: Reported,
     /// The driver took no rule for a port of UDP.
     is_unruled: AtomicBool,
     /// Ports that were given to who asked for any. One is not given again soon, so that late
@@ -67,6 +66,18 @@ pub struct AskedCounts {
     pub unresolved: AtomicU64,
     /// Frames that were lost because a queue, or the frames waiting for a device, were full.
     pub full: AtomicU64,
+}
+
+/// How many frames dropped by the driver some device has reported. Nothing else depends on it.
+#[derive(Debug, Default)]
+struct Reported(AtomicU64);
+
+impl Reported {
+    /// How many of those that were dropped are still to be reported, by the caller. Callers may
+    /// have asked the driver at different times.
+    fn rest_of(&self, dropped: u64) -> u64 {
+        dropped.saturating_sub(self.0.fetch_max(dropped, Relaxed))
+    }
 }
 
 impl Port {
@@ -154,7 +165,7 @@ impl Port {
             asked: AskedCounts::default(),
             neighbours: Mutex::default(),
             owners: Mutex::default(),
-            reported: AtomicU64::new(0),
+            reported: Reported::default(),
             is_unruled: AtomicBool::new(false),
             given: AtomicU32::new(0),
         })
@@ -174,8 +185,7 @@ impl Port {
         if self.nic.is_to_be_announced() {
             self.announce(queue);
         }
-        let dropped = lost.missed + lost.no_frame;
-        dropped.saturating_sub(self.reported.fetch_max(dropped, Relaxed))
+        self.reported.rest_of(lost.missed + lost.no_frame)
     }
 
     /// Gives an address and a port of UDP to devices: the address that is asked for if it is ours,
@@ -458,5 +468,17 @@ impl Drop for Registration {
         for rule in self.rules.drain(..) {
             self.port.nic.unsteer(rule);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_driver_has_dropped_is_reported_once() {
+        let reported = Reported::default();
+        let told = [0, 5, 5, 9, 7, 9].map(|dropped| reported.rest_of(dropped));
+        assert_eq!(told, [0, 5, 0, 4, 0, 0]);
     }
 }
