@@ -11,6 +11,7 @@ ip link set far up
 ip link set eth0 up
 mount -t proc proc /proc
 mount -t tmpfs tmpfs "$clone"
+mount -t tmpfs tmpfs /dev/shm
 for folder in etc run usr/local; do
     mkdir -p "$clone/.over/$folder/upper" "$clone/.over/$folder/work"
     over="$clone/.over/$folder"

@@ -8,8 +8,8 @@ pub const RESP_ARGUMENTS_KEPT_MAX: usize = 16;
 pub const RESP_ARGUMENTS_MAX: usize = 1 << 20;
 
 /// Longest argument of a RESP command in bytes, as in Redis. A connection that announces a longer
-/// one is closed. A command that is longer than a largest item and [`LINE_BYTES_MAX`] together is
-/// refused.
+/// one is closed. A command that is longer than a largest item and
+/// [`LINE_BYTES_MAX`](super::LINE_BYTES_MAX) together is refused.
 pub const RESP_BULK_BYTES_MAX: usize = 512 << 20;
 
 /// Bytes of a RESP command with several keys that is looked through before it is executed. The keys
