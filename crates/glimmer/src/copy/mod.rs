@@ -63,7 +63,7 @@ pub struct Arguments {
     to: Location,
 
     /// Items per second, at most; 0 for as fast as it goes
-    #[arg(long, value_name = "COUNT", default_value = "20k", value_parser = count)]
+    #[arg(short, long, value_name = "COUNT", default_value = "20k", value_parser = count)]
     rate: u64,
 
     /// Bytes of values per second, at most; 0 for as fast as it goes
