@@ -118,6 +118,8 @@ enum Chore {
     /// Each document runs in namespaces of its own. CONTRIBUTING.md says how a document describes
     /// what is shortened or left out.
     Documents(documents::Documents),
+    /// Write the tables of docs/results.md from what benchmarks printed into docs/results
+    Results,
     /// Check what the workspace depends on: licences, sources, and crates in two versions
     Deny(deny::Deny),
     /// Check what is built with DPDK: the transport's lints and tests
@@ -225,6 +227,7 @@ fn run() -> anyhow::Result<()> {
         Chore::Cosim(cosimulation) => cosimulation.run(),
         Chore::Synth(synthesis) => synthesis.run(),
         Chore::Floors => floors::check(),
+        Chore::Results => documents::results::write(),
         Chore::Deny(deny) => deny.check(),
         Chore::Documents(documents) => documents.run(),
         Chore::Package(package) => package.build(),

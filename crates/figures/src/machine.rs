@@ -95,9 +95,9 @@ fn build() -> String {
     };
     let commit = git(&["rev-parse", "--short=8", "HEAD"]);
     let commit = commit.unwrap_or_else(|| "outside a checkout".to_owned());
-    // What is not tracked, such as the figures themselves, is no change.
+    // What is not tracked is no change, and neither is a record of a measurement.
     let is_clean = git(&["status", "--porcelain", "--untracked-files=no"]).is_none_or(|changes| {
-        let written = |line: &str| line.contains("docs/figures/");
+        let written = |line: &str| line.contains("docs/figures/") || line.contains("docs/results");
         changes.lines().all(written)
     });
     let changed = if is_clean { "" } else { " with changes" };

@@ -10,6 +10,7 @@ mod compare;
 #[cfg(test)]
 mod numbers;
 mod peer;
+pub mod results;
 mod script;
 
 use crate::lanes;
