@@ -36,7 +36,8 @@ fn names() -> Vec<String> {
     cells.map(|cell| cell.trim().to_owned()).collect()
 }
 
-/// Each run of the test measures one figure of so many. The others have their committed records.
+/// A run of the test measures one figure in this many. It draws the others from their committed
+/// records.
 const SHARE: u64 = 3;
 
 /// Checks that each file of a figure has the format that its name says.

@@ -45,8 +45,8 @@ fn way() -> Result<Way> {
     };
     let (served, echoed) = (socket("server"), socket("echo"));
     let common = format!("{memory} --no-pci");
-    // Whoever listens stays, and servers come and go. Of two ports of one process, the one that
-    // listens has to be made first.
+    // The client's process lives throughout, so its end of the socket listens. Of two connected
+    // ports of one process, the one that listens has to be made first.
     let eal = format!(
         "{common} --vdev=net_memif0,role=server,{served} --vdev=net_memif1,role=server,{echoed} \
          --vdev=net_memif2,role=client,{echoed}"
@@ -65,8 +65,8 @@ fn way() -> Result<Way> {
     })
 }
 
-/// Devices at one of this process's ports, which is taken here and stays so: whoever connects to it
-/// has to find it.
+/// Devices at one of this process's ports. The port is taken now and kept, so that a server that
+/// connects later finds it.
 fn port(ip: Ipv4Addr, number: u16, eal: &str, directory: &Arc<TempDir>) -> Result<Opens> {
     let named = transports::named(&format!("dpdk:ip={ip}/24,port={number} {eal}"));
     // The directory of the sockets goes last.

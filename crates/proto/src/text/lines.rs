@@ -61,7 +61,7 @@ pub const TOO_MANY_WATCHERS: &str = "WATCHER_TOO_MANY log watcher limit reached\
 pub const STATS_DETAIL_NOT_ALLOWED: &str = "CLIENT_ERROR stats detail not allowed\r\n";
 /// `flush_all` is disabled by an option.
 pub const FLUSH_NOT_ALLOWED: &str = "CLIENT_ERROR flush_all not allowed\r\n";
-/// `config set cluster` with a configuration that is none.
+/// The answer to `config set cluster` if its data is not a configuration.
 pub const BAD_CLUSTER: &str =
     "CLIENT_ERROR a cluster is a version and HOST|ADDRESS|PORT for each server\r\n";
 /// `config set` of something else.

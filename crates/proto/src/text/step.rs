@@ -158,7 +158,7 @@ pub enum Admin<'a> {
         /// The client wants no reply.
         quiet: bool,
     },
-    /// Forget the configuration, and answer [`super::lines::DELETED`] or, if there is none,
+    /// Delete the configuration. The answer is [`super::lines::DELETED`], or, if there is none,
     /// [`super::lines::NOT_FOUND`].
     ClusterDelete {
         /// The client wants no reply.

@@ -40,7 +40,8 @@ impl Copy {
         }
     }
 
-    /// Makes the copy what is known of the file: whoever attached the copy has changed it.
+    /// Sets the copy to the known contents of the file. The store that attached the copy has
+    /// changed it.
     pub fn become_what(&self, watch: &Watch) {
         // SAFETY: the mapping is as long, nobody else has it mapped now, and this is the only
         // reference to it.

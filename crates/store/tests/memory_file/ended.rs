@@ -42,7 +42,7 @@ const SKIPPED_MAX: u64 = 20;
 const USUAL_ONE_IN: u32 = 8;
 /// Requests that are watched, at most, to find what all runs look into.
 const WATCHED_MAX: u64 = 2_000;
-/// So many runs together look into everything.
+/// This many runs together meet every rare path.
 const RUNS: u64 = 60;
 /// How often one run looks into a request that does one of the rare things.
 const RARE: u64 = if cfg!(debug_assertions) { 1 } else { 10 };

@@ -82,7 +82,7 @@ fn arp(packet: &[u8], rules: &Rules) -> Option<Duty> {
     else {
         return None;
     };
-    // Who has no address yet asks whether another host has it.
+    // A host without an address asks whether another one has it.
     let is_known = is_host(&theirs.into(), rules);
     if !their_mac.is_unicast() || !(is_known || theirs.is_unspecified()) {
         return None;
@@ -208,7 +208,8 @@ fn solicited(
     if !is_for_us {
         return None;
     }
-    // Who has no address yet asks whether another host has it, and all are told (RFC 4861, §7.2.4).
+    // A host without an address asks whether another one has it. The answer goes to all nodes (RFC
+    // 4861, §7.2.4).
     let is_nameless = theirs.is_unspecified();
     if !is_nameless && !is_host(&theirs.into(), rules) {
         return None;

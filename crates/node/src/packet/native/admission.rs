@@ -190,8 +190,8 @@ impl Admission {
         }
     }
 
-    /// Hands a datagram with so many requests over to the worker that has to execute all of them. A
-    /// client that directs its requests is told of one that the access mode forbids here. False:
+    /// Hands a datagram with this many requests over to the worker that has to execute all of them.
+    /// A client that directs its requests is told of one that the access mode forbids here. False:
     /// nothing was handed over.
     #[cold]
     pub fn hand_over(
