@@ -171,8 +171,14 @@ def test_a_slow_watcher_loses_lines_and_slows_nobody(ours):
             seen += 1
             if seen % 100 == 0:
                 wire.exchange(b"get a\r\n", END)
-        assert 0 < int(line.removeprefix(b"skipped=")) < 40_000
-        watcher.expect(rb"item_get .*")
+        # Two notes in a row are possible: the other worker may count what it could not show after the first.
+        skipped = 0
+        while line.startswith(b"skipped="):
+            skipped += int(line.removeprefix(b"skipped="))
+            wire.exchange(b"get a\r\n", END)
+            line = watcher.wire.line()
+        assert 0 < skipped < 40_000
+        assert re.fullmatch(STAMP + rb"item_get .*\n", line), line
 
 
 def test_evictions(ours):
