@@ -282,6 +282,44 @@ fn who_stops_keeps_a_place_until_others_wait_for_long() {
     }
 }
 
+/// A client asks for a large value and goes on with a large store, for which there is no place yet.
+/// It is sent the value meanwhile, slice by slice beside small requests.
+#[test]
+fn who_waits_for_a_place_is_sent_its_replies() {
+    for mode in FEW_MODES {
+        let mut rig = rig(Table::Cache, mode, 64);
+        let bytes = 900_000;
+        let begun = |key: usize| set(key, &value(key, bytes))[..100_000].to_vec();
+        let mut client = rig.connect(1 << 24);
+        assert_eq!(
+            rig.say(&mut client, &set(0, &value(0, bytes))),
+            b"STORED\r\n"
+        );
+        let mut idle: Vec<_> = (1..60).map(|key| Client::new(&rig, begun(key))).collect();
+        for _ in 0..300 {
+            idle.iter_mut().for_each(|client| client.go_on(20_000));
+            turn(&mut rig, 1);
+        }
+        let places = uploads(&rig);
+        assert!(places > 1 && places < 59, "{mode:?}: some wait, {places}");
+        // It is one of those that are sent much from now on.
+        let whole = rig.say(&mut client, b"get k0\r\n");
+        assert!(whole.len() > bytes, "{mode:?}");
+        let mut small = rig.connect(1 << 20);
+        client.send(&[b"get k0\r\n", &begun(100)[..20_000]].concat());
+        let mut replies = Vec::new();
+        for _ in 0..1_000 {
+            small.send(b"get x\r\n");
+            turn(&mut rig, 1);
+            small.receive(&mut Vec::with_capacity(1_000));
+            replies.reserve(1 << 20);
+            client.receive(&mut replies);
+        }
+        assert!(replies == whole, "{mode:?}: {} bytes", replies.len());
+        assert_eq!(uploads(&rig), places, "{mode:?}: none was given up");
+    }
+}
+
 /// As memcached answers a value of another length than was announced.
 const BAD_CHUNK: &str = "CLIENT_ERROR bad data chunk\r\nCLIENT_ERROR bad command line format\r\n";
 

@@ -183,6 +183,13 @@ impl Connection {
         self.may_visit() && !self.patience.is_waiting()
     }
 
+    /// Whether there is no value for which it would ask for a place now. While it waits for one it
+    /// is not served, so it asks when all its replies have come and left.
+    #[inline]
+    pub fn awaits_no_place(&self) -> bool {
+        self.rx.value.is_none() || !self.is_settled()
+    }
+
     /// Where it waits for its turn: with those that are sent much, or send much.
     #[inline]
     pub fn lane(&self) -> Lane {

@@ -269,7 +269,7 @@ impl Streams {
         place.recharge(&mut core.memory.budget);
         if place.closes.is_some() {
             place.tx.clear(&mut core.memory.pool);
-        } else if place.rx.is_refused() {
+        } else if place.rx.is_refused() && place.tx.is_empty() {
             return self.await_place(key, core);
         }
         self.send_and_settle(key, core);

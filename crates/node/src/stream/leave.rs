@@ -88,9 +88,7 @@ impl Streams {
             };
             match visited.filter(|_| self.connections[key].may_visit()) {
                 Some(worker) => self.depart(key, worker, core),
-                None if self.connections[key].rx.value.is_none()
-                    || self.begin_upload(key, core) =>
-                {
+                None if self.connections[key].awaits_no_place() || self.begin_upload(key, core) => {
                     self.settle(key, core);
                 }
                 None => {}
