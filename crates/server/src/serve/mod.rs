@@ -32,7 +32,7 @@ use announce::Ready;
 use glimmer_hotset::Readers;
 use glimmer_node::{Bound, Clock, SystemClock};
 use glimmer_store::memory::FileState;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use std::io;
@@ -66,6 +66,9 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
         .transpose()?;
     // Before any thread starts, so that every thread leaves these signals to this one.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1])?;
+    // So a write to a file that is as long as a file may be (`ulimit -f`) fails, and does not end
+    // the process.
+    flag::register(SIGXFSZ, Arc::default())?;
     // A fork does not copy other threads, so the log starts after `-d` has taken effect.
     let log = log::start(config.verbosity.into(), config.log_format)?;
     let _flushed = log.flushed_at_end();
