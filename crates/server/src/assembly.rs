@@ -12,7 +12,7 @@ use glimmer_node::Observers;
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::Learner;
 use glimmer_store::memc3;
-use glimmer_store::memory::{MemoryFile, PagePolicy};
+use glimmer_store::memory::{MemoryFile, PagePolicy, PagesAhead};
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
 use glimmer_store::mica_store::{self, StoreConfig};
 use glimmer_store::removals::Tap;
@@ -94,6 +94,10 @@ impl Store<'_> {
         };
         if self.has_memory_in_common() {
             partition.commons = partition.commons(self.plan.partitions);
+            // In a file they may lie on a disk, whose blocks are taken with them.
+            if self.file.is_none() && partition.pages == PagePolicy::Transparent {
+                partition.pages_ahead = PagesAhead::start().ok();
+            }
         }
         let mut places = self.places();
         build_observed(

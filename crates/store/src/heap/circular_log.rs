@@ -15,7 +15,7 @@
 //! is a flush.
 
 use super::{Geometry, Offset};
-use crate::memory::{Record, Words, ZeroedSlice};
+use crate::memory::{PagesAhead, Record, Words, ZeroedSlice};
 use crossbeam_utils::CachePadded;
 use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::sync::{AtomicU64, Ordering, fence, in_program_order, weakened};
@@ -173,6 +173,12 @@ impl CircularLog {
     /// [sparse](ZeroedSlice::sparse).
     pub fn grant(&self, positions: Range<u64>) {
         (self.words).grant(positions.start as usize..positions.end as usize);
+    }
+
+    /// Has a thread take the pages of positions that the log may use later, as
+    /// [`grant`](Self::grant) lets them lie.
+    pub fn take_ahead(&self, positions: Range<u64>, by: &PagesAhead) {
+        (self.words).take_ahead(positions.start as usize..positions.end as usize, by);
     }
 
     /// Gives the kernel back the pages of positions of a [sparse](ZeroedSlice::sparse) memory that

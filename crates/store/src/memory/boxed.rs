@@ -5,6 +5,10 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// There is no page to be taken.
+#[derive(Clone, Debug)]
+pub struct PagesAhead;
+
 /// See the mapped twin.
 pub struct ZeroedSlice<T>(Arc<[T]>);
 
@@ -42,6 +46,9 @@ impl<T: ZeroAtomics> ZeroedSlice<T> {
 
     /// See the mapped twin.
     pub fn grant(&self, _words: Range<usize>) {}
+
+    /// See the mapped twin.
+    pub fn take_ahead(&self, _words: Range<usize>, _by: &PagesAhead) {}
 
     /// See the mapped twin.
     pub fn withdraw(&self, _words: Range<usize>) {}

@@ -12,14 +12,20 @@ mod record;
 mod words;
 
 #[cfg(not(any(loom, miri)))]
+mod ahead;
+#[cfg(not(any(loom, miri)))]
 mod mapped;
+#[cfg(not(any(loom, miri)))]
+mod reservation;
+#[cfg(not(any(loom, miri)))]
+pub use ahead::PagesAhead;
 #[cfg(not(any(loom, miri)))]
 pub use mapped::ZeroedSlice;
 
 #[cfg(any(loom, miri))]
 mod boxed;
 #[cfg(any(loom, miri))]
-pub use boxed::ZeroedSlice;
+pub use boxed::{PagesAhead, ZeroedSlice};
 
 pub use commons::Commons;
 pub use file::{FileError, FileState, Kept, LAYOUT_VERSION, MemoryFile};

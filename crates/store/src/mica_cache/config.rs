@@ -7,7 +7,7 @@ use crate::evict::{Learner, Rule};
 use crate::heap::{CircularLog, Geometry};
 use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
 use crate::index::{BUCKETS_MAX, SPARE_WORDS};
-use crate::memory::{Commons, HUGE_PAGE, MemoryFile, PagePolicy, ZeroedSlice};
+use crate::memory::{Commons, HUGE_PAGE, MemoryFile, PagePolicy, PagesAhead, ZeroedSlice};
 use crate::table::{Asides, Common, ConfigError};
 use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::sync::AtomicU64;
@@ -45,6 +45,9 @@ pub struct PartitionConfig {
     /// if it is one of equal shares, and claims more or less of them as it fills. None: it has its
     /// bytes for itself. Reserved huge pages are all taken at once, so they cannot be in common.
     pub commons: Option<Commons>,
+    /// What takes pages of memory in common before they are touched. None: they are taken when they
+    /// are touched.
+    pub pages_ahead: Option<PagesAhead>,
     /// What learns from the requests under a rule that does, for all partitions of a table. By
     /// default a partition has its own.
     pub learner: Option<Arc<Learner>>,
@@ -166,6 +169,7 @@ impl PartitionConfig {
                 commons: share.is_in_common().then(|| self.commons.clone()).flatten(),
                 words: AtomicU64::new(share.words() + small_claimed),
             },
+            pages_ahead: self.pages_ahead.clone(),
             learner: match rule.learns {
                 true => self.learner.clone().unwrap_or_default(),
                 false => Arc::new(Learner::fixed(rule.setting)),
@@ -325,6 +329,7 @@ impl Default for PartitionConfig {
             hasher: Seed(0).into(),
             asides: Asides::default(),
             commons: None,
+            pages_ahead: None,
             learner: None,
             file: None,
         }

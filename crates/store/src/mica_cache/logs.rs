@@ -9,6 +9,7 @@ use crate::evict::{Learner, Rule, Setting};
 use crate::heap::{CircularLog, Geometry, Offset};
 use crate::index::chained::ChainedIndex;
 use crate::index::{Entry, LogId};
+use crate::memory::PagesAhead;
 use crate::memory::Words;
 use crate::table::{Ages, Heap};
 use glimmer_base::sync::Ordering::Relaxed;
@@ -27,6 +28,7 @@ pub struct Logs {
     pub(super) ages: SharedAges,
     pub(super) rule: Rule,
     pub(super) claimed: Claimed,
+    pub(super) pages_ahead: Option<PagesAhead>,
     /// Has the setting of the rule.
     pub(super) learner: Arc<Learner>,
 }

@@ -30,6 +30,11 @@
 //!
 //! Claims end where huge pages do while much is left, because a huge page is resident as a whole.
 //! Towards the end they are as small as needed.
+//!
+//! While much is left, the partition has also claimed the huge page after `log_end`, and a thread
+//! takes it from the kernel ([`PagesAhead`](crate::memory::PagesAhead)). The main log goes on there
+//! when it comes to its end, and seldom waits for the kernel. Where log or index get memory in
+//! another way, the page is given back first.
 
 use super::goal::Goal;
 use super::{Shared, Writer};
@@ -47,6 +52,8 @@ pub(super) const PAGE_WORDS: u64 = if cfg!(any(loom, miri)) { 8 } else { 512 };
 pub(super) const HUGE_WORDS: u64 = HUGE_PAGE as u64 / 8;
 /// Claims are made in huge pages while as many are left for each partition.
 const HUGE_PAGES_LEFT_MIN: u64 = 2;
+/// A page is taken ahead while as many are left for each partition.
+const AHEAD_PAGES_LEFT_MIN: u64 = 4;
 /// A claim takes at most this part of what is left for each partition.
 const LEFT_PART: u64 = 16;
 /// The index claims this part of an equal share at once, up to a huge page.
@@ -70,6 +77,8 @@ pub(super) struct Share {
     words: u64,
     /// Where the memory of the index begins, whether it has buckets there or not.
     floor: u64,
+    /// Words after the main log that are claimed, and whose pages are taken ahead.
+    ahead: u64,
     /// Words that each log has in an equal share.
     equal: [u64; 2],
     /// Words of the least main log.
@@ -127,6 +136,7 @@ impl Share {
             range,
             words: range,
             floor: border,
+            ahead: 0,
             equal: [0; 2],
             least: 0,
             index_step: 0,
@@ -143,6 +153,7 @@ impl Share {
             range,
             words: least + range - floor,
             floor,
+            ahead: 0,
             equal,
             least,
             index_step: 1 << part.ilog2(),
@@ -175,7 +186,7 @@ impl Share {
     }
 
     pub(super) fn assert_sound(&self, (border, open): (u64, u64)) {
-        assert!(self.words <= self.range && self.log_end() <= self.floor);
+        assert!(self.words <= self.range && self.log_end() + self.ahead <= self.floor);
         assert!(self.floor <= border && self.floor <= open);
     }
 }
@@ -234,15 +245,21 @@ impl<A: Access> Writer<'_, A> {
             return false;
         }
         self.state.share.gives_beyond = None;
-        let least = needed.next_multiple_of(PAGE_WORDS).min(most);
-        let claims = [claim_end(commons, needed, most), least];
-        let end = claims.into_iter().find(|end| commons.claim(end - limit));
+        let claimed = match id {
+            LogId::Main => limit + self.state.share.ahead,
+            LogId::Small => limit,
+        };
+        let least = needed.next_multiple_of(PAGE_WORDS).min(most).max(claimed);
+        let claims = [claim_end(commons, needed.max(claimed), most), least];
+        let end = claims.into_iter().find(|end| commons.claim(end - claimed));
         match (end, id) {
             (Some(end), LogId::Main) => {
                 self.state.share.words += end - limit;
+                self.state.share.ahead = 0;
                 self.state.share.grows = is_filling;
                 self.share_changed();
-                grant(self.log(id), limit, end);
+                grant(self.log(id), claimed, end);
+                self.take_ahead();
                 true
             }
             (Some(end), LogId::Small) => {
@@ -258,6 +275,34 @@ impl<A: Access> Writer<'_, A> {
                 false
             }
         }
+    }
+
+    /// Claims the page that the main log comes to next, and has it taken from the kernel, while
+    /// much is left.
+    fn take_ahead(&mut self) {
+        let (id, heap, share) = (LogId::Main, &self.shared.heap, &mut self.state.share);
+        let (Some(commons), Some(by)) = (&heap.claimed.commons, &heap.pages_ahead) else {
+            return;
+        };
+        let (end, next) = (share.log_end(), share.log_end() + HUGE_WORDS);
+        let is_much = commons.left_each() >= AHEAD_PAGES_LEFT_MIN * HUGE_WORDS;
+        let is_page = end.is_multiple_of(HUGE_WORDS) && next <= share.floor;
+        if is_much && commons.is_filling() && is_page && commons.claim(HUGE_WORDS) {
+            share.ahead = HUGE_WORDS;
+            heap.log(id).take_ahead(end..next, by);
+        }
+    }
+
+    /// Gives back what was claimed ahead. Says whether anything was.
+    fn drop_ahead(&mut self) -> bool {
+        let share = &mut self.state.share;
+        let (end, words) = (share.log_end(), std::mem::take(&mut share.ahead));
+        let commons = self.shared.commons().filter(|_| words > 0);
+        if let Some(commons) = commons {
+            self.log(LogId::Main).withdraw(end..end + words);
+            commons.give_back(words);
+        }
+        commons.is_some()
     }
 
     /// Has the small log claim all of its memory, for an item that does not fit into what it has.
@@ -279,6 +324,7 @@ impl<A: Access> Writer<'_, A> {
 
     /// The laps of the logs will be no longer than they are.
     fn stop_growing(&mut self) {
+        self.drop_ahead();
         if self.state.share.grows {
             self.state.share.grows = false;
             for id in [LogId::Main, LogId::Small] {
@@ -294,6 +340,7 @@ impl<A: Access> Writer<'_, A> {
         if to <= floor {
             return false;
         }
+        self.drop_ahead();
         self.log(LogId::Main).withdraw(floor..to);
         self.state.share.floor = to;
         self.share_changed();
@@ -316,7 +363,7 @@ impl<A: Access> Writer<'_, A> {
         };
         let share = &mut self.state.share;
         let lower = |step: u64| share.floor - (share.floor - 1) / step * step;
-        let (step, hole) = (share.index_step, share.range - share.words);
+        let (step, hole) = (share.index_step, share.range - share.words - share.ahead);
         let few = lower(PAGE_WORDS);
         for more in [lower(step), few] {
             let index_words = share.range - share.floor + more;
@@ -331,7 +378,10 @@ impl<A: Access> Writer<'_, A> {
                 return true;
             }
         }
-        let end = share.log_end();
+        if self.drop_ahead() {
+            return self.claim_for_index(kept);
+        }
+        let end = self.state.share.log_end();
         if end < kept + few {
             return false;
         }
@@ -451,6 +501,7 @@ impl<A: Access> Writer<'_, A> {
     #[cold]
     #[inline(never)]
     pub(super) fn give_back(&mut self, beyond: u64) {
+        self.drop_ahead();
         let id = LogId::Main;
         let end = self.state.share.log_end();
         let geometry = self.geometry(id);
@@ -476,80 +527,4 @@ impl<A: Access> Writer<'_, A> {
 }
 
 #[cfg(all(test, not(any(loom, miri))))]
-mod tests {
-    use super::*;
-    use crate::access::Erew;
-    use crate::evict::{FIFO, Rule, S3_FIFO};
-    use crate::heap::NewItem;
-    use crate::memory::PagePolicy;
-    use crate::mica_cache::{Owner, PartitionConfig};
-    use crate::table::{Table, TableWriter};
-    use glimmer_base::{Moment, Seed};
-
-    const NOW: Moment = Moment {
-        ms: 2_000,
-        epoch_unix_ms: 0,
-    };
-
-    fn partitions(count: usize, rule: Rule) -> (Vec<Owner<Erew>>, Commons) {
-        let mut config = PartitionConfig {
-            log_bytes: 9 << 20,
-            main_buckets: 700,
-            spare_buckets: 350,
-            index_follows: true,
-            item_bytes_max: 1 << 20,
-            pages: PagePolicy::Small,
-            hasher: Seed(0).into(),
-            ..PartitionConfig::default()
-        };
-        let commons = config.commons(count).unwrap();
-        config.commons = Some(commons.clone());
-        let owners = (0..count).map(|_| Owner::new(&config, rule).unwrap());
-        (owners.collect(), commons)
-    }
-
-    /// Stores an item and reads it.
-    fn put(owner: &mut Owner<Erew>, key: u64, bytes: usize) {
-        let (key, value) = (key.to_be_bytes(), vec![1; bytes]);
-        let keyhash = Seed(0).keyhash(&key);
-        let mut writer = owner.enter(0);
-        writer.put(keyhash, &NewItem::new(&key, &value), NOW);
-        assert!(writer.read(keyhash, &key, NOW, |_| ()).is_some());
-    }
-
-    /// Large values have filled one partition with most of the memory. Then small items come, to
-    /// all partitions alike.
-    #[test]
-    fn partitions_come_to_equal_shares_in_the_course_of_laps() {
-        for rule in [FIFO, S3_FIFO] {
-            let (mut owners, commons) = partitions(4, rule);
-            for key in 0..36 {
-                put(&mut owners[key as usize % 16 % 4 / 2], key, 1_000_000);
-            }
-            let words = |owner: &mut Owner<Erew>| {
-                let mut writer = owner.enter(0);
-                writer.audit();
-                let small = writer.limit(LogId::Small);
-                (writer.state.share.words, small)
-            };
-            let before: Vec<_> = owners.iter_mut().map(words).collect();
-            assert!(commons.left() < 1 << 17, "{} are left", commons.left());
-            assert!(before[0].0 > 3 * before[3].0, "{before:?}");
-            for key in 0..80_000 {
-                put(&mut owners[key as usize % 4], 1 << 32 | key, 4_000);
-            }
-            let after: Vec<_> = owners.iter_mut().map(words).collect();
-            println!("{}: {before:?} {after:?}", rule.name);
-            let equal = commons.words() / 4;
-            for (words, small) in after {
-                let all = words + if rule == S3_FIFO { small } else { 0 };
-                assert!(
-                    all.abs_diff(equal) < equal / 10,
-                    "{}: {all} of {equal}",
-                    rule.name
-                );
-                assert!(rule == FIFO || small > equal / 12, "a small log of {small}");
-            }
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,42 @@
+//! A thread that takes pages from the kernel before a worker touches them.
+//!
+//! The kernel clears a page when it is touched first, and the thread that touches it waits: for a
+//! huge page a tenth of a millisecond, and some milliseconds in a virtual machine that its host has
+//! to give the memory first. While a store is filled, that is once for each 2 MiB of items.
+
+use super::reservation::Reservation;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+/// A thread that takes pages, which ends with the last clone. Pages that it has not taken in time
+/// are taken by whoever touches them, so nobody waits for it.
+#[derive(Clone, Debug)]
+pub struct PagesAhead(Sender<Pages>);
+
+/// Bytes of a memory.
+struct Pages {
+    memory: Arc<Reservation>,
+    bytes: Range<usize>,
+}
+
+impl PagesAhead {
+    /// Starts the thread.
+    pub fn start() -> io::Result<PagesAhead> {
+        let (sender, wanted) = channel::<Pages>();
+        let take = move || {
+            for Pages { memory, bytes } in wanted {
+                memory.take_ahead(bytes);
+            }
+        };
+        thread::Builder::new().name("pages".into()).spawn(take)?;
+        Ok(PagesAhead(sender))
+    }
+
+    pub(super) fn take(&self, memory: Arc<Reservation>, bytes: Range<usize>) {
+        // The thread ends after the last sender alone.
+        let _ = self.0.send(Pages { memory, bytes });
+    }
+}
