@@ -9,9 +9,9 @@ pub use arguments::Arguments;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use glimmer_base::limits;
 use glimmer_dispatch::Settings;
-use glimmer_server::config::{PORT_DEFAULT, PREFIX_DELIMITER_DEFAULT};
+use glimmer_server::config::{LRU_THRESHOLD_DEFAULT, PORT_DEFAULT, PREFIX_DELIMITER_DEFAULT};
 use glimmer_server::encryption::ListenerTls;
-use glimmer_server::evict;
+use glimmer_server::evict::{self, Rule};
 use glimmer_server::memory_plan::Needs;
 use glimmer_server::{
     Accelerate, Accepts, Config, Liveness, MakeBody, MemoryPlan, Mode, Reader, TableKind,
@@ -112,10 +112,18 @@ impl Arguments {
         notices.append(&mut options.notices);
         const SLABS: &str = "there are no slabs";
         const QUEUES: &str = "the server does not assign threads by network queue";
+        let has_threshold = |rule: Rule| rule.reinsertion_threshold.is_some();
+        let ignores_threshold = self.memory.lru_threshold != LRU_THRESHOLD_DEFAULT
+            && !self.memory.evict.is_some_and(has_threshold);
         for (flag, is_given, reason) in [
             ("-f", self.memory.slab_growth_factor.is_some(), SLABS),
             ("-n", self.memory.slab_min_size.is_some(), SLABS),
             ("-N", self.clients.napi_ids.is_some(), QUEUES),
+            (
+                "--lru-threshold",
+                ignores_threshold,
+                "it is for --evict lru",
+            ),
         ] {
             if is_given {
                 notices.push(format!("{flag} has no effect: {reason}"));

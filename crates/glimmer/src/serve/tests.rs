@@ -214,6 +214,20 @@ fn our_own_flags() {
 }
 
 #[test]
+fn a_threshold_without_its_rule_has_no_effect() {
+    let told = |flags: &str| parse(flags).unwrap().notices;
+    for flags in ["--lru-threshold 0.3", "--lru-threshold 0.3 --evict 2q"] {
+        let told = told(flags);
+        assert!(
+            told[0].contains("--lru-threshold has no effect"),
+            "{flags}: {told:?}"
+        );
+    }
+    assert!(told("--lru-threshold 0.3 --evict lru -t 1").is_empty());
+    assert!(told("--evict fifo -t 1").is_empty());
+}
+
+#[test]
 fn refusing_instead_of_evicting() {
     assert_eq!(parse("").unwrap().mode, Mode::Cache);
     assert_eq!(parse("-M").unwrap().mode, Mode::Store);
