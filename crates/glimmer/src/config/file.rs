@@ -1,11 +1,11 @@
 //! A TOML file of settings. Its keys are the long names of flags.
 
-use super::{EXTENDED, Origin, Setting, Value, refused, text_of, words};
+use super::{EXTENDED, Origin, Setting, Value, check_extended, refused, text_of, words};
 use crate::serve::extended;
 use clap::Command;
 use std::path::Path;
 use toml_span::Span;
-use toml_span::value::ValueInner;
+use toml_span::value::{Table, ValueInner};
 
 /// The settings of a file.
 ///
@@ -34,7 +34,16 @@ pub fn read(flags: &Command, path: &Path) -> anyhow::Result<Vec<Setting>> {
     for (name, mut value) in entries {
         let origin = place(name.span);
         let name = name.name.into_owned();
-        let read = value_of(&name, value.take());
+        let read = match value.take() {
+            // Each entry is an option, and a later one counts more.
+            ValueInner::Table(options) if name == EXTENDED => {
+                let (options, wrong) = options_of(options);
+                let wrong = wrong.into_iter();
+                mistakes.extend(wrong.map(|(span, what)| format!("{}: {what}", place(span))));
+                Ok(Value::List(options))
+            }
+            value => value_of(&name, value),
+        };
         match read.and_then(|value| words(flags, &name, value)) {
             Ok(words) => settings.push(Setting {
                 name,
@@ -62,15 +71,6 @@ fn value_of(name: &str, value: ValueInner<'_>) -> Result<Value, String> {
             let items = items.into_iter().map(|mut item| one(name, item.take()));
             items.collect::<Result<_, _>>().map(Value::List)
         }
-        // Each entry is an option, and a later one counts more.
-        ValueInner::Table(options) if name == EXTENDED => {
-            let mut options: Vec<_> = options.into_iter().collect();
-            options.sort_by_key(|(option, _)| option.span.start);
-            let options = options.into_iter();
-            let options = options
-                .filter_map(|(name, mut value)| option(&name.name, value.take()).transpose());
-            options.collect::<Result<_, _>>().map(Value::List)
-        }
         ValueInner::Table(_) => Err(format!(
             "{name} is no table; only [{EXTENDED}] is one, and settings come before it"
         )),
@@ -80,13 +80,31 @@ fn value_of(name: &str, value: ValueInner<'_>) -> Result<Value, String> {
     }
 }
 
+/// The entries of `[extended]` as `-o` takes them, and what is wrong with the others.
+fn options_of(table: Table<'_>) -> (Vec<String>, Vec<(Span, String)>) {
+    let mut entries: Vec<_> = table.into_iter().collect();
+    entries.sort_by_key(|(name, _)| name.span.start);
+    let (mut options, mut mistakes) = (Vec::new(), Vec::new());
+    for (name, mut value) in entries {
+        match option(&name.name, value.take()) {
+            Ok(option) => options.extend(option),
+            Err(what) => mistakes.push((name.span, what)),
+        }
+    }
+    (options, mistakes)
+}
+
 /// An entry of `[extended]` as `-o` takes it. None: it asks for nothing that `-o` has a word for.
 fn option(name: &str, value: ValueInner<'_>) -> Result<Option<String>, String> {
-    match value {
-        ValueInner::Boolean(is_on) => Ok(extended::switch(name, is_on)),
-        _ if extended::is_switch(name) => Err(format!("{name} is true or false")),
-        value => Ok(Some(format!("{name}={}", one(name, value)?))),
-    }
+    let option = match value {
+        ValueInner::Boolean(is_on) => extended::switch(name, is_on),
+        _ if extended::is_switch(name) => return Err(format!("{name} is true or false")),
+        value => Some(format!("{name}={}", one(name, value)?)),
+    };
+    option
+        .iter()
+        .try_for_each(|option| check_extended(option))?;
+    Ok(option)
 }
 
 /// A value that is no list.

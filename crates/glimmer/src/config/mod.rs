@@ -207,19 +207,17 @@ fn words(flags: &Command, name: &str, value: Value) -> Result<Vec<OsString>, Str
     };
     check(flags, &words)?;
     if name == EXTENDED {
-        check_extended(&words)?;
+        let values = words.iter().filter_map(|it| it.to_str()?.split_once('='));
+        values.map(|(_, list)| list).try_for_each(check_extended)?;
     }
     Ok(words)
 }
 
 /// Whether there are such extended options. As flags, they are read when all flags are known.
-fn check_extended(words: &[OsString]) -> Result<(), String> {
-    let values = words
-        .iter()
-        .filter_map(|word| word.to_str()?.split_once('='));
-    let lists: Vec<String> = values.map(|(_, list)| list.to_owned()).collect();
+fn check_extended(list: &str) -> Result<(), String> {
     let mut unused = glimmer_server::Config::default();
-    crate::serve::extended::read(&lists, &mut unused).map_err(|error| error.to_string())
+    let read = crate::serve::extended::read(&[list.to_owned()], &mut unused);
+    read.map_err(|error| error.to_string())
 }
 
 /// What a flag takes, as its help says it.

@@ -109,7 +109,7 @@ fn mistakes_are_told_with_their_lines() {
         ("threads = ", "x.toml:1: "),
         (
             "threads = 2\n[extended]\nidle_timeot = 5",
-            "x.toml:2: Illegal suboption",
+            "x.toml:3: Illegal suboption",
         ),
         (
             "\n\nextended = 'modern,hashpower=x'",
@@ -125,15 +125,15 @@ fn mistakes_are_told_with_their_lines() {
         ),
         (
             "[extended]\nnonsense = false",
-            "x.toml:1: Illegal suboption \"nonsense\"",
+            "x.toml:2: Illegal suboption \"nonsense\"",
         ),
         (
             "[extended]\nlru_crawler = 0",
-            "x.toml:1: lru_crawler is true or false",
+            "x.toml:2: lru_crawler is true or false",
         ),
         (
             "[extended]\nidle_timeout = false",
-            "x.toml:1: -o idle_timeout: a value is missing",
+            "x.toml:2: -o idle_timeout: a value is missing",
         ),
         ("license = true", "x.toml:1: there is no setting license"),
         ("config = 'x'", "x.toml:1: there is no setting config"),
@@ -141,6 +141,16 @@ fn mistakes_are_told_with_their_lines() {
         let error = whole(file, &[], "").err().expect(file);
         assert!(error.starts_with(told), "{file}: {error}");
     }
+    let file = "[extended]\nmodern = 0\nhashpower = 20\nidle_timeout = 'x'\nnone = 1";
+    let error = whole(file, &[], "").err().unwrap();
+    let starts = ["x.toml:2: modern", "x.toml:4: -o idle", "x.toml:5: Ill"];
+    assert!(
+        error
+            .lines()
+            .map(|line| &line[..9])
+            .eq(starts.map(|it| &it[..9])),
+        "{error}"
+    );
     let error = whole("a = 1\nthreads = -1\nb = 2", &[], "").err().unwrap();
     assert_eq!(error.lines().count(), 3, "{error}");
     let missing = Whole::of(&["--config=/nowhere/x".into()], &[])
