@@ -27,6 +27,7 @@ pub mod layout;
 pub mod policies;
 pub mod sums;
 pub mod twin;
+pub mod virtual_time;
 
 mod body;
 mod controller;

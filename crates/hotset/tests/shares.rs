@@ -8,22 +8,13 @@
 //! get 15% of the requests, which leaves little above the 11% that the paper reports.
 #![cfg(not(loom))]
 
-mod support;
-
-use glimmer_hotset::layout::Tally;
 use glimmer_hotset::policies::POLICIES;
-use glimmer_hotset::{Controller, Guard, Memory, Reader, SampledRead, Sampler};
+use glimmer_hotset::virtual_time::{Drawn, Trial};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution, Zipf};
-use std::sync::Arc;
-use support::{item, keyhash};
 
 const SLOTS: usize = 1024;
-const READS_PER_MS: u64 = 500;
-const HARVEST_MS: u64 = 250;
-const WARM_UP: u64 = 3_000_000;
-const MEASURED: u64 = 1_000_000;
 
 /// A workload: draws key numbers. A key with the highest bit set has a value that is too long.
 struct Workload<'a> {
@@ -49,58 +40,29 @@ fn share(workload: Workload<'_>) -> f64 {
         mut draw,
     } = workload;
     let mut rng = SmallRng::seed_from_u64(glimmer_seeds::seed());
-    let guard = Arc::new(Guard::new(Arc::new(Memory::new(SLOTS, 1, rng.random()))));
-    let reader = Reader::new(guard.memory().clone(), 0);
     let (_, make) = POLICIES.iter().find(|(known, _)| *known == policy).unwrap();
-    let controller = Controller::new(guard.clone(), make(SLOTS, 0));
-    let mut sampler = Sampler::new(controller.sample_every(), rng.random());
-    let (mut reads, mut hits, mut offers, mut now_ms) = (0u64, 0u64, 0u64, 0);
-    for operation in 0..WARM_UP + MEASURED {
-        if operation == WARM_UP {
-            (reads, hits, offers) = (0, 0, 0);
-        }
-        if operation % (READS_PER_MS * HARVEST_MS) == 0 {
-            now_ms = operation / READS_PER_MS;
-            controller.harvest(now_ms, |_| true, |_| ());
-        }
+    let trial = Trial {
+        slots: SLOTS,
+        policy: make(SLOTS, 0),
+        seeds: rng.random(),
+        warm_up: 3_000_000,
+        counted: 1_000_000,
+    };
+    let found = trial.run(|| {
         let number = draw(&mut rng);
-        let key = number.to_le_bytes();
-        let (keyhash, value) = (keyhash(&key), [1; 8]);
-        if rng.random_bool(writes) {
-            let epoch = guard.epoch();
-            if let Some(token) = guard.retract(keyhash) {
-                controller.changed(token, epoch, Some(&item(&key, &value)), now_ms);
-            }
-            continue;
+        Drawn {
+            number,
+            value_bytes: if number & TOO_LONG == 0 { 8 } else { 100_000 },
+            is_change: rng.random_bool(writes),
         }
-        reads += 1;
-        if let Ok(hit) = reader.find(&key, 0) {
-            hits += u64::from(hit.finish(Tally::HitGet));
-        } else if sampler.takes() {
-            let value_bytes = if number & TOO_LONG == 0 {
-                value.len()
-            } else {
-                100_000
-            };
-            let read = SampledRead {
-                keyhash,
-                key: &key,
-                value_bytes,
-            };
-            let mut wanted = Vec::new();
-            controller.sampled([read], now_ms, |offer| wanted.push(offer));
-            for offer in wanted {
-                offers += 1;
-                controller.fill(&offer, guard.epoch(), &item(&offer.key, &value), now_ms);
-            }
-        }
-    }
-    let share = hits as f64 / reads as f64;
-    let (offered, quarantined) = (offers as f64 / reads as f64, controller.quarantined(now_ms));
+    });
+    let offered = found.offers as f64 / found.reads as f64;
     println!(
-        "{name}, {policy}: {share:.4}, offers per read {offered:.4}, quarantined {quarantined}"
+        "{name}, {policy}: {:.4}, offers per read {offered:.4}, quarantined {}",
+        found.share(),
+        found.quarantined
     );
-    share
+    found.share()
 }
 
 fn counting(name: &str, writes: f64, draw: Box<dyn FnMut(&mut SmallRng) -> u64>) -> f64 {

@@ -7,6 +7,7 @@ mod accel_fig15;
 mod accel_fig16;
 mod accel_fig17;
 mod accel_fig18;
+mod accel_policies;
 mod coordinated_omission;
 mod eviction;
 mod formica;
@@ -141,6 +142,7 @@ pub fn pages() -> Vec<Page> {
                 &accel_fig16::Normal,
                 &accel_fig17::Pareto,
                 &accel_fig18::Etc,
+                &accel_policies::Policies,
                 &accel_bursts::Changes,
             ],
         },

@@ -13,14 +13,12 @@ use std::collections::{HashMap, VecDeque};
 
 /// Largest count of a slot: six bits, at which it stays.
 pub const COUNT_MAX: u8 = 63;
-/// One read of this many is sampled.
-const SAMPLE_EVERY: u32 = 8;
-/// Distinct keys of a batch.
-const BATCH_KEYS: usize = 100;
 
 /// See the module's text.
 #[derive(Debug)]
 pub struct Paper {
+    sample_every: u32,
+    batch_keys: usize,
     /// For the list of hot keys alone: no decision depends on it.
     popularity: Popularity,
     /// The keys of the batch that is being collected, in the order of their first samples, and how
@@ -32,11 +30,24 @@ pub struct Paper {
 }
 
 impl Paper {
+    /// One read of this many is sampled.
+    pub const SAMPLE_EVERY: u32 = 8;
+    /// Distinct keys of a batch.
+    pub const BATCH_KEYS: usize = 100;
+
     /// The policy of this number of slots, with an empty batch.
     pub fn new(slots: usize, now_ms: u64) -> Paper {
+        Paper::with(slots, (Self::SAMPLE_EVERY, Self::BATCH_KEYS), now_ms)
+    }
+
+    /// The same with other numbers than the paper's: one read of how many is sampled, and how many
+    /// distinct keys are a batch.
+    pub fn with(slots: usize, (sample_every, batch_keys): (u32, usize), now_ms: u64) -> Paper {
         Paper {
-            popularity: Popularity::new(slots, SAMPLE_EVERY, now_ms),
-            batch: Vec::with_capacity(BATCH_KEYS),
+            sample_every,
+            batch_keys,
+            popularity: Popularity::new(slots, sample_every, now_ms),
+            batch: Vec::with_capacity(batch_keys),
             places: HashMap::new(),
             decisions: VecDeque::new(),
         }
@@ -49,7 +60,7 @@ impl Policy for Paper {
     }
 
     fn sample_every(&self) -> u32 {
-        SAMPLE_EVERY
+        self.sample_every
     }
 
     fn read(&mut self, read: &SampledRead<'_>, now_ms: u64) {
@@ -60,12 +71,13 @@ impl Policy for Paper {
         }
         self.places.insert(read.keyhash.0, self.batch.len());
         self.batch.push((read.key.into(), read.keyhash, 1));
-        if self.batch.len() == BATCH_KEYS {
+        if self.batch.len() == self.batch_keys {
+            let sample_every = self.sample_every;
             let offer = |(key, keyhash, samples)| {
                 Decision::Offer(Offer {
                     key,
                     keyhash,
-                    weight: weight(samples),
+                    weight: weight(samples, sample_every),
                 })
             };
             self.decisions.extend(self.batch.drain(..).map(offer));
@@ -105,6 +117,6 @@ impl Policy for Paper {
 
 /// The weight of a key with this many samples: the reads that they stand for, up to the bound of
 /// the counts.
-fn weight(samples: u32) -> u32 {
-    samples.saturating_mul(SAMPLE_EVERY).min(COUNT_MAX.into())
+fn weight(samples: u32, sample_every: u32) -> u32 {
+    samples.saturating_mul(sample_every).min(COUNT_MAX.into())
 }
