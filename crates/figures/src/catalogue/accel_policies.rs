@@ -79,8 +79,10 @@ impl fmt::Display for Case {
     }
 }
 
-/// A draw of a key and the bytes of its value.
-fn drawing(law: Law) -> Box<dyn FnMut(&mut SmallRng) -> (u64, usize)> {
+/// Draws a key and the bytes of its value.
+type Draw = Box<dyn FnMut(&mut SmallRng) -> (u64, usize)>;
+
+fn drawing(law: Law) -> Draw {
     let zipf = |exponent| Zipf::new(KEYS as f64, exponent).expect("an exponent above zero");
     match law {
         Law::Zipf => {
