@@ -17,7 +17,8 @@ pub use programs::{EXIT_MISSING, Missing, Program};
 /// Runs a program: parses the command line, calls `run`, and reports a failure in one line.
 pub fn run<A: Parser>(run: impl FnOnce(A) -> anyhow::Result<()>) -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let parsed = match A::try_parse_from(&arguments) {
+    let parsed = taking_negatives(A::command()).try_get_matches_from(&arguments);
+    let parsed = match parsed.and_then(|matches| A::from_arg_matches(&matches)) {
         Ok(parsed) => parsed,
         Err(error) => return explain(&error, &arguments, &A::command()),
     };
@@ -29,6 +30,12 @@ pub fn run<A: Parser>(run: impl FnOnce(A) -> anyhow::Result<()>) -> ExitCode {
             ExitCode::from(if is_missing { EXIT_MISSING } else { 1 })
         }
     }
+}
+
+/// The command with options that take a word such as `-1`, so that what is wrong with it is said.
+pub fn taking_negatives(command: Command) -> Command {
+    let command = command.allow_negative_numbers(true);
+    command.mut_subcommands(taking_negatives)
 }
 
 /// Prints help and version as clap does, and any other error in the command line in one line.

@@ -20,7 +20,7 @@ pub use serve::{Arguments as ServeArguments, exit_code};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use glimmer_cli::suggest::complaint;
-use glimmer_cli::{explain, told};
+use glimmer_cli::{explain, taking_negatives, told};
 use glimmer_server::{Reader, Reread};
 use std::ffi::OsString;
 use std::path::Path;
@@ -152,8 +152,8 @@ fn parse(mut arguments: Vec<OsString>) -> Result<Command, clap::Error> {
         Some("memcached") => {}
         Some("memcached-debug") => arguments.insert(1, "--debug-commands".into()),
         _ => {
-            help_first(&mut arguments);
-            let matches = command().try_get_matches_from(arguments)?;
+            own_words_first(&mut arguments);
+            let matches = taking_negatives(command()).try_get_matches_from(arguments)?;
             return Ok(Arguments::from_arg_matches(&matches)?.command);
         }
     }
@@ -180,8 +180,8 @@ fn program(arguments: &[OsString]) -> Option<&str> {
 }
 
 /// Commands that take the flags of `serve` take all that follows for such. A wish for help among
-/// these is for their own.
-fn help_first(arguments: &mut Vec<OsString>) {
+/// these is for their own, and so is one for JSON.
+fn own_words_first(arguments: &mut Vec<OsString>) {
     let words = arguments.get(1..).unwrap_or_default();
     let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
     let (command, flags) = match &words[..] {
@@ -193,6 +193,11 @@ fn help_first(arguments: &mut Vec<OsString>) {
         let help = help.into();
         arguments.truncate(command);
         arguments.push(help);
+    } else if command == 2
+        && let Some(at) = arguments.iter().position(|word| word == "--json")
+    {
+        let json = arguments.remove(at);
+        arguments.insert(command, json);
     }
 }
 

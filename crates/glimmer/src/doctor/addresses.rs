@@ -3,20 +3,27 @@
 use super::finding::Finding;
 use super::system::System;
 use glimmer_server::Config;
+use std::fs::Metadata;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 pub fn all(config: &Config, on: &System) -> Vec<Finding> {
     if let Some(unix) = &config.unix {
         return vec![socket(&unix.path)];
     }
+    if let Err(error) = config.check_ports() {
+        let advice = "give one of them another port";
+        return vec![Finding::fault("addresses", error.to_string(), advice)];
+    }
     let tcp = |address: &SocketAddr| TcpListener::bind(address).map(drop);
     let udp = |address: &SocketAddr| UdpSocket::bind(address).map(drop);
     let findings = [
         of("TCP", "-p or -l", &config.tcp, &config.tcp_names, tcp, on),
         of("UDP", "-U or -l", &config.udp, &config.udp_names, udp, on),
-        of("native UDP", "--native-port", &config.native, &[], udp, on),
+        of("native UDP", "--native-port", &native(config), &[], udp, on),
         of("HTTP", "--http", &config.http, &[], tcp, on),
     ];
     let mut findings: Vec<Finding> = findings.into_iter().flatten().collect();
@@ -28,6 +35,22 @@ pub fn all(config: &Config, on: &System) -> Vec<Finding> {
         ));
     }
     findings
+}
+
+/// The addresses of native clients: a port for each worker, unless one is for all.
+fn native(config: &Config) -> Vec<SocketAddr> {
+    let ports = match config.native_single_port {
+        true => 1,
+        false => config.workers as u16,
+    };
+    let of = |first: &SocketAddr| {
+        let (ip, port) = (first.ip(), first.port());
+        (0..ports).map(move |nth| SocketAddr::new(ip, port.saturating_add(nth)))
+    };
+    match config.native.iter().any(|address| address.port() == 0) {
+        true => config.native.clone(),
+        false => config.native.iter().flat_map(of).collect(),
+    }
 }
 
 /// The addresses of one kind. Of those of one name, one has to be free.
@@ -132,9 +155,20 @@ fn socket(path: &Path) -> Finding {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
-    match folder.is_dir() {
-        true => Finding::ok(ABOUT, path.display().to_string()),
-        false => Finding::fault(
+    let is_socket = |it: Metadata| it.file_type().is_socket();
+    match path.symlink_metadata().map(is_socket) {
+        Ok(true) if UnixStream::connect(path).is_ok() => Finding::hint(
+            ABOUT,
+            format!("{}: another process listens there", path.display()),
+            "end that one, which clients would not reach any more, or choose another path (-s)",
+        ),
+        Ok(false) => Finding::fault(
+            ABOUT,
+            format!("{}: what lies there is no socket", path.display()),
+            "remove it, or choose another path (-s)",
+        ),
+        _ if folder.is_dir() => Finding::ok(ABOUT, path.display().to_string()),
+        _ => Finding::fault(
             ABOUT,
             format!(
                 "{}: there is no folder {}",

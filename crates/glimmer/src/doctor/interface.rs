@@ -64,12 +64,7 @@ fn accelerator(config: &Config, on: &System) -> Vec<Finding> {
     }
     let known = on.path("sys/class/net").join(interface);
     let mut findings = vec![driver(*hook, interface, &known)];
-    let may = on.text("proc/self/status").and_then(|status| {
-        let line = status
-            .lines()
-            .find_map(|line| line.strip_prefix("CapEff:"))?;
-        u64::from_str_radix(line.trim(), 16).ok()
-    });
+    let may = on.capabilities();
     if may.is_some_and(|may| may & CAPABILITIES != CAPABILITIES) {
         findings.push(Finding::fault(
             ABOUT,

@@ -12,7 +12,7 @@ pub fn all(config: &Config, on: &System) -> Vec<Finding> {
     findings.extend(item(config));
     findings.push(workers(config));
     findings.extend(files(config, on));
-    findings.extend(addresses(on));
+    findings.extend(addresses(config, on));
     findings.extend(locked(config, on));
     findings.extend(core_files(config, on));
     findings.extend(user(config, on));
@@ -102,8 +102,8 @@ fn files(config: &Config, on: &System) -> Option<Finding> {
     let wanted = descriptors_wanted(config.connections_max, config.workers);
     let needs = format!("-c {connections} needs {wanted}, the hard limit is {hard}");
     let advice = format!("raise it to {wanted} (LimitNOFILE= of the unit, ulimit -Hn)");
-    // Root may raise the hard limit, but not above that of the kernel.
-    let most = match on.is_root() {
+    // Who may raise the hard limit may not raise it above that of the kernel.
+    let most = match on.may_raise_limits() {
         true => hard.max(on.number("proc/sys/fs/nr_open").unwrap_or(u64::MAX)),
         false => hard,
     };
@@ -118,15 +118,21 @@ fn files(config: &Config, on: &System) -> Option<Finding> {
 }
 
 /// The limit of addresses (`ulimit -v`), which a store reserves and does not fill.
-fn addresses(on: &System) -> Option<Finding> {
+fn addresses(config: &Config, on: &System) -> Option<Finding> {
+    const ABOUT: &str = "address space";
     let (soft, _) = on.limits("Max address space")?;
+    let limit = format!("{} MiB (ulimit -v)", soft >> 20);
+    if soft < config.memory_bytes as u64 + BESIDE_LIMIT_BYTES {
+        return Some(Finding::fault(
+            ABOUT,
+            format!("{limit}, and -m is {} MiB", config.memory_bytes >> 20),
+            "lift that limit, or lower -m",
+        ));
+    }
     (soft != u64::MAX).then(|| {
         Finding::hint(
-            "address space",
-            format!(
-                "{} MiB (ulimit -v): partitions cannot share their memory",
-                soft >> 20
-            ),
+            ABOUT,
+            format!("{limit}: partitions cannot share their memory"),
             "lift that limit, and bound the memory by -m or a control group",
         )
     })
@@ -138,7 +144,7 @@ fn locked(config: &Config, on: &System) -> Option<Finding> {
     let (_, hard) = on
         .limits("Max locked memory")
         .filter(|_| config.lock_memory)?;
-    Some(if hard == u64::MAX || on.is_root() {
+    Some(if hard == u64::MAX || on.may_raise_limits() {
         Finding::ok(ABOUT, "-k may lock all of it")
     } else {
         Finding::hint(
@@ -158,7 +164,7 @@ fn core_files(config: &Config, on: &System) -> Option<Finding> {
     let (_, hard) = on
         .limits("Max core file size")
         .filter(|_| config.core_files)?;
-    Some(if hard > 0 || on.is_root() {
+    Some(if hard > 0 || on.may_raise_limits() {
         Finding::ok(ABOUT, "-r may write them")
     } else {
         Finding::fault(

@@ -60,6 +60,21 @@ impl System {
         Some((numbers.next()??, numbers.next()??))
     }
 
+    /// Whether the process may raise the limits that bound it (`CAP_SYS_RESOURCE`). Root may, but
+    /// not in every container.
+    pub fn may_raise_limits(&self) -> bool {
+        const SYS_RESOURCE: u64 = 1 << 24;
+        self.capabilities()
+            .is_some_and(|set| set & SYS_RESOURCE != 0)
+    }
+
+    /// The capabilities that the process has, as bits.
+    pub fn capabilities(&self) -> Option<u64> {
+        let text = self.text("proc/self/status")?;
+        let set = text.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+        u64::from_str_radix(set.trim(), 16).ok()
+    }
+
     /// Whether the process is root's.
     pub fn is_root(&self) -> bool {
         self.line("proc/self/status", "Uid:") == Some(0)

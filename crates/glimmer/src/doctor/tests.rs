@@ -118,6 +118,17 @@ fn limits_of_the_process_are_held_against_connections_and_locks() {
     assert!(files("1071").starts_with("hint ") && files("1071").contains("-c becomes 999"));
     assert!(files("999").starts_with("FAULT") && files("999").contains("raise it to 1072"));
     assert!(files("unlimited").starts_with("ok "));
+    // Root of a container may not raise the limit, unless it has the capability.
+    for (set, verdict) in [("00000000a80425fb", "FAULT"), ("000001ffffffffff", "ok ")] {
+        let status = format!("Uid:\t0\t0\t0\t0\nCapEff:\t{set}\n");
+        let limits = "Max open files 256 256 files\nMax address space 9999999 9999999 bytes\n";
+        let files = [("proc/self/limits", limits), ("proc/self/status", &*status)];
+        let found = Machine::with(&files).meets("-p 0 -t 1 -c 1000 -m 64");
+        let files = about(&found, "open files");
+        assert!(files.starts_with(verdict), "{files}");
+        let addresses = about(&found, "address space");
+        assert!(addresses.starts_with("FAULT") && addresses.contains("-m is 64 MiB"));
+    }
     let most = limits("5000", "1").meets(&format!("-p 0 -t 1 -c {}", u64::MAX));
     assert!(about(&most, "open files").starts_with("FAULT"), "{most:?}");
     let locked = |limit| about(&limits("5000", limit).meets("-p 0 -k"), "locked memory");
@@ -261,6 +272,24 @@ fn an_address_that_another_process_has_is_a_fault_and_its_owner_is_named() {
     let found = of(&this, "-l 192.0.2.1 -p 11211");
     assert!(
         about(&found, "TCP").contains("not an address of this machine"),
+        "{found:?}"
+    );
+    // The second worker's port of native clients, two uses of one port, and a file that is no
+    // socket.
+    let found = of(&this, &format!("-p 0 -t 2 --native-port {}", port - 1));
+    assert!(
+        about(&found, "native UDP").starts_with("FAULT"),
+        "{found:?}"
+    );
+    let found = of(&this, "-p 11211 --http 11211");
+    assert!(
+        about(&found, "addresses").contains("--http and -p"),
+        "{found:?}"
+    );
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let found = of(&this, &format!("-s {}", file.path().display()));
+    assert!(
+        about(&found, "Unix socket").contains("no socket"),
         "{found:?}"
     );
     let found = of(&this, "-s /nonexistent/socket");
