@@ -99,11 +99,16 @@ pub fn rows(
     .collect()
 }
 
-/// The rows for a panel of this many, in the order of sizes. Those that had the longest times stay.
+/// The rows for a panel of this many, in the order of sizes. The one with most requests stays, and
+/// those that had the longest times.
 pub fn most_telling(rows: &[SizeRow], room: usize) -> Vec<&SizeRow> {
     let p99 = |row: &SizeRow| row.percentiles_us.map_or(0.0, |times| times[1]);
     let mut shown: Vec<&SizeRow> = rows.iter().collect();
     shown.sort_by(|one, other| p99(other).total_cmp(&p99(one)));
+    let most = (0..shown.len()).max_by(|&a, &b| shown[a].share.total_cmp(&shown[b].share));
+    if let Some(most) = most {
+        shown[..=most].rotate_right(1);
+    }
     shown.truncate(room);
     shown.sort_by_key(|row| row.below_bytes);
     shown

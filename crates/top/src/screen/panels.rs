@@ -227,8 +227,8 @@ fn tables(interval: &Interval) -> Vec<Lower> {
     let tables: [(usize, usize, Draw); 4] = [
         (interval.workers.len(), 3, workers),
         (interval.sizes.len(), 3, sizes),
-        (accelerator, 2, hot::accelerator),
         (keys, 3, hot::keys),
+        (accelerator, 2, hot::accelerator),
     ];
     let used = tables.into_iter().filter(|(rows, ..)| *rows > 0);
     used.map(|(rows, around, draw)| ((rows + around) as u16, draw))
@@ -251,7 +251,7 @@ pub fn lower_rows(interval: &Interval, is_wide: bool) -> (u16, u16) {
     }
 }
 
-/// Workers, sizes, the accelerator and the hottest keys. In a wide terminal the
+/// Workers, sizes, the hottest keys and the accelerator. In a wide terminal the
 /// first of them is beside the others.
 pub fn lower(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
     let tables = tables(interval);
@@ -266,23 +266,23 @@ pub fn lower(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
     stack(frame, right, interval, &tables[1..]);
 }
 
-/// Draws tables below one another, as far as there is room. All but the last get no more rows than
-/// they need, and leave those that follow a row each if they can.
+/// Draws tables below one another, as far as there is room. All but the last that fits get no more
+/// rows than they need, and leave those that follow a row each.
 fn stack(frame: &mut Frame<'_>, area: Rect, interval: &Interval, tables: &[Lower]) {
     const LEAST: u16 = TABLE_ROWS_MIN;
     let mut left = area;
     for (place, (rows, draw)) in tables.iter().enumerate() {
-        let others = (tables.len() - place - 1) as u16;
-        let spare = left
-            .height
-            .saturating_sub(LEAST.min(*rows) + others * LEAST);
-        let height = match others {
-            0 => left.height,
-            _ => (LEAST.min(*rows) + spare).min(*rows).min(left.height),
-        };
-        if height < LEAST.min(*rows) {
+        let Some(room) = left.height.checked_sub(LEAST.min(*rows)) else {
             return;
-        }
+        };
+        let others = tables[place + 1..].iter().scan(0, |sum, (rows, _)| {
+            *sum += LEAST.min(*rows);
+            (*sum <= room).then_some(*sum)
+        });
+        let height = match others.last() {
+            None => left.height,
+            Some(others) => (left.height - others).min(*rows),
+        };
         let [mine, rest] =
             Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(left);
         draw(frame, mine, interval);
