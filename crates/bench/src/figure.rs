@@ -129,6 +129,9 @@ impl Arguments {
         if self.names == ["all"] {
             return Ok(catalogue::all());
         }
+        if let Some(word) = self.names.iter().find(|it| *it == "all" || *it == "list") {
+            bail!("`{word}` stands for itself: give no other names with it");
+        }
         let find = |name: &String| {
             let found = catalogue::find(name);
             found.with_context(|| {

@@ -25,7 +25,7 @@ const LINE_BYTES_MAX: u64 = 16 << 10;
 const LINE_END: &[u8] = b"\r\n";
 
 /// What to do where no server is.
-const ELSEWHERE: &str = "start a server there, or name the one that runs";
+pub const ELSEWHERE: &str = "start a server there, or name the one that runs";
 
 trait Stream: Read + Write + Send {}
 impl<T: Read + Write + Send> Stream for T {}

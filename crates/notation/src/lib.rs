@@ -99,7 +99,12 @@ pub fn within<T: TryFrom<u64>>(
             match range.end_bound() {
                 Included(most) => format!("{number} is not in {least} to {most}"),
                 Excluded(above) => format!("{number} is not in {least} to {}", above - 1),
-                Unbounded => format!("{number} is not {least} or more"),
+                Unbounded if number < least => format!("{number} is not {least} or more"),
+                Unbounded => {
+                    let all = (0..u64::BITS).map(|bits| u64::MAX >> bits);
+                    let most = all.into_iter().find(|&most| T::try_from(most).is_ok());
+                    format!("{number} is not in {least} to {}", most.unwrap_or_default())
+                }
             }
         })
     }

@@ -109,6 +109,23 @@ pub struct Needs {
     pub packet_bytes: usize,
 }
 
+impl Needs {
+    /// What else to do where `-m` is too small.
+    fn alternative(&self) -> &'static str {
+        let parts = [
+            (self.accelerator_bytes, ", or fewer --accelerate-slots"),
+            (self.encryption_bytes, ", or fewer connections (-c)"),
+            (self.packet_bytes, ", or leave --packet-transport out"),
+        ];
+        let most = parts.into_iter().max_by_key(|(bytes, _)| *bytes);
+        match most {
+            Some((bytes, what)) if bytes > self.memory_bytes / 4 => what,
+            _ if self.workers > 1 => ", or fewer threads with -t",
+            _ => "",
+        }
+    }
+}
+
 /// The size of every part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryPlan {
@@ -150,8 +167,8 @@ pub struct FirstSizes {
 pub enum PlanError {
     /// `-m` is too small for the settings.
     #[error(
-        "-m {given_mib} is too small for one partition and {workers} worker threads: \
-         give at least -m {needed_mib}, or fewer threads with -t"
+        "-m {given_mib} is too small for one partition, the buffers of -t {workers} and what \
+         other flags ask for: give at least -m {needed_mib}{alternative}"
     )]
     TooSmall {
         /// The given `-m`.
@@ -160,6 +177,8 @@ pub enum PlanError {
         workers: usize,
         /// The smallest `-m` for this number of workers.
         needed_mib: usize,
+        /// The flag that asks for most, and what to do about it.
+        alternative: &'static str,
     },
     /// `-m` exceeds the maximum number of partitions of the maximum size.
     #[error(
@@ -197,6 +216,7 @@ impl MemoryPlan {
         Self::try_make(needs).ok_or_else(|| PlanError::TooSmall {
             given_mib: needs.memory_bytes >> 20,
             workers: needs.workers,
+            alternative: needs.alternative(),
             needed_mib: (1..)
                 .find(|mib| {
                     Self::try_make(Needs {

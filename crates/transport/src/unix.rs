@@ -13,15 +13,16 @@ use crate::Listener;
 
 /// Listens at a path and gives it the permissions `mode` (as for `chmod`). As in memcached, a
 /// socket left by an earlier server is replaced; any other kind of file is an error
-/// ([`io::ErrorKind::AddrInUse`]).
+/// ([`io::ErrorKind::AlreadyExists`]).
 ///
 /// The process's umask changes during the call, so no other thread may create files at the same
 /// time.
 pub fn listen(path: &Path, mode: u32, backlog: i32) -> io::Result<Listener> {
-    let is_socket = path
-        .symlink_metadata()
-        .is_ok_and(|metadata| metadata.file_type().is_socket());
-    if is_socket {
+    if let Ok(there) = path.symlink_metadata() {
+        if !there.file_type().is_socket() {
+            let story = "what lies there is no socket; remove it, or choose another path";
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, story));
+        }
         std::fs::remove_file(path)?;
     }
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -70,14 +71,14 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         std::fs::write(&path, "a file").unwrap();
         let error = listen(&path, 0o700, 8).expect_err("a file stays");
-        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
 
         // Links that another user has left are not followed.
         let link = folder.join("link");
         for target in ["socket", "none"] {
             std::os::unix::fs::symlink(folder.join(target), &link).unwrap();
             let error = listen(&link, 0o700, 8).expect_err("a link stays");
-            assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+            assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
             std::fs::remove_file(&link).unwrap();
         }
         assert!(!folder.join("none").exists());

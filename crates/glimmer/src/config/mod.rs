@@ -116,6 +116,13 @@ impl Whole {
         let mut notices = Vec::new();
         let of_environment = environment::read(&flags, environment, &mut notices)?;
         let file = config_file(&matches, environment);
+        if file
+            .as_ref()
+            .is_some_and(|path| path.as_os_str().is_empty())
+        {
+            let what = "--config and GLIMMER_CONFIG name a file; leave them out if there is none";
+            return Err(refused(&[what.to_owned()]));
+        }
         let of_file = match &file {
             Some(path) => file::read(&flags, path)?,
             None => Vec::new(),

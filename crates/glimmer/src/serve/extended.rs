@@ -230,7 +230,11 @@ const OPTIONS: &[(&str, Value, Effect)] = &[
     (
         "ssl_wbuf_size",
         Value::Whole(ANY),
-        Sets(|config, kib| config.tls.write_buffer_kib = kib as usize),
+        Sets(|config, kib| {
+            config.tls.write_buffer_kib = kib as usize;
+            let what = "-o ssl_wbuf_size has no effect: replies leave in full records";
+            config.notices.push(what.to_owned());
+        }),
     ),
     (
         "ssl_session_cache",

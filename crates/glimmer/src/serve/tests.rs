@@ -461,4 +461,12 @@ fn what_is_lowered_is_said() {
     );
     assert_eq!(notices("-t 1 -m 96 -o read_buf_mem_limit=20"), "");
     assert!(notices("-t 1 -R 1000").starts_with("-R 1000 is lowered to 256"));
+    assert!(notices("-t 1 -o ssl_wbuf_size=5").contains("no effect"));
+    // Help and documents say that the item limit becomes a sixth of -m.
+    for mib in [64, 256, 1024] {
+        let config = parse(&format!("-t 1 -m {mib} -I {}m", mib / 2)).unwrap();
+        let limit = MemoryPlan::make(Needs::of(&config)).unwrap().item_bytes_max;
+        let part = config.memory_bytes as f64 / limit as f64;
+        assert!((5.5..6.5).contains(&part), "-m {mib}: a {part}th");
+    }
 }

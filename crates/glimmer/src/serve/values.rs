@@ -106,6 +106,12 @@ pub fn backlog(text: &str) -> Result<i32, String> {
     notation::within(notation::count, 0..=i32::MAX as u64)(text.trim_start())
 }
 
+/// `-N`: refuses the same values as memcached.
+pub fn napi_ids(text: &str) -> Result<u32, String> {
+    let number = text.trim_start().parse().ok().filter(|&number| number > 0);
+    number.ok_or_else(|| "Maximum number of NAPI IDs must be greater than 0".into())
+}
+
 /// `-f`: a number greater than one.
 pub fn growth_factor(text: &str) -> Result<f64, String> {
     match text.trim_start().parse() {

@@ -12,8 +12,8 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result, bail, ensure};
-use glimmer_connect::{Admission, Sealed, Session};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use glimmer_connect::{Admission, ELSEWHERE, Sealed, Session};
 use rustix::{io::Errno, net::SendFlags};
 
 use super::{Link, Protocol, Reply, arrivals::Arrivals, pending::Queue};
@@ -56,7 +56,8 @@ impl<P: Protocol> Stream<P> {
     /// Connects over TCP, with TLS and a login where they are wanted.
     pub fn tcp(address: SocketAddr, admission: &Admission) -> Result<Stream<P>> {
         let connecting = || format!("connecting to {address}");
-        let socket = TcpStream::connect(address).with_context(connecting)?;
+        let socket = TcpStream::connect(address)
+            .map_err(|error| anyhow!("cannot connect to {address}: {error}; {ELSEWHERE}"))?;
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(SILENCE_MAX))?;
         socket.set_write_timeout(Some(SILENCE_MAX))?;
@@ -80,7 +81,9 @@ impl<P: Protocol> Stream<P> {
     /// Connects to a Unix socket, with a login where one is wanted.
     pub fn unix(path: &Path, admission: &Admission) -> Result<Stream<P>> {
         let connecting = || format!("connecting to {}", path.display());
-        let socket = UnixStream::connect(path).with_context(connecting)?;
+        let socket = UnixStream::connect(path).map_err(|error| {
+            anyhow!("cannot connect to {}: {error}; {ELSEWHERE}", path.display())
+        })?;
         socket.set_read_timeout(Some(SILENCE_MAX))?;
         log_in::<P>(admission, &mut &socket).with_context(connecting)?;
         socket.set_nonblocking(true)?;

@@ -146,7 +146,8 @@ impl Ready<'_> {
         }
         if plan.item_bytes_max < config.item_bytes_max {
             tracing::warn!(
-                "-m {} is too small for items of {} bytes with {} {}: the item limit is {} bytes",
+                "-m {} is too small for items of {} bytes with {} {}: the item limit is {} bytes; \
+                 raise -m or lower -I",
                 config.memory_bytes >> 20,
                 config.item_bytes_max,
                 config.workers,

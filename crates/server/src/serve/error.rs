@@ -21,9 +21,20 @@ pub enum ServeError {
     /// `-m` is too small or too large.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The memory cannot be allocated.
+    /// The tables cannot be built.
     #[error(transparent)]
     Store(#[from] glimmer_store::table::ConfigError),
+    /// The memory cannot be had.
+    #[error(
+        "-m {mib}: {reason}; addresses for all of it are reserved at start, so lower -m or raise \
+         their limit (ulimit -v, vm.overcommit_memory)"
+    )]
+    Memory {
+        /// `-m` in MiB.
+        mib: usize,
+        /// What the kernel refused.
+        reason: glimmer_store::table::ConfigError,
+    },
     /// Reserved huge pages were required but cannot be allocated.
     #[error(
         "--hugepages hugetlb: {0}; reserve more of them (/proc/sys/vm/nr_hugepages), raise the \
@@ -32,8 +43,8 @@ pub enum ServeError {
     Hugetlb(glimmer_store::table::ConfigError),
     /// Another process has an address.
     #[error(
-        "{0}: another process has it; end that one, or choose another port or address (-p, -U, -l, \
-         -s)"
+        "{0}: another process has it; end that one, or choose another port or address (-p, -U, \
+         --native-port, -l)"
     )]
     InUse(glimmer_node::Error),
     /// An address cannot be bound, or a worker cannot be started.

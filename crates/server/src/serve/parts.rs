@@ -73,6 +73,10 @@ pub(crate) fn build(
     let engines = assembly::engines(config, plan, hasher, numa_nodes, &observers, file);
     let engines = engines.map_err(|error| match config.hugepages {
         HugepagePolicy::Hugetlb => ServeError::Hugetlb(error),
+        _ if error.is_of_memory() => ServeError::Memory {
+            mib: config.memory_bytes >> 20,
+            reason: error,
+        },
         _ => error.into(),
     })?;
     Ok(Store {

@@ -49,14 +49,16 @@ impl fmt::Display for ConfigError {
             ConfigError::Damaged(what) => write!(f, "the memory file is damaged: {what}"),
             ConfigError::NoBuckets => write!(f, "an index needs at least one bucket"),
             ConfigError::Memory(error) => {
-                write!(
-                    f,
-                    "-m: the kernel gave no memory for a table: {error}; addresses for all of it \
-                     are reserved at start, so lower -m or raise their limit (ulimit -v, \
-                     vm.overcommit_memory)"
-                )
+                write!(f, "the kernel gave no memory for a table: {error}")
             }
         }
+    }
+}
+
+impl ConfigError {
+    /// Whether the kernel gave no memory.
+    pub fn is_of_memory(&self) -> bool {
+        matches!(self, ConfigError::Memory(_))
     }
 }
 

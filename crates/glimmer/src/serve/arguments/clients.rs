@@ -85,8 +85,8 @@ pub struct Clients {
     pub(in crate::serve) enable_ssl: bool,
 
     /// Threads by network queue, which this server does not support
-    #[arg(short = 'N', long, value_name = "NUM", hide = true)]
-    pub(in crate::serve) napi_ids: Option<String>,
+    #[arg(short = 'N', long, value_name = "NUM", value_parser = values::napi_ids, hide = true)]
+    pub(in crate::serve) napi_ids: Option<u32>,
 }
 
 impl Clients {

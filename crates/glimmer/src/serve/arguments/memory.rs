@@ -91,7 +91,8 @@ pub struct Memory {
     /// Largest item in bytes, such as 512k or 2m; 1k to 1024m, at most half of -m [default: 1m]
     ///
     /// Key, value and 59 bytes more count, as in memcached. If -m is too small for a handful of the
-    /// largest items, the server lowers this limit and prints a warning at start.
+    /// largest items, the server lowers this limit to about a sixth of -m, and prints a warning at
+    /// start.
     #[arg(
         short = 'I',
         long,

@@ -115,7 +115,8 @@ pub struct Network {
     /// Maximum number of client connections
     ///
     /// Further clients get `ERROR Too many open connections` and are disconnected. With -o
-    /// no_maxconns_fast they wait instead.
+    /// no_maxconns_fast they wait instead. If the limit of open files (ulimit -n) is too low for
+    /// as many and the server's own files, the server lowers this number and prints a warning.
     #[arg(
         short,
         long,
