@@ -103,7 +103,6 @@ pub(super) fn write_slabs(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     put("used_chunks", used);
     put("free_chunks", chunks - used);
     put("free_chunks_end", 0);
-    put("mem_requested", table.store.bytes);
     macro_rules! requests {
         ($($name:ident)+) => {
             $(put(stringify!($name), count!(snapshot, table.requests.$name));)+
