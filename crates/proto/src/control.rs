@@ -2,6 +2,7 @@
 //! protocol that they came by says what became of them.
 
 use crate::Sum;
+use crate::denial::Denial;
 use crate::sections::Sections;
 
 /// A command without a key.
@@ -96,6 +97,10 @@ pub enum Answer<'a> {
     Done,
     /// The server does not do this for clients.
     Denied,
+    /// The server does not do this for this user.
+    NotPermitted(Denial),
+    /// The user has as many connections as it may; the connection is closed.
+    TooManyConnections,
     /// The server does not do this for a datagram, whose sender may be forged.
     NotOverUdp,
     /// The server has been asked for this by datagrams too often.

@@ -1,5 +1,6 @@
 //! One connection's protocol.
 
+use crate::speak::Rest;
 use crate::text::{Limits, Step};
 use crate::{Request, Speak};
 use std::fmt;
@@ -158,6 +159,15 @@ macro_rules! make_parser {
                     Parser::Undecided(_) => false,
                     Parser::$rest(_) => <$rest_parser as Speak>::HAS_LOGIN,
                     $(Parser::$name(_) => <$parser as Speak>::HAS_LOGIN,)*
+                }
+            }
+
+            /// See [`Speak::rest`].
+            pub fn rest(&self) -> Rest {
+                match self {
+                    Parser::Undecided(_) => Rest::None,
+                    Parser::$rest(parser) => Speak::rest(parser),
+                    $(Parser::$name(parser) => Speak::rest(parser),)*
                 }
             }
 

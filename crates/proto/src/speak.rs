@@ -3,6 +3,17 @@
 use crate::Request;
 use crate::text::{Limits, Step};
 
+/// What is left of a command with several keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// Nothing: the next step begins a command.
+    None,
+    /// Keys that are in the input as a whole. The next steps hand them out.
+    Here,
+    /// Keys that may not have arrived.
+    Arriving,
+}
+
 /// The parser of one protocol that connections speak. Small and `Copy`; see
 /// [`crate::text::Parser`].
 pub trait Speak: Copy {
@@ -45,6 +56,11 @@ pub trait Speak: Copy {
     /// may send all of it before it reads.
     fn is_in_keys(&self) -> bool {
         false
+    }
+
+    /// What is left of the command of the last step.
+    fn rest(&self) -> Rest {
+        Rest::None
     }
 
     /// The caller has taken the value that the last step announced out of the input; see

@@ -35,7 +35,8 @@ impl Converse for Words {
         let header = self.header;
         let status = match answer {
             Answer::Done | Answer::Sum(_) | Answer::ConnectionId(_) => self.status,
-            Answer::Denied => Status::AuthError,
+            Answer::Denied | Answer::NotPermitted(_) => Status::AuthError,
+            Answer::TooManyConnections => Status::TemporaryFailure,
             Answer::NotOverUdp => Status::NotSupported,
             Answer::TooOften => Status::Busy,
             // Where no client needs to authenticate, memcached has none of these commands.

@@ -33,6 +33,8 @@ pub enum Status {
     NotSupported = 0x83,
     /// Too often.
     Busy = 0x85,
+    /// Not now: the user or the address is over its limit.
+    TemporaryFailure = 0x86,
 }
 
 impl Status {
@@ -51,6 +53,7 @@ impl Status {
             Status::OutOfMemory => "Out of memory allocating item",
             Status::NotSupported => "Not available over UDP",
             Status::Busy => "Too many statistics over UDP",
+            Status::TemporaryFailure => "Over the limit of this user or address",
         }
     }
 }

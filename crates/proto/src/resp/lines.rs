@@ -29,6 +29,15 @@ pub const OUT_OF_MEMORY: &str = "-OOM command not allowed when used memory > 'ma
 pub const NO_AUTH: &str = "-NOAUTH Authentication required.\r\n";
 /// User or password are wrong.
 pub const WRONG_PASS: &str = "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
+/// The user may not use the command, in the words of Redis 6.
+pub const COMMAND_DENIED: &str = "-NOPERM this user has no permissions to run this command\r\n";
+/// The user may not use a key of the command, in the words of Redis 6.
+pub const KEY_DENIED: &str = "-NOPERM this user has no permissions to access one of the keys \
+    used as arguments\r\n";
+/// The user or the address has waited for its limits for as long as it may.
+pub const OVER_LIMIT: &str = "-ERR over the limit of this user or address\r\n";
+/// The user has as many connections as it may; the connection is closed.
+pub const USER_CONNECTIONS: &str = "-ERR too many connections of this user\r\n";
 /// No client needs to authenticate.
 pub const NO_PASSWORD: &str = "-ERR AUTH <password> called without any password configured for \
     the default user. Are you sure your configuration is correct?\r\n";

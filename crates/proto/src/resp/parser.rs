@@ -6,6 +6,7 @@ use super::lines;
 use super::names;
 use super::state::{Caching, Multi, Parser, State};
 use super::words::Words;
+use crate::speak::Rest;
 use crate::text::{After, Limits, Step};
 use crate::{Speak, foreign};
 use glimmer_base::limits::{
@@ -198,6 +199,14 @@ impl Speak for Parser {
 
     fn keeps_commands(&self) -> bool {
         matches!(self.multi, Multi::Queueing { at: 1.., .. })
+    }
+
+    fn rest(&self) -> Rest {
+        match self.state {
+            State::Keys(_) => Rest::Here,
+            State::Pieces(_) => Rest::Arriving,
+            _ => Rest::None,
+        }
     }
 
     fn take_back(&mut self, before: &Parser) {

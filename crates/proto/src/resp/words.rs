@@ -5,6 +5,7 @@ use super::frame::{self, Style};
 use super::lines;
 use super::names::NAMES;
 use crate::control::{Answer, Control, Converse, Moved, Scan};
+use crate::denial::Denial;
 
 /// The version of Redis that clients are told: what they may expect of commands that are here.
 pub const REDIS_VERSION: &str = "7.0.0";
@@ -242,6 +243,9 @@ impl Converse for Words {
             Answer::NoLogin if *self == Words::Status => lines::NO_PASSWORD,
             Answer::NoLogin => lines::WRONG_PASS,
             Answer::Denied if matches!(control, Control::Login(_)) => lines::WRONG_PASS,
+            Answer::NotPermitted(Denial::Key) => lines::KEY_DENIED,
+            Answer::NotPermitted(_) => lines::COMMAND_DENIED,
+            Answer::TooManyConnections => lines::USER_CONNECTIONS,
             Answer::Denied if *self == Words::Info => lines::INFO_NOT_ALLOWED,
             Answer::Denied => lines::FLUSH_NOT_ALLOWED,
             // Redis has no datagrams.

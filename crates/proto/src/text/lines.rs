@@ -124,6 +124,16 @@ pub const LOGIN_UNTERMINATED: &str = "CLIENT_ERROR bad command line termination\
 pub const LOGIN_WITHOUT_PASSWORD: &str = "CLIENT_ERROR bad authentication token format\r\n";
 /// Wrong user name or password.
 pub const WRONG_PASSWORD: &str = "CLIENT_ERROR authentication failure\r\n";
+/// The user may not use the command.
+pub const COMMAND_DENIED: &str = "CLIENT_ERROR this user may not use the command\r\n";
+/// The user may not use the key.
+pub const KEY_DENIED: &str = "CLIENT_ERROR this user may not use the key\r\n";
+/// The user or the address has waited for its limits for as long as it may.
+pub const OVER_LIMIT: &str = "SERVER_ERROR over the limit of this user or address\r\n";
+/// The user has as many connections as it may; the connection is closed.
+pub const USER_CONNECTIONS: &str = "SERVER_ERROR too many connections of this user\r\n";
+/// The address has as many connections as it may; the connection is closed.
+pub const ADDRESS_CONNECTIONS: &str = "SERVER_ERROR too many connections from this address\r\n";
 /// A meta command has more than [`crate::meta::WORDS_MAX`] words.
 pub const TOO_MANY_FLAGS: &str = "CLIENT_ERROR options flags are too long\r\n";
 /// A flag occurs twice in a meta command.

@@ -2,6 +2,7 @@
 
 use super::parser::State;
 use super::{After, Limits, Parser, Step};
+use crate::speak::Rest;
 use crate::{Request, Speak};
 
 impl Speak for Parser {
@@ -42,6 +43,14 @@ impl Speak for Parser {
 
     fn is_in_keys(&self) -> bool {
         matches!(self.state, State::Open(_))
+    }
+
+    fn rest(&self) -> Rest {
+        match self.state {
+            State::Keys(_) => Rest::Here,
+            State::Open(_) => Rest::Arriving,
+            State::Line { .. } | State::Taken | State::Swallow { .. } => Rest::None,
+        }
     }
 
     fn take_value(&mut self) {
