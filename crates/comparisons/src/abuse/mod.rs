@@ -8,6 +8,7 @@ mod administration;
 mod control_datagrams;
 mod control_replies;
 mod crowd;
+mod greedy;
 mod manners;
 mod native_large_reads;
 mod native_writers;
@@ -55,6 +56,7 @@ pub const SCENARIOS: &[&dyn Scenario] = &[
     &non_readers::NonReaders,
     &slow_mixture::SlowMixture,
     &read_everything::ReadEverything,
+    &greedy::Greedy,
     &native_writers::ONE_ADDRESS,
     &native_writers::MANY_ADDRESSES,
     &native_large_reads::NativeLargeReads,
