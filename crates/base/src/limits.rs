@@ -6,6 +6,7 @@ mod http;
 mod native;
 mod resp;
 mod store;
+mod tenants;
 mod tls;
 
 pub use accelerator::*;
@@ -14,6 +15,7 @@ pub use http::*;
 pub use native::*;
 pub use resp::*;
 pub use store::*;
+pub use tenants::*;
 pub use tls::*;
 
 /// Longest key in bytes. A longer key is refused; the memcached text protocol answers

@@ -9,6 +9,7 @@ pub use arguments::Arguments;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use glimmer_base::limits;
 use glimmer_dispatch::Settings;
+use glimmer_server::Quotas;
 use glimmer_server::config::{LRU_THRESHOLD_DEFAULT, PORT_DEFAULT, PREFIX_DELIMITER_DEFAULT};
 use glimmer_server::encryption::ListenerTls;
 use glimmer_server::evict::{self, Rule};
@@ -189,7 +190,12 @@ impl Arguments {
                     .into(),
             );
         }
-        let default_protocol = match (&self.clients.auth_file, self.clients.enable_sasl) {
+        let user_file = self
+            .clients
+            .auth_file
+            .as_ref()
+            .or(self.clients.users.as_ref());
+        let default_protocol = match (user_file, self.clients.enable_sasl) {
             (_, true) => Accepts::Binary,
             (Some(_), false) => Accepts::Text,
             (None, false) => Accepts::Any,
@@ -198,7 +204,7 @@ impl Arguments {
             Some(name) => values::protocol(name).map_err(Refused::usage)?,
             None => default_protocol,
         };
-        let only_text = self.clients.auth_file.is_some() && !self.clients.enable_sasl;
+        let only_text = user_file.is_some() && !self.clients.enable_sasl;
         if only_text && tcp.protocols.contains(&Some(Accepts::Binary)) {
             const REASON: &str = "Cannot use binary protocol when ascii authentication enabled";
             return Err(Refused {
@@ -254,6 +260,12 @@ impl Arguments {
             permits: self.clients.permits(),
             cas: !self.clients.disable_cas,
             auth_file: self.clients.auth_file,
+            users: self.clients.users,
+            address_quotas: Quotas {
+                connections: self.clients.address_connections,
+                requests: self.clients.address_requests,
+                bytes: self.clients.address_bytes,
+            },
             sasl: self.clients.enable_sasl,
             prefix_delimiter: self
                 .clients

@@ -23,6 +23,7 @@ use crate::admin::observe::Observers;
 use crate::clock::Clock;
 use crate::packet::native::NativeConfig;
 use crate::permits::Permits;
+use crate::tenants::Tenants;
 
 /// Share of a worker's buffers that native clients may have it keep for longer than a turn.
 const NATIVE_BUFFER_SHARE: usize = 2;
@@ -136,6 +137,8 @@ pub struct NodeConfig {
     pub crawler: bool,
     /// Whether clients have to authenticate.
     pub locked: bool,
+    /// Users with rights and limits, and limits of addresses.
+    pub tenants: Arc<Tenants>,
     /// What makes keyhashes of keys, which the engines use too.
     pub hasher: KeyHasher,
     /// The core that each worker is pinned to; empty: none is.

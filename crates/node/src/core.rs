@@ -16,6 +16,7 @@ use crate::dispatch::counting::Counting;
 use crate::dispatch::latencies::Command;
 use crate::hot::Tender;
 use crate::shared::Shared;
+use crate::tenants::Seen;
 
 /// What every part of a worker works with: the time of the turn, the engine, memory, counters, and
 /// what all workers share. Each part takes it as an argument.
@@ -37,6 +38,8 @@ pub(crate) struct Core {
     pub plan_version: u64,
     /// The worker's part in the accelerator, if there is one.
     pub tender: Option<Box<Tender>>,
+    /// Users with rights, as last seen.
+    pub users: Seen,
     /// What administrative commands may cost in this turn.
     pub allowance: Allowance,
     /// What is counted about executed requests.

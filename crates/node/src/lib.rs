@@ -12,6 +12,7 @@
 //! | [`feeds`] | lines about events, on their way to those who watch |
 //! | `admin` | commands without a key, listings, `watch`, statistics, login |
 //! | `hot` | hot keys, and the accelerator that answers reads of them |
+//! | `tenants` | what users and addresses may do, and how much of it |
 //! | `budget` | buffers, and who gives memory up when it is short |
 //! | `bind`, `crew`, `node` | addresses, then workers, then threads and their handle |
 //! | `devices`, `driven` | workers without sockets and threads, for a simulator |
@@ -55,13 +56,15 @@ mod shared;
 #[cfg(not(loom))]
 mod stream;
 #[cfg(not(loom))]
+mod tenants;
+#[cfg(not(loom))]
 mod worker;
 
 #[cfg(not(loom))]
 pub use {
     admin::alarm::{Alarm, Failure},
     admin::feed::{Portion, SnapshotFeed},
-    admin::handler::{AdminHandler, Audited, Part},
+    admin::handler::{AdminHandler, Audited, Login, Part},
     admin::observe::Observers,
     admin::snapshot::copy_all,
     admin::stats::{Tally, WorkerStats},
@@ -81,5 +84,7 @@ pub use {
     packet::native,
     permits::Permits,
     stream::registry::{ConnectionCounts, SocketView},
+    tenants::meter::{Quotas, Usage},
+    tenants::{Tenants, TooManyUsers, UserRules, UserView},
     worker::Rest,
 };

@@ -1,12 +1,13 @@
 //! The configuration of a server: plain values, checked before anything is allocated or bound.
 
-use crate::accelerate::{Accelerate, Hook, HotPolicy, Sources};
+use crate::accelerate::{Accelerate, HotPolicy, Sources};
+use crate::auth::Format;
 use crate::encryption::{ListenerTls, TlsConfig};
 use crate::log::LogFormat;
 use glimmer_base::{Moment, limits};
 pub use glimmer_dispatch::AccessMode;
 use glimmer_dispatch::{POLICIES, Policy, Settings};
-use glimmer_node::Permits;
+use glimmer_node::{Permits, Quotas};
 use glimmer_proto::Accepts;
 use glimmer_store::evict::{CLOCK, LRU, Objective, Rule};
 use glimmer_transport::packet::PacketTransport;
@@ -14,7 +15,7 @@ use glimmer_transport::tcp::Liveness;
 use glimmer_transport::transports;
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,6 +78,10 @@ pub struct Config {
     pub cas: bool,
     /// The file with users and passwords (`-Y`).
     pub auth_file: Option<PathBuf>,
+    /// The file with users, their passwords, rights and limits (`--users`).
+    pub users: Option<PathBuf>,
+    /// What each address may have (`--address-connections` and others).
+    pub address_quotas: Quotas,
     /// Whether clients authenticate with SASL (`-S`).
     pub sasl: bool,
     /// TLS (`-Z`, and `-o ssl_...`).
@@ -295,6 +300,8 @@ impl Default for Config {
             crawler: true,
             cas: true,
             auth_file: None,
+            users: None,
+            address_quotas: Quotas::default(),
             sasl: false,
             tls: TlsConfig::default(),
             tcp_encryption: Vec::new(),
@@ -399,11 +406,6 @@ impl Config {
         Ok(())
     }
 
-    /// Whether clients know how to authenticate before their first byte tells their protocol.
-    fn has_known_login(&self) -> bool {
-        !matches!(self.protocol, Accepts::Any | Accepts::Binary)
-    }
-
     /// The access mode of the tables. One worker shares its tables with no other worker, so they go
     /// without the cost of sharing, whatever [`Config::access`] says.
     pub fn table_access(&self) -> AccessMode {
@@ -413,92 +415,11 @@ impl Config {
         }
     }
 
-    /// Whether every worker may execute every native request.
-    fn executes_anywhere(&self) -> bool {
-        self.workers == 1 || self.access == AccessMode::Crcw
-    }
-
-    /// Settings that exclude an accelerator at an interface, or that need one.
-    fn contradicts_interface(&self) -> Option<&'static str> {
-        if self.accelerate.interface().is_none() {
-            let is_limited = self.accelerate_from != Sources::OnLink;
-            return is_limited.then_some(
-                "--accelerate-from is for an interface: give that with --accelerate xdp:IF",
-            );
-        }
-        let is_shared = self.accelerate.interface() == self.packets.interface();
-        if let Accelerate::At {
-            hook: Hook::Tcx, ..
-        } = self.accelerate
-            && is_shared
-        {
-            return Some(
-                "--accelerate tcx:IF does not see what --packet-transport xdp takes at the same \
-                 interface: give --accelerate xdp:IF",
-            );
-        }
-        let mut ports = self.udp.iter().map(SocketAddr::port);
-        let port = ports.next();
-        if port == Some(0) {
-            Some("--accelerate at an interface needs a port of its own: give its number with -U")
-        } else if ports.any(|other| Some(other) != port) {
-            Some("--accelerate at an interface answers at one UDP port: give only one")
-        } else if self.protocol != Accepts::Any {
-            Some("--accelerate at an interface answers text and binary requests: leave -B out")
-        } else {
-            None
-        }
-    }
-
-    /// Settings that exclude each other, as in memcached.
-    fn contradiction(&self) -> Option<&'static str> {
-        let has_udp = !self.udp.is_empty();
-        let is_plain = |listener: &ListenerTls| *listener == ListenerTls::Plain;
-        let has_plain_only = self.tcp_encryption.iter().all(is_plain);
-        let is_encrypted = self.tls.is_enabled && !has_plain_only && self.unix.is_none();
-        if self.tls.is_enabled && self.tls.chain.is_none() {
-            Some("-Z needs a certificate: give its file with -o ssl_chain_cert=FILE")
-        } else if is_encrypted && !self.native.is_empty() {
-            Some(
-                "-Z encrypts TCP only: leave --native-port out, or give every address as \
-                 notls:ADDRESS (-l)",
-            )
-        } else if self.memory_file.is_none() && self.memory_file_discard {
-            Some("--memory-file-discard says what becomes of the file of -e; give that as well")
-        } else if self.sasl && self.protocol != Accepts::Binary {
-            Some("-S needs the binary protocol; leave -B out or give -B binary")
-        } else if self.sasl && has_udp {
-            Some("-S excludes UDP; leave -U out or give -U 0")
-        } else if self.sasl && self.auth_file.is_none() {
-            Some("-S needs a file with users and passwords: give one with -Y")
-        } else if !self.sasl && self.auth_file.is_some() && !self.has_known_login() {
-            Some("-Y needs the text protocol; leave -B out or give -B ascii")
-        } else if self.auth_file.is_some() && has_udp {
-            Some("-Y excludes UDP; leave -U out or give -U 0")
-        } else if self.auth_file.is_some() && !self.native.is_empty() {
-            Some("-Y excludes native clients, who cannot authenticate; leave --native-port out")
-        } else if !matches!(self.accelerate, Accelerate::Off) && !has_udp {
-            Some("--accelerate answers memcached's UDP protocol: give its port with -U")
-        } else if let Accelerate::Made(maker) = &self.accelerate
-            && let Err(reason) = maker.check(self.protocol)
-        {
-            Some(reason)
-        } else if let Some(reason) = self.contradicts_interface() {
-            Some(reason)
-        } else if self.packets.interface().is_some() && !has_udp && self.native.is_empty() {
-            Some("--packet-transport carries datagrams: give a port with -U or --native-port")
-        } else if self.native_single_port && self.native.is_empty() {
-            Some("--native-single-port needs a port: give one with --native-port")
-        } else if self.native_single_port && !self.executes_anywhere() {
-            Some(
-                "--native-single-port needs --access crcw, because the parts of a large value come \
-                 to any worker",
-            )
-        } else if self.mode == Mode::Store && self.table == TableKind::Memc3 {
-            Some("--table memc3 evicts when it is full; leave -M and --mode store out")
-        } else {
-            None
-        }
+    /// The file with users, and its format, if clients have to authenticate.
+    pub(crate) fn user_file(&self) -> Option<(&Path, Format)> {
+        let passwords = self.auth_file.as_deref();
+        let passwords = passwords.map(|path| (path, Format::Passwords));
+        passwords.or_else(|| Some((self.users.as_deref()?, Format::Rights)))
     }
 }
 
@@ -582,6 +503,7 @@ named!(HugepagePolicy {
     Off = "off"
 });
 
+mod contradictions;
 mod ports;
 #[cfg(test)]
 mod tests;

@@ -49,7 +49,7 @@ pub use config::{
     AccessMode, Config, ConfigError, Direction, HugepagePolicy, Mode, TableKind, UnixSocket,
 };
 pub use driven::DrivenServer;
-pub use glimmer_node::Permits;
+pub use glimmer_node::{Permits, Quotas};
 pub use glimmer_proto::Accepts;
 pub use glimmer_proto::AdminCommand;
 pub use glimmer_proto::text::lines::VERSION_NUMBER;

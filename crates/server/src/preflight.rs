@@ -1,7 +1,7 @@
 //! The user and the files that a configuration names, looked at as a start looks at them, without a
 //! start. Nothing is changed.
 
-use crate::auth::AuthFile;
+use crate::auth::{AuthFile, Format};
 use crate::config::Config;
 use crate::encryption;
 use crate::memory_file::MemoryFileError;
@@ -31,7 +31,17 @@ pub fn user(name: &str) -> Result<(), ServeError> {
 ///
 /// It cannot be read, or its lines are not `user:password`.
 pub fn passwords(path: &Path) -> Result<(), ServeError> {
-    AuthFile::load(path)?;
+    AuthFile::load(path, Format::Passwords)?;
+    Ok(())
+}
+
+/// Whether the file of `--users` has users.
+///
+/// # Errors
+///
+/// It cannot be read, or has a mistake.
+pub fn users(path: &Path) -> Result<(), ServeError> {
+    AuthFile::load(path, Format::Rights)?;
     Ok(())
 }
 

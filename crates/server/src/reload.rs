@@ -87,6 +87,10 @@ const CHANGEABLE: &[(&[&str], Apply)] = &[
         dispatch,
     ),
     (&["conn-limit"], connections),
+    (
+        &["address-connections", "address-requests", "address-bytes"],
+        addresses,
+    ),
     (&["verbose"], verbosity),
     (&["slow-ms"], slow),
 ];
@@ -171,6 +175,24 @@ fn connections(admin: &ServerAdmin, due: &Due<'_>) -> Result<String, String> {
         )),
         false => Ok(format!("conn-limit is {fitting}")),
     }
+}
+
+fn addresses(admin: &ServerAdmin, due: &Due<'_>) -> Result<String, String> {
+    let quotas = due.config.address_quotas;
+    admin.tenants().limit_addresses(quotas);
+    let node = admin.node().ok_or("the server has not started")?;
+    // Workers that sleep look at their connections again.
+    node.wake();
+    let name = |count: u64| match count {
+        0 => "no limit".to_owned(),
+        count => count.to_string(),
+    };
+    Ok(format!(
+        "address-connections is {}, address-requests {} and address-bytes {}",
+        name(quotas.connections),
+        name(quotas.requests),
+        name(quotas.bytes)
+    ))
 }
 
 fn verbosity(admin: &ServerAdmin, due: &Due<'_>) -> Result<String, String> {

@@ -15,6 +15,10 @@ pub fn all(config: &Config) -> Vec<Finding> {
         let name = format!("-Y {}: has users", path.display());
         look("passwords", name, preflight::passwords(path));
     }
+    if let Some(path) = &config.users {
+        let name = format!("--users {}: has users", path.display());
+        look("users", name, preflight::users(path));
+    }
     if config.tls.is_enabled {
         let chain = config.tls.chain.as_deref().unwrap_or("".as_ref());
         let name = format!("{}: can be used with its key", chain.display());

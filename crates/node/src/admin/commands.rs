@@ -4,9 +4,9 @@
 use glimmer_base::sync::Ordering;
 use glimmer_base::{Expiry, Moment};
 use glimmer_hotset::Pause;
-use glimmer_proto::AdminCommand;
 use glimmer_proto::control::Answer;
 use glimmer_proto::text::{Admin, Detail, Dump, dump, lines};
+use glimmer_proto::{AdminCommand, Denial};
 
 use crate::admin::guard::DumpGuard;
 use crate::admin::long_reply::LongReply;
@@ -29,11 +29,12 @@ pub(crate) enum Outcome {
     LongReply(LongReply),
 }
 
-/// Refuses a command that the server does not permit, or that it does not carry out for a datagram:
-/// anybody can forge the sender of one. Returns whether it has refused it.
+/// Refuses a command that the server does not permit, or not to its user, or that it does not carry
+/// out for a datagram: anybody can forge the sender of one. Returns whether it has refused it.
 #[cold]
 pub(crate) fn refuse(
     admin: &Admin<'_>,
+    denial: Option<Denial>,
     is_stream: bool,
     out: &mut Vec<u8>,
     core: &mut Core,
@@ -50,6 +51,8 @@ pub(crate) fn refuse(
             _ => Answer::Denied,
         };
         (command.refusal(), answer)
+    } else if let Some(denial) = denial {
+        (denial.line(), Answer::NotPermitted(denial))
     } else {
         return false;
     };

@@ -25,6 +25,17 @@ pub enum Part {
     Later,
 }
 
+/// What became of a login.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Login {
+    /// The user or the password is wrong.
+    Wrong,
+    /// The client may go on, as the user of this number; 0: as one that may do everything.
+    Admitted(u16),
+    /// The user has as many connections as it may.
+    Full,
+}
+
 /// Something that is told to auditors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audited<'a> {
@@ -90,6 +101,15 @@ pub trait AdminHandler: Send + Sync {
 
     /// Whether a client may use the server as this user, with this password.
     fn admits(&self, user: &[u8], password: &[u8]) -> bool;
+
+    /// A client logs in as this user, with this password. If the user has a number, its connection
+    /// has been counted ([`Tenants::enter`](crate::Tenants::enter)).
+    fn log_in(&self, user: &[u8], password: &[u8]) -> Login {
+        match self.admits(user, password) {
+            true => Login::Admitted(0),
+            false => Login::Wrong,
+        }
+    }
 
     /// A client requests a different memory limit, in MiB. Returns whether this is the limit now.
     fn set_memory_limit(&self, mebibytes: u32) -> bool {

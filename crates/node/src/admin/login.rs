@@ -3,7 +3,7 @@
 use glimmer_proto::text::lines;
 use glimmer_proto::text::login::{self, Login};
 
-use crate::admin::handler::Audited;
+use crate::admin::handler::{Audited, Login as Found};
 use crate::core::Core;
 
 /// The input of a client that has yet to authenticate.
@@ -23,8 +23,10 @@ pub(crate) enum Attempt {
 /// Whether a client may continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It has authenticated.
-    Admitted,
+    /// It has authenticated as the user of this number.
+    Admitted(u16),
+    /// It has, and is one too many.
+    Full,
     /// The user or the password is wrong.
     Wrong,
     /// The input was not a login.
@@ -44,11 +46,16 @@ pub(crate) fn attempt(input: &[u8], client: i32, core: &mut Core) -> Attempt {
             password,
         } => {
             core.tally.auth_cmds += 1;
-            let is_admitted = core.admin.admits(user, password);
+            let found = core.admin.log_in(user, password);
+            let is_admitted = matches!(found, Found::Admitted(_));
             core.audit(client, Audited::Login { user, is_admitted });
-            match is_admitted {
-                true => (used, lines::STORED, Verdict::Admitted),
-                false => (used, lines::WRONG_PASSWORD, Verdict::Wrong),
+            match found {
+                Found::Admitted(number) => (used, lines::STORED, Verdict::Admitted(number)),
+                Found::Wrong => (used, lines::WRONG_PASSWORD, Verdict::Wrong),
+                Found::Full => {
+                    core.tally.user_connections_refused += 1;
+                    (used, lines::USER_CONNECTIONS, Verdict::Full)
+                }
             }
         }
     };

@@ -186,6 +186,16 @@ counters! {
         auth_cmds,
         /// Failed attempts to authenticate.
         auth_errors,
+        /// Connections closed because their user had as many as it may.
+        user_connections_refused,
+        /// Connections closed because their address had as many as it may.
+        address_connections_refused,
+        /// How often a connection waited because its user or its address was over a limit.
+        throttled,
+        /// Requests refused because their connection had waited for that as long as it may.
+        requests_over_limit,
+        /// Requests and commands denied because their user has no right to them.
+        requests_denied,
         /// `flush_all` commands.
         cmd_flush,
         /// Requests forwarded to the worker that owns their key.

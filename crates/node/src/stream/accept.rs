@@ -13,6 +13,7 @@ use slotmap::Key;
 use super::Streams;
 use super::connection::{Connection, Input, Session};
 use super::registry::SocketEntry;
+use super::throttle::seat;
 use crate::admin::alarm::Failure;
 use crate::core::Core;
 use crate::shared::Accepted;
@@ -205,9 +206,12 @@ impl Streams {
         let parser = Parser::accepting(accepts, core.shared.config.limits);
         let number = core.shared.registry.number(stream.wakeup());
         let entry = Arc::new(SocketEntry::connected(&*stream, number, core.now.ms));
-        core.shared.registry.add(entry.clone());
         let session = Session::new(parser, core.shared.config.locked);
-        let connection = Connection::new((stream, entry), session, core.now.ms);
+        let mut connection = Connection::new((stream, entry), session, core.now.ms);
+        if !seat(&mut connection, false, core) {
+            return turn_away(connection, core);
+        }
+        core.shared.registry.add(connection.entry.clone());
         let key = self.connections.insert(connection);
         core.tally.curr_connections += 1;
         let wakeup = self.connections[key].stream.wakeup();
@@ -235,4 +239,14 @@ impl Streams {
                 .show_connection(&connection.entry, None);
         }
     }
+}
+
+/// Closes a connection whose address has as many as it may.
+#[cold]
+fn turn_away(mut connection: Connection, core: &mut Core) {
+    core.tally.address_connections_refused += 1;
+    core.shared.balancer.release(core.me);
+    core.show_figures();
+    // Whether the reply arrives is the client's concern.
+    let _ = (connection.stream).send(lines::ADDRESS_CONNECTIONS.as_bytes());
 }

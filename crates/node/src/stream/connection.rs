@@ -47,14 +47,23 @@ pub(crate) struct Connection {
     /// Bytes of memory that the budget has counted.
     pub counted: Charge,
     pub patience: Patience,
+    /// Since when it has waited for the limits of its user or its address, in milliseconds since
+    /// the epoch.
+    pub throttled_since_ms: Option<u64>,
 }
 
 /// How far the conversation with a client has come.
 #[derive(Clone, Copy)]
 pub(crate) struct Session {
     pub parser: Parser,
-    /// The client has yet to authenticate.
-    pub locked: bool,
+    /// What is looked at before a request is taken.
+    pub gate: Gate,
+    /// Its user or its address has an account.
+    pub is_metered: bool,
+    /// Its requests of this burst are refused: its user or its address is over its limit.
+    pub refuses: bool,
+    /// The number of its user; 0: it is none whose rights are named.
+    pub user: u16,
     /// Wrong logins so far.
     pub login_failures: u32,
     /// What the parts of its command come to so far that is answered with one sum.
@@ -63,16 +72,57 @@ pub(crate) struct Session {
     pub hand_to: Option<u16>,
 }
 
+/// What is looked at before a request is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gate {
+    /// Nothing.
+    Open,
+    /// Whether it is a login: the client has yet to authenticate.
+    Locked,
+    /// Whether its user may do this.
+    Judged,
+}
+
 impl Session {
     /// A client that has said nothing.
     pub fn new(parser: Parser, locked: bool) -> Session {
         Session {
             parser,
-            locked,
+            gate: match locked {
+                true => Gate::Locked,
+                false => Gate::Open,
+            },
+            is_metered: false,
+            refuses: false,
+            user: 0,
             login_failures: 0,
             sum: Sum::default(),
             hand_to: None,
         }
+    }
+}
+
+impl Session {
+    /// Whether the client has yet to authenticate.
+    #[inline]
+    pub fn is_locked(&self) -> bool {
+        self.gate == Gate::Locked
+    }
+
+    /// The client has authenticated as the user of this number.
+    pub fn admit(&mut self, user: u16) {
+        self.user = user;
+        self.is_metered |= user != 0;
+        self.gate = match user {
+            0 => Gate::Open,
+            _ => Gate::Judged,
+        };
+    }
+
+    /// The client has yet to authenticate, or again. Returns the number of the user that it was.
+    pub fn lock(&mut self) -> u16 {
+        self.gate = Gate::Locked;
+        std::mem::take(&mut self.user)
     }
 }
 
@@ -147,6 +197,7 @@ impl Connection {
             copies_any: false,
             counted: Charge::default(),
             patience: Patience::new(now_ms),
+            throttled_since_ms: None,
         }
     }
 
@@ -165,7 +216,7 @@ impl Connection {
         matches!(self.phase, Phase::Open)
             && self.tx.is_empty()
             && self.visit.is_none()
-            && !self.session.locked
+            && !self.session.is_locked()
             && self.closes.is_none()
     }
 
@@ -175,6 +226,7 @@ impl Connection {
         self.may_visit()
             && self.is_runnable()
             && !self.is_wanted_at_home
+            && !self.session.is_metered
             && self.rx.capacity() <= BUFFER_BYTES
     }
 

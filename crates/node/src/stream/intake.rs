@@ -13,6 +13,7 @@ use glimmer_proto::StoreMode::{Prepend, PrependIf, Set};
 use glimmer_proto::meta::Command;
 use glimmer_proto::{Form, Request, Step, Verb};
 
+use super::connection::Gate;
 use super::key::ConnectionKey;
 use super::member::{Member, Stop};
 use super::reorder::ReorderBuffer;
@@ -93,7 +94,7 @@ impl<'a> Intake<'_, 'a> {
         if member.requests >= tools.turn_requests {
             return Break(Stop::Spent);
         }
-        if !member.session.locked
+        if member.session.gate == Gate::Open
             && let Some((used, request)) = member.session.parser.next_plain(&input[member.at..])
         {
             return self.enter(used, request, input, tools);
@@ -147,6 +148,9 @@ impl<'a> Intake<'_, 'a> {
             }
         };
         self.member.pass(used);
+        if self.member.is_denied {
+            self.member.begin_batch();
+        }
         // A value in place was that of a request that is wrong.
         self.member.give_up_value(tools.core);
         match then {

@@ -226,6 +226,9 @@ fn note_burst(
             core.note_small_request();
         }
     }
+    if connection.session.is_metered {
+        Streams::pay(connection, executed, input_bytes + reply_bytes, core);
+    }
     connection.burst_reply_bytes = reply_bytes;
     connection.note_reply_bytes(reply_bytes / (executed as usize).max(1));
 }

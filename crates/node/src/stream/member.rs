@@ -4,7 +4,7 @@ use glimmer_base::limits::{LARGE_REPLY_BYTES, REPLY_BYTES_HIGH};
 use glimmer_engine::{Job, Upload};
 use glimmer_proto::{Admin, AdminCommand, After, Announced, Control, Parser, Step, control};
 
-use super::connection::{Connection, Session};
+use super::connection::{Connection, Gate, Session};
 use super::incoming::{Announcement, Incoming, LargeValue};
 use super::key::ConnectionKey;
 use super::phase::Phase;
@@ -77,6 +77,8 @@ pub(crate) struct Member {
     pub copy_max: u32,
     /// The client's number for observers: its descriptor, or 0 if it has none.
     pub client: i32,
+    /// Its last step was a request that is denied.
+    pub is_denied: bool,
     /// Its replies of this burst have parts that the table lends.
     pub has_lent: bool,
     /// Steps taken in this burst.
@@ -154,7 +156,7 @@ impl Member {
 
     /// Whether it is a connection that may visit another worker for its next request.
     pub fn may_visit(&self) -> bool {
-        self.is_connection() && !self.is_visitor && !self.session.locked
+        self.is_connection() && !self.is_visitor && !self.session.is_locked()
     }
 
     /// Whether it is a connection, and no datagram.
@@ -183,6 +185,7 @@ impl Member {
             reorder: None,
             rare: None,
             is_visitor: false,
+            is_denied: false,
             has_lent: false,
             requests: 0,
             batch_parser: session.parser,
@@ -267,8 +270,10 @@ impl Member {
         if self.at == input.len() {
             return Err(Stop::Hungry(1));
         }
-        if !self.session.locked {
-            return Ok(self.session.parser.next(&input[self.at..]));
+        match self.session.gate {
+            Gate::Open => return Ok(self.session.parser.next(&input[self.at..])),
+            Gate::Judged => return Ok(self.next_judged(&input[self.at..], core)),
+            Gate::Locked => {}
         }
         if !self.session.parser.has_login() {
             self.log_in(input, out, core)?;
@@ -302,7 +307,8 @@ impl Member {
         room: usize,
         core: &Core,
     ) -> Result<(), Stop> {
-        if self.last_job.is_some() {
+        // What is denied begins a batch: what follows is parsed again from after it.
+        if self.last_job.is_some() || (self.is_denied && self.steps > 0) {
             return Err(Stop::Live);
         }
         if out.len() >= REPLY_BYTES_HIGH || room == 0 {
@@ -362,7 +368,8 @@ impl Member {
                 }
             }
             Step::Admin { admin, .. } => {
-                let is_permitted = !refuse(&admin, is_stream, out, core);
+                let denial = self.judge_admin(&admin, core);
+                let is_permitted = !refuse(&admin, denial, is_stream, out, core);
                 if let Some(command) = admin.command().filter(|_| is_stream) {
                     let words = admin.words();
                     let what = Audited::Command {
@@ -444,8 +451,7 @@ impl Member {
             }
             Admin::Control(control, words) => {
                 let client = ControlClient {
-                    locked: &mut self.session.locked,
-                    sum: &mut self.session.sum,
+                    session: &mut self.session,
                     number: self.client,
                     id: match self.asker {
                         Asker::Connection(key) => {
@@ -504,14 +510,17 @@ impl Member {
             } => (used, line, verdict),
         };
         out.extend_from_slice(line.as_bytes());
-        self.session.locked = verdict != Verdict::Admitted;
+        if let Verdict::Admitted(user) = verdict {
+            self.session.admit(user);
+        }
         self.at += used;
         self.requests += 1;
         // A batch is parsed again from where it began, and this is no request.
         self.batch_at = self.at;
         match verdict {
             Verdict::Wrong => Err(Stop::Withheld),
-            Verdict::Admitted | Verdict::Refused => Ok(()),
+            Verdict::Full => Err(Stop::Close),
+            Verdict::Admitted(_) | Verdict::Refused => Ok(()),
         }
     }
 

@@ -16,6 +16,7 @@
 //! | `burst` | from bytes to batches to replies, across connections |
 //! | `intake` | what the next request is, where it belongs, and whether it may enter now |
 //! | `member` | a connection, or a datagram, while it is part of a burst |
+//! | `judge` | requests of users whose rights are named |
 //! | `reorder`, `join` | the order of replies while other workers execute some requests |
 //! | `continuation` | listings of all items and long replies, as the client takes them |
 //! | `patience` | for how long a connection may hold memory, or wait for it |
@@ -23,6 +24,7 @@
 //! | `send_queue` | what a connection has to be sent: bytes, and values that the table lends |
 //! | `borrowers` | connections that have lent values to send, for as long as their clients take |
 //! | `withheld`, `watchers` | connections that are not parsed for now, or never again |
+//! | `throttle` | connections whose user or address is over its limit |
 //! | `incoming` | the value that the next request brings, while it arrives |
 //! | `uploads`, `places` | who receives a large value in place, and who waits for a place |
 //! | `relief` | which connection gives memory up when it is short |
@@ -42,6 +44,7 @@ mod incoming;
 mod intake;
 mod join;
 pub(crate) mod journey;
+mod judge;
 pub(crate) mod key;
 mod leave;
 pub(crate) mod member;
@@ -60,6 +63,7 @@ mod serve;
 mod settle;
 pub(crate) mod shakers;
 mod share;
+mod throttle;
 mod uploads;
 mod visit;
 mod watchers;
@@ -80,6 +84,7 @@ use key::ConnectionKey;
 use moves::Leaving;
 use postponed::Postponed;
 use ready::{Lane, ReadyQueue};
+use throttle::Throttled;
 use uploads::WaitingUploads;
 
 /// One worker's connections, and what each waits for.
@@ -98,6 +103,10 @@ pub(crate) struct Streams {
     out_of_credit: Vec<ConnectionKey>,
     /// Connections with administrative commands that have to wait.
     postponed: Postponed,
+    /// Connections that wait for the limits of their users or addresses.
+    throttled: Throttled,
+    /// The version of users and limits by which connections were last metered.
+    limits_version: u64,
     /// Connections that wait for places for large values.
     waiting_uploads: WaitingUploads,
     borrowers: Borrowers,
@@ -126,6 +135,8 @@ impl Streams {
             withheld: VecDeque::new(),
             out_of_credit: Vec::new(),
             postponed: Postponed::default(),
+            throttled: Throttled::default(),
+            limits_version: 0,
             waiting_uploads: WaitingUploads::default(),
             borrowers: Borrowers::default(),
             watchers: Vec::new(),

@@ -1,13 +1,16 @@
 //! Who is connected, for `stats conns`: every socket with its two ends and what it is about.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::{Arc, OnceLock};
 
 use glimmer_base::sync::{AtomicU32, AtomicU64, Mutex, Ordering, lock};
 use glimmer_transport::stream::{ByteStream, StreamListener};
 use glimmer_transport::{Endpoint, Wakeup};
+
+use crate::tenants::addresses::Seat;
+use crate::tenants::meter::Meter;
 
 /// What a socket is about, in memcached's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +43,8 @@ pub(crate) struct SocketEntry {
     pub peer: Option<Endpoint>,
     /// The name in the client's certificate, if it has shown one.
     client: OnceLock<Box<str>>,
+    /// Its place among the connections of its address, while addresses are limited.
+    seat: OnceLock<Seat>,
     /// An index into [`ACTIVITIES`].
     activity: AtomicU32,
     /// When something last arrived, in milliseconds since the epoch.
@@ -114,6 +119,7 @@ impl SocketEntry {
             local,
             peer: None,
             client: OnceLock::new(),
+            seat: OnceLock::new(),
             activity: AtomicU32::new(activity as u32),
             active_ms: AtomicU64::new(now_ms),
         }
@@ -132,6 +138,25 @@ impl SocketEntry {
             // A client shows its certificate once.
             let _ = self.client.set(name.into());
         }
+    }
+
+    /// The address of the client, if it has one.
+    pub fn peer_ip(&self) -> Option<IpAddr> {
+        match self.peer {
+            Some(Endpoint::Ip(address)) => Some(address.ip()),
+            _ => None,
+        }
+    }
+
+    /// Gives it a place among the connections of its address.
+    pub fn seat(&self, seat: Seat) {
+        // It gets one only if it has none.
+        let _ = self.seat.set(seat);
+    }
+
+    /// The account of its address, if addresses are limited.
+    pub fn meter(&self) -> Option<&Arc<Meter>> {
+        self.seat.get().map(|seat| &seat.0)
     }
 
     /// Notes what it is about now.

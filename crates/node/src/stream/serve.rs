@@ -201,6 +201,12 @@ impl Streams {
             self.settle(key, core);
             return Joined::NOTHING;
         }
+        if connection.session.is_metered {
+            if self.is_held_back(key, core) {
+                return Joined::NOTHING;
+            }
+            connection = &mut self.connections[key];
+        }
         if connection.rx.may_expect_value() {
             if let Some(worker) = self.worker_for_value(key, core) {
                 self.depart(key, worker, core);

@@ -81,6 +81,7 @@ impl Streams {
         core.memory.pool.give(connection.tx.bytes);
         let shared = &core.shared;
         shared.registry.remove(connection.entry.fd);
+        shared.config.tenants.leave(connection.session.user);
         if let Some(feed) = connection.phase.feed() {
             shared.observers().remove(feed);
         }
@@ -138,6 +139,7 @@ impl Streams {
     pub fn begin_to_drain(&mut self, core: &mut Core) {
         self.close_handshakes(core);
         self.send_withheld(u64::MAX, usize::MAX, core);
+        self.release_throttled(core);
         let keys: Vec<ConnectionKey> = self.connections.keys().collect();
         for key in keys {
             let connection = &mut self.connections[key];

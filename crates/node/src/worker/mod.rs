@@ -49,6 +49,7 @@ use crate::shared::Shared;
 use crate::stream::Streams;
 use crate::stream::accept::Acceptor;
 use crate::stream::journey::Travels;
+use crate::tenants::Seen;
 pub use wait::Rest;
 
 use access::Stage;
@@ -155,6 +156,7 @@ impl Worker {
                     let accelerator = shared.observers().accelerator().cloned();
                     accelerator.map(|it| Box::new(Tender::new(it, me)))
                 },
+                users: Seen::default(),
                 allowance: Allowance::default(),
                 engine,
                 admin,
@@ -313,6 +315,9 @@ impl Worker {
         if self.streams.has_borrowers() {
             self.streams.look_after_borrowers(core);
         }
+        if self.streams.has_due_throttled(core) {
+            self.streams.release_throttled(core);
+        }
         if self.streams.serve_ready(core, port) {
             let idle_turns = self.naps.note_large();
             self.idle_turns_left = self.idle_turns_left.max(idle_turns);
@@ -345,6 +350,7 @@ impl Worker {
             self.streams.close_idle(core);
             self.streams.close_full_watchers(core);
             self.streams.close_late_handshakes(core);
+            self.streams.follow_limits(core);
             core.admin.tick(core.me, core.now);
         }
         self.walks.go_on(core);

@@ -125,7 +125,9 @@ impl Worker {
         } else {
             has_tick.then_some(TICK)
         };
-        let answer = self.streams.withheld_until_ms().map(|until_ms| {
+        let withheld = self.streams.withheld_until_ms();
+        let answers = withheld.into_iter().chain(self.streams.throttled_due_ms());
+        let answer = answers.min().map(|until_ms| {
             // Sleeping for zero milliseconds would cost an empty turn.
             Duration::from_millis(until_ms.saturating_sub(core.now.ms).max(1))
         });

@@ -268,6 +268,7 @@ pub fn config() -> NodeConfig {
         permits: Permits::DEFAULT,
         crawler: true,
         observers: Observers::new(Arc::new(SystemClock::start()), b':', false),
+        tenants: Arc::default(),
         locked: false,
         backlog: 128,
         connections_max: 1024,

@@ -46,11 +46,13 @@ pub(super) const ALL: &[Family] = &[
             out.one("reason", "other", closed.saturating_sub(for_a_reason));
         }),
     Family::counter("glimmer_connections_refused", In::Units,
-        "Connections that were not served, by reason: there were too many, or the process or the \
-         kernel had run out of descriptors or memory",
+        "Connections that were not served, by reason: there were too many, or too many of one user \
+         or address, or the process or the kernel had run out of descriptors or memory",
         |source, out| {
             let of = source.figures.node();
             out.one("reason", "limit", of.rejected_connections);
+            out.one("reason", "user", of.user_connections_refused);
+            out.one("reason", "address", of.address_connections_refused);
             out.one("reason", "resources", of.accept_failures);
         }),
     Family::counter("glimmer_accepting_stopped", In::Units,

@@ -64,6 +64,18 @@ pub(super) const ALL: &[Family] = &[
             out.one("outcome", "admitted", of.auth_cmds.saturating_sub(of.auth_errors));
             out.one("outcome", "refused", of.auth_errors);
         }),
+    Family::counter("glimmer_requests_denied", In::Units,
+        "Requests that users were refused, by reason: they have no right to them, or their \
+         connection had waited for a limit for as long as it may",
+        |source, out| {
+            let of = source.figures.node();
+            out.one("reason", "right", of.requests_denied);
+            out.one("reason", "limit", of.requests_over_limit);
+        }),
+    Family::counter("glimmer_connections_throttled", In::Units,
+        "How often a connection was not read for a while, because its user or its address was \
+         over a limit of requests or bytes",
+        |source, out| out.put(source.figures.node().throttled)),
     Family::counter("glimmer_requests_by_size", In::Units,
         "Requests by the size of their values, while the dispatch policy counts them by size. \
          A class has sizes below its label and at least half of it",

@@ -30,7 +30,7 @@ use crate::stats::ServerAdmin;
 use crate::web::Web;
 use announce::Ready;
 use glimmer_hotset::Readers;
-use glimmer_node::{Bound, Clock, SystemClock};
+use glimmer_node::{Bound, Clock, SystemClock, Tenants};
 use glimmer_store::memory::FileState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::flag;
@@ -54,11 +54,12 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
     }
     let plan = MemoryPlan::make(Needs::of(&config))?;
     bounded_by_memory(&mut config, machine::memory_allowed())?;
-    let auth = config
-        .auth_file
-        .as_deref()
-        .map(AuthFile::load)
+    let auth = (config.user_file())
+        .map(|(path, format)| AuthFile::load(path, format))
         .transpose()?;
+    let tenants: Arc<Tenants> =
+        (auth.as_ref()).map_or_else(Arc::default, |it| it.tenants().clone());
+    tenants.limit_addresses(config.address_quotas);
     let tls = encryption::load(&config.tls, plan.encryption_bytes)?;
     let birth = config
         .daemon
@@ -112,6 +113,7 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
         surroundings.clock.clone(),
     );
     let mut node = node_config(&config, &plan, &store, surroundings);
+    node.tenants = tenants.clone();
     // A Unix socket is not encrypted, as in memcached.
     let encrypted = tls.as_ref().filter(|_| config.unix.is_none());
     node.encryption = encrypted.map(|tls| tls.of_listeners(&config.tcp_encryption));
@@ -175,6 +177,7 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
             log.clone(),
             tls,
         )?
+        .with_tenants(tenants)
         .with_snapshots(snapshots.clone()),
     );
     let node = bound.serve(store.engines, admin.clone())?;

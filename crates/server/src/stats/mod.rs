@@ -1,7 +1,8 @@
 //! Answers `stats`. Statistics with memcached's names have memcached's meanings. Those that this
 //! server does not have are omitted, never invented. This server's own statistics have their own
 //! commands: `stats glimmer`, `stats memory`, `stats native`, `stats workers`, `stats dispatch`,
-//! `stats latency`, `stats slow`, `stats packets`, `stats accelerator` and `stats hotkeys`.
+//! `stats latency`, `stats slow`, `stats packets`, `stats accelerator`, `stats hotkeys` and `stats
+//! users`.
 
 mod alarms;
 mod audit;
@@ -22,6 +23,7 @@ mod settings;
 mod slow;
 mod snapshot;
 mod told;
+mod users;
 mod workers;
 
 use crate::accelerate;
@@ -36,8 +38,8 @@ use glimmer_engine::{Figures, TableStats};
 use glimmer_hotset::HotKey;
 use glimmer_node::native::Rules;
 use glimmer_node::{
-    Accelerator, Address, AdminHandler, Alarm, Audited, NodeFigures, Part, SocketView, Tally,
-    WatchFigures,
+    Accelerator, Address, AdminHandler, Alarm, Audited, Login, NodeFigures, Part, SocketView,
+    Tally, Tenants, WatchFigures,
 };
 use glimmer_proto::sections::Sections;
 use glimmer_proto::text::{Shutdown, lines as replies};
@@ -59,6 +61,8 @@ pub struct ServerAdmin {
     pub(crate) config: Config,
     plan: MemoryPlan,
     auth: Option<AuthFile>,
+    /// What workers know of users, and of addresses.
+    tenants: Arc<Tenants>,
     tls: Option<Arc<Tls>>,
     tables: Vec<Arc<dyn Figures>>,
     pages: Pages,
@@ -135,6 +139,7 @@ impl ServerAdmin {
             config,
             plan,
             auth,
+            tenants: Arc::default(),
             tls,
             tables,
             node: OnceLock::new(),
@@ -145,6 +150,16 @@ impl ServerAdmin {
             told,
             snapshots: None,
         })
+    }
+
+    /// The same with users and limits.
+    pub fn with_tenants(self, tenants: Arc<Tenants>) -> ServerAdmin {
+        ServerAdmin { tenants, ..self }
+    }
+
+    /// What workers know of users, and of addresses.
+    pub(crate) fn tenants(&self) -> &Tenants {
+        &self.tenants
     }
 
     /// The same with a file for snapshots.
@@ -388,6 +403,10 @@ impl AdminHandler for ServerAdmin {
                 part => return part,
             },
             b"hotkeys" => hot::write_keys(self, now, &mut lines),
+            b"users" => match users::write(self, from, &mut lines) {
+                Part::Last => {}
+                part => return part,
+            },
             b"workers" => match workers::write(self, from, &mut lines) {
                 Part::Last => {}
                 part => return part,
@@ -428,9 +447,12 @@ impl AdminHandler for ServerAdmin {
     }
 
     fn admits(&self, user: &[u8], password: &[u8]) -> bool {
-        self.auth
-            .as_ref()
-            .is_some_and(|auth| auth.admits(user, password))
+        matches!(self.log_in(user, password), Login::Admitted(_))
+    }
+
+    fn log_in(&self, user: &[u8], password: &[u8]) -> Login {
+        let auth = self.auth.as_ref();
+        auth.map_or(Login::Wrong, |auth| auth.log_in(user, password))
     }
 
     /// Memory is laid out at start, so only the original limit is accepted.

@@ -125,6 +125,12 @@ const SERVER: &[Statistic<OfServer>] = &[
         |now| show(now.admin.snapshots()?.loaded.present)),
     ("snapshot_damaged", "damaged blocks and stretches of the file, whose items were not loaded",
         |now| show(now.admin.snapshots()?.loaded.damaged)),
+    ("addresses_counted", "addresses of clients, while addresses are limited. Those without a \
+        connection are forgotten now and then",
+        |now| match now.admin.tenants().addresses() {
+            0 => None,
+            count => show(count),
+        }),
     ("log_lines_lost", "lines of the log lost because stderr accepted no more, or could not be \
         written",
         |now| show(now.admin.log.lost())),
@@ -163,6 +169,20 @@ const WORK: &[Statistic<OfWork>] = &[
     ("stalled_kicks", "connections closed because they held memory for buffers that others \
         needed, or watched and read too slowly for a minute",
         |work| show(work.stalled_kicks)),
+    ("throttled", "how often a connection was not read for a while, because its user or its \
+        address was over a limit of requests or bytes",
+        |work| show(work.throttled)),
+    ("requests_over_limit", "requests refused because their connection had waited for that for \
+        as long as it may",
+        |work| show(work.requests_over_limit)),
+    ("requests_denied", "requests and commands that users have no right to",
+        |work| show(work.requests_denied)),
+    ("user_connections_refused", "connections closed at their login, because their user had as \
+        many as it may",
+        |work| show(work.user_connections_refused)),
+    ("address_connections_refused", "connections closed because their address had as many as it \
+        may",
+        |work| show(work.address_connections_refused)),
     ("turns", "turns of the workers' loops",
         |work| show(work.turns)),
     ("datagrams_received", "UDP datagrams received",

@@ -72,7 +72,7 @@ fn workers(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     };
     lines.put("binding_protocol", protocol);
     lines.put_yes_or_no("auth_enabled_sasl", config.sasl);
-    match &config.auth_file {
+    match config.auth_file.as_ref().or(config.users.as_ref()) {
         Some(path) => lines.put("auth_enabled_ascii", path.display()),
         None => lines.put("auth_enabled_ascii", "no"),
     }
@@ -201,6 +201,13 @@ fn own(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     lines.put("glimmer_disabled_commands", denied.join(","));
     lines.put_yes_or_no("glimmer_pin", config.pin);
     lines.put("glimmer_item_size_hint", config.item_bytes_hint);
+    let users = config.users.as_deref();
+    let users = users.map_or(UNNAMED.into(), std::path::Path::to_string_lossy);
+    lines.put("glimmer_users", users);
+    let quotas = admin.tenants().address_quotas();
+    lines.put("glimmer_address_connections", quotas.connections);
+    lines.put("glimmer_address_requests", quotas.requests);
+    lines.put("glimmer_address_bytes", quotas.bytes);
     beyond_memcached(config, lines);
 }
 

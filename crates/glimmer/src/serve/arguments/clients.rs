@@ -2,6 +2,7 @@
 
 use super::super::values;
 use clap::Args;
+use glimmer_notation as notation;
 use glimmer_server::{AdminCommand, Permits};
 use std::path::PathBuf;
 
@@ -19,6 +20,49 @@ pub struct Clients {
     /// SIGHUP reads the file again.
     #[arg(short = 'Y', long, value_name = "FILE")]
     pub(in crate::serve) auth_file: Option<PathBuf>,
+
+    /// File of users with passwords, rights and limits, in TOML, instead of -Y
+    ///
+    /// Each user is a table with `password`, and optionally `rights` (a list of get, set and
+    /// admin), `prefix` of its keys, and `connections`, `requests` and `bytes` per second that it
+    /// may have.
+    /// Clients authenticate as with -Y. SIGHUP reads the file again, and what it says applies to
+    /// open connections, too.
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::serve) users: Option<PathBuf>,
+
+    /// Connections that one address may have at a time; 0: as many as -c allows
+    #[arg(
+        long,
+        value_name = "NUM",
+        default_value = "0",
+        hide_short_help = true,
+        value_parser = notation::count,
+    )]
+    pub(in crate::serve) address_connections: u64,
+
+    /// Requests per second that one address may have; 0: no limit
+    ///
+    /// A connection of an address with more is not read for up to a second, and after that its
+    /// requests are answered with errors. Unix sockets, UDP and native clients have no such limits.
+    #[arg(
+        long,
+        value_name = "NUM",
+        default_value = "0",
+        hide_short_help = true,
+        value_parser = notation::count,
+    )]
+    pub(in crate::serve) address_requests: u64,
+
+    /// Bytes per second that one address may send and receive; 0: no limit
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "0",
+        hide_short_help = true,
+        value_parser = notation::bytes,
+    )]
+    pub(in crate::serve) address_bytes: u64,
 
     /// Require SASL PLAIN from binary clients, with the users of -Y
     #[arg(short = 'S', long, hide_short_help = true)]

@@ -1,20 +1,19 @@
 //! Commands that name no key, that several protocols have, and that each answers in words of its
 //! own.
 
+use glimmer_proto::Words;
 use glimmer_proto::control::{Answer, Control, Credentials};
-use glimmer_proto::{Sum, Words};
 
 use super::{Outcome, flush};
-use crate::admin::handler::Audited;
+use crate::admin::handler::{Audited, Login};
 use crate::admin::long_reply::LongReply;
 use crate::core::Core;
+use crate::stream::connection::Session;
 
 /// What such a command may look at, or change, of its client.
 pub(crate) struct Client<'c> {
-    /// It has yet to authenticate.
-    pub locked: &'c mut bool,
-    /// What the parts of the command come to.
-    pub sum: &'c mut Sum,
+    /// How far the conversation with it has come.
+    pub session: &'c mut Session,
     /// Its number in the registry.
     pub number: i32,
     /// A number that no other open connection has.
@@ -65,27 +64,43 @@ pub(crate) fn administer(
             outcome = Outcome::Close;
             Answer::Done
         }
-        Control::Sum => Answer::Sum(std::mem::take(client.sum)),
+        Control::Sum => Answer::Sum(std::mem::take(&mut client.session.sum)),
         Control::ConnectionId => Answer::ConnectionId(client.id),
         Control::Mechanisms | Control::Login(_) if !core.shared.config.locked => Answer::NoLogin,
         Control::Mechanisms => Answer::Done,
         Control::Login(credentials) => {
-            core.tally.auth_cmds += 1;
-            let admits = |it: Credentials<'_>| core.admin.admits(it.user, it.password);
-            let is_admitted = credentials.is_some_and(admits);
-            let user = credentials.map_or(&b""[..], |it| it.user);
-            core.audit(client.number, Audited::Login { user, is_admitted });
-            *client.locked = !is_admitted;
-            if *client.locked {
-                outcome = Outcome::Withheld;
-                Answer::Denied
-            } else {
-                Answer::Done
+            let found = log_in(credentials, client, core);
+            match found {
+                Login::Wrong => outcome = Outcome::Withheld,
+                Login::Full => outcome = Outcome::Close,
+                Login::Admitted(_) => {}
+            }
+            match found {
+                Login::Wrong => Answer::Denied,
+                Login::Full => Answer::TooManyConnections,
+                Login::Admitted(_) => Answer::Done,
             }
         }
     };
     words.emit(&control, answer, out);
     outcome
+}
+
+/// A client logs in, in place of the user that it was.
+fn log_in(credentials: Option<Credentials<'_>>, client: Client<'_>, core: &mut Core) -> Login {
+    core.tally.auth_cmds += 1;
+    let before = client.session.lock();
+    core.shared.config.tenants.leave(before);
+    let found = credentials.map_or(Login::Wrong, |it| core.admin.log_in(it.user, it.password));
+    let user = credentials.map_or(&b""[..], |it| it.user);
+    let is_admitted = matches!(found, Login::Admitted(_));
+    core.audit(client.number, Audited::Login { user, is_admitted });
+    match found {
+        Login::Admitted(user) => client.session.admit(user),
+        Login::Full => core.tally.user_connections_refused += 1,
+        Login::Wrong => {}
+    }
+    found
 }
 
 /// Starts or stops to count requests by key prefix.

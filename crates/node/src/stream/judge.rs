@@ -1,0 +1,118 @@
+//! Requests of users whose rights are named: whether they may be carried out.
+//!
+//! A command with several keys is judged as a whole, before its first key is taken: if one of them
+//! is denied, the command is answered with one error and has no effect. Of a command that is too
+//! long for that, each key is judged as it arrives, and one that is denied closes the connection.
+
+use glimmer_proto::{Admin, After, Denial, Request, Rest, Step};
+
+use super::connection::Gate;
+use super::member::Member;
+use crate::core::Core;
+
+impl Member {
+    /// Its next step, which is an answer if it would have been a request that is denied.
+    #[inline(never)]
+    pub(super) fn next_judged<'a>(&mut self, input: &'a [u8], core: &mut Core) -> Step<'a> {
+        let before = self.session.parser.rest();
+        let mut step = self.session.parser.next(input);
+        self.is_denied = false;
+        match &mut step {
+            Step::Request { used, request } => {
+                let (used, request) = (*used, *request);
+                if let Some(denied) = self.deny(before, input, (used, &request), core) {
+                    self.is_denied = true;
+                    return denied;
+                }
+            }
+            Step::Need { announced, .. } => {
+                // The value of a request that will be denied gets no place in the table.
+                let may_store = |key: &[u8]| self.may_store(key, core);
+                if announced.is_some_and(|it| !it.with_key(may_store)) {
+                    *announced = None;
+                }
+            }
+            _ => {}
+        }
+        step
+    }
+
+    /// The answer to a request that is denied, which uses this many bytes of the input. `before` is
+    /// what was left of a command before it.
+    fn deny(
+        &mut self,
+        before: Rest,
+        input: &[u8],
+        (used, request): (usize, &Request<'_>),
+        core: &mut Core,
+    ) -> Option<Step<'static>> {
+        if before == Rest::Here {
+            // Its command was judged with its first key.
+            return None;
+        }
+        let mut denial = match self.session.refuses && before == Rest::None {
+            true => Some(Denial::OverLimit),
+            false => self.judge(request, core),
+        };
+        let (mut rest, mut end) = (self.session.parser, used);
+        while rest.rest() == Rest::Here {
+            match rest.next(&input[end..]) {
+                Step::Request { used, request } => {
+                    denial = denial.or_else(|| self.judge(&request, core));
+                    end += used;
+                }
+                Step::Admin { used, .. }
+                | Step::Refuse { used, .. }
+                | Step::Answer { used, .. }
+                | Step::Swallowed { used } => end += used,
+                Step::Need { .. } => break,
+            }
+        }
+        let denial = denial?;
+        let then = match rest.rest() {
+            Rest::Arriving => After::Close,
+            Rest::None | Rest::Here => After::Continue,
+        };
+        self.session.parser = rest;
+        self.note_denial(denial, core);
+        Some(denial.answer(request, end, then))
+    }
+
+    /// Why its user may not do this, if so.
+    fn judge(&self, request: &Request<'_>, core: &Core) -> Option<Denial> {
+        let user = core.users.user(self.session.user)?;
+        user.rules().judge(request)
+    }
+
+    /// Whether its user may store under a key.
+    fn may_store(&self, key: &[u8], core: &Core) -> bool {
+        let user = core.users.user(self.session.user);
+        !self.session.refuses && user.is_none_or(|user| user.rules().may_store(key))
+    }
+
+    /// Why its user may not use a command without a key, if so.
+    pub(super) fn judge_admin(&self, admin: &Admin<'_>, core: &mut Core) -> Option<Denial> {
+        if self.session.gate != Gate::Judged {
+            return None;
+        }
+        let user = core.users.user(self.session.user)?;
+        let denial = user.rules().judge_admin(admin)?;
+        self.note_denial(denial, core);
+        Some(denial)
+    }
+
+    fn note_denial(&self, denial: Denial, core: &mut Core) {
+        let user = core.users.user(self.session.user);
+        let meter = user.map(|user| &user.meter);
+        match denial {
+            Denial::OverLimit => {
+                meter.inspect(|meter| meter.note_refused());
+                core.tally.requests_over_limit += 1;
+            }
+            Denial::Command | Denial::Key => {
+                meter.inspect(|meter| meter.note_denied());
+                core.tally.requests_denied += 1;
+            }
+        }
+    }
+}
