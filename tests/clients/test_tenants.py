@@ -244,6 +244,20 @@ def test_resp(ours, users):
             assert resp.say(wire, "GETDEL", "a") == NO_COMMAND
 
 
+def test_rights_hold_from_the_login_on(ours, users):
+    """What comes with the login, in one piece, is judged as well."""
+    with Server("--users", users, "-t", 4) as server:
+        for _ in range(8):
+            with server.wire() as wire:
+                wire.send(login(b"shop shop") + set_of(b"other/a") + b"flush_all\r\n" + set_of(b"shop/a"))
+                wire.expect(STORED + KEY + COMMAND + STORED)
+    with Server("--users", users, "-B", "resp", "-t", 4) as server:
+        for _ in range(8):
+            with server.wire() as wire:
+                wire.send(resp.command("AUTH", "shop", "shop") + resp.command("GET", "other/a") + resp.command("FLUSHALL"))
+                wire.expect(b"+OK\r\n" + NO_KEY + NO_COMMAND)
+
+
 def test_a_hang_up_changes_what_open_connections_may_do(ours, users):
     with Server("--users", users, "-t", 2) as server, enter(server, "shop") as shop, enter(server, "ops") as ops:
         shop.send(set_of(b"shop/a"))
@@ -265,6 +279,21 @@ def test_a_hang_up_changes_what_open_connections_may_do(ours, users):
         with server.wire() as wire:
             wire.send(login(b"shop shop"))
             wire.expect(b"CLIENT_ERROR authentication failure\r\n")
+        # Who watches and may not any more is shown nothing.
+        with enter(server, "ops") as watcher:
+            watcher.send(b"watch mutations\r\n")
+            watcher.expect(b"OK\r\n")
+            hang_up(server, users, USERS.replace('"set", "admin"', '"set"'))
+            until(lambda: answer(ops, b"verbosity 0\r\n") == COMMAND)
+            until(lambda: answer(ops, b"version\r\n") and watcher_is_closed(watcher))
+
+
+def watcher_is_closed(watcher):
+    watcher.socket.settimeout(0.05)
+    try:
+        return watcher.line() == b""
+    except TimeoutError:
+        return False
 
 
 LIMITED = """
@@ -335,12 +364,13 @@ def test_what_exceeds_a_limit_waits(ours, limited):
                 heavy.exchange(set_of(b"a", b"x" * 100_000), STORED)
         for _ in range(100):
             good.exchange(b"", b"")
-        until(lambda: int(figures(server, "users")["good:requests"]) == 100)
+        # The login is one of them.
+        until(lambda: figures(server, "users")["good:requests"] == "101")
         users = figures(server, "users")
         assert users["busy:requests_limit"] == "200" and users["heavy:bytes_limit"] == str(1 << 20)
         assert int(users["busy:throttled"]) > 0 and int(users["heavy:throttled"]) > 0
         assert users["good:throttled"] == "0" and users["busy:over_limit"] == "0"
-        assert users["busy:requests"] == "60" and int(users["heavy:bytes"]) > 300_000
+        assert users["busy:requests"] == "61" and int(users["heavy:bytes"]) > 300_000
         assert int(figures(server, "glimmer")["throttled"]) == int(users["busy:throttled"]) + int(users["heavy:throttled"])
 
 

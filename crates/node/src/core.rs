@@ -9,7 +9,7 @@ use glimmer_engine::{Done, Engine, Job};
 
 use crate::admin::alarm::Failure;
 use crate::admin::allowance::Allowance;
-use crate::admin::handler::{AdminHandler, Audited};
+use crate::admin::handler::{AdminHandler, Audited, Login};
 use crate::admin::stats::Counts;
 use crate::budget::memory::Memory;
 use crate::dispatch::counting::Counting;
@@ -197,6 +197,14 @@ impl Core {
         self.plan_version = version;
         self.counting.follow(&plan, self.me);
         Some(std::mem::replace(&mut self.plan, plan))
+    }
+
+    /// A client logs in. What its user may do is known from then on.
+    #[cold]
+    pub fn log_in(&mut self, user: &[u8], password: &[u8]) -> Login {
+        let found = self.admin.log_in(user, password);
+        self.users.follow(&self.shared.config.tenants);
+        found
     }
 
     /// Tells auditors what the client with this number in the registry did.

@@ -46,7 +46,7 @@ pub(crate) fn attempt(input: &[u8], client: i32, core: &mut Core) -> Attempt {
             password,
         } => {
             core.tally.auth_cmds += 1;
-            let found = core.admin.log_in(user, password);
+            let found = core.log_in(user, password);
             let is_admitted = matches!(found, Found::Admitted(_));
             core.audit(client, Audited::Login { user, is_admitted });
             match found {

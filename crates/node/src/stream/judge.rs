@@ -80,14 +80,13 @@ impl Member {
 
     /// Why its user may not do this, if so.
     fn judge(&self, request: &Request<'_>, core: &Core) -> Option<Denial> {
-        let user = core.users.user(self.session.user)?;
-        user.rules().judge(request)
+        core.users.rules(self.session.user)?.judge(request)
     }
 
     /// Whether its user may store under a key.
     fn may_store(&self, key: &[u8], core: &Core) -> bool {
-        let user = core.users.user(self.session.user);
-        !self.session.refuses && user.is_none_or(|user| user.rules().may_store(key))
+        let rules = core.users.rules(self.session.user);
+        !self.session.refuses && rules.is_none_or(|rules| rules.may_store(key))
     }
 
     /// Why its user may not use a command without a key, if so.
@@ -95,8 +94,7 @@ impl Member {
         if self.session.gate != Gate::Judged {
             return None;
         }
-        let user = core.users.user(self.session.user)?;
-        let denial = user.rules().judge_admin(admin)?;
+        let denial = core.users.rules(self.session.user)?.judge_admin(admin)?;
         self.note_denial(denial, core);
         Some(denial)
     }

@@ -14,6 +14,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use glimmer_base::limits::THROTTLE_WAIT_MS_MAX;
+use glimmer_proto::Rights;
 
 use super::Streams;
 use super::connection::{Connection, Gate, Turn};
@@ -65,15 +66,15 @@ impl Streams {
     pub(super) fn is_held_back(&mut self, key: ConnectionKey, core: &mut Core) -> bool {
         core.users.follow(&core.shared.config.tenants);
         let (connection, now_ms) = (&mut self.connections[key], core.now.ms);
-        let user = core.users.user(connection.session.user);
         let session = &mut connection.session;
         session.refuses = false;
         if session.gate != Gate::Locked {
-            session.gate = match user {
-                Some(user) if !user.rules().allow_all() => Gate::Judged,
+            session.gate = match core.users.rules(session.user) {
+                Some(rules) if !rules.allow_all() => Gate::Judged,
                 _ => Gate::Open,
             };
         }
+        let user = core.users.user(session.user);
         if connection.visit.is_some() || core.is_draining {
             return false;
         }
@@ -173,14 +174,26 @@ impl Streams {
             .is_some_and(|due_ms| due_ms <= core.now.ms)
     }
 
-    /// If limits have changed: gives an account to the connections whose addresses have none.
-    pub fn follow_limits(&mut self, core: &Core) {
+    /// If rights or limits have changed: gives an account to the connections whose addresses have
+    /// none, and closes those that watch and may not any more.
+    pub fn follow_limits(&mut self, core: &mut Core) {
         let version = core.shared.config.tenants.version();
-        if version != self.limits_version {
-            self.limits_version = version;
-            for connection in self.connections.values_mut() {
-                seat(connection, true, core);
+        if version == self.limits_version {
+            return;
+        }
+        self.limits_version = version;
+        core.users.follow(&core.shared.config.tenants);
+        let mut lost = Vec::new();
+        for (key, connection) in &mut self.connections {
+            seat(connection, true, core);
+            let rules = core.users.rules(connection.session.user);
+            let may_watch = rules.is_none_or(|rules| rules.rights.has(Rights::ADMIN));
+            if connection.phase.feed().is_some() && !may_watch {
+                lost.push(key);
             }
+        }
+        for key in lost {
+            self.close(key, core);
         }
     }
 }

@@ -78,7 +78,7 @@ impl Addresses {
             return Admission::Unlimited;
         }
         let meter = state.meter(account_of(address), now_ms);
-        match meter.enter() || is_open {
+        match meter.enter(is_open) {
             true => Admission::Seated(Seat(meter)),
             false => Admission::Full,
         }
@@ -131,6 +131,13 @@ mod tests {
         drop(first);
         let third = from("10.0.0.1");
         assert!(matches!(third, Admission::Seated(_)));
+        // One that was open before counts, and its place is free when it has gone.
+        let open = addresses.enter("10.0.0.1".parse().unwrap(), true, 0);
+        assert!(matches!(from("10.0.0.1"), Admission::Full));
+        drop((second, third, open));
+        let again = (from("10.0.0.1"), from("10.0.0.1"));
+        assert!(matches!(again.1, Admission::Seated(_)));
+        assert!(matches!(from("10.0.0.1"), Admission::Full));
         // One network of IPv6 is one client.
         let _held = (from("2001:db8::1"), from("2001:db8::2:0:0:1"));
         assert!(matches!(from("2001:db8::3"), Admission::Full));

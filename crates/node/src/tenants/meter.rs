@@ -87,11 +87,11 @@ impl Meter {
         (self.connections_max).store(quotas.connections, Ordering::Relaxed);
     }
 
-    /// A connection comes. Returns whether it may.
-    pub fn enter(&self) -> bool {
+    /// A connection comes. Returns whether it may, which one that `is_open` already does.
+    pub fn enter(&self, is_open: bool) -> bool {
         let connections_max = self.connections_max.load(Ordering::Relaxed);
         let before = self.connections.fetch_add(1, Ordering::Relaxed);
-        let is_full = connections_max > 0 && before >= connections_max;
+        let is_full = !is_open && connections_max > 0 && before >= connections_max;
         if is_full {
             self.leave();
             add(&self.counts.connections_refused, 1);

@@ -139,7 +139,8 @@ impl Tenants {
     /// A connection logs in as the user of this number. Returns whether it may; then it is counted
     /// until it closes.
     pub fn enter(&self, number: u16) -> bool {
-        self.user(number).is_some_and(|user| user.meter.enter())
+        self.user(number)
+            .is_some_and(|user| user.meter.enter(false))
     }
 
     /// A connection of the user of this number closes.
@@ -218,6 +219,8 @@ fn next_id() -> u64 {
 pub(crate) struct Seen {
     version: u64,
     users: Option<Users>,
+    /// No right.
+    none: Rules,
 }
 
 impl Seen {
@@ -237,6 +240,12 @@ impl Seen {
     pub fn user(&self, number: u16) -> Option<&Tenant> {
         let index = usize::from(number).checked_sub(1)?;
         self.users.as_ref()?.get(index).map(Arc::as_ref)
+    }
+
+    /// What the user of this number may do; `None`: everything, as its rights are not named. One
+    /// that has not been seen may do nothing.
+    pub fn rules(&self, number: u16) -> Option<&Rules> {
+        (number != 0).then(|| self.user(number).map_or(&self.none, Tenant::rules))
     }
 }
 

@@ -91,7 +91,7 @@ fn log_in(credentials: Option<Credentials<'_>>, client: Client<'_>, core: &mut C
     core.tally.auth_cmds += 1;
     let before = client.session.lock();
     core.shared.config.tenants.leave(before);
-    let found = credentials.map_or(Login::Wrong, |it| core.admin.log_in(it.user, it.password));
+    let found = credentials.map_or(Login::Wrong, |it| core.log_in(it.user, it.password));
     let user = credentials.map_or(&b""[..], |it| it.user);
     let is_admitted = matches!(found, Login::Admitted(_));
     core.audit(client.number, Audited::Login { user, is_admitted });
