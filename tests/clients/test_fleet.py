@@ -22,7 +22,8 @@ def test_a_server_that_is_killed(name, tmp_path):
     trial = Trial(engine, server_binary(), tmp_path, outage_s=1.0, pause_s=0.003, settled_s=0.4)
     row = trial.killed()
     assert row.wrong == 0, row.examples
-    assert row.requests > 100 and 0 < row.errors < row.requests / 3, row
+    assert row.requests > 100 and row.errors < row.requests / 3, row
+    assert row.errors > 0 or not engine.shows_failures, row
     if engine.places_keys:
         assert row.missed > 0, row
         resized = trial.resized(added=True)
@@ -33,7 +34,7 @@ def test_a_server_that_is_killed(name, tmp_path):
 
 def test_each_configuration_names_the_same_servers():
     servers = ["127.0.0.1:11211", "127.0.0.1:11212", "127.0.0.1:11213"]
-    for file in ("nutcracker.yml", "nutcracker-steady.yml", "proxy.lua", "proxy-replicas.lua", "hashclient.py", "ketama.py"):
+    for file in ("nutcracker.yml", "nutcracker-steady.yml", "proxy.lua", "proxy-replicas.lua", "hashclient.py", "ketama.py", "dalli.rb"):
         assert addresses_of((CONFIGURATIONS / file).read_text()) == servers, file
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from pymemcache.client.base import Client
 from servers import WrongInput, await_port, free_port
 
+HERE = Path(__file__).resolve().parent
 CONFIGURATIONS = Path(__file__).resolve().parent.parent.parent / "contrib" / "fleet"
 ADDRESS = re.compile(r"\b([A-Za-z0-9.-]+):(\d{2,5})\b")
 # Ports of contrib/fleet: the engine's own, and those of the servers.
@@ -69,6 +70,8 @@ class Proxy:
     places_keys = True
     # Its clients may send meta commands.
     has_meta = False
+    # Requests fail while a server is away.
+    shows_failures = True
 
     def __init__(self, folder):
         self.folder, self.port, self.process = Path(folder), free_port(), None
@@ -134,7 +137,7 @@ class Replicas(MemcachedProxy):
 class Library:
     """A client library that places keys itself."""
 
-    places_keys, has_meta = True, False
+    places_keys, has_meta, shows_failures = True, False, True
 
     def __init__(self, _folder):
         spec = importlib.util.spec_from_file_location(self.file, CONFIGURATIONS / f"{self.file}.py")
@@ -164,4 +167,53 @@ class Ketama(Library):
     name, file = "libmemcached", "ketama"
 
 
-ENGINES = {engine.name: engine for engine in (HashClient, Ketama, Nutcracker, SteadyNutcracker, MemcachedProxy, Replicas)}
+class InRuby:
+    """Dalli in a process of its own, with the calls of a client in Python."""
+
+    def __init__(self, addresses):
+        line = ["ruby", HERE / "dalli.rb", CONFIGURATIONS / "dalli.rb", *addresses]
+        self.process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def ask(self, request):
+        self.process.stdin.write(request)
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer or answer.startswith(b"error "):
+            raise OSError(answer.decode().strip() or "Ruby has ended")
+        return answer
+
+    def get(self, key):
+        answer = self.ask(b"get %s\n" % key.encode())
+        return None if answer == b"miss\n" else self.process.stdout.read(int(answer.split()[1]))
+
+    def set(self, key, value, noreply=False):
+        return self.ask(b"set %s %d\n%s" % (key.encode(), len(value), value)) == b"stored\n"
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Dalli(Library):
+    """Clients in Ruby, which end with the engine. A request whose server fails goes to another one at once."""
+
+    name, file, shows_failures = "dalli", "dalli", False
+
+    def __init__(self, _folder):
+        self.addresses, self.clients = None, []
+
+    @staticmethod
+    def missing():
+        there = shutil.which("ruby") and subprocess.run(["ruby", "-e", "require 'dalli'"], capture_output=True).returncode == 0
+        return None if there else "Dalli (apt-get install ruby-dalli)"
+
+    def stop(self):
+        for client in self.clients:
+            client.close()
+
+    def client(self):
+        self.clients.append(InRuby(self.addresses))
+        return self.clients[-1]
+
+
+ENGINES = {engine.name: engine for engine in (HashClient, Ketama, Dalli, Nutcracker, SteadyNutcracker, MemcachedProxy, Replicas)}

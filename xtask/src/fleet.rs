@@ -37,6 +37,8 @@ enum Engine {
     Pymemcache,
     /// libmemcached's ketama, by pylibmc
     Libmemcached,
+    /// Dalli's ring, in Ruby
+    Dalli,
     /// twemproxy, Debian's nutcracker
     Twemproxy,
     /// The same, which moves no key when a server fails
