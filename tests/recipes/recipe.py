@@ -23,9 +23,12 @@ class Page:
     """A page of docs/recipes, with its files: blocks after a comment `<!-- file: NAME -->`."""
 
     def __init__(self, name):
-        self.path = PAGES / f"{name}.md"
-        self.text = self.path.read_text()
+        self.text = self.path_of(name).read_text()
         self.files = dict(FILE.findall(self.text))
+
+    @staticmethod
+    def path_of(name):
+        return PAGES / f"{name}.md"
 
     def lay_out(self, folder):
         for name, text in self.files.items():
@@ -39,13 +42,8 @@ class Recipe:
 
     # What has to be there: a command that succeeds, and the packages of Debian that bring it.
     needs = ()
-    # Bounds of its clients' checks are in these classes.
-    name = ""
-
-    @property
-    def here(self):
-        """The folder with its programs."""
-        return HERE / self.name
+    # The name, and the folder with its programs.
+    name, here = "", HERE
 
     @property
     def fetched(self):
@@ -115,14 +113,14 @@ def printed(*command):
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout.strip()
 
 
-def recipes():
-    """All recipes, by name."""
+def recipes(folder=HERE):
+    """All recipes of a folder, by name."""
     found = {}
-    for path in sorted(HERE.glob("*/recipe.py")):
+    for path in sorted(folder.glob("*/recipe.py")):
         name = path.parent.name
         spec = importlib.util.spec_from_file_location(f"recipe_{name.replace('-', '_')}", path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         found[name] = module.Tried()
-        found[name].name = name
+        found[name].name, found[name].here = name, path.parent
     return found

@@ -16,10 +16,13 @@ class Tried(Recipe):
         own = all(importlib.util.find_spec(name) for name in ("django", "pymemcache"))
         return sys.executable if own else str(self.fetched / "venv/bin/python")
 
-    def fetch(self):
+    def fetch_once(self, may_install=False):
         if self.python != sys.executable:
-            self.call("python3", "-m", "venv", "venv")
-            self.call("venv/bin/pip", "install", "--quiet", "--disable-pip-version-check", "django<6", "pymemcache")
+            super().fetch_once(may_install)
+
+    def fetch(self):
+        self.call("python3", "-m", "venv", "venv")
+        self.call("venv/bin/pip", "install", "--quiet", "--disable-pip-version-check", "django<6", "pymemcache")
 
     def version(self):
         own = "import django, pymemcache as p; print(f'Django {django.__version__}, pymemcache {p.__version__}')"

@@ -18,11 +18,14 @@ class Tried(Recipe):
     def modules(self):
         return BUILT if BUILT.exists() else self.fetched / "node_modules"
 
-    def fetch(self):
+    def fetch_once(self, may_install=False):
         if not BUILT.exists():
-            for name in ("package.json", "package-lock.json"):
-                shutil.copy(PINS / name, self.fetched)
-            self.call("npm", "ci", "--no-audit", "--no-fund", "--silent")
+            super().fetch_once(may_install)
+
+    def fetch(self):
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(PINS / name, self.fetched)
+        self.call("npm", "ci", "--no-audit", "--no-fund", "--silent")
 
     def version(self):
         client = json.loads((self.modules / "memjs/package.json").read_text())
