@@ -15,6 +15,8 @@ impl Member {
     #[inline(never)]
     pub(super) fn next_judged<'a>(&mut self, input: &'a [u8], core: &mut Core) -> Step<'a> {
         let before = self.session.parser.rest();
+        // Not by the short way to frequent requests: a second copy of that would have the compiler
+        // call what it inlines for all other connections.
         let mut step = self.session.parser.next(input);
         self.is_denied = false;
         match &mut step {
