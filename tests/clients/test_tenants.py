@@ -121,8 +121,8 @@ def test_text(ours, users, threads):
             shop.expect(KEY)
             shop.expect_closed()
         with enter(server, "reader") as reader:
-            reader.send(b"get shop/a\r\nset shop/a 0 0 1\r\n2\r\ngat 0 shop/a\r\nmg shop/a t\r\nmg shop/a T0\r\nmn\r\n")
-            reader.expect(value(b"shop/a", b"1") + END + COMMAND + COMMAND + b"HD t-1\r\n" + COMMAND + b"MN\r\n")
+            reader.send(b"get shop/a\r\nset shop/a 0 0 1\r\n2\r\ngat 0 shop/a\r\nmg shop/a t h u\r\nmg shop/a T0\r\nmn\r\n")
+            reader.expect(value(b"shop/a", b"1") + END + COMMAND + COMMAND + b"HD t-1 h1\r\n" + COMMAND + b"MN\r\n")
         with enter(server, "writer") as writer:
             writer.send(set_of(b"w") + b"get w\r\ntouch w 0\r\nincr w 1\r\ndelete w\r\nme w\r\n")
             writer.expect(STORED + COMMAND + b"TOUCHED\r\n" + COMMAND + b"DELETED\r\n" + COMMAND)
@@ -279,6 +279,10 @@ def test_a_hang_up_changes_what_open_connections_may_do(ours, users):
         with server.wire() as wire:
             wire.send(login(b"shop shop"))
             wire.expect(b"CLIENT_ERROR authentication failure\r\n")
+        # Its name comes again, and whoever had it has to log in for it.
+        hang_up(server, users, USERS)
+        until(lambda: logs_in(server))
+        assert answer(shop, set_of(b"shop/a")) == COMMAND
         # Who watches and may not any more is shown nothing.
         with enter(server, "ops") as watcher:
             watcher.send(b"watch mutations\r\n")
@@ -286,6 +290,12 @@ def test_a_hang_up_changes_what_open_connections_may_do(ours, users):
             hang_up(server, users, USERS.replace('"set", "admin"', '"set"'))
             until(lambda: answer(ops, b"verbosity 0\r\n") == COMMAND)
             until(lambda: answer(ops, b"version\r\n") and watcher_is_closed(watcher))
+
+
+def logs_in(server):
+    with server.wire() as wire:
+        wire.send(login(b"shop shop"))
+        return wire.line() == STORED
 
 
 def watcher_is_closed(watcher):
@@ -380,6 +390,12 @@ def test_what_has_waited_for_too_long_is_refused(ours, limited):
         busy.send(b"get a\r\n" * 1_000)
         answers = [busy.line() for _ in range(1_000)]
         assert set(answers) == {END, OVER}, set(answers)
+        # Statistics are refused as well.
+        busy.send((b"get a\r\n" * 255 + b"stats\r\n") * 3)
+        answers = []
+        while sum(line in (END, OVER) for line in answers) < 3 * 256:
+            answers.append(busy.line())
+        assert OVER in answers and len([it for it in answers if it.startswith(b"STAT pid ")]) < 3
         good.exchange(b"", b"")
         busy.send(b"mn\r\n")
         busy.expect(b"MN\r\n")

@@ -114,6 +114,23 @@ impl Verb<'_> {
     }
 }
 
+impl Request<'_> {
+    /// The rights that the request needs: those of its verb, but that `mg` changes nothing without
+    /// one of the flags that do.
+    pub fn rights(&self) -> Rights {
+        match (&self.verb, &self.form) {
+            (
+                Verb::Meta {
+                    command: Command::Get,
+                    ..
+                },
+                Form::Meta(flags),
+            ) if !b"NTR".iter().any(|&flag| flags.has(flag)) => Rights::GET,
+            (verb, _) => verb.rights(),
+        }
+    }
+}
+
 /// The rights of one user, and the beginning that the keys of all requests must have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
@@ -131,7 +148,7 @@ impl Rules {
 
     /// Why a request for one key is denied, if it is.
     pub fn judge(&self, request: &Request<'_>) -> Option<Denial> {
-        if !self.rights.has(request.verb.rights()) {
+        if !self.rights.has(request.rights()) {
             return Some(Denial::Command);
         }
         let is_theirs = self.prefix.is_empty() || request.with_key(|key| self.owns(key));

@@ -96,9 +96,11 @@ impl Member {
         if self.session.gate != Gate::Judged {
             return None;
         }
-        let denial = core.users.rules(self.session.user)?.judge_admin(admin)?;
-        self.note_denial(denial, core);
-        Some(denial)
+        let denial = match self.session.refuses {
+            true => Some(Denial::OverLimit),
+            false => core.users.rules(self.session.user)?.judge_admin(admin),
+        };
+        denial.inspect(|denial| self.note_denial(*denial, core))
     }
 
     fn note_denial(&self, denial: Denial, core: &mut Core) {

@@ -79,7 +79,8 @@ pub struct TooManyUsers;
 
 impl Tenants {
     /// The users from now on, in place of those before. A user of the same name keeps its account
-    /// and its connections. Returns the number of each, by which it logs in.
+    /// and its connections, unless it was gone in between: then its connections of before may do
+    /// nothing. Returns the number of each, by which it logs in.
     ///
     /// # Errors
     ///
@@ -87,18 +88,22 @@ impl Tenants {
     pub fn set_users(&self, users: &[UserRules]) -> Result<Vec<u16>, TooManyUsers> {
         let mut held = lock(&self.users);
         let mut slots = held.as_ref().map_or_else(Vec::new, |users| users.to_vec());
-        for slot in &mut slots {
-            *slot = Arc::new(slot.gone());
-        }
         let by_name: HashMap<Box<[u8]>, usize> = {
-            let slots = slots.iter().enumerate();
+            let slots = slots.iter().enumerate().filter(|(_, slot)| !slot.is_gone);
             slots
                 .map(|(index, slot)| (slot.user.name.clone(), index))
                 .collect()
         };
+        for slot in &mut slots {
+            *slot = Arc::new(slot.gone());
+        }
         let wanted: HashSet<&[u8]> = users.iter().map(|user| &*user.name).collect();
-        let is_free = |slot: &Tenant| slot.meter.is_left() && !wanted.contains(&*slot.user.name);
-        let free: Vec<usize> = (0..slots.len()).filter(|&it| is_free(&slots[it])).collect();
+        let is_kept = |index: usize| {
+            let name = &slots[index].user.name;
+            wanted.contains(&**name) && by_name.get(name) == Some(&index)
+        };
+        let is_free = |&index: &usize| slots[index].meter.is_left() && !is_kept(index);
+        let free: Vec<usize> = (0..slots.len()).filter(is_free).collect();
         let (mut free, mut numbers) = (free.into_iter(), Vec::with_capacity(users.len()));
         for user in users {
             let before = by_name.get(&user.name).copied();
@@ -292,8 +297,21 @@ mod tests {
         // Now one does; a user that is named again has its own.
         let (d, c) = (user("d", Rights::ALL), user("c", Rights::GET));
         assert_eq!(tenants.set_users(&[d, c]), Ok(vec![1, 3]));
-        assert_eq!(tenants.set_users(&[a]), Ok(vec![1]));
+        assert_eq!(tenants.set_users(std::slice::from_ref(&a)), Ok(vec![1]));
         let usage = tenants.views()[0].usage;
         assert_eq!((usage.connections, usage.connections_refused), (0, 0));
+    }
+
+    #[test]
+    fn connections_of_a_user_that_was_gone_do_not_get_its_rights_back() {
+        let (tenants, mut seen) = (Tenants::default(), Seen::default());
+        let a = user("a", Rights::ALL);
+        assert_eq!(tenants.set_users(std::slice::from_ref(&a)), Ok(vec![1]));
+        assert!(tenants.enter(1));
+        assert_eq!(tenants.set_users(&[]), Ok(Vec::new()));
+        assert_eq!(tenants.set_users(&[a]), Ok(vec![2]));
+        seen.follow(&tenants);
+        assert_eq!(seen.user(1).unwrap().rules(), &Rules::default());
+        assert_eq!(seen.user(2).unwrap().rules().rights, Rights::ALL);
     }
 }

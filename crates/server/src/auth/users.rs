@@ -37,13 +37,11 @@ type Fault = (Span, String);
 pub(super) fn read(text: &str) -> Result<Vec<NamedUser>, Mistake> {
     let mistake = |(span, reason): Fault| Mistake {
         line: line_of(text, span),
-        reason,
-    };
-    let mut file = toml_span::parse(text).map_err(|error| {
         // It may name a character that a terminal should not get.
-        let reason = error.to_string().escape_debug().to_string();
-        mistake((error.span, reason))
-    })?;
+        reason: reason.chars().flat_map(shown).collect(),
+    };
+    let mut file =
+        toml_span::parse(text).map_err(|error| mistake((error.span, error.to_string())))?;
     let ValueInner::Table(users) = file.take() else {
         unreachable!("a file is a table")
     };
@@ -51,6 +49,14 @@ pub(super) fn read(text: &str) -> Result<Vec<NamedUser>, Mistake> {
     users.sort_by_key(|(name, _)| name.span.start);
     let users = users.into_iter().map(|(name, value)| user(&name, value));
     users.map(|user| user.map_err(mistake)).collect()
+}
+
+/// A character, or what stands for one that is a control character.
+fn shown(char: char) -> Vec<char> {
+    match char.is_control() {
+        true => char.escape_debug().collect(),
+        false => vec![char],
+    }
 }
 
 /// The number of the line, from 1.
@@ -68,6 +74,10 @@ fn user(name: &Key<'_>, mut value: Value<'_>) -> Result<NamedUser, Fault> {
         );
         return Err((at, reason));
     };
+    if name.name.is_empty() || name.name.contains(|char: char| char.is_control()) {
+        let reason = "a user's name has one letter or more, and no control characters";
+        return Err((at, reason.to_owned()));
+    }
     let mut password = None;
     let mut rules = Rules {
         rights: Rights::DEFAULT,
@@ -126,9 +136,11 @@ fn rights(value: ValueInner<'_>) -> Result<Rights, String> {
 
 fn prefix(value: ValueInner<'_>) -> Result<Box<[u8]>, String> {
     match value {
-        ValueInner::String(text) if text.len() <= KEY_BYTES_MAX => Ok(text.as_bytes().into()),
+        ValueInner::String(text) if (1..=KEY_BYTES_MAX).contains(&text.len()) => {
+            Ok(text.as_bytes().into())
+        }
         _ => Err(format!(
-            "prefix is a text in quotes, of at most {KEY_BYTES_MAX} bytes"
+            "prefix is a text in quotes, of 1 to {KEY_BYTES_MAX} bytes; leave it out for any key"
         )),
     }
 }
@@ -202,6 +214,22 @@ password = "x"
         let rows = [
             ("[a]\n", 1, "[a] has no password"),
             (
+                "['']\npassword = 'x'\n",
+                1,
+                "a user's name has one letter or more, and no control characters",
+            ),
+            (
+                "[a]\npassword = 'x'\nprefix = ''\n",
+                3,
+                "prefix is a text in quotes, of 1 to 250 bytes; leave it out for any key",
+            ),
+            (
+                "[a]\n\"\\u001b[31m\" = 1\n",
+                2,
+                "a user has no \\u{1b}[31m, but password, rights, prefix, connections, requests \
+                 and bytes",
+            ),
+            (
                 "\na = 1\n",
                 2,
                 "a is no user; write [a], and its settings below",
@@ -249,7 +277,7 @@ password = "x"
             read(&long)
                 .unwrap_err()
                 .reason
-                .contains("at most 250 bytes")
+                .contains("of 1 to 250 bytes")
         );
     }
 }
