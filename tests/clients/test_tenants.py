@@ -15,6 +15,7 @@ from test_process import start_badly
 COMMAND = b"CLIENT_ERROR this user may not use the command\r\n"
 KEY = b"CLIENT_ERROR this user may not use the key\r\n"
 OVER = b"SERVER_ERROR over the limit of this user or address\r\n"
+NO_LIMIT = b"-ERR over the limit of this user or address\r\n"
 NO_COMMAND = b"-NOPERM this user has no permissions to run this command\r\n"
 NO_KEY = b"-NOPERM this user has no permissions to access one of the keys used as arguments\r\n"
 
@@ -431,3 +432,12 @@ def try_to_say(server, request):
     with server.wire() as wire:
         wire.send(request)
         return wire.line()
+
+
+def test_a_command_that_has_begun_ends_with_its_sum(ours, limited):
+    """256 keys are executed in one turn, and the turn after it has waited for too long."""
+    with Server("--users", limited, "-B", "resp", "-t", 1) as server, server.wire() as wire:
+        assert resp.say(wire, "AUTH", "busy", "busy") == b"+OK\r\n"
+        commands = [("EXISTS", *[f"k{n}" for n in range(300)]), ("GET", "k"), ("DBSIZE",), ("QUIT",)]
+        wire.send(b"".join(resp.command(*command) for command in commands))
+        assert [resp.reply(wire) for _ in range(4)] == [b":0\r\n", NO_LIMIT, NO_LIMIT, b"+OK\r\n"]

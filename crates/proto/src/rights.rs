@@ -235,3 +235,32 @@ impl Denial {
         Step::Refuse { used, line, then }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::Answer;
+
+    /// Each protocol says the same of a request and of a command without a key.
+    #[test]
+    fn denials_of_commands_are_worded_as_those_of_requests() {
+        let header = binary::Header {
+            opcode: binary::opcode::FLUSH,
+            opaque: [1, 2, 3, 4],
+        };
+        for denial in [Denial::Command, Denial::Key, Denial::OverLimit] {
+            let said = |words: crate::Words| {
+                let mut out = Vec::new();
+                let control = Control::Flush { exptime: 0 };
+                words.emit(&control, Answer::NotPermitted(denial), &mut out);
+                out
+            };
+            assert_eq!(
+                said(resp::Words::Status.into()),
+                denial.resp_line().as_bytes()
+            );
+            let status = said(binary::Words::of(header).into())[6..8].to_vec();
+            assert_eq!(status, (denial.status() as u16).to_be_bytes());
+        }
+    }
+}

@@ -4,7 +4,7 @@
 //! is denied, the command is answered with one error and has no effect. Of a command that is too
 //! long for that, each key is judged as it arrives, and one that is denied closes the connection.
 
-use glimmer_proto::{Admin, After, Denial, Request, Rest, Step};
+use glimmer_proto::{Admin, After, Control, Denial, Request, Rest, Step};
 
 use super::connection::Gate;
 use super::member::Member;
@@ -96,7 +96,12 @@ impl Member {
         if self.session.gate != Gate::Judged {
             return None;
         }
-        let denial = match self.session.refuses {
+        // The keys before a sum have been executed, and who leaves or logs in asks for nothing.
+        let may_wait = !matches!(
+            admin,
+            Admin::Quit | Admin::Control(Control::Sum | Control::Quit | Control::Login(_), _)
+        );
+        let denial = match self.session.refuses && may_wait {
             true => Some(Denial::OverLimit),
             false => core.users.rules(self.session.user)?.judge_admin(admin),
         };

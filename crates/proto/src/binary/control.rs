@@ -2,6 +2,7 @@
 
 use super::{Header, Status, emit, opcode};
 use crate::control::{Answer, Control, Converse};
+use crate::denial::Denial;
 use crate::text::lines;
 
 /// The mechanism by which clients authenticate: name and password in clear (RFC 4616).
@@ -35,8 +36,10 @@ impl Converse for Words {
         let header = self.header;
         let status = match answer {
             Answer::Done | Answer::Sum(_) | Answer::ConnectionId(_) => self.status,
+            Answer::NotPermitted(Denial::OverLimit) | Answer::TooManyConnections => {
+                Status::TemporaryFailure
+            }
             Answer::Denied | Answer::NotPermitted(_) => Status::AuthError,
-            Answer::TooManyConnections => Status::TemporaryFailure,
             Answer::NotOverUdp => Status::NotSupported,
             Answer::TooOften => Status::Busy,
             // Where no client needs to authenticate, memcached has none of these commands.
