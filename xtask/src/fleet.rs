@@ -32,7 +32,7 @@ pub struct Fleet {
 
 /// What places keys on servers.
 #[derive(Clone, Copy, ValueEnum)]
-enum Engine {
+pub enum Engine {
     /// pymemcache's HashClient
     Pymemcache,
     /// libmemcached's ketama, by pylibmc

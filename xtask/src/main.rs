@@ -3,11 +3,12 @@
 //! `cargo xtask deny`, `cargo xtask dpdk`,
 //! `cargo xtask packet-program`, `cargo xtask rtl`, `cargo xtask cosim`, `cargo xtask synth`,
 //! `cargo xtask documents`, `cargo xtask memcached-tests`, `cargo xtask metrics`,
-//! `cargo xtask fleet`, `cargo xtask ci`.
+//! `cargo xtask fleet`, `cargo xtask conformance`, `cargo xtask ci`.
 
 mod circles;
 mod clients;
 mod columns;
+mod conformance;
 mod cosim;
 mod cross;
 mod deny;
@@ -183,6 +184,12 @@ enum Chore {
         /// Only these, such as `pymemcache`
         names: Vec<String>,
     },
+    /// Write the scorecard of docs/conformance.md: what passes with the server, beside memcached
+    ///
+    /// It has parts: memcached's own test programs, the test suites of clients, proxies, exporters
+    /// and recipes. What ran is kept in docs/conformance, so parts and rows can be run by
+    /// themselves. Takes long and is not part of the test suite.
+    Conformance(conformance::Conformance),
     /// Run what continuous integration runs: formatting, lints, documentation, floors and tests
     Ci,
 }
@@ -217,6 +224,7 @@ fn run() -> anyhow::Result<()> {
         Chore::Metrics => metrics::check(),
         Chore::Fleet(fleet) => fleet.run(),
         Chore::Fuzz { seconds, targets } => fuzz::check(seconds, &targets),
+        Chore::Conformance(conformance) => conformance.run(),
         Chore::Suites { names } => suites::check(&names),
         Chore::Miri { seeds } => miri::check(&seeds),
         Chore::Sim(simulation) => simulation.run(),

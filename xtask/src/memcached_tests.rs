@@ -34,15 +34,7 @@ pub fn check(source: &Path, server: Option<PathBuf>, chosen: &[String]) -> anyho
     let names = test_names(&folder, chosen)?;
     let mut failed = 0;
     for name in &names {
-        let outcome = Outcome::of(
-            &program("timeout", &["--kill-after=5", PATIENCE_S, "perl"])
-                .arg(format!("t/{name}"))
-                .envs(name.starts_with(TLS).then_some(("SSL_TEST", "1")))
-                .current_dir(&folder)
-                .stdin(std::process::Stdio::null())
-                .output()
-                .context("cannot start timeout or perl")?,
-        );
+        let outcome = tried(&folder, name)?;
         failed += usize::from(!outcome.passed);
         println!("{name:<28} {outcome}");
     }
@@ -51,6 +43,37 @@ pub fn check(source: &Path, server: Option<PathBuf>, chosen: &[String]) -> anyho
         bail!("{failed} of {} test programs failed", names.len());
     }
     Ok(())
+}
+
+/// What came out of each test program that concerns features of this server: those of TLS, or the
+/// others.
+pub fn outcomes(
+    source: &Path,
+    server: &Path,
+    is_tls: bool,
+) -> anyhow::Result<Vec<(String, Outcome)>> {
+    let folder = lay_out(source, server)?;
+    let mut names = test_names(&folder, &[])?;
+    names.retain(|name| name.starts_with(TLS) == is_tls);
+    let mut outcomes = Vec::new();
+    for name in names {
+        let outcome = tried(&folder, &name)?;
+        println!("{name:<28} {outcome}");
+        outcomes.push((name, outcome));
+    }
+    Ok(outcomes)
+}
+
+/// Runs one test program.
+fn tried(folder: &Path, name: &str) -> anyhow::Result<Outcome> {
+    let output = program("timeout", &["--kill-after=5", PATIENCE_S, "perl"])
+        .arg(format!("t/{name}"))
+        .envs(name.starts_with(TLS).then_some(("SSL_TEST", "1")))
+        .current_dir(folder)
+        .stdin(std::process::Stdio::null())
+        .output()
+        .context("cannot start timeout or perl")?;
+    Ok(Outcome::of(&output))
 }
 
 /// A folder that looks to the test programs like a fresh build of memcached.
@@ -95,7 +118,7 @@ fn test_names(folder: &Path, chosen: &[String]) -> anyhow::Result<Vec<String>> {
 }
 
 /// The output of a test program, in the Test Anything Protocol.
-struct Outcome {
+pub struct Outcome {
     passed: bool,
     steps_passed: usize,
     steps_planned: Option<String>,
@@ -104,6 +127,11 @@ struct Outcome {
 }
 
 impl Outcome {
+    /// Whether all of it passed.
+    pub fn has_passed(&self) -> bool {
+        self.passed
+    }
+
     fn of(output: &Output) -> Outcome {
         let report = String::from_utf8_lossy(&output.stdout);
         let complaints = String::from_utf8_lossy(&output.stderr);

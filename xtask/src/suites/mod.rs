@@ -6,7 +6,7 @@
 
 mod catalogue;
 mod fetch;
-mod outcome;
+pub mod outcome;
 mod server;
 mod table;
 

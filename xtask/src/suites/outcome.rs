@@ -71,6 +71,11 @@ impl Outcomes {
         self.0.get(name) == Some(&Passed)
     }
 
+    /// The numbers of tests that passed and that failed.
+    pub fn passed_and_failed(&self) -> (usize, usize) {
+        (self.count(Passed), self.count(Failed))
+    }
+
     /// The number of tests with this result.
     pub fn count(&self, outcome: Outcome) -> usize {
         self.0.values().filter(|each| **each == outcome).count()
