@@ -89,7 +89,7 @@ impl Acceptor {
         poller: &Poller,
     ) {
         for _ in 0..ACCEPTS_PER_TURN_MAX {
-            if is_full(core) {
+            let Ok(place) = Place::take(core) else {
                 // Waiting connections are accepted when a connection of this worker is closed, or
                 // at the next tick if another worker closes one.
                 if self.full_since_ms.is_none() {
@@ -98,14 +98,15 @@ impl Acceptor {
                 }
                 self.stop_listening(poller);
                 return;
-            }
+            };
             let (_, source) = &mut self.sources[index];
             match source.listener.accept() {
                 Ok(Some(stream)) => {
-                    streams.place_accepted((stream, source.accepts), core, poller);
+                    streams.place_accepted((stream, source.accepts), place, core, poller);
                 }
-                Ok(None) => return,
+                Ok(None) => return place.give_back(core),
                 Err(error) => {
+                    place.give_back(core);
                     core.note_failure(Failure::Accept, 1, error.raw_os_error());
                     // Descriptors or kernel memory ran out, and the listeners would be reported for
                     // ever. A closed connection or the next tick watches them again.
@@ -125,21 +126,27 @@ impl Acceptor {
         self.sources.retain(|(_, source)| !source.is_inherited);
         let mut left = ACCEPTS_PER_TURN_MAX;
         while let Some((_, source)) = self.sources.last_mut() {
-            // With `-o no_maxconns_fast`, they wait until others have been closed.
-            self.is_deaf = is_full(core);
-            if left == 0 || self.is_deaf {
+            if left == 0 {
                 return;
             }
+            // With `-o no_maxconns_fast`, they wait until others have been closed.
+            let place = Place::take(core);
+            self.is_deaf = place.is_err();
+            let Ok(place) = place else {
+                return;
+            };
             left -= 1;
             match source.listener.accept() {
                 Ok(Some(stream)) => {
-                    streams.place_accepted((stream, source.accepts), core, poller);
+                    streams.place_accepted((stream, source.accepts), place, core, poller);
                 }
                 Ok(None) => {
+                    place.give_back(core);
                     self.sources.pop();
                 }
                 // Descriptors ran out: closed connections return theirs.
                 Err(error) => {
+                    place.give_back(core);
                     core.note_failure(Failure::Accept, 1, error.raw_os_error());
                     self.is_deaf = true;
                     return;
@@ -169,6 +176,34 @@ impl Acceptor {
     }
 }
 
+/// A place for a connection that is about to be accepted. Where connections wait for others to be
+/// closed, it is taken first: two workers may find room for one, and a connection that has been
+/// accepted cannot wait any more.
+struct Place(Option<usize>);
+
+/// There is no place, and connections wait.
+struct Full;
+
+impl Place {
+    fn take(core: &Core) -> Result<Place, Full> {
+        let shared = &core.shared;
+        match shared.config.rejects_beyond_max {
+            true => Ok(Place(None)),
+            false => match shared.balancer.assign(core.me, &core.plan) {
+                Some(worker) => Ok(Place(Some(worker))),
+                None => Err(Full),
+            },
+        }
+    }
+
+    /// Nobody was accepted.
+    fn give_back(self, core: &Core) {
+        if let Place(Some(worker)) = self {
+            core.shared.balancer.release(worker);
+        }
+    }
+}
+
 /// Whether new connections have to wait.
 fn is_full(core: &Core) -> bool {
     !core.shared.config.rejects_beyond_max && core.shared.balancer.is_full()
@@ -176,8 +211,14 @@ fn is_full(core: &Core) -> bool {
 
 impl Streams {
     /// Passes a connection to the worker that is to serve it.
-    fn place_accepted(&mut self, accepted: Accepted, core: &mut Core, poller: &Poller) {
-        match core.shared.balancer.assign(core.me, &core.plan) {
+    fn place_accepted(
+        &mut self,
+        accepted: Accepted,
+        Place(place): Place,
+        core: &mut Core,
+        poller: &Poller,
+    ) {
+        match place.or_else(|| core.shared.balancer.assign(core.me, &core.plan)) {
             Some(worker) if worker == core.me => self.open(accepted, core, poller),
             Some(worker) => core.shared.hand_over(worker, accepted),
             None => {
