@@ -325,6 +325,10 @@ pub const TURN_REPLY_BYTES_MAX: usize = 4 << 20;
 /// the last burst are executed.
 pub const TURN_SMALL_REQUESTS_MAX: u64 = 16 << 10;
 
+/// Requests that a worker executes by one reading of its clock. They take well under a millisecond,
+/// so that lifetimes in milliseconds are exact in long turns, too.
+pub const CLOCK_REQUESTS: u64 = 64;
+
 /// A connection whose last burst produced at least this many bytes of replies is served after
 /// connections with smaller replies. So is one whose first reply has a larger value.
 pub const LARGE_REPLY_BYTES: usize = 16 << 10;

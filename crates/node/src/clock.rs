@@ -1,4 +1,5 @@
-//! What tells a worker the time, once per turn.
+//! What tells a worker the time: once per turn, and again after every
+//! [`CLOCK_REQUESTS`](glimmer_base::limits::CLOCK_REQUESTS) requests.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -33,8 +34,9 @@ pub trait Clock: fmt::Debug + Send + Sync {
     }
 }
 
-/// The machine's clock. It counts milliseconds since the server's epoch, is coarse (a few
-/// milliseconds) and monotonic: setting the wall clock moves no expiry.
+/// The machine's clock. It counts milliseconds since the server's epoch and is monotonic: setting
+/// the wall clock moves no expiry. It is CLOCK_MONOTONIC and not the coarse twin, which costs less
+/// and shows the last tick of the kernel, up to 10 ms ago: lifetimes have milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
     /// The monotonic clock at the server's epoch, in milliseconds; the epoch may lie before the
@@ -88,8 +90,8 @@ impl Clock for SystemClock {
         }
     }
 
-    /// The coarse clock shows CLOCK_MONOTONIC as it was at the last tick of the kernel, so it is
-    /// never ahead of it.
+    /// A worker's time is CLOCK_MONOTONIC as it was when the worker read it, so it is never ahead
+    /// of it.
     fn timeline(&self) -> Timeline {
         Timeline::with_epoch(self.epoch_monotonic_ms)
     }
@@ -101,6 +103,6 @@ fn unix_us() -> u128 {
 }
 
 fn monotonic_ms() -> i64 {
-    let now = clock_gettime(ClockId::MonotonicCoarse);
+    let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec * 1000 + now.tv_nsec / 1_000_000
 }

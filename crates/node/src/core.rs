@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use glimmer_base::limits::SMALL_REQUEST_MS;
+use glimmer_base::limits::{CLOCK_REQUESTS, SMALL_REQUEST_MS};
 use glimmer_base::{KeyHasher, Moment};
 use glimmer_dispatch::{Plan, SizeClass};
 use glimmer_engine::{Done, Engine, Job};
@@ -27,8 +27,10 @@ pub(crate) struct Core {
     pub is_alone: bool,
     /// What makes keyhashes of keys.
     pub hasher: KeyHasher,
-    /// The time, read once per turn.
+    /// The time, read with every turn and after every [`CLOCK_REQUESTS`] that are executed in it.
     pub now: Moment,
+    /// Requests executed since then.
+    pub untimed_requests: u64,
     pub shared: Arc<Shared>,
     pub admin: Arc<dyn AdminHandler>,
     pub engine: Box<dyn Engine>,
@@ -73,6 +75,29 @@ impl Core {
     #[inline(always)]
     pub fn steps(&self) -> u64 {
         self.tally.requests + self.answered
+    }
+
+    /// It is this time now.
+    #[inline]
+    pub fn set_time(&mut self, now: Moment) {
+        self.now = now;
+        self.now.ms += self.shared.switches.ahead_ms();
+        self.untimed_requests = 0;
+    }
+
+    /// Requests were executed: reads the clock again after [`CLOCK_REQUESTS`]. A turn of many
+    /// requests takes longer than the milliseconds that some items are to stay.
+    #[inline(always)]
+    pub fn pass_time(&mut self, requests: u64) {
+        self.untimed_requests += requests;
+        if self.untimed_requests >= CLOCK_REQUESTS {
+            self.read_clock();
+        }
+    }
+
+    #[inline(never)]
+    fn read_clock(&mut self) {
+        self.set_time(self.shared.config.clock.now());
     }
 
     /// Whether another connection may visit a worker.

@@ -228,8 +228,9 @@ impl ForwardedBatch {
         self.requests.retain(|request| keeps(request.tag));
     }
 
-    /// Executes what has not been answered yet, on the worker that the batch was sent to.
-    pub fn run(&mut self, engine: &mut dyn Engine, now: Moment, profile: Option<&Profile>) {
+    /// Executes what has not been answered yet, on the worker that the batch was sent to. Returns
+    /// the number of requests.
+    pub fn run(&mut self, engine: &mut dyn Engine, now: Moment, profile: Option<&Profile>) -> u64 {
         let ForwardedBatch {
             bytes,
             requests,
@@ -260,6 +261,7 @@ impl ForwardedBatch {
             self.answered += 1;
         }
         self.trips += 1;
+        (self.answered - self.answered_before) as u64
     }
 
     /// Goes home without further replies, and is sent again when there is memory for them.

@@ -208,7 +208,9 @@ impl Packets {
             Service::Native { ports } => match &mut self.native {
                 Some(native) => {
                     let home = (source.rx != core.me).then_some(source.rx);
-                    native.answer(batch, (index, device, ports), home, core, port)
+                    let requests = native.answer(batch, (index, device, ports), home, core, port);
+                    core.pass_time(requests);
+                    requests
                 }
                 None => 0,
             },

@@ -86,6 +86,7 @@ impl Burst {
             }
             core.tally.batches += u64::from(executed > 0);
             core.tally.requests += executed as u64;
+            core.pass_time(executed as u64);
             let before = std::mem::replace(&mut reply_bytes, self.reply_bytes());
             let each = (reply_bytes - before) / executed.max(1);
             core.memory.note_reply_bytes(each);

@@ -40,7 +40,8 @@ pub(super) fn take(
             }
             let is_profiled = core.counting.is_profiled();
             let profile = is_profiled.then(|| core.shared.plans.profile(core.me));
-            batch.run(&mut *core.engine, core.now, profile);
+            let executed = batch.run(&mut *core.engine, core.now, profile);
+            core.pass_time(executed);
             if batch.reply_bytes() >= BUFFER_BYTES_KEPT_MAX {
                 let in_flight = InFlight {
                     worker: core.me,

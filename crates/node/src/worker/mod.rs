@@ -131,6 +131,7 @@ impl Worker {
                 is_alone: shared.is_alone(),
                 hasher: config.hasher.clone(),
                 now,
+                untimed_requests: 0,
                 memory: Memory::new(
                     bytes,
                     NodeConfig::turn_bytes(&config.limits),
@@ -204,8 +205,7 @@ impl Worker {
             self.take_engine_back();
             return true;
         }
-        self.core.now = now;
-        self.core.now.ms += self.core.shared.switches.ahead_ms();
+        self.core.set_time(now);
         if let Some(before) = self.core.follow_plan() {
             self.note_plan(&before);
         }

@@ -16,14 +16,16 @@ use glimmer_transport::{Received, Sent};
 /// How often a client waits for a reply, ten milliseconds each time.
 const WAITS_MAX: usize = 10_000;
 
-/// A clock that the test moves.
+/// A clock that the test moves. It may go on by itself, by the milliseconds of the second number
+/// with each reading.
 #[derive(Debug, Default)]
-pub struct TestClock(pub AtomicU64);
+pub struct TestClock(pub AtomicU64, pub AtomicU64);
 
 impl Clock for TestClock {
     fn now(&self) -> Moment {
+        let step_ms = self.1.load(Ordering::Relaxed);
         Moment {
-            ms: Moment::EPOCH_LEAD_MS + self.0.load(Ordering::Relaxed),
+            ms: Moment::EPOCH_LEAD_MS + self.0.fetch_add(step_ms, Ordering::Relaxed),
             epoch_unix_ms: 0,
         }
     }
