@@ -63,19 +63,32 @@ impl Expiry {
     /// counts seconds from now, and larger values are seconds since 1970 (protocol.txt, "Expiration
     /// times").
     pub fn from_memcached(exptime: i64, now: Moment) -> Expiry {
-        const RELATIVE_MAX_S: i64 = 60 * 60 * 24 * 30;
-        match exptime {
-            0 => Expiry::NEVER,
-            i64::MIN..0 => Expiry::AT_ONCE,
-            1..=RELATIVE_MAX_S => Expiry::at_ms(now.ms + exptime as u64 * 1000),
-            _ => {
-                let unix_ms = (exptime as u64).saturating_mul(1000);
-                if unix_ms <= now.epoch_unix_ms {
-                    Expiry::AT_ONCE
-                } else {
-                    Expiry::at_ms(unix_ms - now.epoch_unix_ms)
-                }
-            }
+        Self::from_units::<1000>(exptime, now)
+    }
+
+    /// Converts an expiry time by the same rules with milliseconds in the place of seconds: up to
+    /// 2,592,000,000 they count from now, and more of them count from 1970.
+    pub fn from_memcached_ms(exptime: i64, now: Moment) -> Expiry {
+        Self::from_units::<1>(exptime, now)
+    }
+
+    #[inline(always)]
+    fn from_units<const UNIT_MS: u64>(exptime: i64, now: Moment) -> Expiry {
+        const RELATIVE_MAX_MS: u64 = 60 * 60 * 24 * 30 * 1000;
+        if exptime <= 0 {
+            return match exptime {
+                0 => Expiry::NEVER,
+                _ => Expiry::AT_ONCE,
+            };
+        }
+        if exptime as u64 <= RELATIVE_MAX_MS / UNIT_MS {
+            return Expiry::at_ms(now.ms + exptime as u64 * UNIT_MS);
+        }
+        let unix_ms = (exptime as u64).saturating_mul(UNIT_MS);
+        if unix_ms <= now.epoch_unix_ms {
+            Expiry::AT_ONCE
+        } else {
+            Expiry::at_ms(unix_ms - now.epoch_unix_ms)
         }
     }
 }
@@ -98,6 +111,18 @@ mod tests {
         assert_eq!(Expiry::from_memcached(1_700_000_009, NOW).ms(), 9_000);
         assert_eq!(Expiry::from_memcached(1_600_000_000, NOW), Expiry::AT_ONCE);
         assert_eq!(Expiry::from_memcached(i64::MAX, NOW), Expiry::NEVER);
+    }
+
+    #[test]
+    fn the_same_in_milliseconds() {
+        let of = |exptime| Expiry::from_memcached_ms(exptime, NOW);
+        assert_eq!(of(0), Expiry::NEVER);
+        assert_eq!(of(-1), Expiry::AT_ONCE);
+        assert_eq!(of(10).ms(), 5_010);
+        assert_eq!(of(2_592_000_000), Expiry::from_memcached(2_592_000, NOW));
+        assert_eq!(of(1_700_000_009_123).ms(), 9_123);
+        assert_eq!(of(2_592_000_001), Expiry::AT_ONCE, "a time in 1970");
+        assert_eq!(of(i64::MAX), Expiry::NEVER);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 mod binary;
 mod growing;
+mod lifetimes;
 mod meta;
 mod meta_model;
 mod resp;
@@ -15,8 +16,10 @@ use glimmer_proto::text::lines;
 use glimmer_proto::{Admin, Limits, Parser, Request, Step, Sum};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{FIFO, Rule, S3_FIFO};
+use glimmer_store::memc3::{self, Memc3Config};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
+use glimmer_store::mica_store::{self, StoreConfig};
 
 const SEED: Seed = Seed(5);
 
@@ -46,6 +49,11 @@ impl Server {
             ..PartitionConfig::default()
         };
         let engines = build(&spread, uniques, |_| Owner::<A>::new(&config, rule)).unwrap();
+        Server::of(engines)
+    }
+
+    /// The same with another table.
+    fn of(engines: Vec<Box<dyn Engine>>) -> Server {
         Server {
             engines,
             parser: Parser::new(Limits::default()),
@@ -59,6 +67,14 @@ impl Server {
 
     fn wait(&mut self, seconds: u64) {
         self.now.ms += 1_000 * seconds;
+    }
+
+    /// What is replied to a client of its own, who may speak another protocol.
+    fn say_apart(&mut self, input: &[u8]) -> Vec<u8> {
+        let parser = std::mem::replace(&mut self.parser, Parser::new(Limits::default()));
+        let reply = self.say(input);
+        self.parser = parser;
+        reply
     }
 
     /// Everything that is replied to these bytes, which are complete.
@@ -140,6 +156,43 @@ fn servers() -> [Server; 4] {
         Server::new::<Crew>(S3_FIFO, Uniques::Kept),
         Server::new::<Crcw>(S3_FIFO, Uniques::Kept),
         Server::new::<Crcw>(FIFO, Uniques::Kept),
+    ]
+}
+
+/// Every table, with its name.
+fn tables() -> [(&'static str, Server); 5] {
+    let spread = Spread {
+        partitions: 4,
+        workers: 2,
+        numa_nodes: Vec::new(),
+    };
+    let store_mode = StoreConfig {
+        bytes: 8 << 20,
+        item_bytes_max: (1 << 20) + 32,
+        pages: PagePolicy::Small,
+        hasher: SEED.into(),
+        ..StoreConfig::default()
+    };
+    let store_mode = |_| mica_store::Owner::<Crcw>::new(&store_mode);
+    let slabs = Memc3Config {
+        memory_bytes: 8 << 20,
+        page_bytes: 4096,
+        item_bytes_max: (1 << 20) + 32,
+        pages: PagePolicy::Small,
+        hasher: SEED.into(),
+        ..Memc3Config::default()
+    };
+    let slabs = |_| memc3::Owner::<Crcw>::new(&slabs);
+    let kept = Uniques::Kept;
+    [
+        ("cache, erew", Server::new::<Erew>(S3_FIFO, kept)),
+        ("cache, crew", Server::new::<Crew>(FIFO, kept)),
+        ("cache, crcw", Server::new::<Crcw>(S3_FIFO, kept)),
+        (
+            "store mode",
+            Server::of(build(&spread, kept, store_mode).unwrap()),
+        ),
+        ("memc3", Server::of(build(&spread, kept, slabs).unwrap())),
     ]
 }
 

@@ -388,6 +388,43 @@ fn ma_counts() {
     ]);
 }
 
+/// With `m`, every time counts milliseconds, wherever in the line it is.
+#[test]
+fn times_in_milliseconds() {
+    check_but_uniques(&[
+        ("ms k 1 T1500 m\r\nx\r\n", "HD\r\n"),
+        (
+            "mg k t\r\nmg k t m\r\nmg k m t v\r\n",
+            "HD t2\r\nHD t1500\r\nVA 1 t1500\r\nx\r\n",
+        ),
+        (
+            "mg k t T250 m\r\nmg k T250 t m\r\nmg k t\r\n",
+            "HD t1500\r\nHD t250\r\nHD t1\r\n",
+        ),
+        ("mg k R250 m\r\nmg k R251 m\r\n", "HD\r\nHD W\r\n"),
+        ("mg n N70 m t\r\nmg n m t\r\n", "HD t70 W\r\nHD t70 Z\r\n"),
+        ("ma a N70 m t\r\nma a T9 t m\r\n", "HD t70\r\nHD t9\r\n"),
+        ("ms a 1 MA T1 m\r\n0\r\nmg a m t\r\n", "HD\r\nHD t9\r\n"),
+        (
+            "ms b 1 MA N7 m\r\n0\r\nmg b m t v\r\n",
+            "HD\r\nVA 1 t7\r\n0\r\n",
+        ),
+        ("md b I T3 m\r\nmg b m t\r\n", "HD\r\nHD t3 X W\r\n"),
+        (
+            "mg k T2592000000 m t\r\nmg k t\r\n",
+            "HD t2592000000 Z\r\nHD t2592000 Z\r\n",
+        ),
+        ("mg k m T1700000010777 t\r\n", "HD t777 Z\r\n"),
+        ("mg k m T0 t\r\nmg k T5 t\r\n", "HD t-1 Z\r\nHD t5 Z\r\n"),
+        (
+            "mg k T1700000010777 t\r\n",
+            "CLIENT_ERROR bad token in command line format\r\n",
+        ),
+        ("mg k T-1 m\r\nmg k t\r\n", "HD Z\r\nEN\r\n"),
+        ("ms k 1 T-2000 m\r\nx\r\nmg k t\r\n", "HD\r\nEN\r\n"),
+    ]);
+}
+
 #[test]
 fn keys_in_base64() {
     check(&[

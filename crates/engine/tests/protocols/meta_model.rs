@@ -69,7 +69,14 @@ impl Command {
 
     fn expiry(&self, flag: char, now: Moment) -> Option<Expiry> {
         let exptime = self.token(flag)?.parse().unwrap();
-        Some(Expiry::from_memcached(exptime, now))
+        Some(match self.has('m') {
+            false => Expiry::from_memcached(exptime, now),
+            true => Expiry::from_memcached_ms(exptime, now),
+        })
+    }
+
+    fn unit_ms(&self) -> u64 {
+        if self.has('m') { 1 } else { 1000 }
     }
 
     fn line(&self) -> String {
@@ -88,13 +95,13 @@ impl Command {
     }
 }
 
-fn ttl(expiry: Expiry, now: Moment) -> String {
+fn ttl(expiry: Expiry, now: Moment, unit_ms: u64) -> String {
     match expiry {
         Expiry::NEVER => "-1".into(),
         expiry => expiry
             .ms()
             .saturating_sub(now.ms)
-            .div_ceil(1000)
+            .div_ceil(unit_ms)
             .to_string(),
     }
 }
@@ -147,7 +154,7 @@ impl Model {
                     wins |= !item.won && item.expiry != Expiry::NEVER && item.expiry < limit;
                 }
                 's' => write!(line, " s{}", item.value.len()).unwrap(),
-                't' => write!(line, " t{}", ttl(item.expiry, now)).unwrap(),
+                't' => write!(line, " t{}", ttl(item.expiry, now, command.unit_ms())).unwrap(),
                 'c' => line.push_str(" c?"),
                 'f' => write!(line, " f{}", item.flags).unwrap(),
                 'h' => write!(line, " h{}", u8::from(item.fetched)).unwrap(),
@@ -316,7 +323,7 @@ impl Model {
             match flag {
                 'T' => item.expiry = command.expiry('T', now).unwrap(),
                 'N' if is_new => item.expiry = command.expiry('N', now).unwrap(),
-                't' => write!(line, " t{}", ttl(item.expiry, now)).unwrap(),
+                't' => write!(line, " t{}", ttl(item.expiry, now, command.unit_ms())).unwrap(),
                 'c' => line.push_str(" c?"),
                 'O' => write!(line, " O{token}").unwrap(),
                 'k' => write!(line, " k{}", command.key).unwrap(),
@@ -367,10 +374,10 @@ fn draw(rng: &mut SmallRng, model: &Model) -> Command {
         .choose(rng)
         .unwrap();
     let letters = match name {
-        "mg" => "vvvstcfhkOquTNREC",
-        "ms" => "cskOqFTTIMMENC",
-        "md" => "kOqxxIITEFC",
-        _ => "vtckOqNNJDDTMEC",
+        "mg" => "vvvstcfhkOqumTNREC",
+        "ms" => "cskOqFTTIMMENCm",
+        "md" => "kOqxxIITEFCm",
+        _ => "vtckOqNNJDDTMECm",
     };
     let exptimes = ["0", "1", "3", "30", "1000"];
     let mut flags: Vec<(char, String)> = Vec::new();

@@ -3,7 +3,7 @@
 use crate::{check, servers, shown};
 
 /// A command as an array of bulk strings; its arguments are separated by spaces.
-fn command(line: &str) -> Vec<u8> {
+pub fn command(line: &str) -> Vec<u8> {
     let words: Vec<&str> = line.split(' ').collect();
     let mut bytes = format!("*{}\r\n", words.len());
     for word in words {

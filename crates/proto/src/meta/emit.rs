@@ -31,12 +31,12 @@ pub fn number(out: &mut Vec<u8>, flag: u8, number: u64) {
     digits(out, number);
 }
 
-/// Appends `t` and the remaining seconds, or -1 for an item that does not expire.
+/// Appends `t` and the remaining time, or -1 for an item that does not expire.
 #[inline]
-pub fn ttl(out: &mut Vec<u8>, seconds: Option<u64>) {
-    match seconds {
+pub fn ttl(out: &mut Vec<u8>, remaining: Option<u64>) {
+    match remaining {
         None => out.extend_from_slice(b" t-1"),
-        Some(seconds) => number(out, b't', seconds),
+        Some(remaining) => number(out, b't', remaining),
     }
 }
 

@@ -4,6 +4,7 @@ use super::base64;
 use super::command::WORDS_MAX;
 use crate::text::lines;
 use crate::text::number;
+use glimmer_base::{Expiry, Moment};
 
 /// The flags of a request, as they are in its line. They are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +60,7 @@ impl<'a> Flags<'a> {
             return options;
         }
         for (flag, token) in self.iter() {
-            let read = options.take(flag, token);
+            let read = options.take(flag, token, self);
             debug_assert!(read.is_ok(), "the flags were checked with the line");
         }
         options
@@ -102,20 +103,25 @@ impl Set {
 }
 
 /// The flags of all meta commands. Like memcached, every command accepts any of them and ignores
-/// those that do not apply to it.
-const KNOWN: Set = Set::of(b"bcCDEfFhIJklLMNOPqRstTuvx");
+/// those that do not apply to it. All but `m` are memcached's.
+const KNOWN: Set = Set::of(b"bcCDEfFhIJklmLMNOPqRstTuvx");
+
+/// The flag that has expiry times count milliseconds, in requests and in replies. memcached refuses
+/// a line that has it.
+pub const MILLISECONDS: u8 = b'm';
 
 /// The parsed flags of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The flags that are present.
     pub set: Set,
-    /// `T`: the new expiry time.
-    pub exptime: Option<i32>,
+    /// `T`: the new expiry time. This one and the two below are in the unit of
+    /// [`Options::expiry`].
+    pub exptime: Option<i64>,
     /// `N`: create an item with this expiry time if there is none.
-    pub create_exptime: Option<i32>,
+    pub create_exptime: Option<i64>,
     /// `R`: win the right to recache the value if it expires before this expiry time would.
-    pub recache_exptime: Option<i32>,
+    pub recache_exptime: Option<i64>,
     /// `F`: the client's 32-bit flags.
     pub client_flags: u32,
     /// `C`: the CAS unique that the item must have.
@@ -148,10 +154,19 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Parses one flag. The error is memcached's error line.
-    fn take(&mut self, flag: u8, token: &[u8]) -> Result<(), &'static str> {
+    /// When an item expires that is given this expiry time now: in seconds as memcached counts
+    /// them, or in milliseconds (`m`).
+    pub fn expiry(&self, exptime: i64, now: Moment) -> Expiry {
+        match self.set.has(MILLISECONDS) {
+            false => Expiry::from_memcached(exptime, now),
+            true => Expiry::from_memcached_ms(exptime, now),
+        }
+    }
+
+    /// Parses one flag of `all`. The error is memcached's error line.
+    fn take(&mut self, flag: u8, token: &[u8], all: Flags<'_>) -> Result<(), &'static str> {
         self.set.insert(flag);
-        let exptime = || number::signed_digits_32(token).ok_or(lines::BAD_TOKEN);
+        let exptime = || exptime(token, all).ok_or(lines::BAD_TOKEN);
         let unsigned = |line| number::digits_64(token).ok_or(line);
         match flag {
             b'T' => self.exptime = Some(exptime()?),
@@ -166,6 +181,24 @@ impl Options {
             _ => {}
         }
         Ok(())
+    }
+}
+
+/// An expiry time. memcached's have 32 bits, and those in milliseconds have 64.
+#[inline]
+pub(super) fn exptime(token: &[u8], all: Flags<'_>) -> Option<i64> {
+    number::signed_digits_32(token)
+        .map(i64::from)
+        .or_else(|| long_exptime(token, all))
+}
+
+/// An expiry time of more than 32 bits, among flags that permit it.
+#[cold]
+#[inline(never)]
+fn long_exptime(token: &[u8], all: Flags<'_>) -> Option<i64> {
+    match all.has(MILLISECONDS) {
+        true => number::signed_digits_64(token),
+        false => None,
     }
 }
 
@@ -197,10 +230,12 @@ pub(super) fn read<'a>(
         if options.set.has(flag) && flag.is_ascii_alphabetic() {
             return Err(lines::DUPLICATE_FLAG);
         }
-        if !flag.is_ascii_alphabetic() || !KNOWN.has(flag) {
+        // A lower-case `M`, which memcached refuses, is no `m`.
+        let is_taken_for_mode = flag == MILLISECONDS && !token.is_empty();
+        if !flag.is_ascii_alphabetic() || !KNOWN.has(flag) || is_taken_for_mode {
             return Err(lines::INVALID_FLAG);
         }
-        if let Err(line) = options.take(flag, token) {
+        if let Err(line) = options.take(flag, token, flags) {
             // memcached has no error line for flags that are not a number: it answers with the line
             // that it had prepared.
             let line = if flag == b'F' {
@@ -246,6 +281,7 @@ mod tests {
             ("v", None),
             ("b v t f s c h l k q u x I O P L MA", None),
             ("T30 N-1 R0 F7 C5 E9 J3 D2 M+", None),
+            ("T2147483648", Some(lines::BAD_TOKEN)),
             ("Tx", Some(lines::BAD_TOKEN)),
             ("T", Some(lines::BAD_TOKEN)),
             ("C-1", Some(lines::BAD_TOKEN)),
@@ -259,6 +295,7 @@ mod tests {
             ("Tx _", Some(lines::INVALID_FLAG)),
             ("a", Some(lines::INVALID_FLAG)),
             ("S2", Some(lines::INVALID_FLAG)),
+            ("me", Some(lines::INVALID_FLAG)),
             ("b c C1 D1 E1 f F1 h I J1 k l L MI N0 O1 P q", None),
             (
                 "b c C1 D1 E1 f F1 h I J1 k l L MI N0 O1 P q v",
@@ -302,6 +339,20 @@ mod tests {
         );
         assert_eq!((all.initial, all.delta, all.mode), (3, 2, Some(b'A')));
         assert_eq!(options("").unwrap().delta, 1);
+        for text in [
+            "T2592000000 m N-9000000000 R",
+            "m N-9000000000 R T2592000000",
+        ] {
+            assert_eq!(options(text).err(), Some(lines::BAD_TOKEN));
+            let long = options(&text.replace('R', "R1700000000123")).unwrap();
+            assert_eq!(
+                long.exptime,
+                Some(2_592_000_000),
+                "longer with milliseconds"
+            );
+            assert_eq!(long.create_exptime, Some(-9_000_000_000));
+            assert_eq!(long.recache_exptime, Some(1_700_000_000_123));
+        }
         let flags = Flags {
             text: b"v  Oabc  t",
             base64_key: false,

@@ -17,9 +17,9 @@
 //! `mg`, whose flags concern only the reply, is executed like any other read
 //! ([`crate::Verb::Get`]).
 //!
-//! The behaviour is that of memcached 1.6.45, with two deliberate differences: an opaque that is
-//! too long is refused before the command is executed, not after, and an item that `mg` creates
-//! under a base64 key is marked as having one.
+//! The behaviour is that of memcached 1.6.45, with three deliberate differences: an opaque that is
+//! too long is refused before the command is executed, not after, an item that `mg` creates under a
+//! base64 key is marked as having one, and the flag `m` has expiry times count milliseconds.
 
 pub mod base64;
 pub(crate) mod command;

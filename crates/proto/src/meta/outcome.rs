@@ -1,6 +1,7 @@
 //! Writes outcomes as replies to meta commands: a code, the requested flags in the order of the
 //! request, and a value if `v` is among them.
 
+use super::flags::{MILLISECONDS, exptime};
 use super::{Command, Flags, base64, emit};
 use crate::outcome::{Counted, Emit, Found, ItemState, ItemView, Outcome};
 use crate::text::emit::SHORT_VALUE_BYTES;
@@ -112,7 +113,7 @@ fn value<I: ItemView>(out: &mut Vec<u8>, key: &[u8], flags: Flags<'_>, found: Fo
     for (flag, token) in flags.iter() {
         match flag {
             b's' => emit::number(out, flag, value_bytes as u64),
-            b't' => emit::ttl(out, ttl_s(expiry, now)),
+            b't' => emit::ttl(out, ttl(expiry, flags, now)),
             b'c' => emit::number(out, flag, item.cas()),
             b'f' => emit::number(out, flag, item.flags().into()),
             b'O' => emit::echo(out, flag, token),
@@ -126,7 +127,7 @@ fn value<I: ItemView>(out: &mut Vec<u8>, key: &[u8], flags: Flags<'_>, found: Fo
             }
             b'h' => emit::number(out, flag, details.was_fetched.into()),
             b'l' => emit::number(out, flag, details.idle_s),
-            _ => expiry = expiry_after(expiry, (flag, token), details.is_new, now),
+            _ => expiry = expiry_after(expiry, (flag, token), (flags, details.is_new), now),
         }
     }
     state(out, item.state(), details.wins);
@@ -224,11 +225,11 @@ fn number(out: &mut Vec<u8>, key: &[u8], flags: Flags<'_>, counted: &Counted) {
     let mut expiry = counted.expiry;
     for (flag, token) in flags.iter() {
         match flag {
-            b't' => emit::ttl(out, ttl_s(expiry, now)),
+            b't' => emit::ttl(out, ttl(expiry, flags, now)),
             b'c' => emit::number(out, flag, cas),
             b'O' => emit::echo(out, flag, token),
             b'k' => emit::key(out, key, flags.base64_key),
-            _ => expiry = expiry_after(expiry, (flag, token), counted.is_new, now),
+            _ => expiry = expiry_after(expiry, (flag, token), (flags, counted.is_new), now),
         }
     }
     emit::line_end(out);
@@ -269,14 +270,29 @@ fn debug<I: ItemView>(out: &mut Vec<u8>, key: &[u8], found: Found<I>) {
 /// The expiry of an item after this flag was applied: `T` sets it, and `N` sets it if the request
 /// created the item.
 #[inline(always)]
-fn expiry_after(expiry: Expiry, (flag, token): (u8, &[u8]), is_new: bool, now: Moment) -> Expiry {
+fn expiry_after(
+    expiry: Expiry,
+    (flag, token): (u8, &[u8]),
+    (flags, is_new): (Flags<'_>, bool),
+    now: Moment,
+) -> Expiry {
     if flag != b'T' && !(flag == b'N' && is_new) {
         return expiry;
     }
-    let exptime = number::signed_digits_32(token);
-    exptime.map_or(expiry, |exptime| {
-        Expiry::from_memcached(exptime.into(), now)
-    })
+    match (exptime(token, flags), flags.has(MILLISECONDS)) {
+        (None, _) => expiry,
+        (Some(exptime), false) => Expiry::from_memcached(exptime, now),
+        (Some(exptime), true) => Expiry::from_memcached_ms(exptime, now),
+    }
+}
+
+/// Remaining time in the unit of the flags; none for an item that does not expire.
+#[inline(always)]
+fn ttl(expiry: Expiry, flags: Flags<'_>, now: Moment) -> Option<u64> {
+    match flags.has(MILLISECONDS) {
+        false => ttl_s(expiry, now),
+        true => (expiry != Expiry::NEVER).then(|| expiry.ms().saturating_sub(now.ms)),
+    }
 }
 
 /// Remaining time in whole seconds as memcached's clock counts it: a started second counts.

@@ -11,7 +11,7 @@ use glimmer_base::limits::KEY_BYTES_MAX;
 #[inline]
 pub(crate) fn get(rest: &[u8]) -> Option<(usize, Request<'_>)> {
     // A line with only these flags is valid without parsing a number.
-    const PLAIN: Set = Set::of(b"cfkOqstv");
+    const PLAIN: Set = Set::of(b"cfkmOqstv");
     let key_bytes = tokens::plain_len(&rest[..rest.len().min(KEY_BYTES_MAX + 1)]);
     if key_bytes == 0 || key_bytes > KEY_BYTES_MAX {
         return None;

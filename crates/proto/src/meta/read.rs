@@ -12,7 +12,7 @@ use crate::{Announced, Form, Refusal, Request, Verb};
 use glimmer_base::limits::KEY_BYTES_MAX;
 
 /// Flags of `mg` that report what any reader can see, or nothing.
-const READ_ONLY: Set = Set::of(b"bcCEfFIJkLMOPqstvxD");
+const READ_ONLY: Set = Set::of(b"bcCEfFIJkLmMOPqstvxD");
 
 /// Parses the line of a meta command; `rest` is the text after its name.
 pub(crate) fn read<'a>(

@@ -74,7 +74,7 @@ fn deleted(
 fn kept(item: &Item<'_>, options: &Options, empties: bool, context: &Context<'_>) -> (u32, Expiry) {
     let asked = options
         .exptime
-        .map(|exptime| Expiry::from_memcached(exptime.into(), context.now));
+        .map(|exptime| options.expiry(exptime, context.now));
     if empties {
         (options.client_flags, asked.unwrap_or(Expiry::NEVER))
     } else {

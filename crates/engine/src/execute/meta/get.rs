@@ -161,7 +161,7 @@ pub fn idle_s(history: &History, stored_s: Option<u32>, now: Moment) -> u64 {
 
 fn is_due_for_recache(expiry: Expiry, options: &Options, now: Moment) -> bool {
     let recache = options.recache_exptime.unwrap_or(0);
-    expiry != Expiry::NEVER && expiry < Expiry::from_memcached(recache.into(), now)
+    expiry != Expiry::NEVER && expiry < options.expiry(recache, now)
 }
 
 /// Creates an empty item if the key has no item, and tells the client to fill it. Returns whether

@@ -72,5 +72,5 @@ fn changed_expiry(flag: u8, options: &Options, is_new: bool, now: Moment) -> Opt
         b'N' if is_new => options.create_exptime,
         _ => None,
     };
-    exptime.map(|exptime| Expiry::from_memcached(exptime.into(), now))
+    exptime.map(|exptime| options.expiry(exptime, now))
 }

@@ -4,7 +4,6 @@ use super::super::Context;
 use super::super::store::{self, Set, Write};
 use super::key_mark;
 use crate::job::Job;
-use glimmer_base::Expiry;
 use glimmer_proto::meta::{Flags, Options};
 use glimmer_proto::{Outcome, StoreMode};
 use glimmer_store::heap::History;
@@ -22,7 +21,7 @@ pub fn store(
         mode: mode(&options),
         set: set(context, (flags, &options), value),
         takes_stale: options.set.has(b'I'),
-        create: options.create_exptime.map(|it| expiry(context, it)),
+        create: (options.create_exptime).map(|it| options.expiry(it, context.now)),
     };
     store::store(writer, context, job, &write)
 }
@@ -42,7 +41,7 @@ fn set<'a>(
 ) -> Set<'a> {
     Set {
         flags: options.client_flags,
-        expiry: expiry(context, options.exptime.unwrap_or(0)),
+        expiry: options.expiry(options.exptime.unwrap_or(0), context.now),
         value,
         history: History {
             // For zero, memcached generates a CAS unique.
@@ -51,10 +50,6 @@ fn set<'a>(
             accessed_s: 0,
         },
     }
-}
-
-fn expiry(context: &Context<'_>, exptime: i32) -> Expiry {
-    Expiry::from_memcached(exptime.into(), context.now)
 }
 
 /// The mode of the store that a job asks for.

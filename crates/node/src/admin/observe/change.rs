@@ -130,7 +130,10 @@ pub(super) fn ttl_asked_s(job: &Job<'_>, now: Moment) -> u64 {
     let exptime = match &job.request.verb {
         Verb::Store { exptime, .. } => *exptime,
         Verb::Write(write) => return ttl_s(write.lifetime.expiry(now, Expiry::NEVER), now),
-        Verb::Meta { .. } => (job.request.meta_flags().options().exptime.unwrap_or(0)).into(),
+        Verb::Meta { .. } => {
+            let options = job.request.meta_flags().options();
+            return ttl_s(options.expiry(options.exptime.unwrap_or(0), now), now);
+        }
         _ => 0,
     };
     ttl_s(Expiry::from_memcached(exptime, now), now)
