@@ -1,11 +1,57 @@
 //! An item on its way: what the one server says of it, and the command that gives it to the other.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::keys::Key;
 
 /// Seconds up to which an expiry time counts from now; a longer one is a time of the calendar.
 const RELATIVE_S_MAX: u64 = 30 * 24 * 60 * 60;
+
+/// What lifetimes are counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    Seconds,
+    /// Both servers have the flag `m`.
+    Milliseconds,
+}
+
+impl Unit {
+    /// The flag that has a command use it.
+    fn flag(self) -> &'static [u8] {
+        match self {
+            Unit::Seconds => b"",
+            Unit::Milliseconds => b" m",
+        }
+    }
+
+    /// How many of them a second has.
+    fn per_second(self) -> u64 {
+        match self {
+            Unit::Seconds => 1,
+            Unit::Milliseconds => 1000,
+        }
+    }
+
+    /// The flag that gives an item this remaining lifetime.
+    fn lifetime(self, ttl: u64) -> String {
+        if ttl <= RELATIVE_S_MAX * self.per_second() {
+            return format!(" T{ttl}");
+        }
+        let now = match self {
+            Unit::Seconds => since_1970().as_secs(),
+            Unit::Milliseconds => since_1970().as_millis() as u64,
+        };
+        format!(" T{}", now + ttl)
+    }
+}
+
+/// A command that fails whether or not a server has the flag `m`, and counts as nothing.
+pub const QUESTION_OF_UNIT: &[u8] = b"mg k m T\r\n";
+
+/// Whether a server has the flag, by its answer.
+pub fn has_milliseconds(answer: &[u8]) -> bool {
+    answer == b"CLIENT_ERROR bad token in command line format"
+}
 
 /// What a server answers to `mg`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,14 +67,14 @@ pub enum Found {
 pub struct Head {
     pub value_bytes: usize,
     pub flags: u32,
-    /// Remaining lifetime in seconds; `None` if it does not expire.
-    pub ttl_s: Option<u64>,
+    /// Remaining lifetime, in the unit of the command; `None` if it does not expire.
+    pub ttl: Option<u64>,
     /// A client has declared it out of date.
     pub is_stale: bool,
 }
 
 impl Found {
-    /// Parses the first line of the answer to `mg KEY v f t`. `None` if it is another answer.
+    /// Parses the first line of the answer to [`put_read`]. `None` if it is another answer.
     pub fn parse(line: &[u8]) -> Option<Found> {
         let line = std::str::from_utf8(line).ok()?;
         let mut words = line.split(' ').filter(|word| !word.is_empty());
@@ -40,14 +86,14 @@ impl Found {
         let mut head = Head {
             value_bytes: words.next()?.parse().ok()?,
             flags: 0,
-            ttl_s: None,
+            ttl: None,
             is_stale: false,
         };
         for word in words {
             match word.split_at_checked(1)? {
                 ("f", flags) => head.flags = flags.parse().ok()?,
                 ("t", "-1") => {}
-                ("t", seconds) => head.ttl_s = Some(seconds.parse().ok()?),
+                ("t", ttl) => head.ttl = Some(ttl.parse().ok()?),
                 ("X", "") => head.is_stale = true,
                 _ => {}
             }
@@ -57,8 +103,16 @@ impl Found {
 }
 
 /// Appends the command that reads an item.
-pub fn put_read(key: &Key, out: &mut Vec<u8>) {
-    let parts = [b"mg ", &key.text[..], b" v f t", key.flag(), b"\r\n"];
+pub fn put_read(key: &Key, unit: Unit, out: &mut Vec<u8>) {
+    let flags = [unit.flag(), key.flag()];
+    let parts = [
+        b"mg ",
+        &key.text[..],
+        b" v f t",
+        flags[0],
+        flags[1],
+        b"\r\n",
+    ];
     out.extend(parts.iter().copied().flatten());
 }
 
@@ -69,38 +123,35 @@ pub fn put_question(key: &Key, out: &mut Vec<u8>) {
 }
 
 /// Appends the command that stores an item unless there is one, as far as its value.
-pub fn put_add(key: &Key, head: &Head, out: &mut Vec<u8>) {
-    let lifetime = match head.ttl_s {
-        None => String::new(),
-        Some(seconds) if seconds <= RELATIVE_S_MAX => format!(" T{seconds}"),
-        Some(seconds) => format!(" T{}", unix_s() + seconds),
-    };
+pub fn put_add(key: &Key, head: &Head, unit: Unit, out: &mut Vec<u8>) {
+    let lifetime = head.ttl.map(|ttl| unit.lifetime(ttl)).unwrap_or_default();
     let (bytes, flags) = (head.value_bytes, head.flags);
     let middle = format!(" {bytes} ME F{flags}{lifetime}");
     let parts = [
         b"ms ",
         &key.text[..],
         middle.as_bytes(),
+        unit.flag(),
         key.flag(),
         b"\r\n",
     ];
     out.extend(parts.iter().copied().flatten());
 }
 
-fn unix_s() -> u64 {
+fn since_1970() -> Duration {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
+    since.unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn head(value_bytes: usize, flags: u32, ttl_s: Option<u64>, is_stale: bool) -> Head {
+    fn head(value_bytes: usize, flags: u32, ttl: Option<u64>, is_stale: bool) -> Head {
         Head {
             value_bytes,
             flags,
-            ttl_s,
+            ttl,
             is_stale,
         }
     }
@@ -141,21 +192,25 @@ mod tests {
             is_base64: true,
         };
         let mut out = Vec::new();
-        put_read(&coded, &mut out);
+        let (seconds, ms) = (Unit::Seconds, Unit::Milliseconds);
+        put_read(&coded, seconds, &mut out);
         put_question(&plain, &mut out);
-        put_add(&plain, &head(1, 7, None, false), &mut out);
-        put_add(&coded, &head(2, 0, Some(RELATIVE_S_MAX), false), &mut out);
-        let lines = "mg /w== v f t b\r\nmg a\r\nms a 1 ME F7\r\nms /w== 2 ME F0 T2592000 b\r\n";
+        put_add(&plain, &head(1, 7, None, false), seconds, &mut out);
+        let month = head(2, 0, Some(RELATIVE_S_MAX), false);
+        put_add(&coded, &month, seconds, &mut out);
+        put_read(&coded, ms, &mut out);
+        put_add(&plain, &head(1, 7, Some(1500), false), ms, &mut out);
+        let lines = "mg /w== v f t b\r\nmg a\r\nms a 1 ME F7\r\nms /w== 2 ME F0 T2592000 b\r\n\
+            mg /w== v f t m b\r\nms a 1 ME F7 T1500 m\r\n";
         assert_eq!(String::from_utf8(out).unwrap(), lines);
-        let mut out = Vec::new();
-        put_add(
-            &plain,
-            &head(1, 0, Some(RELATIVE_S_MAX + 1), false),
-            &mut out,
-        );
-        let line = String::from_utf8(out).unwrap();
-        let (_, time) = line.trim_end().split_once(" T").unwrap();
-        let ahead_s = time.parse::<u64>().unwrap() - unix_s();
-        assert!((RELATIVE_S_MAX - 60..=RELATIVE_S_MAX + 1).contains(&ahead_s));
+        for unit in [seconds, ms] {
+            let (most, mut out) = (RELATIVE_S_MAX * unit.per_second(), Vec::new());
+            put_add(&plain, &head(1, 0, Some(most + 1), false), unit, &mut out);
+            let line = String::from_utf8(out).unwrap();
+            let (_, time) = line.trim_end().split_once(" T").unwrap();
+            let time: u64 = time.trim_end_matches(" m").parse().unwrap();
+            let ahead_s = time / unit.per_second() - since_1970().as_secs();
+            assert!((RELATIVE_S_MAX - 60..=RELATIVE_S_MAX + 1).contains(&ahead_s));
+        }
     }
 }

@@ -21,7 +21,7 @@ use glimmer_connect::{Admission, Link};
 use glimmer_notation::{Location, bytes, count};
 
 use crate::progress::Progress;
-use item::Found;
+use item::{Found, Unit};
 use keys::{Key, Keys};
 use pace::{Pace, Rates};
 use tally::{Fate, Tally};
@@ -40,9 +40,10 @@ const FULL_MAX: u64 = 1000;
 
 /// Fill a server from another one, item by item
 ///
-/// Copies every item that FROM lists, with its flags and its remaining lifetime (to a second). FROM
-/// and TO are this server or memcached, from version 1.6 on. An item that TO has already stays as
-/// it is, so that clients may use both servers meanwhile, and the same command may be given again.
+/// Copies every item that FROM lists, with its flags and its remaining lifetime (to a second if one
+/// of the servers is memcached). FROM and TO are this server or memcached, from version 1.6 on. An
+/// item that TO has already stays as it is, so that clients may use both servers meanwhile, and the
+/// same command may be given again.
 ///
 /// Items that are stored in FROM after the command has begun are not copied. The last lines say
 /// what was copied, and what was not and why. The exit status is 0 if TO has everything that FROM
@@ -112,10 +113,11 @@ impl Arguments {
         };
         let open = |server, side| Link::open(server, &admitted(side), SILENCE_MAX);
         let mut from = open(&self.from, Side::From)?;
-        let to = open(&self.to, Side::To)?;
+        let mut to = open(&self.to, Side::To)?;
         let keys = Keys::of(&mut from).with_context(|| format!("{}", self.from))?;
         let mut copy = Copy {
             arguments: &self,
+            unit: unit_of(&mut from, &mut to)?,
             from,
             to,
             total: keys.count,
@@ -153,6 +155,8 @@ struct Copy<'a> {
     arguments: &'a Arguments,
     from: Link,
     to: Link,
+    /// What lifetimes are copied in.
+    unit: Unit,
     /// Items that FROM has listed.
     total: u64,
     tally: Tally,
@@ -217,7 +221,7 @@ impl Copy<'_> {
         }
         let mut reads = Vec::new();
         for key in &keys {
-            item::put_read(key, &mut reads);
+            item::put_read(key, self.unit, &mut reads);
         }
         let from = &self.arguments.from;
         self.from
@@ -269,8 +273,8 @@ impl Copy<'_> {
         self.value.clear();
         let read = self.from.read_value(head.value_bytes, &mut self.value);
         read.with_context(server)?;
-        // Less than a second is left: zero would mean that the item never expires.
-        if head.ttl_s == Some(0) {
+        // Less than one is left of the unit: zero would mean that the item never expires.
+        if head.ttl == Some(0) {
             self.tally.note(Fate::Gone);
             return Ok(None);
         }
@@ -278,7 +282,7 @@ impl Copy<'_> {
             self.tally.note(Fate::Stale);
             return Ok(None);
         }
-        item::put_add(key, &head, &mut self.gathered);
+        item::put_add(key, &head, self.unit, &mut self.gathered);
         if self.gathered.len() + self.value.len() <= GATHERED_BYTES_HIGH {
             self.gathered.extend_from_slice(&self.value);
         } else {
@@ -335,6 +339,19 @@ impl Copy<'_> {
             .and_then(|(_, count)| count.parse().ok())
             .unwrap_or(0))
     }
+}
+
+/// What both servers can count lifetimes in.
+fn unit_of(from: &mut Link, to: &mut Link) -> Result<Unit> {
+    let mut line = Vec::new();
+    for server in [from, to] {
+        server.send_bytes(item::QUESTION_OF_UNIT)?;
+        server.read_line(&mut line)?;
+        if !item::has_milliseconds(&line) {
+            return Ok(Unit::Seconds);
+        }
+    }
+    Ok(Unit::Milliseconds)
 }
 
 /// A server in an error.

@@ -1,7 +1,7 @@
 //! Writing a snapshot while the server serves: by a thread of its own, which clients call.
 
 use super::write::Pace;
-use super::{Order, SnapshotError, Snapshots, mebibytes, unix_ms};
+use super::{Order, SnapshotError, Snapshots, epoch_unix_ms, mebibytes, unix_ms};
 use glimmer_node::NodeFigures;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -88,7 +88,7 @@ impl Snapshots {
         node: &NodeFigures,
         shown: &Mutex<Option<Arc<glimmer_node::SnapshotFeed>>>,
     ) -> Result<(), SnapshotError> {
-        let epoch_unix_ms = unix_ms().saturating_sub(node.now().ms);
+        let epoch_unix_ms = epoch_unix_ms(node.now(), unix_ms());
         let Some(feed) = node.begin_snapshot(epoch_unix_ms) else {
             let error = SnapshotError::Cancelled(self.path.clone());
             self.status.fail(error.to_string());

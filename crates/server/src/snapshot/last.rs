@@ -1,7 +1,7 @@
 //! Writing a snapshot when the server has stopped: nothing changes any more.
 
 use super::write::Pace;
-use super::{SnapshotError, Snapshots, mebibytes, unix_ms};
+use super::{SnapshotError, Snapshots, epoch_unix_ms, mebibytes, unix_ms};
 use crate::log::Log;
 use crate::patience;
 use glimmer_base::{KeyHasher, Moment};
@@ -25,7 +25,7 @@ impl Snapshots {
     ) -> Result<(), SnapshotError> {
         // What was written in the background has been cancelled.
         self.status.begin();
-        let epoch_unix_ms = unix_ms().saturating_sub(now.ms);
+        let epoch_unix_ms = epoch_unix_ms(now, unix_ms());
         let feed = SnapshotFeed::new(engines.len(), epoch_unix_ms, Box::new(|| ()));
         let feed = Arc::new(feed);
         let mut patience = patience::Patience::default();

@@ -2,7 +2,7 @@
 //! the file.
 
 use super::status::Loaded;
-use super::{SnapshotError, Snapshots, mebibytes, unix_ms};
+use super::{SnapshotError, Snapshots, epoch_unix_ms, mebibytes, unix_ms};
 use crate::log::Log;
 use crate::patience;
 use glimmer_base::limits::BATCH_MAX;
@@ -128,7 +128,7 @@ impl Snapshots {
         } = loading;
         let (begun_unix_ms, before) = (reader.head().begun_unix_ms, items_in(engines));
         // If the clock has gone back since then, no time has passed.
-        let epoch_unix_ms = unix_ms().max(begun_unix_ms).saturating_sub(now.ms);
+        let epoch_unix_ms = epoch_unix_ms(now, unix_ms().max(begun_unix_ms));
         let progress = Progress {
             name: self.path.display().to_string(),
             log,

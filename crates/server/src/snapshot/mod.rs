@@ -19,6 +19,7 @@ mod write;
 use crate::process::files::Place;
 pub(crate) use background::Background;
 pub use error::SnapshotError;
+use glimmer_base::Moment;
 pub(crate) use load::Loading;
 pub(crate) use status::SnapshotFigures;
 use status::Status;
@@ -96,10 +97,44 @@ fn unix_ms() -> u64 {
     since.map_or(0, |since| since.as_millis() as u64)
 }
 
+/// Steps of the system's clock below this are not told from the time that it takes to read two
+/// clocks.
+const CLOCK_STEP_MS: u64 = 100;
+
+/// The time of the server's epoch in milliseconds since 1970, by a clock of the system that shows
+/// this time now. Unless that clock was set since the server's start, it is exactly what the
+/// server's own clock says, so that expiry times keep their milliseconds.
+fn epoch_unix_ms(now: Moment, unix_ms: u64) -> u64 {
+    let by_system = unix_ms.saturating_sub(now.ms);
+    match by_system.abs_diff(now.epoch_unix_ms) < CLOCK_STEP_MS {
+        true => now.epoch_unix_ms,
+        false => by_system,
+    }
+}
+
 /// A number of bytes for people.
 fn mebibytes(bytes: u64) -> String {
     match bytes >> 20 {
         0 => format!("{} KiB", bytes.div_ceil(1 << 10)),
         mebibytes => format!("{mebibytes} MiB"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_epoch_is_the_servers_own_unless_the_clock_was_set() {
+        let now = Moment {
+            ms: 7_000,
+            epoch_unix_ms: 1_700_000_000_123,
+        };
+        let shown = now.epoch_unix_ms + now.ms;
+        assert_eq!(epoch_unix_ms(now, shown), now.epoch_unix_ms);
+        assert_eq!(epoch_unix_ms(now, shown + 3), now.epoch_unix_ms);
+        assert_eq!(epoch_unix_ms(now, shown - 3), now.epoch_unix_ms);
+        assert_eq!(epoch_unix_ms(now, shown + 5_000), now.epoch_unix_ms + 5_000);
+        assert_eq!(epoch_unix_ms(now, shown - 5_000), now.epoch_unix_ms - 5_000);
     }
 }
