@@ -7,6 +7,7 @@ import signal
 import socket
 import struct
 import threading
+import time
 
 import pytest
 from harness import PATIENCE_S, Server, is_memcached, server_binary
@@ -70,6 +71,29 @@ def test_watchers_are_shown_native_requests(server):
         watcher.expect(rb"deleted key=greeting cmd=delete clsid=1 size=5")
 
 
+def test_lifetimes_in_milliseconds(server):
+    """Other protocols see what is left of them. None of them ends within the test."""
+    client = glimmer.Client("127.0.0.1", native_port(server))
+    with server.wire() as wire:
+
+        def left(key):
+            wire.send(b"mg %s t m\r\n" % key)
+            return int(wire.line()[len(b"HD t") :])
+
+        client.put("a", b"1", expiry_ms=2_592_000_500)
+        assert client.add("b", b"1", expiry_ms=600_123)
+        assert client.replace("b", b"2", expiry_ms=3_600_123)
+        assert 2_592_000_500 - 600_000 < left(b"a") <= 2_592_000_500
+        assert 3_600_123 - 600_000 < left(b"b") <= 3_600_123
+        assert client.compare_and_swap("b", client.get_item("b").cas, b"3", expiry_ms=0) and left(b"b") == -1
+        assert client.touch("b", expiry_ms=4_000_001) and 4_000_001 - 600_000 < left(b"b") <= 4_000_001
+        assert client.touch("b", 5_000) and 5_000_000 - 600_000 < left(b"b") <= 5_000_000
+        assert client.touch("b", expiry_ms=1)
+        deadline = time.monotonic() + PATIENCE_S
+        while client.get("b") is not None:
+            assert time.monotonic() < deadline
+
+
 def test_failures(server):
     client = glimmer.Client("127.0.0.1", native_port(server))
     with pytest.raises(glimmer.InvalidKey):
@@ -87,6 +111,9 @@ def test_failures(server):
     [
         (lambda client: client.put("k", b"v", expiry=-1), ValueError, "expiry is a number from 0 to 4294967295, not -1"),
         (lambda client: client.put("k", b"v", flags=1 << 32), ValueError, "flags is a number from 0 to 4294967295"),
+        (lambda client: client.put("k", b"v", expiry=1, expiry_ms=1), ValueError, "expiry and expiry_ms exclude each other"),
+        (lambda client: client.touch("k", expiry_ms=1 << 32), ValueError, "expiry_ms is a number from 0 to 4294967295"),
+        (lambda client: client.touch("k"), TypeError, "touch needs expiry or expiry_ms"),
         (lambda client: client.touch("k", "1"), TypeError, "expiry is an int, not str"),
         (lambda client: client.increment("k", -5), ValueError, "delta is a number from 0"),
         (lambda client: client.put("k", "text"), TypeError, "a value is bytes, not str"),

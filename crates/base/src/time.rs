@@ -72,12 +72,25 @@ impl Expiry {
         Self::from_units::<1>(exptime, now)
     }
 
+    /// The expiry time of [`from_memcached`](Self::from_memcached) that means this many milliseconds
+    /// from now; zero means never. It is a negative number, far below those of 32
+    /// bits that clients send.
+    pub const fn exptime_of_ms(ms: u32) -> i64 {
+        match ms {
+            0 => 0,
+            ms => i64::MIN + ms as i64,
+        }
+    }
+
     #[inline(always)]
     fn from_units<const UNIT_MS: u64>(exptime: i64, now: Moment) -> Expiry {
         const RELATIVE_MAX_MS: u64 = 60 * 60 * 24 * 30 * 1000;
         if exptime <= 0 {
             return match exptime {
                 0 => Expiry::NEVER,
+                _ if UNIT_MS == 1000 && exptime <= i64::MIN + u32::MAX as i64 => {
+                    Expiry::at_ms(now.ms + exptime.wrapping_sub(i64::MIN) as u64)
+                }
                 _ => Expiry::AT_ONCE,
             };
         }
@@ -123,6 +136,15 @@ mod tests {
         assert_eq!(of(1_700_000_009_123).ms(), 9_123);
         assert_eq!(of(2_592_000_001), Expiry::AT_ONCE, "a time in 1970");
         assert_eq!(of(i64::MAX), Expiry::NEVER);
+        assert_eq!(of(i64::MIN + 7), Expiry::AT_ONCE);
+        let of = |ms| Expiry::from_memcached(Expiry::exptime_of_ms(ms), NOW);
+        assert_eq!(of(0), Expiry::NEVER);
+        assert_eq!(of(7).ms(), 5_007);
+        assert_eq!(of(u32::MAX).ms(), 5_000 + u64::from(u32::MAX));
+        assert_eq!(
+            Expiry::from_memcached(i32::MIN.into(), NOW),
+            Expiry::AT_ONCE
+        );
     }
 
     #[test]

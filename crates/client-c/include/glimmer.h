@@ -182,6 +182,59 @@ uint64_t glimmer_item_cas(const glimmer_item *item);
 // NUL-terminated and valid until the next failure in this thread.
 const char *glimmer_message(void);
 
+// Like glimmer_put, for an item that expires this many milliseconds from now, or never if they are
+// 0. A server that does not know milliseconds does not answer.
+//
+// # Safety
+//
+// As for glimmer_put.
+glimmer_outcome glimmer_put_ms(glimmer_client *client,
+                               glimmer_bytes key,
+                               glimmer_bytes value,
+                               uint32_t flags,
+                               uint32_t expiry_ms);
+
+// Like glimmer_add; see glimmer_put_ms.
+//
+// # Safety
+//
+// As for glimmer_put.
+glimmer_outcome glimmer_add_ms(glimmer_client *client,
+                               glimmer_bytes key,
+                               glimmer_bytes value,
+                               uint32_t flags,
+                               uint32_t expiry_ms);
+
+// Like glimmer_replace; see glimmer_put_ms.
+//
+// # Safety
+//
+// As for glimmer_put.
+glimmer_outcome glimmer_replace_ms(glimmer_client *client,
+                                   glimmer_bytes key,
+                                   glimmer_bytes value,
+                                   uint32_t flags,
+                                   uint32_t expiry_ms);
+
+// Like glimmer_compare_and_swap; see glimmer_put_ms.
+//
+// # Safety
+//
+// As for glimmer_put.
+glimmer_outcome glimmer_compare_and_swap_ms(glimmer_client *client,
+                                            glimmer_bytes key,
+                                            uint64_t cas,
+                                            glimmer_bytes value,
+                                            uint32_t flags,
+                                            uint32_t expiry_ms);
+
+// Like glimmer_touch; see glimmer_put_ms.
+//
+// # Safety
+//
+// As for glimmer_delete.
+glimmer_outcome glimmer_touch_ms(glimmer_client *client, glimmer_bytes key, uint32_t expiry_ms);
+
 // Reads an item into `item`. Unless the outcome is GLIMMER_OUTCOME_OK, the item has no value
 // afterwards.
 //

@@ -10,6 +10,7 @@ mod call;
 mod connect;
 mod item;
 mod message;
+mod milliseconds;
 mod operations;
 mod outcome;
 mod settings;
@@ -20,6 +21,7 @@ pub use item::{
     glimmer_item_value,
 };
 pub use message::glimmer_message;
+pub use milliseconds::*;
 pub use operations::*;
 pub use outcome::{Outcome, glimmer_outcome_text};
 pub use settings::{Settings, glimmer_settings_default};

@@ -282,7 +282,7 @@ unsafe fn give(found: Result<Option<native::Item>, GetError>, item: *mut Item) -
 /// # Safety
 ///
 /// As for [`glimmer_put`].
-unsafe fn store(
+pub(crate) unsafe fn store(
     client: *mut Client,
     key: Bytes,
     value: Bytes,
@@ -329,7 +329,7 @@ unsafe fn count(
 /// # Safety
 ///
 /// As for [`glimmer_delete`].
-unsafe fn remove(
+pub(crate) unsafe fn remove(
     client: *mut Client,
     key: Bytes,
     remove: impl FnOnce(&mut native::Client, &[u8]) -> Result<bool, RemoveError>,

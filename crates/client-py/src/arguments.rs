@@ -1,6 +1,7 @@
 //! Checks each argument that Python passes, so that an error names the argument and its valid
 //! values.
 
+use glimmer_client::Exptime;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyInt, PyString};
@@ -69,8 +70,37 @@ fn number(name: &str, object: &Bound<'_, PyAny>, least: u64, most: u64) -> PyRes
 }
 
 /// The argument `expiry`.
-pub fn expiry(object: &Bound<'_, PyAny>) -> PyResult<u32> {
-    number("expiry", object, 0, u32::MAX.into()).map(|number| number as u32)
+pub fn expiry(object: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
+    expiry_of("expiry", object)
+}
+
+/// The argument `expiry_ms`.
+pub fn expiry_ms(object: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
+    expiry_of("expiry_ms", object)
+}
+
+fn expiry_of(name: &str, object: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
+    if object.is_none() {
+        return Ok(None);
+    }
+    number(name, object, 0, u32::MAX.into()).map(|number| Some(number as u32))
+}
+
+/// What one of the arguments `expiry` and `expiry_ms` says.
+pub fn one_of(expiry: Option<u32>, expiry_ms: Option<u32>) -> PyResult<Option<Exptime>> {
+    match (expiry, expiry_ms) {
+        (Some(_), Some(_)) => {
+            let words = "expiry and expiry_ms exclude each other";
+            Err(PyValueError::new_err(words))
+        }
+        (Some(number), None) => Ok(Some(Exptime::memcached(number))),
+        (None, ms) => Ok(ms.map(Exptime::ms)),
+    }
+}
+
+/// Neither was given where one is needed.
+pub fn no_expiry() -> PyErr {
+    PyTypeError::new_err("touch needs expiry or expiry_ms")
 }
 
 /// The argument `flags`.

@@ -5,7 +5,8 @@ mod arguments;
 mod errors;
 
 use arguments::{
-    Key, Member, Value, away_after, cas, deadline, delta, expiry, flags, native_port, retry,
+    Key, Member, Value, away_after, cas, deadline, delta, expiry, expiry_ms, flags, native_port,
+    no_expiry, one_of, retry,
 };
 use errors::{Ended, Raise, raise};
 use glimmer_client::boundary::{Guarded, Panicked, guard};
@@ -209,46 +210,56 @@ impl Client {
     }
 
     /// Stores a value.
-    #[pyo3(signature = (key, value, flags = 0, expiry = 0))]
+    #[pyo3(signature = (key, value, flags = 0, expiry = None, *, expiry_ms = None))]
     fn put(
         &self,
         py: Python<'_>,
         key: Key,
         value: Value,
         #[pyo3(from_py_with = flags)] flags: u32,
-        #[pyo3(from_py_with = expiry)] expiry: u32,
+        #[pyo3(from_py_with = expiry)] expiry: Option<u32>,
+        #[pyo3(from_py_with = expiry_ms)] expiry_ms: Option<u32>,
     ) -> PyResult<()> {
+        let expiry = one_of(expiry, expiry_ms)?.unwrap_or_default();
         self.call(py, |client| client.put(&key.0, &value.0, flags, expiry))
     }
 
     /// Stores a value only if the key has none. Returns whether it was stored.
-    #[pyo3(signature = (key, value, flags = 0, expiry = 0))]
+    #[pyo3(signature = (key, value, flags = 0, expiry = None, *, expiry_ms = None))]
     fn add(
         &self,
         py: Python<'_>,
         key: Key,
         value: Value,
         #[pyo3(from_py_with = flags)] flags: u32,
-        #[pyo3(from_py_with = expiry)] expiry: u32,
+        #[pyo3(from_py_with = expiry)] expiry: Option<u32>,
+        #[pyo3(from_py_with = expiry_ms)] expiry_ms: Option<u32>,
     ) -> PyResult<bool> {
+        let expiry = one_of(expiry, expiry_ms)?.unwrap_or_default();
         self.call(py, |client| client.add(&key.0, &value.0, flags, expiry))
     }
 
     /// Stores a value only if the key has one already. Returns whether it was stored.
-    #[pyo3(signature = (key, value, flags = 0, expiry = 0))]
+    #[pyo3(signature = (key, value, flags = 0, expiry = None, *, expiry_ms = None))]
     fn replace(
         &self,
         py: Python<'_>,
         key: Key,
         value: Value,
         #[pyo3(from_py_with = flags)] flags: u32,
-        #[pyo3(from_py_with = expiry)] expiry: u32,
+        #[pyo3(from_py_with = expiry)] expiry: Option<u32>,
+        #[pyo3(from_py_with = expiry_ms)] expiry_ms: Option<u32>,
     ) -> PyResult<bool> {
+        let expiry = one_of(expiry, expiry_ms)?.unwrap_or_default();
         self.call(py, |client| client.replace(&key.0, &value.0, flags, expiry))
     }
 
     /// Stores a value only if the current item has this CAS unique. Returns whether it was stored.
-    #[pyo3(signature = (key, cas, value, flags = 0, expiry = 0))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "they are the keywords of the call in Python"
+    )]
+    #[pyo3(signature = (key, cas, value, flags = 0, expiry = None, *, expiry_ms = None))]
     fn compare_and_swap(
         &self,
         py: Python<'_>,
@@ -256,8 +267,10 @@ impl Client {
         #[pyo3(from_py_with = cas)] cas: u64,
         value: Value,
         #[pyo3(from_py_with = flags)] flags: u32,
-        #[pyo3(from_py_with = expiry)] expiry: u32,
+        #[pyo3(from_py_with = expiry)] expiry: Option<u32>,
+        #[pyo3(from_py_with = expiry_ms)] expiry_ms: Option<u32>,
     ) -> PyResult<bool> {
+        let expiry = one_of(expiry, expiry_ms)?.unwrap_or_default();
         self.call(py, |client| {
             client.compare_and_swap(&key.0, cas, &value.0, flags, expiry)
         })
@@ -293,12 +306,15 @@ impl Client {
     }
 
     /// Sets an item's expiry time. Returns whether there is an item.
+    #[pyo3(signature = (key, expiry = None, *, expiry_ms = None))]
     fn touch(
         &self,
         py: Python<'_>,
         key: Key,
-        #[pyo3(from_py_with = expiry)] expiry: u32,
+        #[pyo3(from_py_with = expiry)] expiry: Option<u32>,
+        #[pyo3(from_py_with = expiry_ms)] expiry_ms: Option<u32>,
     ) -> PyResult<bool> {
+        let expiry = one_of(expiry, expiry_ms)?.ok_or_else(no_expiry)?;
         self.call(py, |client| client.touch(&key.0, expiry))
     }
 

@@ -8,7 +8,7 @@ use crate::error::{
 };
 use crate::operation::{self, Operation};
 use crate::placement::{Choice, Member, Placement};
-use crate::{Ask, Failure, Settings};
+use crate::{Ask, Exptime, Failure, Settings};
 use glimmer_proto::StoreMode;
 use link::Links;
 use std::fmt::Debug;
@@ -140,8 +140,9 @@ impl Client {
         Ok(found.collect())
     }
 
-    /// Stores an item. `expiry` follows memcached: 0 means never, up to 30 days counts seconds from
-    /// now, and larger values are seconds since 1970.
+    /// Stores an item. A number as `expiry` follows memcached: 0 means never, up to 30 days counts
+    /// seconds from now, and larger values are seconds since 1970. [`Exptime::ms`] counts
+    /// milliseconds from now.
     ///
     /// # Errors
     ///
@@ -151,9 +152,9 @@ impl Client {
         key: &[u8],
         value: &[u8],
         flags: u32,
-        expiry: u32,
+        expiry: impl Into<Exptime>,
     ) -> Result<(), StoreError> {
-        let put = operation::store(StoreMode::Set, value, flags, expiry);
+        let put = operation::store(StoreMode::Set, value, flags, expiry.into());
         self.call(key, &put).map(drop)
     }
 
@@ -167,9 +168,9 @@ impl Client {
         key: &[u8],
         value: &[u8],
         flags: u32,
-        expiry: u32,
+        expiry: impl Into<Exptime>,
     ) -> Result<bool, StoreError> {
-        let add = operation::store(StoreMode::Add, value, flags, expiry);
+        let add = operation::store(StoreMode::Add, value, flags, expiry.into());
         self.call(key, &add)
     }
 
@@ -183,9 +184,9 @@ impl Client {
         key: &[u8],
         value: &[u8],
         flags: u32,
-        expiry: u32,
+        expiry: impl Into<Exptime>,
     ) -> Result<bool, StoreError> {
-        let replace = operation::store(StoreMode::Replace, value, flags, expiry);
+        let replace = operation::store(StoreMode::Replace, value, flags, expiry.into());
         self.call(key, &replace)
     }
 
@@ -200,9 +201,9 @@ impl Client {
         cas: u64,
         value: &[u8],
         flags: u32,
-        expiry: u32,
+        expiry: impl Into<Exptime>,
     ) -> Result<bool, StoreError> {
-        let swap = operation::store(StoreMode::Cas(cas), value, flags, expiry);
+        let swap = operation::store(StoreMode::Cas(cas), value, flags, expiry.into());
         self.call(key, &swap)
     }
 
@@ -240,8 +241,8 @@ impl Client {
     /// # Errors
     ///
     /// See [`RemoveError`].
-    pub fn touch(&mut self, key: &[u8], expiry: u32) -> Result<bool, RemoveError> {
-        self.call(key, &operation::touch(expiry))
+    pub fn touch(&mut self, key: &[u8], expiry: impl Into<Exptime>) -> Result<bool, RemoveError> {
+        self.call(key, &operation::touch(expiry.into()))
     }
 
     fn call<T, E: From<io::Error>>(

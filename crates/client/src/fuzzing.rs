@@ -2,7 +2,7 @@
 //! `native_client`, and of the bounded runs of the test suite. The clients for C and Python drive
 //! the same session.
 
-use crate::{Ask, Change, Failure, Session, Settings, What};
+use crate::{Ask, Change, Exptime, Failure, Session, Settings, What};
 use glimmer_base::Seed;
 use glimmer_base::limits::ITEM_BYTES_MAX;
 use glimmer_proto::StoreMode;
@@ -80,7 +80,7 @@ impl Rig {
             5 => What::Change(Change::Delete),
             _ => What::Change(Change::Store {
                 mode: StoreMode::Set,
-                expiry: 0,
+                expiry: Exptime::NEVER,
                 flags: 0,
                 value: &self.value[..value_bytes],
             }),

@@ -58,5 +58,5 @@ pub use settings::Settings;
 
 pub use glimmer_proto::StoreMode;
 pub use glimmer_proto::native::directory::Direction;
-pub use glimmer_proto::native::request::Change;
+pub use glimmer_proto::native::request::{Change, Exptime};
 pub use glimmer_proto::native::{Directory, Reply, Status};

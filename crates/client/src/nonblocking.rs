@@ -10,7 +10,7 @@ use crate::error::{
 use crate::operation::{self, Operation};
 use crate::placement::{Choice, Member, Placement};
 use crate::session::IN_FLIGHT_MAX;
-use crate::{Ask, Failure, Settings};
+use crate::{Ask, Exptime, Failure, Settings};
 use driver::Server;
 use glimmer_proto::StoreMode;
 use std::fmt::Debug;
@@ -138,8 +138,9 @@ impl Client {
         found
     }
 
-    /// Stores an item. `expiry` follows memcached: 0 means never, up to 30 days counts seconds from
-    /// now, and larger values are seconds since 1970.
+    /// Stores an item. A number as `expiry` follows memcached: 0 means never, up to 30 days counts
+    /// seconds from now, and larger values are seconds since 1970. [`Exptime::ms`] counts
+    /// milliseconds from now.
     ///
     /// # Errors
     ///
@@ -149,9 +150,9 @@ impl Client {
         key: &[u8],
         value: &[u8],
         flags: u32,
-        expiry: u32,
+        expiry: impl Into<Exptime>,
     ) -> Result<(), StoreError> {
-        let put = operation::store(StoreMode::Set, value, flags, expiry);
+        let put = operation::store(StoreMode::Set, value, flags, expiry.into());
         self.call(key, &put).await.map(drop)
     }
 
@@ -165,9 +166,9 @@ impl Client {
         key: &[u8],
         value: &[u8],
         flags: u32,
-        expiry: u32,
+        expiry: impl Into<Exptime>,
     ) -> Result<bool, StoreError> {
-        let add = operation::store(StoreMode::Add, value, flags, expiry);
+        let add = operation::store(StoreMode::Add, value, flags, expiry.into());
         self.call(key, &add).await
     }
 
@@ -181,9 +182,9 @@ impl Client {
         key: &[u8],
         value: &[u8],
         flags: u32,
-        expiry: u32,
+        expiry: impl Into<Exptime>,
     ) -> Result<bool, StoreError> {
-        let replace = operation::store(StoreMode::Replace, value, flags, expiry);
+        let replace = operation::store(StoreMode::Replace, value, flags, expiry.into());
         self.call(key, &replace).await
     }
 
@@ -198,9 +199,9 @@ impl Client {
         cas: u64,
         value: &[u8],
         flags: u32,
-        expiry: u32,
+        expiry: impl Into<Exptime>,
     ) -> Result<bool, StoreError> {
-        let swap = operation::store(StoreMode::Cas(cas), value, flags, expiry);
+        let swap = operation::store(StoreMode::Cas(cas), value, flags, expiry.into());
         self.call(key, &swap).await
     }
 
@@ -238,8 +239,8 @@ impl Client {
     /// # Errors
     ///
     /// See [`RemoveError`].
-    pub async fn touch(&self, key: &[u8], expiry: u32) -> Result<bool, RemoveError> {
-        self.call(key, &operation::touch(expiry)).await
+    pub async fn touch(&self, key: &[u8], expiry: impl Into<Exptime>) -> Result<bool, RemoveError> {
+        self.call(key, &operation::touch(expiry.into())).await
     }
 
     async fn call<T, E>(&self, key: &[u8], operation: &Operation<'_, T, E>) -> Result<T, E> {

@@ -5,7 +5,7 @@ use crate::answer::{self, Answer, Item};
 use crate::error::{CountError, GetError, RemoveError, StoreError};
 use crate::{Ask, What};
 use glimmer_proto::StoreMode;
-use glimmer_proto::native::request::Change;
+use glimmer_proto::native::request::{Change, Exptime};
 
 /// A request for a key and the conversion of its answer.
 pub struct Operation<'a, T, E> {
@@ -44,7 +44,7 @@ pub fn store(
     mode: StoreMode,
     value: &[u8],
     flags: u32,
-    expiry: u32,
+    expiry: Exptime,
 ) -> Operation<'_, bool, StoreError> {
     let change = Change::Store {
         mode,
@@ -71,7 +71,7 @@ pub fn delete() -> Operation<'static, bool, RemoveError> {
 }
 
 /// Sets an item's expiry time. The result is whether there is an item.
-pub fn touch(expiry: u32) -> Operation<'static, bool, RemoveError> {
+pub fn touch(expiry: Exptime) -> Operation<'static, bool, RemoveError> {
     changing(Change::Touch { expiry }, answer::removed)
 }
 

@@ -4,7 +4,7 @@
 mod session;
 
 use glimmer_base::limits::{NATIVE_RESTARTS_MAX, NATIVE_TURNS_MAX};
-use glimmer_client::{Change, Failure, Reply, Status, What, fuzzing};
+use glimmer_client::{Change, Exptime, Failure, Reply, Status, What, fuzzing};
 use glimmer_proto::StoreMode;
 use glimmer_proto::native::fragment::{DATA_BYTES, Fragment, WINDOW, digest};
 use glimmer_proto::native::{Directory, Kind, ReplyHeader};
@@ -162,7 +162,7 @@ fn an_upload_begins_again_a_bounded_number_of_times() {
     let value = vec![b'v'; 3 * WINDOW * DATA_BYTES];
     let store = What::Change(Change::Store {
         mode: StoreMode::Set,
-        expiry: 0,
+        expiry: Exptime::NEVER,
         flags: 0,
         value: &value,
     });

@@ -13,7 +13,7 @@ mod network;
 use std::net::SocketAddr;
 
 use glimmer_client::{
-    Ask, Change, Direction, Failure, Reply, Session, Settings, Status, StoreMode, What,
+    Ask, Change, Direction, Exptime, Failure, Reply, Session, Settings, Status, StoreMode, What,
 };
 use glimmer_proto::native::directory::Access;
 use native::Server;
@@ -180,7 +180,7 @@ struct Asked {
 fn put(value: &[u8]) -> What<'_> {
     What::Change(Change::Store {
         mode: StoreMode::Set,
-        expiry: 0,
+        expiry: Exptime::NEVER,
         flags: 0,
         value,
     })

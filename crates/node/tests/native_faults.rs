@@ -12,7 +12,7 @@ mod network;
 use std::net::SocketAddr;
 
 use glimmer_client::{
-    Ask, Change, Direction, Failure, Reply, Session, Settings, Status, StoreMode, What,
+    Ask, Change, Direction, Exptime, Failure, Reply, Session, Settings, Status, StoreMode, What,
 };
 use glimmer_proto::native::directory::Access;
 use native::Server;
@@ -74,7 +74,7 @@ impl Operation {
             Operation::Get => return What::Get,
             Operation::Store(mode, ref value) => Change::Store {
                 mode,
-                expiry: 0,
+                expiry: Exptime::NEVER,
                 flags: value.len() as u32,
                 value,
             },

@@ -8,7 +8,7 @@ mod requests;
 
 use glimmer_proto::StoreMode;
 use glimmer_proto::native::directory::Access;
-use glimmer_proto::native::request::{Action, Change};
+use glimmer_proto::native::request::{Action, Change, Exptime};
 use glimmer_proto::native::{
     DATAGRAM_BYTES_MAX, Kind, Reach, Record, ReplyHeader, RequestHeader, Status,
 };
@@ -186,7 +186,9 @@ fn draw<'a>(rng: &mut SmallRng, keys: &'a [String], value: &'a [u8], mutation: u
         2 => return put(key, mutation, b"7"),
         3 => return put(key, mutation, value),
         4 => Change::Delete,
-        5 => Change::Touch { expiry: 0 },
+        5 => Change::Touch {
+            expiry: Exptime::NEVER,
+        },
         6 => Change::Store {
             mode: *[
                 StoreMode::Add,
@@ -195,7 +197,7 @@ fn draw<'a>(rng: &mut SmallRng, keys: &'a [String], value: &'a [u8], mutation: u
             ]
             .choose(rng)
             .expect("there are some"),
-            expiry: rng.random(),
+            expiry: rng.random::<u32>().into(),
             flags: rng.random(),
             value,
         },

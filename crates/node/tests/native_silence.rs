@@ -6,7 +6,7 @@ mod native;
 
 use std::net::SocketAddr;
 
-use glimmer_client::{Ask, Change, Failure, Session, Settings, Status, StoreMode, What};
+use glimmer_client::{Ask, Change, Exptime, Failure, Session, Settings, Status, StoreMode, What};
 use glimmer_proto::native::directory::Access;
 use native::{Sent, Server};
 
@@ -246,7 +246,7 @@ fn no_server_is_away_where_none_is_to_be() {
 
 const ADD: What<'_> = What::Change(Change::Store {
     mode: StoreMode::Add,
-    expiry: 0,
+    expiry: Exptime::NEVER,
     flags: 0,
     value: b"value",
 });

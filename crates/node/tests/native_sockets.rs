@@ -18,7 +18,7 @@ use glimmer_node::native::NativeConfig;
 use glimmer_node::{Error, Node, Tally};
 use glimmer_proto::StoreMode;
 use glimmer_proto::native::directory::{Access, Direction, REPLY_BYTES_MAX};
-use glimmer_proto::native::request::{Action, Change};
+use glimmer_proto::native::request::{Action, Change, Exptime};
 use glimmer_proto::native::{
     Directory, Kind, Reach, Record, Reply, ReplyHeader, RequestHeader, Status,
 };
@@ -441,7 +441,7 @@ fn a_change_that_comes_by_two_ports_is_made_once() {
             ..get(theirs.as_slice())
         };
         let put = |mutation, value| {
-            let (mode, expiry, flags) = (StoreMode::Set, 0, 0);
+            let (mode, expiry, flags) = (StoreMode::Set, Exptime::NEVER, 0);
             let store = Change::Store {
                 mode,
                 expiry,

@@ -4,7 +4,7 @@
 use glimmer_base::Seed;
 use glimmer_proto::StoreMode;
 use glimmer_proto::native::directory::{Access, Direction, Mode};
-use glimmer_proto::native::request::{Action, Change};
+use glimmer_proto::native::request::{Action, Change, Exptime};
 use glimmer_proto::native::{
     Directory, Fragment, Kind, Reach, Record, Reply, ReplyHeader, RequestHeader, Status,
 };
@@ -53,12 +53,12 @@ fn records() -> Vec<(&'static str, Record<'static>)> {
         key,
         shows_cas,
     };
-    let store = |mutation, mode, expiry, flags, value| Action::Mutate {
+    let store = |mutation, mode, expiry: u32, flags, value| Action::Mutate {
         mutation,
         reach: Reach::UNKNOWN,
         change: Change::Store {
             mode,
-            expiry,
+            expiry: expiry.into(),
             flags,
             value,
         },
@@ -84,6 +84,33 @@ fn records() -> Vec<(&'static str, Record<'static>)> {
             "put",
             record(store(3, StoreMode::Set, 60, 0xCAFE, b"hello"), false),
         ),
+        (
+            "put_in_ms",
+            record(
+                change(
+                    11,
+                    Change::Store {
+                        mode: StoreMode::Set,
+                        expiry: Exptime::ms(1500),
+                        flags: 0xCAFE,
+                        value: b"hello",
+                    },
+                ),
+                false,
+            ),
+        ),
+        (
+            "touch_in_ms_with_cas",
+            record(
+                change(
+                    12,
+                    Change::Touch {
+                        expiry: Exptime::ms(u32::MAX),
+                    },
+                ),
+                true,
+            ),
+        ),
         ("add", record(store(4, StoreMode::Add, 0, 0, b""), false)),
         (
             "replace",
@@ -104,7 +131,7 @@ fn records() -> Vec<(&'static str, Record<'static>)> {
         ),
         (
             "touch",
-            record(change(10, Change::Touch { expiry: 300 }), false),
+            record(change(10, Change::Touch { expiry: 300.into() }), false),
         ),
         (
             "touch_with_reach",
@@ -112,7 +139,7 @@ fn records() -> Vec<(&'static str, Record<'static>)> {
                 Action::Mutate {
                     mutation: 10,
                     reach: Reach::over(20),
-                    change: Change::Touch { expiry: 300 },
+                    change: Change::Touch { expiry: 300.into() },
                 },
                 false,
             ),

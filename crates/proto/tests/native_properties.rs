@@ -5,7 +5,7 @@ use glimmer_base::Keyhash;
 use glimmer_proto::StoreMode;
 use glimmer_proto::fuzzing;
 use glimmer_proto::native::fragment::{Assembly, DATA_BYTES, Joined, WINDOW, digest};
-use glimmer_proto::native::request::{Action, Change};
+use glimmer_proto::native::request::{Action, Change, Exptime};
 use glimmer_proto::native::{
     Fragment, Kind, Reach, Record, Reply, ReplyHeader, RequestHeader, Status,
 };
@@ -15,6 +15,10 @@ use std::collections::BTreeSet;
 
 fn change<'a>(which: u8, numbers: (u32, u32, u64), value: &'a [u8]) -> Change<'a> {
     let (expiry, flags, wide) = numbers;
+    let expiry = match wide % 2 {
+        0 => Exptime::memcached(expiry),
+        _ => Exptime::ms(expiry),
+    };
     let store = |mode| Change::Store {
         mode,
         expiry,

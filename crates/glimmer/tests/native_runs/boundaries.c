@@ -39,6 +39,12 @@ int main(int count, char **arguments)
     const glimmer_bytes missing = {NULL, 3};
     glimmer_item *item = glimmer_item_new();
     check("put", glimmer_put(client, key, key, 0, 0), GLIMMER_OUTCOME_OK);
+    check("put", glimmer_put_ms(client, key, key, 0, 600500), GLIMMER_OUTCOME_OK);
+    check("add", glimmer_add_ms(client, key, key, 0, 600500), GLIMMER_OUTCOME_NOT_STORED);
+    check("replace", glimmer_replace_ms(client, key, key, 0, 600500), GLIMMER_OUTCOME_OK);
+    check("swap", glimmer_compare_and_swap_ms(client, key, 1ull << 60, key, 0, 600500), GLIMMER_OUTCOME_NOT_STORED);
+    check("touch", glimmer_touch_ms(client, key, 700500), GLIMMER_OUTCOME_OK);
+    check("no value", glimmer_put_ms(client, key, missing, 0, 1), GLIMMER_OUTCOME_ARGUMENT);
     check("no client", glimmer_get(NULL, key, item), GLIMMER_OUTCOME_ARGUMENT);
     check("no item", glimmer_get(client, key, NULL), GLIMMER_OUTCOME_ARGUMENT);
     check("no key", glimmer_get(client, missing, item), GLIMMER_OUTCOME_ARGUMENT);

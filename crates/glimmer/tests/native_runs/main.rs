@@ -11,7 +11,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use glimmer_client::{Client, CountError, Directory, GetError, Session, Settings, StoreError};
+use glimmer_client::{
+    Client, CountError, Directory, Exptime, GetError, Session, Settings, StoreError,
+};
 use glimmer_measure::ports::free_ports;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -110,6 +112,10 @@ fn check_all(server: &Server) {
             .compare_and_swap(b"greeting", cas, b"swapped", 0, 0)
             .unwrap()
     );
+    assert!(client.touch(b"greeting", Exptime::ms(600_500)).unwrap());
+    let shown = say(server, "mg greeting t m\r\nget none");
+    let left_ms = shown.lines().next().unwrap().strip_prefix("HD t");
+    assert!((1..=600_500).contains(&left_ms.unwrap().parse().unwrap()));
     assert!(client.touch(b"greeting", 1000).unwrap());
     assert!(!client.touch(b"none", 1000).unwrap());
 

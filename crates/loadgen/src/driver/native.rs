@@ -190,7 +190,7 @@ impl Link for Native {
                     value::append(&mut self.value, bytes, key.number(), ask.version);
                     What::Change(Change::Store {
                         mode: StoreMode::Set,
-                        expiry: ask.ttl_s,
+                        expiry: ask.ttl_s.into(),
                         flags: 0,
                         value: &self.value,
                     })

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 
 use glimmer_proto::StoreMode;
-use glimmer_proto::native::request::{Action, Change};
+use glimmer_proto::native::request::{Action, Change, Exptime};
 use glimmer_proto::native::{Kind, Reach, Record, Reply, ReplyHeader, RequestHeader, Status};
 
 use crate::native::{SEED, Sent, Server, VERSION, moment};
@@ -41,7 +41,7 @@ pub fn get(key: &[u8]) -> Record<'_> {
 pub fn put<'a>(key: &'a [u8], mutation: u32, value: &'a [u8]) -> Record<'a> {
     let change = Change::Store {
         mode: StoreMode::Set,
-        expiry: 0,
+        expiry: Exptime::NEVER,
         flags: 0,
         value,
     };

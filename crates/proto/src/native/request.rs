@@ -20,13 +20,15 @@
 //! | `DELETE` | `u32` mutation |
 //! | `INCREMENT`, `DECREMENT` | `u32` mutation, `u64` delta |
 //! | `TOUCH` | `u32` mutation, `u32` expiry |
+//!
+//! With bit 1 of the flags, the expiry counts milliseconds.
 
 use super::{Form, Reach, u32_at, u64_at};
 use crate::{Request, StoreMode, Verb};
-use glimmer_base::Keyhash;
 use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::short;
 use glimmer_base::sync::weakened;
+use glimmer_base::{Expiry, Keyhash};
 
 /// Length in bytes of a request without extras, key and value.
 pub const RECORD_BYTES: usize = 16;
@@ -35,6 +37,8 @@ pub const EXTRAS_BYTES_MAX: usize = 20;
 
 /// The flag that asks for the item's CAS unique.
 const SHOW_CAS: u8 = 1;
+/// The flag that has the expiry count milliseconds.
+const IN_MS: u8 = 2;
 /// Position of the reach in an encoded request.
 const REACH_AT: usize = 3;
 /// Keys of at most this many bytes are written without a call.
@@ -127,6 +131,54 @@ impl Opcode {
             Opcode::Put | Opcode::Add | Opcode::Replace | Opcode::Cas
         )
     }
+
+    fn has_expiry(self) -> bool {
+        self.has_value() || self == Opcode::Touch
+    }
+}
+
+/// When an item is to expire, as a request says it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exptime {
+    number: u32,
+    in_ms: bool,
+}
+
+impl Exptime {
+    /// The item stays until it is evicted or deleted.
+    pub const NEVER: Exptime = Exptime::memcached(0);
+
+    /// memcached's expiry time: 0 means never, up to 30 days counts seconds from now, and larger
+    /// values are seconds since 1970.
+    pub const fn memcached(number: u32) -> Exptime {
+        Exptime {
+            number,
+            in_ms: false,
+        }
+    }
+
+    /// This many milliseconds from now, which is up to 49 days; 0 means never.
+    pub const fn ms(number: u32) -> Exptime {
+        Exptime {
+            number,
+            in_ms: true,
+        }
+    }
+
+    /// The number for [`Expiry::from_memcached`].
+    #[inline]
+    fn exptime(self) -> i64 {
+        match self.in_ms {
+            false => self.number.into(),
+            true => Expiry::exptime_of_ms(self.number),
+        }
+    }
+}
+
+impl From<u32> for Exptime {
+    fn from(number: u32) -> Exptime {
+        Exptime::memcached(number)
+    }
 }
 
 /// A valid request.
@@ -166,8 +218,7 @@ pub enum Action<'a> {
     },
 }
 
-/// A change of the store. Expiry times follow memcached; see
-/// [`glimmer_base::Expiry::from_memcached`].
+/// A change of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change<'a> {
     /// `PUT`, `ADD`, `REPLACE`, `CAS`.
@@ -175,8 +226,8 @@ pub enum Change<'a> {
         /// The condition: [`StoreMode::Set`], [`StoreMode::Add`], [`StoreMode::Replace`] or
         /// [`StoreMode::Cas`].
         mode: StoreMode,
-        /// Expiry time.
-        expiry: u32,
+        /// When the item is to expire.
+        expiry: Exptime,
         /// The client's 32-bit flags.
         flags: u32,
         /// The value.
@@ -196,8 +247,8 @@ pub enum Change<'a> {
     },
     /// `TOUCH`.
     Touch {
-        /// The new expiry time.
-        expiry: u32,
+        /// When the item is to expire.
+        expiry: Exptime,
     },
 }
 
@@ -238,7 +289,11 @@ impl<'a> Record<'a> {
             _ => (1..=KEY_BYTES_MAX).contains(&key_bytes),
         };
         let is_value_right = value_bytes == 0 || opcode.has_value();
-        if !is_key_right || !is_value_right || flags & !SHOW_CAS != 0 {
+        let flags_known = match opcode.has_expiry() {
+            true => SHOW_CAS | IN_MS,
+            false => SHOW_CAS,
+        };
+        if !is_key_right || !is_value_right || flags & !flags_known != 0 {
             return None;
         }
         let reach = Reach::from_byte(head[REACH_AT])?;
@@ -247,7 +302,7 @@ impl<'a> Record<'a> {
         }
         let (extras, value) = (bytes.get(RECORD_BYTES..key_at)?, bytes.get(value_at..end)?);
         let record = Record {
-            action: Action::read(opcode, reach, extras, value)?,
+            action: Action::read((opcode, flags), reach, extras, value)?,
             keyhash: Keyhash(u64_at(head, 8)?),
             key: &bytes[key_at..value_at],
             shows_cas: flags & SHOW_CAS != 0,
@@ -262,6 +317,18 @@ impl<'a> Record<'a> {
             Action::Get => Opcode::Get,
             Action::Read { .. } => Opcode::Read,
             Action::Mutate { change, .. } => change.opcode(),
+        }
+    }
+
+    /// Whether its expiry counts milliseconds.
+    #[inline(always)]
+    fn is_in_ms(&self) -> bool {
+        match self.action {
+            Action::Mutate {
+                change: Change::Store { expiry, .. } | Change::Touch { expiry },
+                ..
+            } => expiry.in_ms,
+            _ => false,
         }
     }
 
@@ -305,7 +372,7 @@ impl<'a> Record<'a> {
         };
         let key_bytes = u8::try_from(self.key.len()).expect("keys are short");
         let value_bytes = u32::try_from(value.len()).expect("values are bounded");
-        let flags = if self.shows_cas { SHOW_CAS } else { 0 };
+        let flags = u8::from(self.shows_cas) * SHOW_CAS + u8::from(self.is_in_ms()) * IN_MS;
         // In whole words, as the reader reads them.
         let reach = match self.action {
             Action::Mutate { reach, .. } => reach.byte(),
@@ -345,14 +412,14 @@ impl<'a> Record<'a> {
                 } => Verb::Store {
                     mode,
                     flags,
-                    exptime: expiry.into(),
+                    exptime: expiry.exptime(),
                     value,
                 },
                 Change::Delete => Verb::Delete,
                 Change::Increment { delta } => Verb::Increment { delta },
                 Change::Decrement { delta } => Verb::Decrement { delta },
                 Change::Touch { expiry } => Verb::Touch {
-                    exptime: expiry.into(),
+                    exptime: expiry.exptime(),
                 },
             },
         };
@@ -376,7 +443,18 @@ impl<'a> Record<'a> {
 impl<'a> Action<'a> {
     /// Parses the extras, whose length matches the opcode.
     #[inline]
-    fn read(opcode: Opcode, reach: Reach, extras: &[u8], value: &'a [u8]) -> Option<Action<'a>> {
+    fn read(
+        (opcode, flags): (Opcode, u8),
+        reach: Reach,
+        extras: &[u8],
+        value: &'a [u8],
+    ) -> Option<Action<'a>> {
+        let expiry = |at| {
+            Some(Exptime {
+                number: u32_at(extras, at)?,
+                in_ms: flags & IN_MS != 0,
+            })
+        };
         let change = match opcode {
             Opcode::Noop => return Some(Action::Noop),
             Opcode::Get => return Some(Action::Get),
@@ -391,7 +469,7 @@ impl<'a> Action<'a> {
                     Opcode::Cas => StoreMode::Cas(u64_at(extras, 12)?),
                     _ => StoreMode::Set,
                 },
-                expiry: u32_at(extras, 4)?,
+                expiry: expiry(4)?,
                 flags: u32_at(extras, 8)?,
                 value,
             },
@@ -402,9 +480,7 @@ impl<'a> Action<'a> {
             Opcode::Decrement => Change::Decrement {
                 delta: u64_at(extras, 4)?,
             },
-            Opcode::Touch => Change::Touch {
-                expiry: u32_at(extras, 4)?,
-            },
+            Opcode::Touch => Change::Touch { expiry: expiry(4)? },
         };
         let mutation = u32_at(extras, 0)?;
         Some(Action::Mutate {
@@ -435,7 +511,7 @@ impl<'a> Action<'a> {
                 flags,
                 ..
             } => {
-                out[4..8].copy_from_slice(&expiry.to_le_bytes());
+                out[4..8].copy_from_slice(&expiry.number.to_le_bytes());
                 out[8..12].copy_from_slice(&flags.to_le_bytes());
                 if let StoreMode::Cas(unique) = mode {
                     out[12..20].copy_from_slice(&unique.to_le_bytes());
@@ -445,7 +521,7 @@ impl<'a> Action<'a> {
             Change::Increment { delta } | Change::Decrement { delta } => {
                 out[4..12].copy_from_slice(&delta.to_le_bytes());
             }
-            Change::Touch { expiry } => out[4..8].copy_from_slice(&expiry.to_le_bytes()),
+            Change::Touch { expiry } => out[4..8].copy_from_slice(&expiry.number.to_le_bytes()),
         }
         change.opcode().extras_bytes()
     }

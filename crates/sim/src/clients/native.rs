@@ -5,7 +5,9 @@ use super::{Client, Due, Notes, Request, Script};
 use crate::history::{Action, Answer};
 use crate::scenario::ClientPlan;
 use crate::server::native_address;
-use glimmer_client::{Ask, Change, Failure, Reply, Session, Settings, Status, StoreMode, What};
+use glimmer_client::{
+    Ask, Change, Exptime, Failure, Reply, Session, Settings, Status, StoreMode, What,
+};
 use glimmer_transport::Poller;
 use glimmer_transport::packet::{
     FaultInjector, Message, Microseconds, PacketDevice, PacketSender, RxBatch, Switch, SwitchPort,
@@ -134,9 +136,15 @@ impl NativeClient {
 
 /// What the library is asked.
 fn what(request: &Request) -> Result<What<'_>, String> {
-    let store = |mode, value, expiry| Change::Store {
+    // Both ways to say the same.
+    let in_ms = request.keys[0].bytes().last().is_some_and(|it| it % 2 == 1);
+    let expiry = |seconds: u32| match in_ms {
+        false => Exptime::memcached(seconds),
+        true => Exptime::ms(1000 * seconds),
+    };
+    let store = |mode, value, seconds| Change::Store {
         mode,
-        expiry,
+        expiry: expiry(seconds),
         flags: 0,
         value,
     };
@@ -148,7 +156,9 @@ fn what(request: &Request) -> Result<What<'_>, String> {
         Action::Cas(_, value) => store(StoreMode::Cas(request.unique), value, 0),
         Action::Delete => Change::Delete,
         Action::Increment(delta) => Change::Increment { delta: *delta },
-        Action::Touch(expiry_s) => Change::Touch { expiry: *expiry_s },
+        Action::Touch(expiry_s) => Change::Touch {
+            expiry: expiry(*expiry_s),
+        },
         other => return Err(format!("the native protocol has no {other}")),
     }))
 }
