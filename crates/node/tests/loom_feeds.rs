@@ -51,11 +51,11 @@ fn no_event_is_lost_in_silence() {
         });
         let mut out = Vec::new();
         is_pending.store(false, Ordering::Relaxed);
-        feeds.take(&feed, &mut out);
+        feeds.take(&feed, &mut out, |lines| format!("skipped={lines}\n"));
         publisher.join().unwrap();
         // What its worker does in its next turn.
         if is_pending.load(Ordering::Relaxed) {
-            feeds.take(&feed, &mut out);
+            feeds.take(&feed, &mut out, |lines| format!("skipped={lines}\n"));
         }
         assert_eq!(told(&out), 2 + EVENTS);
     });

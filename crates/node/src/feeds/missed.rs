@@ -4,13 +4,13 @@ use std::cell::Cell;
 
 use crossbeam_utils::CachePadded;
 use glimmer_base::sync::{AtomicU64, Ordering};
-use glimmer_proto::text::watch::{CONNEVENTS, DELETIONS, EVICTIONS, FETCHERS, MUTATIONS};
+use glimmer_proto::text::watch::{CHANGES, CONNEVENTS, DELETIONS, EVICTIONS, FETCHERS, MUTATIONS};
 
 /// Kinds of events.
-const KINDS: usize = 5;
+const KINDS: usize = 6;
 
 const _: () = assert!(
-    FETCHERS | MUTATIONS | EVICTIONS | CONNEVENTS | DELETIONS == (1 << KINDS) - 1,
+    FETCHERS | MUTATIONS | EVICTIONS | CONNEVENTS | DELETIONS | CHANGES == (1 << KINDS) - 1,
     "each kind has one of the lowest bits"
 );
 

@@ -170,9 +170,9 @@ impl Feeds {
         note(interests_of(&lock(&self.list)));
     }
 
-    /// Moves all lines of a feed to the end of `out`, with a note of how many were left out since
-    /// the last one. The feed has room again.
-    pub fn take(&self, feed: &Feed, out: &mut Vec<u8>) {
+    /// Moves all lines of a feed to the end of `out`, with what `note` makes of the number of those
+    /// that were left out since the last one. The feed has room again.
+    pub fn take(&self, feed: &Feed, out: &mut Vec<u8>, note: impl FnOnce(u64) -> String) {
         feed.take_lines(out);
         if feed.is_full() {
             let list = lock(&self.list);
@@ -181,7 +181,7 @@ impl Feeds {
         }
         let skipped = feed.take_skipped(self.missed.sum(feed.interests()));
         if skipped > 0 && !weakened("skipped_not_told") {
-            out.extend_from_slice(format!("skipped={skipped}\n").as_bytes());
+            out.extend_from_slice(note(skipped).as_bytes());
         }
     }
 
@@ -228,7 +228,7 @@ mod tests {
 
     fn take(feeds: &Feeds, feed: &Feed) -> (usize, String) {
         let mut out = Vec::new();
-        feeds.take(feed, &mut out);
+        feeds.take(feed, &mut out, |lines| format!("skipped={lines}\n"));
         let text = String::from_utf8(out).unwrap();
         let note = text.trim_start_matches('x');
         (text.len() - note.len(), note.to_owned())

@@ -14,14 +14,23 @@ pub const CONNEVENTS: u32 = 1 << 3;
 /// Deletions.
 pub const DELETIONS: u32 = 1 << 4;
 
+/// Whatever changes an item, as JSON: `mutations json`.
+pub const CHANGES: u32 = 1 << 5;
+
 /// Parses the text after `watch`: the events, or [`FETCHERS`] if none is named. Events of memcached
-/// that this server does not have are accepted and never reported.
+/// that this server does not have are accepted and never reported. The word `json` goes with
+/// `mutations` alone.
 pub(super) fn interests(rest: &[u8]) -> Result<u32, &'static str> {
     let mut interests = 0;
     let mut rest = rest;
-    let mut is_empty = true;
+    let (mut is_empty, mut is_json) = (true, false);
     while let Some((word, tail)) = tokens::first(rest) {
         is_empty = false;
+        if word == b"json" {
+            is_json = true;
+            rest = tail;
+            continue;
+        }
         interests |= match word {
             b"fetchers" => FETCHERS,
             b"mutations" => MUTATIONS,
@@ -33,5 +42,9 @@ pub(super) fn interests(rest: &[u8]) -> Result<u32, &'static str> {
         };
         rest = tail;
     }
-    Ok(if is_empty { FETCHERS } else { interests })
+    match (is_json, interests) {
+        (true, MUTATIONS) => Ok(CHANGES),
+        (true, _) => Err(lines::ERROR),
+        (false, _) => Ok(if is_empty { FETCHERS } else { interests }),
+    }
 }

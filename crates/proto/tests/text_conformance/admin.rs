@@ -314,6 +314,16 @@ fn watchers() {
         (b"watch\r\n", &[watch(watch::FETCHERS)]),
         (b"watch\n", &[watch(watch::FETCHERS)]),
         (b"watch mutations evictions\r\n", &[watch(both)]),
+        (b"watch mutations json\r\n", &[watch(watch::CHANGES)]),
+        (b"watch json mutations\r\n", &[watch(watch::CHANGES)]),
+        (
+            b"watch json\r\n",
+            &[answer(AdminCommand::Watch, reply::ERROR, false)],
+        ),
+        (
+            b"watch mutations deletions json\r\n",
+            &[answer(AdminCommand::Watch, reply::ERROR, false)],
+        ),
         (b"watch connevents\r\n", &[watch(watch::CONNEVENTS)]),
         (b"watch deletions\r\n", &[watch(watch::DELETIONS)]),
         (b"watch sysevents\r\n", &[watch(0)]),

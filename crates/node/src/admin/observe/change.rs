@@ -2,11 +2,29 @@
 //! request makes no difference.
 
 use glimmer_base::{Expiry, Moment};
-use glimmer_engine::Job;
+use glimmer_engine::{Item, Job};
 use glimmer_proto::meta::{Command, Options};
 use glimmer_proto::outcome::OutcomeKind;
 use glimmer_proto::request::Condition;
 use glimmer_proto::{Request, StoreMode, Verb};
+
+/// What is kept of an item from before a change.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Old {
+    pub value_bytes: usize,
+    pub cas: u64,
+    pub expiry: Expiry,
+}
+
+impl Old {
+    pub fn of(item: &Item<'_>) -> Old {
+        Old {
+            value_bytes: item.layout().value_len,
+            cas: item.cas(),
+            expiry: item.expiry(),
+        }
+    }
+}
 
 /// What a request asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +95,30 @@ pub(super) fn needs_a_look(verb: &Verb<'_>) -> bool {
         | Verb::Take => true,
         Verb::Meta { command, .. } => matches!(command, Command::Delete | Command::Arithmetic),
         _ => false,
+    }
+}
+
+/// Whether the outcome does not tell whether a request has changed anything at all.
+pub(super) fn needs_two_looks(request: &Request<'_>) -> bool {
+    matches!(Asked::of(request), Asked::Fetch | Asked::Look)
+}
+
+/// The name of a request's verb, for programs.
+pub(super) fn verb(request: &Request<'_>) -> &'static str {
+    match (Asked::of(request), &request.verb) {
+        (Asked::Store(command) | Asked::Delete(command), _) => command,
+        (_, Verb::Increment { .. }) => "incr",
+        (_, Verb::Decrement { .. }) => "decr",
+        (_, Verb::Meta { command, .. }) => match command {
+            Command::Get => "mg",
+            Command::Store => "ms",
+            Command::Delete => "md",
+            Command::Arithmetic => "ma",
+            Command::Debug => "me",
+        },
+        (Asked::Count, _) => "count",
+        (Asked::Fetch, _) => "gat",
+        (Asked::Look, _) => "touch",
     }
 }
 

@@ -10,8 +10,8 @@ use crate::stream::registry::SocketEntry;
 
 /// The time of an event and its number.
 pub(super) struct Stamp {
-    unix_us: u128,
-    gid: u64,
+    pub unix_us: u128,
+    pub gid: u64,
 }
 
 /// Why a connection was closed, in memcached's words.

@@ -5,6 +5,7 @@
 //! | `watch` | the observer of all engines: what it is told of becomes lines |
 //! | `change` | what a request did to an item, in memcached's words |
 //! | `line` | memcached's format of events |
+//! | `json` | what changes, as JSON |
 //! | `prefixes` | counts by key prefix |
 //!
 //! The engines report requests and evictions ([`ChangeObserver`]),
@@ -12,6 +13,7 @@
 //! watcher loses lines and is told how many (`../../feeds/`).
 
 mod change;
+mod json;
 mod line;
 mod prefixes;
 mod watch;
@@ -36,12 +38,14 @@ use watch::{Watch, WatchersWorker};
 
 /// The events that can be watched, one bit each.
 mod interest {
-    pub use glimmer_proto::text::watch::{CONNEVENTS, DELETIONS, EVICTIONS, FETCHERS, MUTATIONS};
+    pub use glimmer_proto::text::watch::{
+        CHANGES, CONNEVENTS, DELETIONS, EVICTIONS, FETCHERS, MUTATIONS,
+    };
 
     /// Counting by prefix, which is not a watcher's interest.
     pub const DETAIL: u32 = 1 << 31;
     /// Interests in what engines report.
-    pub const ITEMS: u32 = FETCHERS | MUTATIONS | DELETIONS | EVICTIONS | DETAIL;
+    pub const ITEMS: u32 = FETCHERS | MUTATIONS | DELETIONS | EVICTIONS | CHANGES | DETAIL;
 }
 
 /// Those who are shown what all workers do: watchers, and counts by prefix.
@@ -120,7 +124,11 @@ impl Observers {
 
     /// Moves the lines of a watcher to the end of `out`.
     pub(crate) fn take(&self, feed: &Feed, out: &mut Vec<u8>) {
-        self.watch().feeds.take(feed, out);
+        let note = |lines: u64| match feed.interests() & interest::CHANGES {
+            0 => format!("skipped={lines}\n"),
+            _ => json::of_lost(lines),
+        };
+        self.watch().feeds.take(feed, out, note);
     }
 
     /// Enables or disables counting by prefix.

@@ -8,8 +8,11 @@ use glimmer_base::{Keyhash, Moment};
 use glimmer_engine::{ChangeObserver, Done, Item, Job, Reason, Removal, RemovalObserver};
 use glimmer_proto::outcome::OutcomeKind;
 
-use super::change::{Asked, STORED, needs_a_look, status, ttl_asked_s, ttl_s, value_bytes};
+use super::change::{
+    Asked, Old, STORED, needs_a_look, needs_two_looks, status, ttl_asked_s, ttl_s, value_bytes,
+};
 use super::interest;
+use super::json;
 use super::line::{self, Stamp};
 use super::prefixes::Prefixes;
 use crate::clock::Clock;
@@ -53,8 +56,8 @@ enum Watched {
     Nothing,
     /// Nobody has room: the events are counted.
     Count,
-    /// Bytes of the item's value before, if there was one.
-    Before(Option<usize>),
+    /// The item before, if there was one.
+    Before(Option<Old>),
 }
 
 impl Watch {
@@ -118,8 +121,9 @@ impl Watch {
             Asked::Delete(_) if outcome == OutcomeKind::Deleted => interest::DELETIONS,
             _ => 0,
         };
-        for interest in [interest::FETCHERS, change] {
-            if self.wants(interest) {
+        for interest in [interest::FETCHERS, change, interest::CHANGES] {
+            let is_event = interest != interest::CHANGES || change != 0;
+            if is_event && self.wants(interest) {
                 self.count(interest, 1);
             }
         }
@@ -142,10 +146,18 @@ impl Watch {
         &self,
         now: Moment,
         job: &Job<'_>,
-        (before, after): (Option<usize>, Option<&Item<'_>>),
+        (old, after): (Option<Old>, Option<&Item<'_>>),
         outcome: OutcomeKind,
     ) {
         let (key, asked) = (job.request.key, Asked::of(&job.request));
+        let before = old.map(|old| old.value_bytes);
+        if self.wants(interest::CHANGES)
+            && let Some(change) = json::Change::of(job, (old, after), outcome)
+        {
+            self.publish(interest::CHANGES, |stamp| {
+                json::of_change(stamp, job, change, (after, outcome), now)
+            });
+        }
         self.note_request(job, asked, before);
         let store = |command, status, made: Option<&Item<'_>>| {
             let size = made.map_or_else(|| value_bytes(job), |item| item.layout().value_len);
@@ -204,12 +216,13 @@ impl ChangeObserver for Watch {
             self.wants(interest::DETAIL)
                 || self.feeds.has_room(interest::ITEMS)
                 || needs_a_look(&job.request.verb)
+                || self.wants(interest::CHANGES) && needs_two_looks(&job.request)
         };
         Before {
             retracted: accelerator.and_then(|it| it.retract(job.keyhash, epoch)),
             watched: match self.wants(interest::ITEMS) {
                 false => Watched::Nothing,
-                true if looks() => Watched::Before(find().map(|item| item.layout().value_len)),
+                true if looks() => Watched::Before(find().map(|item| Old::of(&item))),
                 true => Watched::Count,
             },
         }
