@@ -72,8 +72,8 @@ impl Expiry {
         Self::from_units::<1>(exptime, now)
     }
 
-    /// The expiry time of [`from_memcached`](Self::from_memcached) that means this many milliseconds
-    /// from now; zero means never. It is a negative number, far below those of 32
+    /// The expiry time of [`from_memcached`](Self::from_memcached) that means this many
+    /// milliseconds from now; zero means never. It is a negative number, far below those of 32
     /// bits that clients send.
     pub const fn exptime_of_ms(ms: u32) -> i64 {
         match ms {

@@ -50,7 +50,8 @@ pub fn signed_digits_32(text: &[u8]) -> Option<i32> {
     value.try_into().ok()
 }
 
-/// A word of digits, with an optional minus, that fits into 64 bits: an expiry time in milliseconds.
+/// A word of digits, with an optional minus, that fits into 64 bits: an expiry time in
+/// milliseconds.
 pub fn signed_digits_64(text: &[u8]) -> Option<i64> {
     let magnitude = |digits| i64::try_from(digits_64(digits)?).ok();
     match text.strip_prefix(b"-") {
