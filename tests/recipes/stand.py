@@ -87,7 +87,11 @@ class Stand:
 
     def __exit__(self, kind, error, _trace):
         for program in self.programs:
-            program.kill()
+            # Workers that it has started are of its group, and outlive it otherwise.
+            try:
+                os.killpg(program.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
             program.wait()
         self.server.stop()
         if kind is not None and issubclass(kind, Exception):
@@ -110,7 +114,7 @@ class Stand:
         out = None if self.is_verbose else subprocess.DEVNULL
         more = {"cwd": self.folder, "stdout": out, "stderr": out} | more
         environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"} | more.pop("env", {})
-        process = subprocess.Popen([*map(str, line)], stdin=subprocess.DEVNULL, env=environment, **more)
+        process = subprocess.Popen([*map(str, line)], stdin=subprocess.DEVNULL, env=environment, start_new_session=True, **more)
         self.programs.append(process)
         if port is not None:
             await_port(port, process)
@@ -122,7 +126,14 @@ class Stand:
         err = None if self.is_verbose else subprocess.PIPE
         environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"} | (env or {})
         process = subprocess.Popen(
-            [*map(str, line)], cwd=self.folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err, text=True
+            [*map(str, line)],
+            cwd=self.folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=err,
+            text=True,
+            start_new_session=True,
         )
         self.programs.append(process)
         verbs = {"stop": self.server.stop, "start": self.server.start, "pause": self.server.pause, "go on": self.server.go_on}
