@@ -1,10 +1,18 @@
-"""Keeps a server warm with what changes in another one: reads the lines of `watch mutations json` from FROM, and gives TO the items."""
+"""Keeps a server warm with what changes in another one: reads the lines of `watch mutations json` from FROM, and gives TO the items.
+
+Left out, with a line each: an item whose key is too long for base64 (more than 186 bytes, of which some are no letters), and one that is out of
+date (`md` with `I`): the answer would take from FROM's clients the right to make it anew. What TO refuses is said, too."""
 
 import base64
 import json
 import socket
 import sys
+import time
 import urllib.parse
+
+# Longer ones are times, in milliseconds since 1970.
+RELATIVE_MS_MAX = 30 * 24 * 3600 * 1000
+KEY_BYTES_MAX = 250
 
 
 class Server:
@@ -30,15 +38,31 @@ def named(key):
 
 
 def give(source, target, key):
-    """Has the target have what the source has."""
+    """Has the target have what the source has. Returns why it has not, if so."""
     word, flag = named(key)
+    if len(word) > KEY_BYTES_MAX:
+        return "the key is too long for base64"
     words = source.ask(b"mg %s v f t m%s\r\n" % (word, flag)).split()
+    if words[0] == "EN":
+        answer = target.ask(b"md %s%s\r\n" % (word, flag))
+        return None if answer in ("HD", "NF") else answer
     if words[0] != "VA":
-        return target.ask(b"md %s%s\r\n" % (word, flag))
+        return " ".join(words)
     value = source.lines.read(int(words[1]) + 2)
+    if "X" in words[2:]:
+        return "it is out of date"
     flags, left_ms = (next(word[1:] for word in words[2:] if word[0] == letter) for letter in "ft")
-    lifetime = b"" if left_ms == "-1" else b" T%s" % left_ms.encode()
-    return target.ask(b"ms %s %s F%s m%s%s\r\n%s" % (word, words[1].encode(), flags.encode(), lifetime, flag, value))
+    answer = target.ask(b"ms %s %s F%s m%s%s\r\n%s" % (word, words[1].encode(), flags.encode(), lifetime(int(left_ms)), flag, value))
+    return None if answer == "HD" else answer
+
+
+def lifetime(left_ms):
+    """The flag for an item that is over in this time, or never for a negative one."""
+    if left_ms < 0:
+        return b""
+    if left_ms > RELATIVE_MS_MAX:
+        left_ms += time.time_ns() // 1_000_000
+    return b" T%d" % left_ms
 
 
 def follow(lines, source, target):
@@ -48,8 +72,9 @@ def follow(lines, source, target):
         change = json.loads(line)
         if change["type"] == "lost":
             lost += change["lines"]
-        else:
-            give(source, target, urllib.parse.unquote_to_bytes(change["key"]))
+            print(f"lost: {change['lines']} lines", file=sys.stderr)
+        elif why := give(source, target, urllib.parse.unquote_to_bytes(change["key"])):
+            print(f"not given: {change['key']}: {why}", file=sys.stderr)
     return lost
 
 

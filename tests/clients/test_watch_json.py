@@ -2,6 +2,7 @@
 
 import json
 import random
+import time
 
 import pytest
 import replay
@@ -158,3 +159,17 @@ def test_losses_are_told_in_json(ours):
         assert told + shown == stores and told > 0 and shown > 0, (told, shown)
         wire.exchange(b"set last 0 0 1\r\nx\r\n", b"STORED\r\n")
         expect(watcher.next(), type="store", key="last", cmd="set", **stored(1))
+
+
+def test_what_is_given_on_and_what_is_not(ours):
+    """A lifetime of more than thirty days is a time for a meta command. What cannot be given is said."""
+    with Server("-t", 1) as server, Server("-t", 1) as second:
+        source, target = (replay.Server(*it.address) for it in (server, second))
+        end = int(time.time()) + 60 * 24 * 3600
+        assert source.ask(b"ms far 1 T%d\r\nx\r\n" % end) == "HD"
+        assert replay.give(source, target, b"far") is None
+        assert int(target.ask(b"mg far t\r\n").split()[1][1:]) > 59 * 24 * 3600
+        assert source.ask(b"md far I T100\r\n") == "HD"
+        assert replay.give(source, target, b"far") == "it is out of date"
+        assert replay.give(source, target, b"\xff" * 187) == "the key is too long for base64"
+        assert replay.give(source, target, b"none") is None
