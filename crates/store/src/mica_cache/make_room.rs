@@ -295,9 +295,13 @@ impl<A: Access> Writer<'_, A> {
     /// search finds the rest.
     #[inline(never)]
     fn is_among_dead(&mut self, id: LogId, now: Moment) -> bool {
-        self.state.lookahead[id as usize].meets_expired(now)
-            || self.is_much_dead(id)
-            || self.finds_expired(|state| &mut state.search, now)
+        self.state.lookahead[id as usize].meets_expired(now) || self.has_much_dead(id, now)
+    }
+
+    /// Whether a good part of the memory is dead, wherever it lies. See
+    /// [`is_among_dead`](Self::is_among_dead).
+    fn has_much_dead(&mut self, id: LogId, now: Moment) -> bool {
+        self.is_much_dead(id) || self.finds_expired(|state| &mut state.search, now)
     }
 
     /// See [`is_among_dead`](Self::is_among_dead). Where the dead lie in the small log, its head
@@ -373,9 +377,10 @@ impl<A: Access> Writer<'_, A> {
         work::moved(words as usize);
     }
 
-    /// Whether the main log can take an item of `words` words without giving up a live one; dead
-    /// items at its head are passed. What the head freed ahead of need, and the item by which
-    /// it overshot, do not count as room.
+    /// Whether the main log can take an item of `words` words without giving up one that has proved
+    /// itself: dead items at its head are passed. What the head freed ahead of need, and the item
+    /// by which it overshot, do not count as room. A single dead item further on does not, either:
+    /// the next item that has proved itself needs its place.
     fn main_has_room(&mut self, words: u64, now: Moment) -> bool {
         let (shared, id) = (self.shared, LogId::Main);
         if self.geometry(id).lap_end().is_none() {
@@ -421,12 +426,7 @@ impl<A: Access> Writer<'_, A> {
             self.set_head(id, head);
             self.state.lookahead[id as usize] = Lookahead::at(head);
         }
-        if self.unused(id) >= wanted {
-            return true;
-        }
-        let log = (shared.log(id), self.geometry(id));
-        self.state.lookahead[id as usize].top_up(shared, log, tail);
-        self.state.share.grows || self.is_among_dead(id, now)
+        self.unused(id) >= wanted || self.state.share.grows || self.has_much_dead(id, now)
     }
 
     /// Puts an item at the tail of its log because it was read, if the slot still holds it.
