@@ -10,6 +10,7 @@ mod pace;
 mod setting;
 
 pub use budget::Budget;
+pub(crate) use learner::Seen;
 pub use learner::{Learned, Learner, Objective, SETTINGS};
 pub use pace::Pace;
 pub use setting::{Setting, SizeLog};

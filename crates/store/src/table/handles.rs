@@ -364,7 +364,7 @@ impl<D: Design> Table for Owner<D> {
         let found = match shared.find_in_either(home, keyhash, key) {
             Some(found) if !expired(&found.item, now) => found,
             _ => {
-                shared.was_missed(keyhash, key);
+                shared.was_missed(keyhash, now);
                 return None;
             }
         };
@@ -380,7 +380,7 @@ impl<D: Design> Table for Owner<D> {
         } else {
             note_read::<D>(shared, found.cell, found.entry);
         }
-        shared.was_hit(keyhash);
+        shared.was_hit(keyhash, found.entry, now);
         Some(taken)
     }
 

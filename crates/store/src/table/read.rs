@@ -66,12 +66,12 @@ impl<H: Heap> TableReader for Reader<H> {
     ) -> Result<Option<T>, Busy> {
         let found = self.beside_writers(batch, home, keyhash, key, (now, flushes), take)?;
         let Some((taken, cell, entry)) = found else {
-            self.shared.was_missed(keyhash, key);
+            self.shared.was_missed(keyhash, now);
             return Ok(None);
         };
         let most = self.shared.heap.reads_counted();
         self.shared.index.count_read(cell, entry, most);
-        self.shared.was_hit(keyhash);
+        self.shared.was_hit(keyhash, entry, now);
         Ok(Some(taken))
     }
 

@@ -1,13 +1,11 @@
 //! What every core may see of a table: an index over a heap.
 
-use super::{
-    Absence, Ages, Common, Counts, Draft, Prefetcher, TableFigures, UploadFigures, Uploads,
-};
-use crate::evict::{Learned, Learner};
-use crate::heap::{CasSequence, Item};
+use super::{Ages, Common, Counts, Draft, Prefetcher, TableFigures, UploadFigures, Uploads};
+use crate::evict::{Learned, Learner, Seen};
+use crate::heap::{CasSequence, Item, Put};
 use crate::memory::Words;
-use glimmer_base::Keyhash;
 use glimmer_base::sync::Arc;
+use glimmer_base::{Keyhash, Moment};
 use std::ops::Range;
 
 /// What only a table's writer has.
@@ -283,43 +281,51 @@ impl<H: Heap> Shared<H> {
         (self.heap.learner()).is_some_and(|learner| learner.follows(keyhash))
     }
 
-    /// A key was read, and its item found.
+    /// A key was read, and its item found by this entry.
     #[inline(always)]
-    pub(crate) fn was_hit(&self, keyhash: Keyhash) {
+    pub(crate) fn was_hit(&self, keyhash: Keyhash, entry: EntryIn<H>, now: Moment) {
         if let Some(learner) = self.heap.learner()
             && learner.follows(keyhash)
         {
-            learner.read(keyhash, true);
-        }
-    }
-
-    /// A key was read, and no item found.
-    #[inline(always)]
-    pub(crate) fn was_missed(&self, keyhash: Keyhash, key: &[u8]) {
-        if let Some(learner) = self.heap.learner()
-            && learner.follows(keyhash)
-        {
-            self.follow_miss(learner, keyhash, key);
+            self.follow_hit(learner, keyhash, entry, now);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn follow_miss(&self, learner: &Learner, keyhash: Keyhash, key: &[u8]) {
-        if matches!(self.absence(keyhash, key), Absence::Expired) {
-            // No setting would have kept it.
-            learner.remove(keyhash);
+    fn follow_hit(&self, learner: &Learner, keyhash: Keyhash, entry: EntryIn<H>, now: Moment) {
+        // Beside a writer it may have gone, or be another one by now: the learner is told too much
+        // or too little, once.
+        if let Some(item) = self.item(entry) {
+            let seen = Seen {
+                words: item.words() as u64,
+                expiry: item.expiry(),
+            };
+            learner.read(keyhash, Some(seen), now);
         }
-        learner.read(keyhash, false);
     }
 
-    /// A key was stored, in an item of this many words.
+    /// A key was read, and no item found.
     #[inline(always)]
-    pub(crate) fn was_written(&self, keyhash: Keyhash, words: usize) {
+    pub(crate) fn was_missed(&self, keyhash: Keyhash, now: Moment) {
         if let Some(learner) = self.heap.learner()
             && learner.follows(keyhash)
         {
-            learner.write(keyhash, words);
+            learner.read(keyhash, None, now);
+        }
+    }
+
+    /// An item was stored.
+    #[inline(always)]
+    pub(crate) fn was_written(&self, put: &Put<'_>) {
+        if let Some(learner) = self.heap.learner()
+            && learner.follows(put.keyhash)
+        {
+            let seen = Seen {
+                words: put.words as u64,
+                expiry: put.item.expiry,
+            };
+            learner.write(put.keyhash, seen, put.now);
         }
     }
 

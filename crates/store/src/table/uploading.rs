@@ -194,12 +194,12 @@ impl<D: Design> TableWriter for Executing<'_, '_, D> {
     ) -> Option<T> {
         let shared = self.writer.shared;
         let Some(found) = self.writer.lookup(keyhash, key, now) else {
-            shared.was_missed(keyhash, key);
+            shared.was_missed(keyhash, now);
             return None;
         };
         let taken = take(&found.item);
         note_read::<D>(shared, found.cell, found.entry);
-        shared.was_hit(keyhash);
+        shared.was_hit(keyhash, found.entry, now);
         Some(taken)
     }
 

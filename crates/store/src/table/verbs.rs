@@ -44,12 +44,12 @@ impl<D: Design> TableWriter for Writer<'_, D> {
         take: impl FnOnce(&Item<'_>) -> T,
     ) -> Option<T> {
         let Some(found) = self.lookup(keyhash, key, now) else {
-            self.shared.was_missed(keyhash, key);
+            self.shared.was_missed(keyhash, now);
             return None;
         };
-        let taken = take(&found.item);
+        let (taken, entry) = (take(&found.item), found.entry);
         self.count_read(keyhash, found, now);
-        self.shared.was_hit(keyhash);
+        self.shared.was_hit(keyhash, entry, now);
         Some(taken)
     }
 
@@ -207,7 +207,7 @@ impl<'a, D: Design> Writer<'a, D> {
             Some(cas) => cas,
             None => self.ledger().cas.draw(),
         };
-        self.shared.was_written(put.keyhash, put.words);
+        self.shared.was_written(&put);
         store(self, &put)
     }
 

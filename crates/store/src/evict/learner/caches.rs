@@ -2,9 +2,9 @@
 
 use super::queue::{Queue, Record};
 use super::sample::{At, KEYS_MAX, Node, Place, QUEUES, Sample};
-use super::{COUNT, SETTINGS};
+use super::{COUNT, SETTINGS, Seen};
 use crate::evict::{Budget, Setting, SizeLog, setting::USES_MAX};
-use glimmer_base::Keyhash;
+use glimmer_base::{Keyhash, Moment};
 use std::collections::VecDeque;
 
 /// The small log has this part (1 / n) of the memory.
@@ -32,11 +32,15 @@ pub(super) struct Caches {
     sizes: Sizes,
     /// Requests of sampled keys.
     now: u32,
+    /// Whether the last write followed from a miss. It speaks for keys of which that is not known.
+    is_aside: bool,
 }
 
 /// What the caches have in common.
 #[derive(Clone, Copy)]
 struct Sizes {
+    /// The time of the request.
+    moment: Moment,
     small_words: u64,
     main_words: u64,
     /// The largest item for the small log.
@@ -83,11 +87,13 @@ impl Caches {
             unknown_words: 0,
             table_words: 0,
             sizes: Sizes {
+                moment: Moment::default(),
                 small_words: 0,
                 main_words: 0,
                 small_item_words_max: 0,
             },
             now: 0,
+            is_aside: false,
         }
     }
 
@@ -128,24 +134,31 @@ impl Caches {
         self.sizes.main_words = words - self.sizes.small_words;
     }
 
-    /// A key was read. Adds what each cache found, and returns what was asked for: the item's
-    /// words, unless every item counts as one unit; nothing if it was stored before the sample held
-    /// it, as no cache could find it.
+    /// A key was read, and the table had this item, or none. Adds what each cache found, and
+    /// returns what was asked for: the item's words, unless every item counts as one unit; nothing
+    /// if no cache could find it, because the sample did not hold its key when it was stored.
     pub fn read(
         &mut self,
         key: u64,
-        is_hit: bool,
+        (item, moment): (Option<Seen>, Moment),
         unit: Option<u64>,
         found: &mut [u64; COUNT],
     ) -> u64 {
+        self.sizes.moment = moment;
         let Some(number) = self.sample.find(key) else {
-            if !is_hit {
-                self.visit(key);
-            } else if self.unknown_words > 0 && !self.is_known(key) {
-                return 0;
+            match item {
+                None => self.visit(key),
+                Some(item) if self.is_aside => self.meet(key, item),
+                Some(_) if self.unknown_words > 0 && !self.is_known(key) => return 0,
+                Some(_) => {}
             }
-            return unit.unwrap_or(0);
+            return unit.unwrap_or(item.map_or(0, |item| item.words));
         };
+        match item {
+            Some(item) => self.sample.node(number).expiry = item.expiry,
+            None => self.expire(number, moment),
+        }
+        let is_hit = item.is_some();
         let node = self.sample.node(number);
         let (words, is_aside) = (u64::from(node.words), node.is_aside);
         let gain = unit.unwrap_or(words);
@@ -169,6 +182,41 @@ impl Caches {
 
     fn is_known(&self, key: u64) -> bool {
         key & ((1 << self.known_bits) - 1) == 0
+    }
+
+    /// The table has an item of a key that no cache knows. It kept it since before the sample held
+    /// the key. Each cache has missed it, and the client would have written it then.
+    #[cold]
+    fn meet(&mut self, key: u64, item: Seen) {
+        let Some(number) = self.add(key) else {
+            return;
+        };
+        let node = self.sample.node(number);
+        node.is_aside = true;
+        self.enter_all(number, item);
+    }
+
+    /// Takes the item of a key out of the caches if it has expired. What is remembered of it stays.
+    fn expire(&mut self, number: u16, moment: Moment) {
+        if self.sample.get(number).expiry.is_due(moment) {
+            for cache in &mut self.caches {
+                if self.sample.get(number).places[cache.number].at != At::Ghost {
+                    cache.take(&mut self.sample, number);
+                }
+            }
+        }
+    }
+
+    /// Stores the item of a key that is in no cache.
+    fn enter_all(&mut self, number: u16, item: Seen) {
+        let words = item.words.min(u32::MAX.into());
+        let node = self.sample.node(number);
+        (node.words, node.expiry) = (words as u32, item.expiry);
+        let new = self.new_item(number, words);
+        for cache in &mut self.caches {
+            cache.enter(&mut self.sample, &self.sizes, new, false);
+        }
+        self.sample.forget_unless_used(number);
     }
 
     /// A key that no cache knows was missed: it may be written soon.
@@ -197,27 +245,26 @@ impl Caches {
         number
     }
 
-    /// A key was stored.
-    pub fn write(&mut self, key: u64, words: u64) {
+    /// A key was stored, in an item like this.
+    pub fn write(&mut self, key: u64, item: Seen, moment: Moment) {
+        self.sizes.moment = moment;
         let Some(number) = self.sample.find(key).or_else(|| self.add(key)) else {
             return;
         };
         let now = self.now;
-        self.unknown_words = self.unknown_words.saturating_sub(words);
-        let words = words.min(u32::MAX.into());
+        self.unknown_words = self.unknown_words.saturating_sub(item.words);
+        let words = item.words.min(u32::MAX.into());
         let node = self.sample.node(number);
         let missed_at = node.missed_at.take();
         node.is_aside = missed_at.is_some_and(|at| now.wrapping_sub(at) <= ASIDE_WITHIN);
-        let is_aside = node.is_aside;
-        let before = u64::from(std::mem::replace(&mut node.words, words as u32));
-        let is_known = node.holders > 0;
-        let new = self.new_item(number, words);
-        if !is_known {
-            for cache in &mut self.caches {
-                cache.enter(&mut self.sample, &self.sizes, new, false);
-            }
-            return self.sample.forget_unless_used(number);
+        self.is_aside = node.is_aside;
+        if node.holders == 0 {
+            return self.enter_all(number, item);
         }
+        let is_aside = node.is_aside;
+        let before = u64::from(node.words);
+        (node.words, node.expiry) = (words as u32, item.expiry);
+        let new = self.new_item(number, words);
         for cache in &mut self.caches {
             let place = self.sample.node(number).places[cache.number];
             let is_there = matches!(place.at, At::Small | At::Main);
@@ -305,6 +352,13 @@ impl Caches {
         }
     }
 
+    /// Follows no more than one key in 1 << `bits`.
+    pub fn follow_at_most(&mut self, bits: u32) {
+        while self.bits < bits {
+            self.follow_fewer();
+        }
+    }
+
     /// Follows half of the keys, and gives the caches half of the memory.
     fn follow_fewer(&mut self) {
         self.bits += 1;
@@ -369,9 +423,11 @@ impl Cache {
             };
             let node = sample.node(number);
             let (words, uses) = (u64::from(node.words), node.places[self.number].uses);
+            let is_dead = node.expiry.is_due(sizes.moment);
             let doublings = self.setting.doublings(words);
             self.take(sample, number);
-            if self.setting.keeps(uses, doublings) && budget.spare_item(words) {
+            let is_kept = !is_dead && self.setting.keeps(uses, doublings);
+            if is_kept && budget.spare_item(words) {
                 self.draws = self.draws.wrapping_add(1);
                 let draw = self.draws.wrapping_mul(0x9e37_79b9) >> 16;
                 let uses = self.setting.uses_after_lap(uses, doublings, draw);
@@ -394,7 +450,12 @@ impl Cache {
             };
             let node = sample.node(number);
             let (words, uses) = (u64::from(node.words), node.places[self.number].uses);
+            let is_dead = node.expiry.is_due(sizes.moment);
             self.take(sample, number);
+            if is_dead {
+                sample.forget_unless_used(number);
+                continue;
+            }
             let main_has_room = self.words(At::Main) + words <= sizes.main_words;
             let doublings = self.setting.doublings(words);
             let oldest = |uses| New {

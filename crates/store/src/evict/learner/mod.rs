@@ -21,9 +21,9 @@ mod tests;
 
 use super::setting::{Setting, SizeLog};
 use caches::Caches;
-use glimmer_base::Keyhash;
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::Relaxed;
+use glimmer_base::{Expiry, Keyhash, Moment};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::{Mutex, TryLockError};
@@ -47,13 +47,14 @@ pub const SETTINGS: [(&str, Setting); 7] = [
 
 const COUNT: usize = SETTINGS.len();
 
-/// The sample holds at most one key in 2 to this power. Of large items it holds more: to serve one
-/// of them is much more work than to follow it.
+/// The sample holds one key in 2 to this power, or fewer. Of larger items it holds more: to serve
+/// one of them is more work than to follow it.
 const FOLLOWED_BITS: u32 = 7;
-/// The same for a cache of so few items that this part of them says little.
-const FOLLOWED_BITS_OF_FEW: u32 = 4;
-/// Up to this size items are not large.
-const LARGE_WORDS: u64 = 256;
+/// This many times as many, as a power of 2, for a cache of so few items that this part of them
+/// says little, and for the first items of all.
+const FEW_BITS: u32 = 3;
+/// Up to this size items are small.
+const SMALL_WORDS: u64 = 64;
 /// The mask of what follows no key.
 const FIXED: u64 = u64::MAX;
 /// The learner chooses a setting after this many reads of sampled keys, and publishes the mean size
@@ -62,7 +63,7 @@ const ROUND: u32 = 32;
 /// Reads of sampled keys after which a hit counts half.
 const HALF_LIFE: f64 = 4_000.0;
 /// By how much another setting has to be better, as a share of what was read,
-const LEAD: f64 = 0.003;
+const LEAD: f64 = 0.0015;
 /// and by how many usual items.
 const LEAD_ITEMS: f64 = 3.0;
 /// No setting is behind the best by more usual items, however long it has been worse: so that a
@@ -70,6 +71,15 @@ const LEAD_ITEMS: f64 = 3.0;
 const BEHIND_ITEMS_MAX: f64 = 500.0;
 /// The mean size follows from about this many stores of sampled keys.
 const SIZES_REMEMBERED: f64 = 1_024.0;
+
+/// An item of a key that is followed.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen {
+    /// Words that it takes.
+    pub words: u64,
+    /// When it expires.
+    pub expiry: Expiry,
+}
 
 /// What a cache is to find the most of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,8 +118,10 @@ pub struct Learner {
     in_use: AtomicU64,
     /// Bits of a keyhash that are clear if the key is followed.
     mask: AtomicU64,
-    /// The sample holds at most one key in 2 to this power.
-    bits_min: u32,
+    /// The sample holds one key in 2 to this power, or fewer, if items are small.
+    bits: u32,
+    /// How many times as many it may hold, as a power of 2.
+    few_bits: u32,
     /// Words of all logs that it learns for.
     capacity: AtomicU64,
     /// The largest item that a small log takes, in words.
@@ -173,19 +185,21 @@ impl Learner {
     /// A learner that knows nothing yet.
     pub fn new(objective: Objective) -> Learner {
         Learner {
-            bits_min: FOLLOWED_BITS_OF_FEW,
-            ..Learner::following(objective, FOLLOWED_BITS)
+            bits: FOLLOWED_BITS,
+            few_bits: FEW_BITS,
+            ..Learner::following(objective, FOLLOWED_BITS - FEW_BITS)
         }
     }
 
-    /// The same, but up to one key in 1 << `bits` is followed. A cache of less than some ten
-    /// thousand items learns little from the usual part of the keys, and following more of them
-    /// takes time.
+    /// The same, but up to one key in 1 << `bits` is followed if items are small. A cache of less
+    /// than some ten thousand items learns little from the usual part of the keys, and following
+    /// more of them takes time.
     pub fn following(objective: Objective, bits: u32) -> Learner {
         Learner {
             in_use: AtomicU64::new(SETTINGS[0].1.packed()),
             mask: AtomicU64::new((1 << bits) - 1),
-            bits_min: bits,
+            bits,
+            few_bits: 0,
             capacity: AtomicU64::new(0),
             small_item_words_max: AtomicU64::new(u64::MAX),
             objective,
@@ -240,16 +254,17 @@ impl Learner {
         keyhash.0 & self.mask.load(Relaxed) == 0
     }
 
-    /// A key was read.
+    /// A key was read, and its item found, or none.
     #[cold]
     #[inline(never)]
-    pub(crate) fn read(&self, keyhash: Keyhash, is_hit: bool) {
+    pub(crate) fn read(&self, keyhash: Keyhash, item: Option<Seen>, now: Moment) {
         self.follow(keyhash, |learning, key| {
             let unit = match self.objective {
                 Objective::Hits => Some(1),
                 Objective::Bytes => None,
             };
-            learning.asked += learning.caches.read(key, is_hit, unit, &mut learning.found);
+            let (caches, found) = (&mut learning.caches, &mut learning.found);
+            learning.asked += caches.read(key, (item, now), unit, found);
             learning.reads += 1;
             if learning.reads == ROUND {
                 self.choose(learning);
@@ -257,20 +272,31 @@ impl Learner {
         });
     }
 
-    /// A key was stored, in an item of this size.
+    /// A key was stored, in an item like this.
     #[cold]
     #[inline(never)]
-    pub(crate) fn write(&self, keyhash: Keyhash, words: usize) {
+    pub(crate) fn write(&self, keyhash: Keyhash, item: Seen, now: Moment) {
         self.follow(keyhash, |learning, key| {
-            learning.learn_size(words as u64);
-            learning.caches.write(key, words as u64);
+            learning.learn_size(item.words);
+            learning.caches.write(key, item, now);
             // A cache that is only written to has sizes, too.
             learning.writes += 1;
             if learning.writes == ROUND {
                 learning.writes = 0;
                 self.publish(learning);
             }
+            if learning.stores == f64::from(ROUND) {
+                // The first items have told how large items are.
+                let bits = self.bits_of(learning);
+                learning.caches.follow_at_most(bits);
+            }
         });
+    }
+
+    /// The sample holds one key in 2 to this power, or fewer, unless there are few.
+    fn bits_of(&self, learning: &Learning) -> u32 {
+        let larger = (learning.mean_words as u64 / SMALL_WORDS).max(1).ilog2();
+        self.bits.saturating_sub(larger)
     }
 
     /// A key has gone, and not because there was too little memory.
@@ -345,10 +371,8 @@ impl Learner {
             learning.changes += 1;
         }
         self.publish(learning);
-        let larger = (learning.mean_words as u64 / LARGE_WORDS).max(1).ilog2();
-        learning
-            .caches
-            .balance(self.bits_min.saturating_sub(larger));
+        let bits = self.bits_of(learning).saturating_sub(self.few_bits);
+        learning.caches.balance(bits);
     }
 
     fn publish(&self, learning: &mut Learning) {

@@ -2,6 +2,7 @@
 //! are.
 
 use super::COUNT;
+use glimmer_base::Expiry;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -33,11 +34,13 @@ pub(super) struct Place {
 }
 
 /// A key that is followed.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Node {
     pub key: u64,
     /// The size of its item in words.
     pub words: u32,
+    /// When its item expires.
+    pub expiry: Expiry,
     /// The request of the sample in which it was missed last, if no write followed.
     pub missed_at: Option<u32>,
     /// A miss made the client write it: a client that misses it again will, too.
@@ -47,6 +50,21 @@ pub(super) struct Node {
     /// Caches that know it.
     pub holders: u8,
     pub places: [Place; COUNT],
+}
+
+impl Node {
+    fn new(key: u64, places: [Place; COUNT]) -> Node {
+        Node {
+            key,
+            words: 0,
+            expiry: Expiry::NEVER,
+            missed_at: None,
+            is_aside: false,
+            is_visitor: false,
+            holders: 0,
+            places,
+        }
+    }
 }
 
 /// Keys are keyed hashes already, whose lowest bits are the same in all of the sample.
@@ -92,7 +110,7 @@ impl Sample {
         let number = match self.free.pop() {
             Some(number) => number,
             None if self.nodes.len() < KEYS_MAX => {
-                self.nodes.push(Node::default());
+                self.nodes.push(Node::new(key, Default::default()));
                 (self.nodes.len() - 1) as u16
             }
             None => return None,
@@ -104,11 +122,7 @@ impl Sample {
             turn: place.turn,
             ..Place::default()
         });
-        *node = Node {
-            key,
-            places,
-            ..Node::default()
-        };
+        *node = Node::new(key, places);
         Some(number)
     }
 
