@@ -4,7 +4,7 @@
 use crate::layout::{HotItem, NEVER_NS, Tally};
 use crate::{Controller, Guard, Memory, Policy, Reader, SampledRead, Sampler};
 use glimmer_base::Seed;
-use std::sync::Arc;
+use glimmer_base::sync::Arc;
 
 /// Requests that arrive in a millisecond.
 const REQUESTS_PER_MS: u64 = 500;
