@@ -15,6 +15,8 @@ use crate::servers::Kind;
 
 /// Requests per second that an address may have: more than the well-behaved clients send.
 const LIMIT: &str = "10000";
+/// Connections that the server takes.
+const CONNECTIONS: &str = "4096";
 /// Where hostile clients come from. The well-behaved ones come from 127.0.0.1.
 const FROM: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)), 0);
 /// Requests that a client sends at once. It reads what has been answered, and sends as many again.
@@ -59,10 +61,12 @@ impl Scenario for Greedy {
     }
 
     fn glimmer_arguments(&self, case: &Case) -> Vec<String> {
-        match case.command {
-            UNLIMITED => Vec::new(),
-            _ => vec!["--address-requests".to_owned(), LIMIT.to_owned()],
+        // Visitors that wait for their limit, and have gone, are connections until their turn.
+        let mut arguments = vec!["-c".to_owned(), CONNECTIONS.to_owned()];
+        if case.command != UNLIMITED {
+            arguments.extend(["--address-requests".to_owned(), LIMIT.to_owned()]);
         }
+        arguments
     }
 
     fn control(&self, case: &Case) -> Option<Case> {
@@ -80,17 +84,23 @@ impl Scenario for Greedy {
             let mut is_idle = true;
             if case.command != RESTING {
                 for client in &mut clients {
-                    is_idle &= !client.go_on()?;
+                    is_idle &= !client.go_on();
+                    // A server may close whom it has no memory for.
+                    if client.is_closed && client.connect_again(subject.address()).is_err() {
+                        is_idle = true;
+                    }
                 }
             }
             if is_idle {
                 std::thread::sleep(PAUSE);
             }
         }
-        let (answers, errors) = (clients.iter())
-            .map(|client| (client.answers, client.errors))
-            .fold((0, 0), |all, each| (all.0 + each.0, all.1 + each.1));
-        Ok(format!("{answers} answers, of which {errors} were errors"))
+        let sum = |of: fn(&Client) -> u64| clients.iter().map(of).sum::<u64>();
+        let (answers, errors) = (sum(|it| it.answers), sum(|it| it.errors));
+        let closed = sum(|it| it.closed);
+        Ok(format!(
+            "{answers} answers, of which {errors} were errors, and {closed} times closed"
+        ))
     }
 
     fn judge(&self, case: &Case, measured: &Measured) -> Vec<Check> {
@@ -118,42 +128,63 @@ struct Client {
     /// Lines that the server has answered, and those of them that were errors.
     answers: u64,
     errors: u64,
+    /// How often it has connected again.
+    closed: u64,
+    is_closed: bool,
     heard: Vec<u8>,
 }
 
 impl Client {
     fn connect(address: SocketAddr) -> Result<Client> {
-        let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
-        bind(&socket, &FROM).context("a server on this machine is needed")?;
-        connect(&socket, &address).with_context(|| format!("connecting to {address}"))?;
-        let stream = TcpStream::from(socket);
-        stream.set_nonblocking(true)?;
         Ok(Client {
-            stream,
+            stream: connected(address)?,
             speech: b"get k\r\n".repeat(REQUESTS),
             sent: 0,
             answers: 0,
             errors: 0,
+            closed: 0,
+            is_closed: false,
             heard: vec![0; 64 << 10],
         })
     }
 
+    /// Connects again after it was closed.
+    fn connect_again(&mut self, address: SocketAddr) -> Result<()> {
+        self.stream = connected(address)?;
+        (self.sent, self.is_closed) = (0, false);
+        self.closed += 1;
+        Ok(())
+    }
+
     /// Sends and receives as much as there is room for. Returns whether that was anything.
-    fn go_on(&mut self) -> Result<bool> {
-        let sent = unless_blocked(self.stream.write(&self.speech[self.sent..]))?;
+    fn go_on(&mut self) -> bool {
+        let sent = self.stream.write(&self.speech[self.sent..]);
+        let sent = self.unless_closed(sent);
         self.sent = (self.sent + sent) % self.speech.len();
-        let received = unless_blocked(self.stream.read(&mut self.heard))?;
+        let received = self.stream.read(&mut self.heard);
+        self.is_closed |= matches!(received, Ok(0));
+        let received = self.unless_closed(received);
         let heard = &self.heard[..received];
         self.answers += heard.iter().filter(|&&byte| byte == b'\n').count() as u64;
         // No other answer has this letter.
         self.errors += heard.iter().filter(|&&byte| byte == b'V').count() as u64;
-        Ok(sent + received > 0)
+        sent + received > 0
+    }
+
+    /// The bytes that were moved. Notes whether the connection is closed.
+    fn unless_closed(&mut self, done: std::io::Result<usize>) -> usize {
+        done.unwrap_or_else(|error| {
+            self.is_closed |= error.kind() != ErrorKind::WouldBlock;
+            0
+        })
     }
 }
 
-fn unless_blocked(done: std::io::Result<usize>) -> std::io::Result<usize> {
-    match done {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
-        done => done,
-    }
+fn connected(address: SocketAddr) -> Result<TcpStream> {
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+    bind(&socket, &FROM).context("a server on this machine is needed")?;
+    connect(&socket, &address).with_context(|| format!("connecting to {address}"))?;
+    let stream = TcpStream::from(socket);
+    stream.set_nonblocking(true)?;
+    Ok(stream)
 }
