@@ -1,7 +1,7 @@
 """Keeps a server warm with what changes in another one: reads the lines of `watch mutations json` from FROM, and gives TO the items.
 
-Left out, with a line each: an item whose key is too long for base64 (more than 186 bytes, of which some are no letters), and one that is out of
-date (`md` with `I`): the answer would take from FROM's clients the right to make it anew. What TO refuses is said, too."""
+Some items are not copied, and the program prints a line for each of them: an item whose key is binary and longer than 186 bytes, because its
+base64 form is too long for a command; a stale item (`md` with `I`); and an item that TO refuses."""
 
 import base64
 import json

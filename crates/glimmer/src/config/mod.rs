@@ -120,7 +120,8 @@ impl Whole {
             .as_ref()
             .is_some_and(|path| path.as_os_str().is_empty())
         {
-            let what = "--config and GLIMMER_CONFIG name a file; leave them out if there is none";
+            let what =
+                "--config (or GLIMMER_CONFIG) is empty: give the path of a file, or leave it out";
             return Err(refused(&[what.to_owned()]));
         }
         let of_file = match &file {

@@ -62,7 +62,8 @@ pub(crate) struct Session {
     pub is_metered: bool,
     /// Its requests of this burst are refused: its user or its address is over its limit.
     pub refuses: bool,
-    /// The number of its user; 0: it is none whose rights are named.
+    /// The number of its user. 0: it has not logged in, or its user has no rights of its own and
+    /// may do everything.
     pub user: u16,
     /// Wrong logins so far.
     pub login_failures: u32,

@@ -67,8 +67,8 @@ pub(crate) type Users = Arc<[Arc<Tenant>]>;
 #[derive(Debug, Default)]
 pub struct Tenants {
     users: Mutex<Option<Users>>,
-    /// How often users or limits of addresses have changed. Whoever sees a version and then takes
-    /// the lock finds what made it.
+    /// The number of changes of users and of address limits. A reader that loads a version and
+    /// then takes the lock sees the change of that version, or a later one.
     version: AtomicU64,
     addresses: Addresses,
 }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
-/// A thread that takes pages, which ends with the last clone. Pages that it has not taken in time
-/// are taken by whoever touches them, so nobody waits for it.
+/// A thread that populates pages. It ends when the last clone is dropped. A worker never waits for
+/// it: a page that is not populated in time is populated by the worker's own first access.
 #[derive(Clone, Debug)]
 pub struct PagesAhead(Sender<Pages>);
 
