@@ -5,45 +5,23 @@ mod support;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use glimmer_base::Moment;
 use glimmer_base::limits::{
     ACCEPTS_PER_TURN_MAX, BATCH_MAX, BURST_CONNECTIONS_MAX, DATAGRAM_REQUESTS_PER_TURN_MAX,
     LOGIN_DELAY_MS, PACKET_BATCH_MAX, PREPEND_REQUESTS, TURN_REQUESTS_MAX, TURN_SMALL_REQUESTS_MAX,
     WITHHELD_PER_TURN_MAX,
 };
 use glimmer_dispatch::PartitionMap;
-use glimmer_node::{Clock, Devices, DrivenNode, NodeConfig};
+use glimmer_node::{Devices, DrivenNode, NodeConfig};
 use glimmer_proto::Accepts;
 use glimmer_transport::packet::{Message, PacketDevice, PacketSender, RxBatch, Switch, SwitchPort};
 use glimmer_transport::stream::{ByteStream, LocalListener, LocalStream, StreamFaults};
 use glimmer_transport::{Received, Sent};
-use support::{Admin, Habits, config, engines};
+use support::{Admin, Habits, TestClock, config, engines};
 
 /// As often a peer that never stops may be received from before a test gives up.
 const RECEIVES_MAX: u64 = 10_000;
-
-/// A clock that the test moves, in milliseconds.
-#[derive(Debug, Default)]
-struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now(&self) -> Moment {
-        Moment {
-            ms: Moment::EPOCH_LEAD_MS + self.0.load(Ordering::Relaxed),
-            epoch_unix_ms: 0,
-        }
-    }
-
-    fn unix_us(&self) -> u128 {
-        0
-    }
-
-    fn ns(&self) -> u64 {
-        self.now().ms * 1_000_000
-    }
-}
 
 /// Workers of which each owns its keys; the first has a listener and a device for datagrams.
 struct Rig {

@@ -5,43 +5,22 @@ mod support;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use glimmer_base::Moment;
 use glimmer_base::limits::{THROTTLE_BURST_MS, THROTTLE_WAIT_MS_MAX};
 use glimmer_node::{
-    AdminHandler, Clock, Devices, DrivenNode, Login, NodeConfig, Part, Quotas, Rest, Tenants,
-    UserRules,
+    AdminHandler, Devices, DrivenNode, Login, NodeConfig, Part, Quotas, Rest, Tenants, UserRules,
 };
 use glimmer_proto::text::{Shutdown, lines};
 use glimmer_proto::{Accepts, Rights, Rules};
 use glimmer_transport::stream::{ByteStream, LocalListener, LocalStream, StreamFaults};
 use glimmer_transport::{Received, Sent};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
-use support::{Habits, config, engines};
+use support::{Habits, TestClock, config, engines};
 
 const OVER: &str = lines::OVER_LIMIT;
 const MISS: &str = "END\r\n";
-
-#[derive(Debug, Default)]
-struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now(&self) -> Moment {
-        Moment {
-            ms: Moment::EPOCH_LEAD_MS + self.0.load(Ordering::Relaxed),
-            epoch_unix_ms: 0,
-        }
-    }
-
-    fn unix_us(&self) -> u128 {
-        0
-    }
-
-    fn ns(&self) -> u64 {
-        self.now().ms * 1_000_000
-    }
-}
 
 /// Admits users by the numbers that are their names.
 struct Door(Arc<Tenants>);

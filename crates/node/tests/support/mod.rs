@@ -5,6 +5,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,13 +15,34 @@ pub use glimmer_dispatch::AccessMode as Access;
 use glimmer_dispatch::{Layout, POLICIES, PartitionMap, Policy, Settings};
 use glimmer_engine::{Done, Engine, Figures, Job, LentParts, ListCursor, Listed, Rebuild, Status};
 use glimmer_node::{
-    Address, AdminHandler, Node, NodeConfig, Observers, Part, Permits, SystemClock,
+    Address, AdminHandler, Clock, Node, NodeConfig, Observers, Part, Permits, SystemClock,
 };
 use glimmer_proto::text::{Limits, Reply, Shutdown, emit, lines};
 use glimmer_proto::{Accepts, Form, Request, StoreMode, Verb};
 use glimmer_transport::tcp::Liveness;
 use glimmer_transport::transports;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
+
+/// A clock that the test moves, in milliseconds.
+#[derive(Debug, Default)]
+pub struct TestClock(pub AtomicU64);
+
+impl Clock for TestClock {
+    fn now(&self) -> Moment {
+        Moment {
+            ms: Moment::EPOCH_LEAD_MS + self.0.load(Ordering::Relaxed),
+            epoch_unix_ms: 0,
+        }
+    }
+
+    fn unix_us(&self) -> u128 {
+        0
+    }
+
+    fn ns(&self) -> u64 {
+        self.now().ms * 1_000_000
+    }
+}
 
 type Table = HashMap<Vec<u8>, (u32, Vec<u8>)>;
 
