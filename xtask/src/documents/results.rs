@@ -1,25 +1,56 @@
-//! The tables of `docs/results.md`, which come from what benchmarks printed.
+//! Tables of measurements in documents, which come from what benchmarks printed.
 //!
 //! `docs/results/NAME.txt` is what a command printed, tables and all. A hidden comment,
-//! `<!-- record: NAME -->`, stands before a table of the page. The table has the first column of a
+//! `<!-- record: NAME -->`, stands before a table of a page. The table has the first column of a
 //! table of that record, others in an order of its own, and all rows. `cargo xtask results` writes
-//! the rows. A table without figures has the name `none`.
+//! the rows. A table that looks measured and is not has the name `none`.
 
 use crate::process;
 use anyhow::{Context as _, bail};
 use std::fs;
+use std::path::PathBuf;
 
-const PAGE: &str = "docs/results.md";
 const MARKER: &str = "<!-- record: ";
 /// The name before a table that has no figures.
 const NO_RECORD: &str = "none";
+/// Units of rates and times. A table that has one was measured.
+const UNITS: [&str; 9] = [
+    "µs",
+    " ns",
+    "k/s",
+    "M/s",
+    "million/s",
+    "GB/s",
+    "MB/s",
+    "ops/s",
+    "requests/s",
+];
 
-/// Writes the rows of every table of the page.
+/// Writes the rows of every measured table of every page.
 pub fn write() -> anyhow::Result<()> {
-    let page = fs::read_to_string(PAGE)?;
-    fs::write(PAGE, filled(&page, &read)?)?;
-    println!("{PAGE}: its tables are those of docs/results");
+    for path in pages()? {
+        let page = fs::read_to_string(&path)?;
+        let name = path.display().to_string();
+        let filled = filled(&page, &read).with_context(|| name.clone())?;
+        if filled != page {
+            fs::write(&path, filled)?;
+            println!("{name}: its tables are those of docs/results");
+        }
+    }
     Ok(())
+}
+
+/// The pages of the documents. Pages of figures come from figures.
+fn pages() -> anyhow::Result<Vec<PathBuf>> {
+    let mut pages = Vec::new();
+    for entry in fs::read_dir(process::repository().join("docs"))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "md") {
+            pages.push(path);
+        }
+    }
+    pages.sort();
+    Ok(pages)
 }
 
 /// What a command printed.
@@ -84,14 +115,20 @@ fn filled(page: &str, record: &dyn Fn(&str) -> anyhow::Result<String>) -> anyhow
     let mut named = None;
     // What is done with the lines of a table: none outside of one.
     let mut is_kept = None;
+    let (mut place, mut is_code) = (0, false);
     for line in page.lines() {
+        is_code ^= line.starts_with("```");
         if let Some(rest) = line.strip_prefix(MARKER) {
             named = Some(rest.trim_end_matches("-->").trim());
         }
-        if !line.starts_with('|') {
+        if is_code || !line.starts_with('|') {
             is_kept = None;
         } else if is_kept.is_none() {
-            let name = named.take().with_context(|| format!("no record: {line}"))?;
+            let name = match named.take() {
+                Some(name) => name,
+                None if !looks_measured(&page[place..]) => NO_RECORD,
+                None => bail!("no record: {line}"),
+            };
             is_kept = Some(name == NO_RECORD);
             if name != NO_RECORD {
                 let heads = cells(line);
@@ -101,8 +138,30 @@ fn filled(page: &str, record: &dyn Fn(&str) -> anyhow::Result<String>) -> anyhow
         if is_kept != Some(false) {
             filled += &format!("{line}\n");
         }
+        place += line.len() + 1;
     }
     Ok(filled)
+}
+
+/// Whether the table at the start of this text has a rate, a time, or a median with its range.
+fn looks_measured(text: &str) -> bool {
+    let mut rows = text.lines().take_while(|line| line.starts_with('|'));
+    rows.any(|row| cells(row).iter().any(|cell| is_figure(cell)))
+}
+
+/// Whether a cell ends with a unit, or is a number with a range behind it.
+fn is_figure(cell: &str) -> bool {
+    let cell = cell.trim_matches('*');
+    let range = cell
+        .strip_suffix(')')
+        .and_then(|cell| cell.rsplit_once('('));
+    let is_range = |(_, inside): (&str, &str)| {
+        let ends = ["..", " to ", "–"]
+            .iter()
+            .find_map(|between| inside.split_once(between));
+        ends.is_some_and(|(least, _)| least.parse::<f64>().is_ok())
+    };
+    range.is_some_and(is_range) || UNITS.iter().any(|unit| cell.ends_with(unit))
 }
 
 /// The table of a record that has these headings, with only those columns. If none has them, the
@@ -138,23 +197,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_is_that_of_the_records() {
-        let page = fs::read_to_string(process::repository().join(PAGE)).unwrap();
-        assert!(
-            filled(&page, &read).unwrap() == page,
-            "{PAGE} differs from docs/results: cargo xtask results"
-        );
+    fn the_pages_are_those_of_the_records() {
+        for path in pages().unwrap() {
+            let page = fs::read_to_string(&path).unwrap();
+            let filled = filled(&page, &read);
+            assert!(
+                filled.as_ref().is_ok_and(|filled| *filled == page),
+                "{} differs from docs/results: cargo xtask results ({:?})",
+                path.display(),
+                filled.err()
+            );
+        }
     }
 
     #[test]
-    fn every_record_says_where_it_was_measured_and_is_on_the_page() {
-        let page = fs::read_to_string(process::repository().join(PAGE)).unwrap();
+    fn every_record_says_where_it_was_measured_and_is_on_a_page() {
+        let pages = pages().unwrap();
+        let pages: String = pages
+            .iter()
+            .map(|page| fs::read_to_string(page).unwrap())
+            .collect();
         let folder = process::repository().join("docs/results");
         for file in fs::read_dir(folder).unwrap() {
             let path = file.unwrap().path();
             let name = path.file_stem().unwrap().to_string_lossy().into_owned();
             let marker = format!("{MARKER}{name} -->");
-            assert!(page.contains(&marker), "{PAGE} has no table of {name}");
+            assert!(pages.contains(&marker), "no page has a table of {name}");
             let text = fs::read_to_string(&path).unwrap();
             let is_measured = text.contains("Measured at ") && text.contains(", release");
             assert!(is_measured, "{name}: from another build, or cut off");
@@ -180,6 +248,13 @@ mod tests {
     }
 
     #[test]
+    fn what_a_command_prints_is_no_table_of_the_page() {
+        let page = "```console\n| p99 |\n|---|\n| 3 µs |\n```\n";
+        let filled = filled(page, &|_| panic!("no record is asked for"));
+        assert_eq!(filled.unwrap(), page);
+    }
+
+    #[test]
     fn a_table_without_figures_stays() {
         let page = "<!-- record: none -->\n| a | b |\n| --- |\n| 1 | 2 |\n\nEnd\n";
         let filled = filled(page, &|_| panic!("no record is asked for"));
@@ -195,9 +270,15 @@ mod tests {
     }
 
     #[test]
-    fn a_table_without_a_record_is_an_error() {
+    fn a_measured_table_without_a_record_is_an_error() {
         let of = |page: &str| filled(page, &|_| Ok(RECORD.to_owned())).unwrap_err();
-        assert!(of("| a load |\n").to_string().contains("no record"));
+        for table in [
+            "| a load | p50, µs |\n",
+            "| a | b |\n|---|---|\n| ours | 1.5 (1.2 to 1.7) |\n",
+            "| a | b |\n|---|---|\n| ours | **12 M/s** |\n",
+        ] {
+            assert!(of(table).to_string().contains("no record"), "{table}");
+        }
         let other = of("<!-- record: it -->\n| a load | p50 |\n");
         assert!(
             format!("{other:#}").contains("0 tables have the columns"),
