@@ -152,7 +152,7 @@ def test_items_that_go(ours):
         wire.send(b"md stale I T100\r\n")
         wire.expect(b"HD\r\n")
         lines, _ = copy(source, target)
-        assert lines == ["copied: 1 items, 1 B", "not copied: 1: declared out of date by a client"]
+        assert lines == ["copied: 1 item, 1 B", "not copied: 1: declared out of date by a client"]
     with Server("-t", 1) as source, Server("-t", 1) as target, source.wire() as wire:
         for number in range(30):
             store(wire, b"n%d" % number, b"x")
@@ -187,8 +187,8 @@ def test_a_target_with_a_smaller_limit(ours):
         store(wire, b"small", b"s")
         store(wire, b"large", b"x" * (MIB + MIB // 2))
         lines, errors = copy(source, target, code=1)
-        assert lines == ["copied: 1 items, 1 B", "not copied: 1: too large for TO: its -I is smaller"]
-        assert "1 items are not in" in errors
+        assert lines == ["copied: 1 item, 1 B", "not copied: 1: too large for TO: its -I is smaller"]
+        assert "1 item is not in" in errors
 
 
 @pytest.mark.parametrize("victim", ["source", "target"])
@@ -222,7 +222,7 @@ def test_a_login_for_one_of_them(ours, tmp_path):
         _, errors = copy(source, target, code=1)
         assert "--auth-user" in errors
         lines, _ = copy(source, target, "--login-to", "to", "--auth-user", "ann", "--password-file", password)
-        assert lines == ["copied: 1 items, 1 B"]
+        assert lines == ["copied: 1 item, 1 B"]
 
 
 @pytest.mark.skipif(not certificates.available(), reason="needs openssl")

@@ -404,5 +404,7 @@ def test_a_slow_request_is_kept_with_its_key_and_what_its_time_went_to():
         assert int(fields["sending_us"]) == max(parts)
         # Another threshold while the server runs.
         assert server.stats("slow", "1234")["threshold_ms"] == "1234"
+        wire.exchange(b"stats slow 1.5\r\n", b"CLIENT_ERROR usage: stats slow [MILLISECONDS]\r\n")
+        assert server.stats("slow")["threshold_ms"] == "1234"
         latency = server.stats("latency")
         assert int(latency["get:larger:timed"]) > 0

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use glimmer_cli::AdmissionArguments;
 use glimmer_connect::Link;
-use glimmer_notation::{Location, memory};
+use glimmer_notation::{Location, counted, memory};
 
 use crate::progress::Progress;
 
@@ -88,8 +88,8 @@ impl Arguments {
             if written > before[0] {
                 shown.end();
                 println!(
-                    "{} items, {} in {:.1} s",
-                    told.number("snapshot_items"),
+                    "{}, {} in {:.1} s",
+                    counted(told.number("snapshot_items"), "item"),
                     memory(told.number("snapshot_bytes") as f64),
                     told.number("snapshot_ms") as f64 / 1e3
                 );
@@ -98,7 +98,8 @@ impl Arguments {
             let so_far = told.number("snapshot_items_so_far");
             let percent = (100 * so_far / items.max(1)).min(100);
             let bytes = told.number("snapshot_bytes_so_far") as f64;
-            shown.show(&format!("{so_far} items, {}, {percent}%", memory(bytes)));
+            let so_far = counted(so_far, "item");
+            shown.show(&format!("{so_far}, {}, {percent}%", memory(bytes)));
             thread::sleep(ASK_EVERY);
         }
     }

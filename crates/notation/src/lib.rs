@@ -157,6 +157,14 @@ pub fn memory(bytes: f64) -> String {
     }
 }
 
+/// A number of things, by the name of one: `1 item`, `2 items`.
+pub fn counted(number: u64, name: &str) -> String {
+    match number {
+        1 => format!("1 {name}"),
+        _ => format!("{number} {name}s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,6 +247,14 @@ mod tests {
         assert_eq!(
             [-0.0, 512.0, 1024.0, 67_108_864.0, 1.5e12].map(memory),
             ["0 B", "512 B", "1.0 KiB", "64 MiB", "1.4 TiB"]
+        );
+    }
+
+    #[test]
+    fn one_thing_is_not_several() {
+        assert_eq!(
+            [0, 1, 2].map(|number| counted(number, "item")),
+            ["0 items", "1 item", "2 items"]
         );
     }
 }

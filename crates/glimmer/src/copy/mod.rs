@@ -18,7 +18,7 @@ use clap::{Args, ValueEnum};
 use glimmer_base::limits::ITEM_BYTES_MAX;
 use glimmer_cli::AdmissionArguments;
 use glimmer_connect::{Admission, Link};
-use glimmer_notation::{Location, bytes, count};
+use glimmer_notation::{Location, bytes, count, counted};
 
 use crate::progress::Progress;
 use item::{Found, Unit};
@@ -134,17 +134,19 @@ impl Arguments {
         println!("{}", copy.tally);
         result.with_context(|| {
             format!(
-                "{} of {} items looked at; give the command again with --skip-present to go on",
+                "{} of {} looked at; give the command again with --skip-present to go on",
                 copy.tally.all(),
-                copy.total
+                counted(copy.total, "item")
             )
         })?;
         let evicted = copy.evictions()?.saturating_sub(before);
         if evicted > 0 {
-            println!("TO has evicted {evicted} items meanwhile: it has no room for all of them");
+            let evicted = counted(evicted, "item");
+            println!("TO has evicted {evicted} meanwhile: it has no room for all of them");
         }
         match copy.tally.lacking() {
             0 => Ok(()),
+            1 => bail!("1 item is not in {}", self.to),
             lacking => bail!("{lacking} items are not in {}", self.to),
         }
     }

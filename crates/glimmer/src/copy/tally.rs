@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use glimmer_notation::memory;
+use glimmer_notation::{counted, memory};
 
 /// What became of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,8 +84,8 @@ impl Tally {
 impl fmt::Display for Tally {
     /// A line for what was copied, and one for each reason why something was not.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let copied = self.count(Fate::Copied);
-        write!(out, "copied: {copied} items, {}", memory(self.bytes as f64))?;
+        let copied = counted(self.count(Fate::Copied), "item");
+        write!(out, "copied: {copied}, {}", memory(self.bytes as f64))?;
         for (fate, reason, _) in REASONS {
             match self.count(fate) {
                 0 => {}
@@ -118,7 +118,7 @@ mod tests {
         tally.note_refused(b"SERVER_ERROR a");
         tally.note_refused(b"SERVER_ERROR b");
         assert_eq!((tally.all(), tally.lacking()), (6, 3));
-        let lines = "copied: 1 items, 1.0 KiB\n\
+        let lines = "copied: 1 item, 1.0 KiB\n\
                      not copied: 1: TO has an item with this key\n\
                      not copied: 1: deleted or expired meanwhile\n\
                      not copied: 1: too large for TO: its -I is smaller\n\

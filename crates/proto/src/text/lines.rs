@@ -49,6 +49,8 @@ pub const BAD_DELTA: &str = "CLIENT_ERROR invalid numeric delta argument\r\n";
 pub const NON_NUMERIC: &str = "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n";
 /// `stats detail` without `on`, `off` or `dump`.
 pub const STATS_DETAIL_USAGE: &str = "CLIENT_ERROR usage: stats detail on|off|dump\r\n";
+/// `stats slow` with what is not a number of milliseconds.
+pub const STATS_SLOW_USAGE: &str = "CLIENT_ERROR usage: stats slow [MILLISECONDS]\r\n";
 /// `stats cachedump` is disabled by an option, as in memcached.
 pub const CACHEDUMP_NOT_ALLOWED: &str = "CLIENT_ERROR stats cachedump not allowed\r\n";
 /// `watch` is disabled by an option, as in memcached.

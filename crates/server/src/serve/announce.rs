@@ -7,6 +7,7 @@ use crate::log::Log;
 use crate::memory_plan::MemoryPlan;
 use crate::process;
 use glimmer_node::{Address, Bound, Node, PassedOver};
+use glimmer_notation::counted;
 use glimmer_store::table::Counts as StoreCounts;
 use std::net::SocketAddr;
 
@@ -64,7 +65,8 @@ impl Ready<'_> {
             .memory_file
             .as_ref()
             .map_or_else(String::new, |path| {
-                format!(", {} items from {}", self.counts.restored, path.display())
+                let items = counted(self.counts.restored, "item");
+                format!(", {items} from {}", path.display())
             });
         format!(
             "glimmer {} ready on {}: {} MiB, {} {}, {}, {full}{restored}",

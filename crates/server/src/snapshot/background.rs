@@ -1,8 +1,9 @@
 //! Writing a snapshot while the server serves: by a thread of its own, which clients call.
 
 use super::write::Pace;
-use super::{Order, SnapshotError, Snapshots, epoch_unix_ms, mebibytes, unix_ms};
+use super::{Order, SnapshotError, Snapshots, epoch_unix_ms, unix_ms};
 use glimmer_node::NodeFigures;
+use glimmer_notation::{counted, memory};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -104,10 +105,10 @@ impl Snapshots {
         node.end_snapshot();
         let last = written?;
         tracing::info!(
-            "snapshot {}: {} items, {} in {} ms",
+            "snapshot {}: {}, {} in {} ms",
             self.path.display(),
-            last.items,
-            mebibytes(last.bytes),
+            counted(last.items, "item"),
+            memory(last.bytes as f64),
             last.ms
         );
         Ok(())

@@ -1,12 +1,13 @@
 //! Writing a snapshot when the server has stopped: nothing changes any more.
 
 use super::write::Pace;
-use super::{SnapshotError, Snapshots, epoch_unix_ms, mebibytes, unix_ms};
+use super::{SnapshotError, Snapshots, epoch_unix_ms, unix_ms};
 use crate::log::Log;
 use crate::patience;
 use glimmer_base::{KeyHasher, Moment};
 use glimmer_engine::Engine;
 use glimmer_node::{SnapshotFeed, copy_all};
+use glimmer_notation::{counted, memory};
 use std::sync::Arc;
 use std::thread;
 
@@ -37,10 +38,10 @@ impl Snapshots {
             self.write(&feed, Pace::Fast, |_, _| patience.ask())
         })?;
         log.announce(&format!(
-            "snapshot {}: wrote {} items, {} in {:.1} s",
+            "snapshot {}: wrote {}, {} in {:.1} s",
             self.path.display(),
-            last.items,
-            mebibytes(last.bytes),
+            counted(last.items, "item"),
+            memory(last.bytes as f64),
             last.ms as f64 / 1e3
         ));
         Ok(())

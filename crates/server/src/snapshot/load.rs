@@ -2,13 +2,14 @@
 //! the file.
 
 use super::status::Loaded;
-use super::{SnapshotError, Snapshots, epoch_unix_ms, mebibytes, unix_ms};
+use super::{SnapshotError, Snapshots, epoch_unix_ms, unix_ms};
 use crate::log::Log;
 use crate::patience;
 use glimmer_base::limits::BATCH_MAX;
 use glimmer_base::{Expiry, KeyHasher, Keyhash, Moment};
 use glimmer_engine::snapshot::{NextBlock, Record, Records, SnapshotReader};
 use glimmer_engine::{Arrival, Arrived, Engine, History, NewItem};
+use glimmer_notation::{counted, memory};
 use glimmer_store::heap::CAS_MAX;
 use std::fs::File;
 use std::io;
@@ -173,10 +174,10 @@ impl Snapshots {
         let path = self.path.display();
         let age_s = unix_ms().saturating_sub(begun_unix_ms) / 1000;
         log.announce(&format!(
-            "snapshot {path}: loaded {} items, {} in {:.1} s; {} had expired, {} did not fit; \
+            "snapshot {path}: loaded {}, {} in {:.1} s; {} had expired, {} did not fit; \
              written {age_s} s ago",
-            loaded.items,
-            mebibytes(loaded.bytes),
+            counted(loaded.items, "item"),
+            memory(loaded.bytes as f64),
             loaded.ms as f64 / 1e3,
             loaded.expired,
             loaded.dropped,
@@ -371,10 +372,11 @@ impl Progress<'_> {
         patience::extend();
         let percent = 100 * bytes / self.total.max(1);
         self.log.announce(&format!(
-            "snapshot {}: {items} items, {} of {}, {percent}%, {} s",
+            "snapshot {}: {}, {} of {}, {percent}%, {} s",
             self.name,
-            mebibytes(bytes),
-            mebibytes(self.total),
+            counted(items, "item"),
+            memory(bytes as f64),
+            memory(self.total as f64),
             self.began.elapsed().as_secs()
         ));
     }

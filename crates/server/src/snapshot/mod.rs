@@ -112,14 +112,6 @@ fn epoch_unix_ms(now: Moment, unix_ms: u64) -> u64 {
     }
 }
 
-/// A number of bytes for people.
-fn mebibytes(bytes: u64) -> String {
-    match bytes >> 20 {
-        0 => format!("{} KiB", bytes.div_ceil(1 << 10)),
-        mebibytes => format!("{mebibytes} MiB"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

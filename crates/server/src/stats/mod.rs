@@ -392,8 +392,11 @@ impl AdminHandler for ServerAdmin {
             b"packets" => packets::write(self, &mut lines),
             b"accelerator" => hot::write_accelerator(self, now, &mut lines),
             b"slow" => {
-                let argument = argument.strip_prefix(b"slow ");
-                match slow::write(self, argument, from, &mut lines) {
+                let Some(threshold_ms) = slow::threshold_ms(argument) else {
+                    out.extend_from_slice(replies::STATS_SLOW_USAGE.as_bytes());
+                    return Part::Last;
+                };
+                match slow::write(self, threshold_ms, from, &mut lines) {
                     Part::Last => {}
                     part => return part,
                 }

@@ -57,19 +57,28 @@ pub(crate) fn fields(slow: &SlowRequest) -> Vec<(&'static str, String)> {
     fields
 }
 
-/// Writes one part of the reply, starting with the entry of this number; `argument` is a new
-/// threshold if there is one.
+/// The threshold that `slow` with this argument sets, `Some(None)` if it has none. `None` if what
+/// follows is not one whole number.
+pub(super) fn threshold_ms(argument: &[u8]) -> Option<Option<u64>> {
+    let argument = std::str::from_utf8(argument).ok()?;
+    match argument.strip_prefix("slow")?.trim_ascii() {
+        "" => Some(None),
+        number => number.parse().ok().map(Some),
+    }
+}
+
+/// Writes one part of the reply, starting with the entry of this number, after it has set the
+/// threshold, if one is given.
 pub(super) fn write(
     admin: &ServerAdmin,
-    argument: Option<&[u8]>,
+    threshold_ms: Option<u64>,
     from: u64,
     lines: &mut Lines<'_>,
 ) -> Part {
     let Some(log) = admin.node().and_then(|node| node.slow()) else {
         return Part::Last;
     };
-    let wanted = argument.map(|text| std::str::from_utf8(text).ok()?.parse().ok());
-    if let Some(Some(threshold_ms)) = wanted {
+    if let Some(threshold_ms) = threshold_ms {
         log.set_threshold_ms(threshold_ms);
         tracing::info!("stats slow: requests of {threshold_ms} ms and more are slow (0: none)");
     }
@@ -101,6 +110,26 @@ mod tests {
     use super::*;
     use crate::stats::own::documented;
     use glimmer_node::Command;
+
+    #[test]
+    fn a_threshold_is_a_whole_number() {
+        let cases: [(&[u8], _); 6] = [
+            (b"slow", Some(None)),
+            (b"slow 25", Some(Some(25))),
+            (b"slow 0", Some(Some(0))),
+            (b"slow x", None),
+            (b"slow 2.5", None),
+            (b"slow 1 2", None),
+        ];
+        for (argument, wanted) in cases {
+            assert_eq!(
+                threshold_ms(argument),
+                wanted,
+                "{}",
+                argument.escape_ascii()
+            );
+        }
+    }
 
     #[test]
     fn the_documentation_has_a_row_for_each_field_and_no_others() {
