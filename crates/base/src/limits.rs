@@ -503,6 +503,10 @@ pub const UPLOAD_SLOW_MS_MAX: u64 = 60_000;
 /// How often a worker that lacks memory looks for stalled connections, in milliseconds.
 pub const SHORT_TICK_MS: u64 = 20;
 
+/// Connections that a worker has refused and that may still say which protocol they speak. Further
+/// ones are told at once, in memcached's words.
+pub const REFUSED_MAX: usize = 16;
+
 /// Unused reorder buffers that a worker keeps. Further ones are freed.
 pub const REORDER_BUFFERS_KEPT_MAX: usize = BURST_CONNECTIONS_MAX;
 

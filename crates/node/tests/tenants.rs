@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use glimmer_base::Moment;
-use glimmer_base::limits::{THROTTLE_BURST_MS, THROTTLE_WAIT_MS_MAX};
+use glimmer_base::limits::{REFUSED_MAX, THROTTLE_BURST_MS, THROTTLE_WAIT_MS_MAX};
 use glimmer_node::{
     AdminHandler, Devices, DrivenNode, Login, NodeConfig, Part, Quotas, Rest, Tenants, UserRules,
 };
 use glimmer_proto::text::{Shutdown, lines};
-use glimmer_proto::{Accepts, Rights, Rules};
+use glimmer_proto::{Accepts, Rights, Rules, resp};
 use glimmer_transport::stream::{ByteStream, LocalListener, LocalStream, StreamFaults};
 use glimmer_transport::{Received, Sent};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
@@ -64,7 +64,7 @@ impl Rig {
         let listener = LocalListener::new(SocketAddr::from(([10, 0, 0, 1], 1)));
         let mut devices: Vec<_> = (0..workers).map(|_| Devices::default()).collect();
         let at_listener: Box<LocalListener> = Box::new(listener.clone());
-        devices[0].listeners.push((at_listener, Accepts::Text));
+        devices[0].listeners.push((at_listener, Accepts::Any));
         let mut config = config();
         (config.clock, config.tenants) = (clock.clone(), tenants.clone());
         change(&mut config);
@@ -258,9 +258,26 @@ fn addresses_have_as_many_connections_as_they_may() {
     }
     rig.settle();
     assert_eq!(received(&mut second), MISS);
-    assert_eq!(received(&mut third), lines::ADDRESS_CONNECTIONS);
-    assert!(third.ready().hung_up);
     assert_eq!(received(&mut other), MISS);
+    // A client that is refused is told in its own protocol, or a little later in memcached's.
+    let mut of_redis = rig.connect(2);
+    send(&mut of_redis, "*1\r\n$4\r\nPING\r\n");
+    rig.settle();
+    assert_eq!(received(&mut of_redis), resp::lines::ADDRESS_CONNECTIONS);
+    assert_eq!(received(&mut third), "");
+    rig.sleep_until(1_100);
+    assert_eq!(received(&mut third), lines::ADDRESS_CONNECTIONS);
+    assert!(third.ready().hung_up && of_redis.ready().hung_up);
+    // Those that may still say something have a bound.
+    let mut many: Vec<_> = (0..=REFUSED_MAX).map(|_| rig.connect(2)).collect();
+    rig.settle();
+    let told = |streams: &mut Vec<LocalStream>| {
+        let answers = streams.iter_mut().map(received);
+        answers.filter(|answer| !answer.is_empty()).count()
+    };
+    assert_eq!(told(&mut many), 1);
+    rig.sleep_until(1_200);
+    assert_eq!(told(&mut many), REFUSED_MAX);
     drop(second);
     rig.settle();
     let mut next = rig.connect(2);
@@ -272,7 +289,7 @@ fn addresses_have_as_many_connections_as_they_may() {
         .iter()
         .map(|it| it.address_connections_refused)
         .sum();
-    assert_eq!(refused, 1);
+    assert_eq!(refused, 2 + REFUSED_MAX as u64 + 1);
 }
 
 fn user(rules: Rules) -> UserRules {

@@ -35,6 +35,16 @@ macro_rules! make_parser {
                 }
             }
 
+            /// The protocol that a connection speaks which may speak these and has sent this. None:
+            /// more will tell.
+            pub fn spoken(self, input: &[u8]) -> Option<Accepts> {
+                match (self, input) {
+                    (Accepts::Any, []) => None,
+                    (Accepts::Any, input) => Accepts::of_beginning(input),
+                    (accepts, _) => Some(accepts),
+                }
+            }
+
             /// The protocol of a connection that begins with these bytes. None: more will tell.
             #[inline]
             fn of_beginning(input: &[u8]) -> Option<Accepts> {
@@ -86,11 +96,7 @@ macro_rules! make_parser {
                     Parser::$rest(parser) => Speak::next(parser, input),
                     $(Parser::$name(parser) => Speak::next(parser, input),)*
                     Parser::Undecided(limits) => {
-                        let accepts = match input {
-                            [] => None,
-                            input => Accepts::of_beginning(input),
-                        };
-                        let Some(accepts) = accepts else {
+                        let Some(accepts) = Accepts::Any.spoken(input) else {
                             return Step::need(input.len() + 1);
                         };
                         *self = Parser::accepting(accepts, *limits);

@@ -4,7 +4,6 @@ use std::io;
 use std::sync::Arc;
 
 use glimmer_base::limits::ACCEPTS_PER_TURN_MAX;
-use glimmer_proto::text::lines;
 use glimmer_proto::{Accepts, Parser};
 use glimmer_transport::Poller;
 use glimmer_transport::stream::StreamListener;
@@ -12,14 +11,12 @@ use slotmap::Key;
 
 use super::Streams;
 use super::connection::{Connection, Input, Session};
+use super::refused::Refusal;
 use super::registry::SocketEntry;
 use super::throttle::seat;
 use crate::admin::alarm::Failure;
 use crate::core::Core;
 use crate::shared::Accepted;
-
-/// The reply to a connection beyond the maximum, as in memcached.
-const TOO_MANY: &[u8] = lines::TOO_MANY_CONNECTIONS.as_bytes();
 
 /// A listener, and the protocols that its connections may speak.
 pub(crate) struct StreamSource {
@@ -224,9 +221,7 @@ impl Streams {
             None => {
                 core.tally.rejected_connections += 1;
                 core.show_figures();
-                // Whether the reply arrives is the client's concern.
-                let (mut stream, _) = accepted;
-                let _ = stream.send(TOO_MANY);
+                self.refuse(accepted, Refusal::Connections, core);
             }
         }
     }
@@ -250,7 +245,10 @@ impl Streams {
         let session = Session::new(parser, core.shared.config.locked);
         let mut connection = Connection::new((stream, entry), session, core.now.ms);
         if !seat(&mut connection, false, core) {
-            return turn_away(connection, core);
+            core.tally.address_connections_refused += 1;
+            core.shared.balancer.release(core.me);
+            core.show_figures();
+            return self.refuse((connection.stream, accepts), Refusal::Address, core);
         }
         core.shared.registry.add(connection.entry.clone());
         let key = self.connections.insert(connection);
@@ -280,14 +278,4 @@ impl Streams {
                 .show_connection(&connection.entry, None);
         }
     }
-}
-
-/// Closes a connection whose address has as many as it may.
-#[cold]
-fn turn_away(mut connection: Connection, core: &mut Core) {
-    core.tally.address_connections_refused += 1;
-    core.shared.balancer.release(core.me);
-    core.show_figures();
-    // Whether the reply arrives is the client's concern.
-    let _ = (connection.stream).send(lines::ADDRESS_CONNECTIONS.as_bytes());
 }

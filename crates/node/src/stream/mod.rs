@@ -4,6 +4,7 @@
 //! | file | idea |
 //! | --- | --- |
 //! | `accept` | listeners, and which worker gets a new connection |
+//! | `refused` | connections beyond a limit, and how each is told |
 //! | `connection` | what a worker knows about one client |
 //! | `handshakes`, `shakers` | encrypted connections before their first byte |
 //! | `key` | the key of a connection in its worker's table |
@@ -55,6 +56,7 @@ pub(crate) mod places;
 mod postponed;
 mod ready;
 mod receive_buffer;
+mod refused;
 pub(crate) mod registry;
 mod relief;
 pub(crate) mod reorder;
@@ -84,6 +86,7 @@ use key::ConnectionKey;
 use moves::Leaving;
 use postponed::Postponed;
 use ready::{Lane, ReadyQueue};
+use refused::Refused;
 use throttle::Throttled;
 use uploads::WaitingUploads;
 
@@ -119,6 +122,7 @@ pub(crate) struct Streams {
     /// Connections that may get another home since the plan has changed.
     leaving: Leaving,
     handshakes: Handshakes,
+    refused: Refused,
     burst: Burst,
     travels: Arc<Travels>,
     /// A connection was closed since this was last asked.
@@ -144,6 +148,7 @@ impl Streams {
             moved: Vec::new(),
             leaving: Leaving::default(),
             handshakes: Handshakes::default(),
+            refused: Refused::default(),
             burst: Burst::new(),
             travels,
             has_closed: false,

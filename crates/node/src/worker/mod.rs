@@ -353,6 +353,9 @@ impl Worker {
             self.streams.follow_limits(core);
             core.admin.tick(core.me, core.now);
         }
+        if self.streams.has_refused() {
+            self.streams.tell_refused(core);
+        }
         self.walks.go_on(core);
         if let Some(tender) = &mut core.tender {
             let tally = &mut core.tally;

@@ -117,6 +117,7 @@ impl Worker {
         let is_soon = core.memory.is_short
             || self.streams.awaits_news()
             || self.streams.has_borrowers()
+            || self.streams.has_refused()
             || core.shared.places.are_awaited();
         let tick = if self.awaits_allowance() {
             Some(MILLISECOND)

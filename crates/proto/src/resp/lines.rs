@@ -36,6 +36,10 @@ pub const KEY_DENIED: &str = "-NOPERM this user has no permissions to access one
     used as arguments\r\n";
 /// The user or the address has waited for its limits for as long as it may.
 pub const OVER_LIMIT: &str = "-ERR over the limit of this user or address\r\n";
+/// The server has as many connections as it may; the connection is closed. In the words of Redis.
+pub const TOO_MANY_CONNECTIONS: &str = "-ERR max number of clients reached\r\n";
+/// The address has as many connections as it may; the connection is closed.
+pub const ADDRESS_CONNECTIONS: &str = "-ERR too many connections from this address\r\n";
 /// The user has as many connections as it may; the connection is closed.
 pub const USER_CONNECTIONS: &str = "-ERR too many connections of this user\r\n";
 /// No client needs to authenticate.
