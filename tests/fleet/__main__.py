@@ -59,6 +59,8 @@ def main():
     for name in given.engine or ENGINES:
         engine = ENGINES[name]
         missing = engine.missing()
+        if engine.needs_glimmer and given.server.endswith("memcached"):
+            missing = "a server that speaks its protocol"
         if missing:
             if given.engine:
                 raise WrongInput(f"{name} needs {missing}")

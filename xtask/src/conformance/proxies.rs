@@ -14,24 +14,7 @@ use std::process::Stdio;
 const OUTAGE_S: &str = "2";
 
 /// What places keys for others, and is not tried.
-const NOT_RUN: [(&str, &str, &str); 4] = [
-    ("mcrouter", "a proxy", "no package registry has it"),
-    (
-        "envoy",
-        "a proxy",
-        "no package registry has it as a program",
-    ),
-    (
-        "spymemcached",
-        "a ring, in Java",
-        "cargo xtask fleet has no engine for it",
-    ),
-    (
-        "native",
-        "our own client's placement, over UDP",
-        "cargo xtask fleet has no engine for it",
-    ),
-];
+const NOT_RUN: [(&str, &str, &str); 1] = [("mcrouter", "a proxy", "no package registry has it")];
 
 /// Runs the engines over servers of both makes.
 pub fn run(with: &Tried) -> anyhow::Result<Vec<Row>> {
@@ -45,20 +28,20 @@ pub fn run(with: &Tried) -> anyhow::Result<Vec<Row>> {
         }
         let about = about.map_or_else(String::new, ToString::to_string);
         let mut row = Row::new(name, &about)?;
-        let mut counts = Vec::new();
+        let mut counts: Vec<Events> = Vec::new();
         for server in with.servers() {
             counts.push(events(&python, name, server, &with.memcached)?);
         }
-        row = match (counts.pop(), counts.pop()) {
-            (Some(Ok(theirs)), Some(Ok(ours))) => {
-                row.peer = version_of(&with.memcached)?;
-                (row.ours, row.failed) = ours;
-                (row.theirs, row.peer_failed) = theirs;
-                row
-            }
-            (_, Some(Err(reason))) | (Some(Err(reason)), _) => row.without(&reason),
-            _ => unreachable!("both servers were tried"),
-        };
+        let [ours, theirs] = counts.try_into().expect("two servers were tried");
+        match ours {
+            Ok(ours) => (row.ours, row.failed) = ours,
+            Err(reason) => row = row.without(&reason),
+        }
+        // Some speak a protocol that memcached does not.
+        if let (None, Ok(theirs)) = (&row.not_run, theirs) {
+            row.peer = version_of(&with.memcached)?;
+            (row.theirs, row.peer_failed) = theirs;
+        }
         println!("{name}: {}", row.shown());
         rows.push(row);
     }

@@ -103,6 +103,10 @@ impl Row {
         let count = |count: Option<Count>| count.unwrap_or_default();
         match &self.not_run {
             Some(reason) => format!("not run: {reason}"),
+            None if self.theirs.is_none() => {
+                let ours = count(self.ours);
+                format!("Glimmer {} of {}", ours.passed, ours.run)
+            }
             None => {
                 let (ours, theirs) = (count(self.ours), count(self.theirs));
                 format!(
