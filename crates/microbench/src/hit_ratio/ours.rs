@@ -38,6 +38,9 @@ pub struct Ours {
     now: Moment,
     /// Bytes of a value, unless the items say their size.
     value_bytes: Option<usize>,
+    /// The eviction rule sees one read of this many.
+    seen_one_in: u32,
+    reads: u32,
 }
 
 impl Ours {
@@ -85,7 +88,18 @@ impl Ours {
                 epoch_unix_ms: 0,
             },
             value_bytes,
+            seen_one_in: 1,
+            reads: 0,
         })
+    }
+
+    /// The same cache, if the eviction rule sees one read of `cores`. MICA has it so under CREW:
+    /// clients send their reads to all cores in turn, and the writing core counts its own (§4.1.2).
+    pub fn seeing_reads_of_one_in(self, cores: u32) -> Self {
+        Ours {
+            seen_one_in: cores,
+            ..self
+        }
     }
 
     /// The partition's counters.
@@ -104,7 +118,11 @@ impl Cache for Ours {
         let key = key::hex(u64::from(number));
         let (keyhash, now) = (self.seed.keyhash(&key), self.now);
         let mut writer = self.owner.enter(0);
-        writer.read(keyhash, &key, now, |_| ()).is_some()
+        self.reads = (self.reads + 1) % self.seen_one_in;
+        match self.reads {
+            0 => writer.read(keyhash, &key, now, |_| ()).is_some(),
+            _ => writer.find(keyhash, &key, now).is_some(),
+        }
     }
 
     fn write(&mut self, number: u32, item: Item) {
@@ -152,9 +170,9 @@ mod tests {
     use super::*;
     use crate::hit_ratio::{
         pattern::Pattern,
-        reference::{Clock, Fifo, Lru, S3Fifo, Sieve},
+        reference::{self, Clock, Fifo, S3Fifo, Sieve},
     };
-    use glimmer_store::evict::{CLOCK, DEFAULT, FIFO, S3_FIFO, TWO_Q};
+    use glimmer_store::evict::{CLOCK, DEFAULT, FIFO, LRU, S3_FIFO, TWO_Q};
 
     const KEYS: u32 = 30_000;
     const PERCENT: f64 = 10.0;
@@ -194,11 +212,24 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_that_sees_no_read_is_a_fifo() {
+        let trace = trace("zipf-0.99");
+        let seeing = |cores| {
+            let cache = Ours::new(&trace, LRU).unwrap();
+            trace.hit_ratio(&mut cache.seeing_reads_of_one_in(cores))
+        };
+        let (all, none) = (seeing(1), seeing(u32::MAX));
+        let fifo = ours(FIFO, &trace);
+        assert!((none - fifo).abs() < 0.005, "{none} for {fifo}");
+        assert!(all > none + 0.02, "{all} for {none}");
+    }
+
+    #[test]
     fn two_logs_with_ghosts_keep_more_than_lru() {
         for name in ["zipf-0.99", "scan"] {
             let trace = trace(name);
             let two_q = ours(TWO_Q, &trace);
-            let lru = trace.hit_ratio(&mut Lru::new(CAPACITY, trace.key_bound()));
+            let lru = trace.hit_ratio(&mut reference::Lru::new(CAPACITY, trace.key_bound()));
             println!("{name}: 2Q {two_q}, LRU {lru}");
             assert!(two_q > lru, "{name}: ours {two_q}, LRU {lru}");
         }
@@ -225,7 +256,7 @@ mod tests {
         ] {
             let trace = trace(name);
             let (capacity, bound) = (trace.capacity, trace.key_bound());
-            let lru = trace.hit_ratio(&mut Lru::new(capacity, bound));
+            let lru = trace.hit_ratio(&mut reference::Lru::new(capacity, bound));
             let s3fifo = trace.hit_ratio(&mut S3Fifo::new(capacity, bound));
             let adaptive = ours(DEFAULT, &trace);
             println!("{name}: {adaptive}, LRU {lru}, S3-FIFO {s3fifo}");
@@ -239,7 +270,7 @@ mod tests {
             let trace = trace(name);
             let s3fifo = ours(S3_FIFO, &trace);
             let sieve = trace.hit_ratio(&mut Sieve::new(CAPACITY, trace.key_bound()));
-            let lru = trace.hit_ratio(&mut Lru::new(CAPACITY, trace.key_bound()));
+            let lru = trace.hit_ratio(&mut reference::Lru::new(CAPACITY, trace.key_bound()));
             assert!(
                 s3fifo > sieve - 0.01,
                 "{name}: ours {s3fifo}, SIEVE {sieve}"

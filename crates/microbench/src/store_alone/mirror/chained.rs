@@ -6,7 +6,7 @@ use anyhow::Result;
 use glimmer_base::Keyhash;
 use glimmer_store::memory::{PagePolicy, ZeroedSlice};
 
-use super::{Arena, Chunk, Index, locks::Locks};
+use super::{Arena, Chunk, Index, locks::Locks, trace::Trace};
 
 /// The pointer to the next item of the chain.
 pub const LINK_WORDS: usize = 1;
@@ -22,8 +22,14 @@ pub fn buckets_for(items: usize) -> usize {
     (items * 2).div_ceil(3).next_power_of_two()
 }
 
+/// How many items memcached keeps in this many buckets.
+pub fn capacity(buckets: usize) -> usize {
+    buckets * 3 / 2
+}
+
 impl<const BY_WORDS: bool> Index for Chained<BY_WORDS> {
     const LINK_WORDS: usize = LINK_WORDS;
+    const IN_TURN: bool = true;
 
     fn new(items: usize, pages: PagePolicy) -> Result<Self> {
         let heads = ZeroedSlice::new(buckets_for(items), pages, None)?;
@@ -42,9 +48,17 @@ impl<const BY_WORDS: bool> Index for Chained<BY_WORDS> {
         _: Keyhash,
         [bucket, _]: [u32; 2],
         key: &[u8; K],
+        trace: &mut impl Trace,
     ) -> Chunk {
-        let mut chunk = self.heads[bucket as usize].load(Relaxed) as Chunk;
-        while chunk != 0 && !arena.key_is::<BY_WORDS>(chunk, key) {
+        let head = &self.heads[bucket as usize];
+        trace.bucket();
+        trace.index(head);
+        let mut chunk = head.load(Relaxed) as Chunk;
+        while chunk != 0 {
+            trace.item();
+            if arena.key_is::<BY_WORDS>(chunk, key) {
+                break;
+            }
             chunk = arena.index_link(chunk).load(Relaxed) as Chunk;
         }
         chunk

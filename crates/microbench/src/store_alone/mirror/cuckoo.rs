@@ -11,7 +11,7 @@ use glimmer_store::{
 };
 use parking_lot::Mutex;
 
-use super::{Arena, Chunk, Index, locks::Locks};
+use super::{Arena, Chunk, Index, locks::Locks, trace::Trace};
 
 /// Words of a bucket: one for the tags, then the pointers.
 const BUCKET_WORDS: usize = 1 + BUCKET_SLOTS;
@@ -62,6 +62,17 @@ impl<const TAGS: bool> Cuckoo<TAGS> {
     }
 }
 
+/// Buckets for this many items, a power of two.
+pub fn buckets_for(items: usize) -> usize {
+    let buckets = (items * 100).div_ceil(LOAD_PERCENT * BUCKET_SLOTS);
+    buckets.next_power_of_two().max(2)
+}
+
+/// How many items have room in this many buckets.
+pub fn capacity(buckets: usize) -> usize {
+    buckets * BUCKET_SLOTS * LOAD_PERCENT / 100
+}
+
 /// The tag, never zero.
 #[inline(always)]
 fn tag_of(keyhash: Keyhash) -> u8 {
@@ -84,10 +95,10 @@ impl<const TAGS: bool> View for Cuckoo<TAGS> {
 
 impl<const TAGS: bool> Index for Cuckoo<TAGS> {
     const LINK_WORDS: usize = 0;
+    const IN_TURN: bool = false;
 
     fn new(items: usize, pages: PagePolicy) -> Result<Self> {
-        let buckets = (items * 100).div_ceil(LOAD_PERCENT * BUCKET_SLOTS);
-        let buckets = buckets.next_power_of_two().max(2);
+        let buckets = buckets_for(items);
         Ok(Cuckoo {
             words: ZeroedSlice::new(buckets * BUCKET_WORDS, pages, None)?,
             mask: buckets as u32 - 1,
@@ -108,16 +119,24 @@ impl<const TAGS: bool> Index for Cuckoo<TAGS> {
         keyhash: Keyhash,
         buckets: [u32; 2],
         key: &[u8; K],
+        trace: &mut impl Trace,
     ) -> Chunk {
         let tag = tag_of(keyhash);
         for bucket in buckets {
+            trace.bucket();
+            trace.index(self.tags_word(bucket));
             let tags = self.tags(bucket);
             for place in 0..BUCKET_SLOTS {
                 let stored = (tags >> (8 * place)) as u8;
                 if if TAGS { stored == tag } else { stored != 0 } {
-                    let chunk = self.slot(bucket, place).load(Relaxed) as Chunk;
-                    if chunk != 0 && arena.key_is::<true>(chunk, key) {
-                        return chunk;
+                    let slot = self.slot(bucket, place);
+                    trace.index(slot);
+                    let chunk = slot.load(Relaxed) as Chunk;
+                    if chunk != 0 {
+                        trace.item();
+                        if arena.key_is::<true>(chunk, key) {
+                            return chunk;
+                        }
                     }
                 }
             }

@@ -182,33 +182,55 @@ impl Locks for Striped {
     }
 }
 
-/// Versions instead of locks for readers, as in the paper, but per bucket and not per key. Writers
-/// exclude each other.
+/// Versions instead of locks for readers. Writers exclude each other. `BY_KEY`: a key has one
+/// version, which the smaller of its buckets' numbers chooses, as in MemC3 (§3.2.1). Otherwise
+/// each of its buckets has one.
 ///
 /// A version is odd while its buckets change. The writer makes it odd, executes a release fence,
 /// changes the buckets, and makes the version even with a release store. A reader loads both
 /// versions with acquire, reads, executes an acquire fence, and loads the versions again. If it saw
 /// a change, it also sees the new version. The memory of an item is reused only after its bucket
-/// was changed in this way.
-pub struct Optimistic {
+/// was changed in this way. All of this holds with one version for each key, because whatever
+/// changes buckets names both buckets of the key that it moves, inserts or removes. A reader of a
+/// different key may compare its key with one that is half overwritten; keys here have equal words,
+/// so such a mixture is no key.
+pub struct Versions<const BY_KEY: bool> {
     versions: Box<[AtomicU32]>,
     writer: CachePadded<Mutex<()>>,
     list: CachePadded<Mutex<()>>,
 }
 
-impl Optimistic {
+/// A version for each bucket.
+pub type Optimistic = Versions<false>;
+/// A version for each key: the paper's.
+pub type Keyed = Versions<true>;
+
+impl<const BY_KEY: bool> Versions<BY_KEY> {
     #[inline(always)]
     fn versions(&self, buckets: [u32; 2]) -> [&AtomicU32; 2] {
-        let (low, high) = stripes(buckets);
+        let (low, high) = match BY_KEY {
+            true => {
+                let one = buckets[0].min(buckets[1]) as usize % STRIPES;
+                (one, one)
+            }
+            false => stripes(buckets),
+        };
         [&self.versions[low], &self.versions[high]]
+    }
+
+    /// How often versions were changed. Only while nobody writes.
+    pub fn changes(&self) -> u64 {
+        let each = self.versions.iter();
+        each.map(|version| u64::from(version.load(Relaxed) / 2))
+            .sum()
     }
 }
 
-impl Locks for Optimistic {
+impl<const BY_KEY: bool> Locks for Versions<BY_KEY> {
     const SERIAL: bool = false;
 
     fn new() -> Self {
-        Optimistic {
+        Versions {
             versions: (0..STRIPES).map(|_| AtomicU32::new(0)).collect(),
             writer: CachePadded::new(Mutex::new(())),
             list: CachePadded::new(Mutex::new(())),

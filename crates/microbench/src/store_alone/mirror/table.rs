@@ -9,7 +9,7 @@ use anyhow::Result;
 use glimmer_base::Keyhash;
 use glimmer_store::memory::PagePolicy;
 
-use super::{Arena, Chunk, Index, Locks, Replacement};
+use super::{Arena, Chunk, Index, Locks, Replacement, trace::Trace};
 use crate::store_alone::{
     items::SEED,
     peers::{Handle, Session},
@@ -37,13 +37,47 @@ impl<X: Index, R: Replacement, L: Locks, const K: usize, const V: usize> Mirror<
         })
     }
 
+    #[inline(always)]
+    fn find(&self, keyhash: Keyhash, buckets: [u32; 2], key: &[u8; K]) -> Chunk {
+        self.index.find(&self.arena, keyhash, buckets, key, &mut ())
+    }
+
+    /// Looks a key up and tells `trace` what that reads. Returns whether the key is there.
+    pub fn traced(&self, key: &[u8; K], trace: &mut impl Trace) -> bool {
+        let keyhash = SEED.keyhash(key);
+        let buckets = self.index.buckets(keyhash);
+        let found = self.index.find(&self.arena, keyhash, buckets, key, trace);
+        found != 0
+    }
+
+    /// Reads a key, and does something else after the first look at its buckets. Returns how often
+    /// it looked: more than once if what was done changed a version that the read depends on.
+    pub fn looks_around(&self, key: &[u8; K], mut meanwhile: impl FnMut()) -> u32 {
+        let keyhash = SEED.keyhash(key);
+        let buckets = self.index.buckets(keyhash);
+        let mut looks = 0;
+        self.locks.read(buckets, || {
+            self.find(keyhash, buckets, key);
+            if looks == 0 {
+                meanwhile();
+            }
+            looks += 1;
+        });
+        looks
+    }
+
+    /// The locks.
+    pub fn locks(&self) -> &L {
+        &self.locks
+    }
+
     /// The key's value.
     #[inline(always)]
     pub fn get(&self, key: &[u8; K]) -> Option<[u8; V]> {
         let keyhash = SEED.keyhash(key);
         let buckets = self.index.buckets(keyhash);
         let (chunk, value) = self.locks.read(buckets, || {
-            let chunk = self.index.find(&self.arena, keyhash, buckets, key);
+            let chunk = self.find(keyhash, buckets, key);
             if chunk == 0 {
                 return (0, [0; V]);
             }
@@ -69,7 +103,7 @@ impl<X: Index, R: Replacement, L: Locks, const K: usize, const V: usize> Mirror<
         let keyhash = SEED.keyhash(key);
         let buckets = self.index.buckets(keyhash);
         let overwrite = || {
-            let chunk = self.index.find(&self.arena, keyhash, buckets, key);
+            let chunk = self.find(keyhash, buckets, key);
             if chunk != 0 {
                 self.arena.set_value(chunk, value);
                 if L::SERIAL {
@@ -90,7 +124,7 @@ impl<X: Index, R: Replacement, L: Locks, const K: usize, const V: usize> Mirror<
     fn insert(&self, keyhash: Keyhash, buckets: [u32; 2], key: &[u8; K], value: &[u8; V]) {
         self.locks.writer(|| {
             // Another thread may have stored the key meanwhile.
-            let found = self.index.find(&self.arena, keyhash, buckets, key);
+            let found = self.find(keyhash, buckets, key);
             if found != 0 {
                 let set = || self.arena.set_value(found, value);
                 return self.locks.change(buckets, set);
@@ -135,7 +169,7 @@ impl<X: Index, R: Replacement, L: Locks, const K: usize, const V: usize> Mirror<
         let keyhash = SEED.keyhash(key);
         let buckets = self.index.buckets(keyhash);
         self.locks.writer(|| {
-            let chunk = self.index.find(&self.arena, keyhash, buckets, key);
+            let chunk = self.find(keyhash, buckets, key);
             if chunk == 0 {
                 return false;
             }

@@ -7,7 +7,7 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 use super::{
     chained::Chained,
     cuckoo::Cuckoo,
-    locks::{Global, Optimistic, Striped, Unlocked},
+    locks::{Global, Keyed, Optimistic, Striped, Unlocked},
     replacement::{All, Clock, Lru},
     table::Mirror,
     *,
@@ -84,6 +84,7 @@ fn cuckoo_hashing_follows_an_oracle() {
     for capacity in [400, 100, 3] {
         against_oracle::<Cuckoo<true>, Lru, Optimistic>(capacity);
         against_oracle::<Cuckoo<true>, Clock, Optimistic>(capacity);
+        against_oracle::<Cuckoo<true>, Clock, Keyed>(capacity);
     }
 }
 
@@ -146,6 +147,7 @@ fn threads_never_read_another_keys_value() {
     together::<Chained<true>, Clock, Striped>();
     together::<Cuckoo<true>, Lru, Optimistic>();
     together::<Cuckoo<true>, Clock, Optimistic>();
+    together::<Cuckoo<true>, Clock, Keyed>();
 }
 
 #[test]
