@@ -30,6 +30,10 @@ pub struct Outcome {
     pub large: Histogram<u64>,
     /// Requests that found a full queue.
     pub lost: u64,
+    /// Requests that found their core at work.
+    pub waited: u64,
+    /// Requests that an idle core took from the queues of another.
+    pub stolen: u64,
     /// The load of each core.
     pub cores: Vec<CoreLoad>,
     /// Time that was measured, in nanoseconds.
@@ -53,6 +57,8 @@ impl Outcome {
             small: histogram(),
             large: histogram(),
             lost: 0,
+            waited: 0,
+            stolen: 0,
             cores: vec![CoreLoad::default(); cores],
             measured_ns: 0.0,
             link_busy_ns: 0.0,

@@ -39,6 +39,7 @@ impl Machine<'_> {
         }
         self.cores[rx].rx.push_back(request);
         self.rx_depths[rx] += 1;
+        self.outcome.waited += u64::from(self.cores[rx].work != Work::Idle);
         self.wake(rx);
     }
 

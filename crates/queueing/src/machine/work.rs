@@ -96,8 +96,12 @@ impl Machine<'_> {
         let steal_ns = self.run.costs.steal_ns;
         match self.plan.when_idle(core, depths) {
             Idle::Wait => return false,
-            Idle::TakeQueued(from) => self.take_queued(core, from, steal_ns),
+            Idle::TakeQueued(from) => {
+                self.outcome.stolen += u64::from(from != core);
+                self.take_queued(core, from, steal_ns);
+            }
             Idle::TakeReceived(rx) => {
+                self.outcome.stolen += u64::from(rx != core);
                 let request = self.take_received(rx);
                 self.begin_received(core, request, self.run.costs.poll_ns + steal_ns);
             }
