@@ -188,6 +188,7 @@ fn list() -> Table {
             match spec.kind {
                 Kind::Timing => "timings".to_owned(),
                 Kind::Exact => "the same everywhere".to_owned(),
+                Kind::Counted => "counted, the same everywhere".to_owned(),
                 Kind::Simulated => "simulated, the same everywhere".to_owned(),
             },
         ]);

@@ -6,7 +6,11 @@ use std::fmt;
 
 use anyhow::Result;
 use glimmer_engine::Stages;
-use glimmer_microbench::store_alone::{Candidate, Mode, Ours, Rig, stream::Operation};
+use glimmer_microbench::store_alone::{
+    Candidate, Mode, Ours, Rig,
+    rig::{Task, Until},
+    stream::Operation,
+};
 use glimmer_store::evict::S3_FIFO;
 
 use crate::{Point, Run, workload::Mix};
@@ -65,7 +69,11 @@ impl Alone {
 
     /// Draws the operations for [`Self::operations_per_s`].
     pub fn draw(&mut self, run: &Run<'_>, mix: Mix) {
-        let count = run.pick(LIST, LIST_QUICK);
+        self.draw_some(mix, run.pick(LIST, LIST_QUICK));
+    }
+
+    /// Draws this many operations for each worker.
+    pub fn draw_some(&mut self, mix: Mix, count: usize) {
         let popularity = mix.popularity(self.items);
         self.draw_each(mix.to_string(), |rig, worker| {
             rig.share(worker).draw(popularity, mix.get_share(), count)
@@ -92,6 +100,19 @@ impl Alone {
         };
         self.rig
             .operations_per_s(lists, Stages::ALL, run.measured(measured_ms))
+    }
+
+    /// Percent of the reads that find nothing, while the operations run once that were drawn.
+    pub fn missed_percent(&mut self) -> Result<f64> {
+        let Some((_, lists)) = &self.drawn else {
+            anyhow::bail!("no operations have been drawn");
+        };
+        let task = Task {
+            stages: Stages::ALL,
+            fill: false,
+            until: Until::End,
+        };
+        Ok(100.0 * self.rig.run(lists, &task)?.missed())
     }
 }
 

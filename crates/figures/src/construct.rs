@@ -153,6 +153,22 @@ pub fn chaining(buckets: usize, seed: Seed) -> Result<Built> {
     })
 }
 
+/// The number of items in each chain of a chained index with this many keys.
+pub fn chain_lengths(buckets: usize, keys: usize, seed: Seed) -> Vec<u8> {
+    let mut lengths = vec![0; buckets];
+    for key in 0..keys {
+        let keyhash = seed.keyhash(&(key as u64).to_le_bytes());
+        lengths[keyhash.bucket(buckets)] += 1;
+    }
+    lengths
+}
+
+/// The number of items in the longest chain of [`chaining`] with this many buckets.
+pub fn longest_chain(buckets: usize, seed: Seed) -> u8 {
+    let lengths = chain_lengths(buckets, buckets * 3 / 2, seed);
+    lengths.into_iter().max().unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,5 +188,7 @@ mod tests {
     fn chaining_costs_two_pointers_for_every_one_and_a_half_keys() {
         let built = chaining(1 << 12, Seed(3)).unwrap();
         assert!((built.bytes_per_key() - 13.33).abs() < 0.01);
+        let longest = longest_chain(1 << 12, Seed(3));
+        assert!((6..=11).contains(&longest), "{longest}");
     }
 }

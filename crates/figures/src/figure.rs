@@ -51,6 +51,8 @@ pub enum Kind {
     Timing,
     /// Numbers that depend only on parameters. The claims hold in a quick run, too.
     Exact,
+    /// Counts that depend only on parameters. A quick run is too small to prove anything.
+    Counted,
     /// Numbers of simulated servers, which depend only on parameters and committed costs. A quick
     /// run proves nothing.
     Simulated,

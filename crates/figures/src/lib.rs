@@ -18,6 +18,7 @@ pub mod ledger;
 mod machine;
 pub mod output;
 pub mod page;
+mod paper_index;
 pub mod plot;
 mod record;
 mod run;

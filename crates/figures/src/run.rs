@@ -64,7 +64,7 @@ impl<'a> Run<'a> {
                 machine::raise_priority();
                 Some(Region::new(REGION_BYTES)?)
             }
-            Kind::Timing | Kind::Exact | Kind::Simulated => None,
+            Kind::Timing | Kind::Exact | Kind::Counted | Kind::Simulated => None,
         };
         Ok(Run {
             settings,

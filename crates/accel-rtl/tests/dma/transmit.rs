@@ -36,7 +36,9 @@ struct Frame {
     length: u64,
 }
 
-/// Posts frames of these lengths, and panics unless each leaves and is reported.
+/// Posts frames of these lengths, and panics unless each leaves and is reported. Returns the cycles
+/// within frames in which the ring had nothing to send, and how many of them came after the first
+/// [`LINE_BYTES`] of a frame, the first and second lines of which are its initial load.
 fn leave(
     tools: &Tools,
     width: usize,
@@ -44,7 +46,7 @@ fn leave(
     lengths: &[usize],
     pace: &Pace,
     rng: &mut SmallRng,
-) {
+) -> [u64; 2] {
     let lines = if width == 1 { 2 } else { 8 };
     let mut variant = Variant::new(DMA_TX)
         .with("W", width as u64)
@@ -64,6 +66,7 @@ fn leave(
         done: 0,
         cycle: 0,
         moved: 0,
+        idle: [0; 2],
     };
     bench.inputs.rst = 1;
     for _ in 0..2 {
@@ -82,6 +85,7 @@ fn leave(
         assert!(bench.cycle < bench.moved + STUCK, "nothing moves any more");
     }
     assert!(bench.left.is_empty() && bench.leaving.is_empty());
+    bench.idle
 }
 
 struct Bench {
@@ -104,6 +108,9 @@ struct Bench {
     done: u64,
     cycle: u64,
     moved: u64,
+    /// Cycles between the beats of a frame in which none was offered, and those after its initial
+    /// load.
+    idle: [u64; 2],
 }
 
 impl Bench {
@@ -172,6 +179,8 @@ impl Bench {
             );
         }
         if out.out_valid == 0 {
+            self.idle[0] += u64::from(!self.leaving.is_empty());
+            self.idle[1] += u64::from(self.leaving.len() >= LINE_BYTES);
             return;
         }
         if self.inputs.out_ready == 0 {
@@ -254,6 +263,29 @@ pub fn random(tools: &Tools, width: usize, bug: Option<&'static str>, rng: &mut 
         let lengths = random_lengths(rng, 100, 1_700);
         leave(tools, width, bug, &lengths, &pace, rng);
     }
+}
+
+/// What `accel/dma.csv` says of the longest frames, one after the other: cycles within them in
+/// which the ring waits for memory, by the cycles that memory takes to answer.
+#[test]
+fn latency_of_memory_is_hidden() {
+    const FRAMES: usize = 10;
+    let Some(tools) = Tools::for_test() else {
+        return;
+    };
+    let mut found = "width_bytes,latency_cycles,frames,idle_cycles,later_idle_cycles\n".to_owned();
+    for width in [1, 8] {
+        for latency in [10, 30, 40, 50, 60, 80, 100] {
+            let pace = Pace {
+                latency: latency..=latency,
+                ..Pace::FAST
+            };
+            let lengths = [1_514; FRAMES];
+            let [idle, later] = leave(&tools, width, None, &lengths, &pace, &mut from_seed(1));
+            found += &format!("{width},{latency},{FRAMES},{idle},{later}\n");
+        }
+    }
+    assert_eq!(found, include_str!("../../../../accel/dma.csv"));
 }
 
 #[test]

@@ -190,6 +190,29 @@ fn the_wide_one() {
     the_budget_holds(8);
 }
 
+/// What `accel/stages.csv` says of hits in primary slots whose key and value are equally long, so
+/// that the stages take equally long: cycles of one that is alone, and from one to the next without
+/// a gap.
+#[test]
+fn stages_that_work_at_the_same_time() {
+    let Some(tools) = Tools::for_test() else {
+        return;
+    };
+    let mut found = "width_bytes,key_bytes,alone_cycles,stream_cycles\n".to_owned();
+    for width in [1, 8] {
+        for bytes in [16, 64, 250] {
+            let mut circuit = Circuit::new(&tools, Shape::small(width), 1);
+            let key = vec![b'k'; bytes];
+            let slot = store(&mut circuit, &key, bytes);
+            assert_eq!(slot, circuit.places(&key)[0]);
+            let alone = cycles(&look_up(&mut circuit, &key));
+            let stream = sustained(&mut circuit, &key);
+            found += &format!("{width},{bytes},{alone},{stream}\n");
+        }
+    }
+    assert_eq!(found, include_str!("../../../../accel/stages.csv"));
+}
+
 /// Hits in both slots and misses without a gap, in keys of up to 56 bytes and values of up to 64:
 /// one each 10 cycles at most, where frames of 64 bytes come each 10.5 cycles.
 #[test]

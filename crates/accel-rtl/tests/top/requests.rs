@@ -170,6 +170,39 @@ fn cycles_of_frames() {
     assert_eq!(found, include_str!("../../../../accel/cycles.csv"));
 }
 
+/// What `accel/modes.csv` says of requests for a key that is stored: in read mode all are answered,
+/// and in write mode none, and the CPU has them.
+#[test]
+fn answers_by_mode() {
+    let Some(tools) = Tools::for_test() else {
+        return;
+    };
+    const REQUESTS: usize = 20;
+    let mut found = "width_bytes,mode,requests,answered\n".to_owned();
+    for width in [1, 8] {
+        let mut bench = Bench::new(&tools, width, 1);
+        let item = Item {
+            value: vec![b'v'; 64],
+            flags: 0,
+            cas: 0,
+        };
+        bench.switch(1);
+        bench.store(b"key", &item);
+        for (number, mode) in ["read", "write"].into_iter().enumerate() {
+            bench.switch(number as u64);
+            let (answered, passed) = (bench.tx.frames.len(), bench.passed.len());
+            for opaque in 0..REQUESTS as u32 {
+                bench.rx.frames.push_back(get(0, b"key", opaque));
+            }
+            bench.drain();
+            let answered = bench.tx.frames.len() - answered;
+            assert_eq!(bench.passed.len() - passed + answered, REQUESTS);
+            found += &format!("{width},{mode},{REQUESTS},{answered}\n");
+        }
+    }
+    assert_eq!(found, include_str!("../../../../accel/modes.csv"));
+}
+
 /// Hits without a gap in the wide circuit: requests and replies of these lengths at 10 Gb/s, with
 /// 24 bytes between two frames.
 #[test]

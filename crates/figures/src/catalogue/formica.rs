@@ -17,13 +17,15 @@ const CHAINED: &str = "bounded chained table";
 const BY_KEY: &str = "by key size in bytes, 95% GET";
 const BY_GETS: &str = "by share of GETs, %, 16-byte keys";
 const GETS_PERCENT: [u32; 4] = [5, 50, 75, 95];
-const SHOWN_GETS: u32 = 95;
+/// The share of reads in percent where sizes of keys are compared.
+pub const SHOWN_GETS: u32 = 95;
 const SHOWN_KEY: usize = 16;
 
 /// The figure.
 pub struct PlainTables;
 
-fn stores<const K: usize>(run: &Run<'_>, items: u32) -> Result<Vec<Alone>> {
+/// The review's tables, with keys of `K` bytes.
+pub fn stores<const K: usize>(run: &Run<'_>, items: u32) -> Result<Vec<Alone>> {
     let huge = HeapPages::Huge;
     Ok(vec![
         Alone::of(run, OURS, items, 1, || log_and_lossy_index::<K>(items))?,

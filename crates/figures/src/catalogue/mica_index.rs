@@ -1,14 +1,17 @@
 //! MICA, §4.3.3: the load factor of the lossless index, and the share of items in main buckets.
 
+use std::ops::Range;
+
 use anyhow::Result;
-use glimmer_base::Seed;
+use glimmer_base::{Keyhash, Seed};
+use glimmer_microbench::store_alone::mirror::Read;
 use glimmer_store::{
     heap::Offset,
     index::{
         BUCKET_ENTRIES, Entry, LogId,
         chained::{BUCKET_WORDS, ChainedIndex, FreeList},
     },
-    memory::{PagePolicy, ZeroedSlice},
+    memory::{LINE_WORDS, PagePolicy, ZeroedSlice},
     table::Index,
 };
 
@@ -34,8 +37,12 @@ struct Filled {
     mains: usize,
 }
 
+fn keyhash(seed: Seed, key: usize) -> Keyhash {
+    seed.keyhash(&(key as u64).to_le_bytes())
+}
+
 /// Fills an index whose number of main buckets is fixed, as in the paper.
-fn fill(mains: usize, spare_percent: usize, seed: Seed) -> Result<Filled> {
+fn fill(mains: usize, spare_percent: usize, seed: Seed) -> Result<(ChainedIndex, Filled)> {
     let buckets = mains + mains * spare_percent / 100 + 1;
     let memory = ZeroedSlice::new(buckets * BUCKET_WORDS, PagePolicy::Small, None)?;
     // Our spare buckets are half as large as a main one.
@@ -43,7 +50,7 @@ fn fill(mains: usize, spare_percent: usize, seed: Seed) -> Result<Filled> {
     let mut spares = FreeList::default();
     let (mut items, mut in_mains) = (0usize, 0);
     loop {
-        let keyhash = seed.keyhash(&(items as u64).to_le_bytes());
+        let keyhash = keyhash(seed, items);
         let entry = Entry::new(
             keyhash.tag(),
             LogId::Main,
@@ -51,18 +58,20 @@ fn fill(mains: usize, spare_percent: usize, seed: Seed) -> Result<Filled> {
             0,
         );
         let main = index.chain_of(index.home(keyhash));
-        match index.slots(main).find(|(_, entry)| entry.is_empty()) {
+        let empty = index.slots(main).find(|(_, entry)| entry.is_empty());
+        match empty {
             Some((slot, _)) => {
                 in_mains += usize::from(slot.bucket == main);
                 index.set(slot, entry);
             }
             None => {
                 let Some(spare) = spares.take(&index, main) else {
-                    return Ok(Filled {
+                    let filled = Filled {
                         items,
                         in_mains,
                         mains,
-                    });
+                    };
+                    return Ok((index, filled));
                 };
                 index.bucket(spare).set_entry(0, entry);
                 let last = index.chain(main).last().unwrap_or(main);
@@ -71,6 +80,61 @@ fn fill(mains: usize, spare_percent: usize, seed: Seed) -> Result<Filled> {
         }
         items += 1;
     }
+}
+
+/// What lookups read in an index that was filled until it refused an item: of keys that are there,
+/// and of keys that are not.
+pub fn lookups(mains: usize, spare_percent: usize, seed: Seed) -> Result<[Read; 2]> {
+    let (index, filled) = fill(mains, spare_percent, seed)?;
+    let over = |keys: Range<usize>| {
+        let mut sum = Read::default();
+        let count = keys.len() as f64;
+        for key in keys {
+            let one = lookup(&index, keyhash(seed, key), key as u64);
+            sum.buckets += one.buckets;
+            sum.lines += one.lines;
+            sum.items += one.items;
+            sum.waits += one.waits;
+            sum.items_most = sum.items_most.max(one.items as u32);
+        }
+        Read {
+            buckets: sum.buckets / count,
+            lines: sum.lines / count,
+            items: sum.items / count,
+            waits: sum.waits / count,
+            ..sum
+        }
+    };
+    let items = filled.items;
+    Ok([over(0..items), over(items..2 * items)])
+}
+
+/// What one lookup reads: the buckets of the chain in turn, each as a whole, and the items of all
+/// entries with the key's tag, until one is that of the key.
+fn lookup(index: &ChainedIndex, keyhash: Keyhash, key: u64) -> Read {
+    let home = index.chain_of(index.home(keyhash));
+    let mut read = Read::default();
+    for bucket in index.chain(home) {
+        read.buckets += 1.0;
+        let words = match bucket == home {
+            true => BUCKET_WORDS,
+            false => BUCKET_WORDS / 2,
+        };
+        read.lines += (words / LINE_WORDS) as f64;
+        let entries = ChainedIndex::entries_of(home, bucket);
+        for entry in index.bucket(bucket).entries(entries) {
+            if !entry.is_empty() && entry.tag() == keyhash.tag() {
+                read.items += 1.0;
+                if entry.offset() == Offset::from_raw(key) {
+                    read.waits = read.buckets;
+                    return read;
+                }
+            }
+        }
+    }
+    // The other buckets of the chain wait for the first, and items for a bucket.
+    read.waits = read.buckets - 1.0 + read.items.min(1.0);
+    read
 }
 
 impl Figure for BulkChaining {
@@ -113,7 +177,7 @@ impl Figure for BulkChaining {
         let mains = run.pick(100_000, 20_000);
         for percent in SPARES_PERCENT {
             for seed in 1..=run.pick(3, 1) {
-                let filled = fill(mains, percent, Seed(seed))?;
+                let (_, filled) = fill(mains, percent, Seed(seed))?;
                 let load = filled.items as f64 / (filled.mains * BUCKET_ENTRIES) as f64;
                 let in_mains = filled.in_mains as f64 / filled.items as f64;
                 run.add(Point::new(PANEL, LOAD, percent as f64, load * 100.0));
@@ -160,7 +224,7 @@ mod tests {
 
     #[test]
     fn every_item_that_was_counted_is_in_a_chain() {
-        let filled = fill(500, 10, Seed(9)).unwrap();
+        let (_, filled) = fill(500, 10, Seed(9)).unwrap();
         assert!(filled.in_mains <= filled.items && filled.in_mains <= 500 * BUCKET_ENTRIES);
         let spare_entries = 50 * BUCKET_ENTRIES;
         assert!(filled.items - filled.in_mains <= spare_entries);

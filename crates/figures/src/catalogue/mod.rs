@@ -8,9 +8,11 @@ mod accel_fig16;
 mod accel_fig17;
 mod accel_fig18;
 mod accel_policies;
+mod accel_stages;
 mod coordinated_omission;
 mod eviction;
 mod formica;
+mod formica_misses;
 mod hit_ratio;
 mod longest_request;
 mod memc3_fig4;
@@ -18,14 +20,20 @@ mod memc3_fig5;
 mod memc3_fig6;
 mod memc3_fig8;
 mod memc3_fig9;
+mod memc3_index;
+mod memc3_items;
+mod memc3_reads;
+mod memc3_retries;
 mod memc3_table2;
 mod memc3_table3;
+mod mica_crew;
 mod mica_fig10;
 mod mica_fig11;
 mod mica_fig12;
 mod mica_fig13;
 mod mica_fig14;
 mod mica_fig16;
+mod mica_heap;
 mod mica_index;
 mod mica_skew;
 mod mica_table1;
@@ -40,6 +48,7 @@ mod minos_fig7;
 mod minos_fig8;
 mod minos_fig9;
 mod minos_live;
+mod minos_plans;
 mod native_latency;
 mod tables;
 
@@ -74,12 +83,14 @@ pub fn pages() -> Vec<Page> {
                 &mica_fig11::Bursts,
                 &mica_fig12::Local,
                 &mica_index::BulkChaining,
+                &mica_heap::Occupancy,
                 &mica_fig13::Latency,
                 &native_latency::NativeLatency,
                 &mica_fig14::Cores,
                 &mica_fig16::AccessModes,
                 &mica_table1::Direction,
                 &eviction::HitRatio,
+                &mica_crew::CrewSampling,
             ],
         },
         Page {
@@ -91,7 +102,11 @@ pub fn pages() -> Vec<Page> {
                     presentation/fan), \
                     NSDI 2013. `--table memc3` follows this paper.",
             figures: vec![
+                &memc3_items::Items,
+                &memc3_index::IndexSize,
                 &memc3_table2::Construction,
+                &memc3_reads::Lookups,
+                &memc3_retries::FalseRetries,
                 &memc3_fig4::InsertCost,
                 &memc3_fig5::Factors,
                 &memc3_fig6::Threads,
@@ -116,6 +131,7 @@ pub fn pages() -> Vec<Page> {
                 &minos_fig1::ServiceTime,
                 &minos_fig2::SizeUnaware,
                 &minos_fig3::DefaultWorkload,
+                &minos_plans::Plans,
                 &minos_fig4::LargeRequests,
                 &minos_fig5::Writes,
                 &minos_fig6::ByShare,
@@ -137,6 +153,7 @@ pub fn pages() -> Vec<Page> {
                     gain nothing, and these figures show what a miss costs.",
             figures: vec![
                 &accel_fig12::Resources,
+                &accel_stages::Stages,
                 &accel_fig14::OneKey,
                 &accel_fig15::Uniform,
                 &accel_fig16::Normal,
@@ -151,7 +168,7 @@ pub fn pages() -> Vec<Page> {
             title: "The Formica review",
             about: "A reader's review of MICA, with measurements of a reimplementation named \
                     Formica. It compares MICA's structures with plain ones.",
-            figures: vec![&formica::PlainTables],
+            figures: vec![&formica::PlainTables, &formica_misses::Misses],
         },
         Page {
             name: "glimmer",

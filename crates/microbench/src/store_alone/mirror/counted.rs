@@ -158,8 +158,8 @@ pub fn retries(items: u32, changes: u64, seed: u64) -> Result<Retries> {
             counted.reads += 1;
             counted.repeated += u64::from(looks > 1);
         }
-        // A new key's version changes twice: when the table looks for an item to overwrite, and when
-        // it inserts the key.
+        // A new key's version changes twice: when the table looks for an item to overwrite, and
+        // when it inserts the key.
         counted.changes = table.locks().changes() - before - counted.reads;
     }
     Ok(counted)

@@ -1,7 +1,7 @@
 //! The bytes of an item in memcached 1.4.13, and in the three caches that MemC3's authors derived
 //! from it (NSDI'13 §5.3).
 //!
-//! [`Item`] has the fields of `struct _stritem` in `memcached.h` of that version, in order and with
+//! `Item` has the fields of `struct _stritem` in `memcached.h` of that version, in order and with
 //! their types, as C lays them out. The paper says which fields a cache does without: cuckoo
 //! hashing needs no pointer for a chain, and CLOCK needs neither the two pointers of a list nor the
 //! reference count. The published code of MemC3 (`efficient/memc3`) leaves out the same fields.
