@@ -2,7 +2,7 @@
 //! A client with a validated address sends native datagrams to a worker, each of them twice. The
 //! worker answers the duplicates again.
 
-#[path = "../../crates/node/tests/support/native.rs"]
+#[path = "../../crates/node/tests/all/support/native.rs"]
 mod native;
 
 use glimmer_proto::native::directory::Access;

@@ -5,6 +5,7 @@
 //! they do nothing more. Each test goes on until well-behaved clients, new ones and one that has
 //! been there from the start, have been served beside all of them.
 
+#[path = "all/support/mod.rs"]
 mod support;
 
 use std::io::{ErrorKind, Write};

@@ -1,0 +1,37 @@
+//! The tests of nodes, in one program: what they share is compiled once, above all the engines over
+//! real tables.
+#![cfg(not(loom))]
+
+mod control_replies;
+mod driven;
+mod driven_packets;
+mod floods;
+mod full_watchers;
+mod lifecycle;
+mod limits;
+#[path = "support/lossy.rs"]
+mod lossy;
+#[path = "support/native.rs"]
+mod native;
+mod native_concurrency;
+mod native_endpoint;
+mod native_faults;
+mod native_hostile;
+mod native_large_reads;
+mod native_silence;
+mod native_sockets;
+mod native_threads;
+mod native_writers;
+#[path = "support/network.rs"]
+mod network;
+mod order;
+#[path = "support/requests.rs"]
+mod requests;
+mod share;
+mod shared_devices;
+mod slices;
+mod strangers;
+mod support;
+mod switching;
+mod tenants;
+mod visits;
