@@ -8,7 +8,8 @@ use rand::{Rng, SeedableRng};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
-const RUNS_DEFAULT: u64 = 100_000;
+/// The stage `fuzz` runs the same targets, guided by coverage.
+const RUNS_DEFAULT: u64 = 30_000;
 const INPUT_BYTES_MAX: usize = 4 << 10;
 
 fn corpus(target: &str) -> Vec<Vec<u8>> {

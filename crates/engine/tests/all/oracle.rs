@@ -33,13 +33,13 @@ struct Sizes {
 const SMALL: Sizes = Sizes {
     item_bytes_max: 4_000,
     partition_bytes: 8 << 20,
-    batches: 6_000,
+    batches: 3_000,
 };
 /// Values that are copied while no lock is held, where all may write.
 const LARGE: Sizes = Sizes {
     item_bytes_max: 80_000,
     partition_bytes: 64 << 20,
-    batches: 1_500,
+    batches: 750,
 };
 const _: () = assert!(LARGE.item_bytes_max / 4 > glimmer_base::limits::DRAFT_BYTES_MIN);
 

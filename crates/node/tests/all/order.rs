@@ -100,7 +100,7 @@ fn random_pipelines(workers: usize, habits: Habits) {
 /// Number of switches that a test makes at least.
 const SWITCHES: usize = 400;
 /// Pipelines of each client. `cargo xtask soak` takes many more seeds.
-const ROUNDS: usize = 24;
+const ROUNDS: usize = 12;
 
 /// Puts one policy after another in force, while others send requests.
 fn switch(node: &glimmer_node::Node, policies: &[&str], seed: u64) {
