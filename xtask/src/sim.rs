@@ -2,13 +2,14 @@
 //! time.
 //!
 //! `crates/sim/planted.txt` has one line for each: `name<TAB>first seed<TAB>what is wrong`. The
-//! code has the bug if it is built with `--cfg sim` and `GLIMMER_WEAKEN` names it, and in no other
-//! build. The simulator has to find each within [`FOUND_WITHIN_S`] seconds. It looks from the first
+//! code has the bug if it is built with debug assertions, as for tests, and `GLIMMER_WEAKEN` names
+//! it. The simulator has to find each within [`FOUND_WITHIN_S`] seconds. It looks from the first
 //! seed on: a seed that once showed the bug. When the code changes, other seeds show it, which may
 //! take longer to come by; then a new one can be noted.
 
 use crate::{process, programs};
 use anyhow::{Context, bail};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -44,7 +45,8 @@ impl Simulation {
     /// Runs it.
     pub fn run(&self) -> anyhow::Result<()> {
         if self.weakened {
-            return check_planted(self.name.as_deref());
+            process::run(&mut process::cargo(&["build", "-p", "glimmer-sim"]))?;
+            return plant(self.name.as_deref());
         }
         let seconds = self.hours.map_or(self.seconds, |hours| hours * 3600.0);
         let mut command = process::cargo(&["run", "--quiet", "-p", "glimmer-sim", "--"]);
@@ -64,9 +66,19 @@ impl Simulation {
 pub fn check() -> anyhow::Result<()> {
     // Its program is built together with those of other stages.
     programs::of_workspace()?;
-    let program = process::target_dir().join("debug/glimmer-sim");
     let seconds = SUITE_SECONDS.to_string();
-    process::run(Command::new(program).args(["--seconds", &seconds]))
+    process::run(Command::new(built()).args(["--seconds", &seconds]))
+}
+
+/// Plants each bug, and requires that a seed fails in time.
+pub fn check_planted() -> anyhow::Result<()> {
+    programs::of_workspace()?;
+    plant(None)
+}
+
+/// The simulator's program.
+fn built() -> PathBuf {
+    process::target_dir().join("debug/glimmer-sim")
 }
 
 /// A planted bug.
@@ -99,22 +111,15 @@ fn planted() -> anyhow::Result<Vec<Planted>> {
         .collect()
 }
 
-/// Plants each bug, and requires that a seed fails in time.
-pub fn check_planted(containing: Option<&str>) -> anyhow::Result<()> {
+/// Plants the bugs whose names contain this, one at a time, and requires that a seed fails in time.
+fn plant(containing: Option<&str>) -> anyhow::Result<()> {
     let mut bugs = planted()?;
     bugs.retain(|bug| containing.is_none_or(|part| bug.name.contains(part)));
     if bugs.is_empty() {
         bail!("no planted bug by that name: see crates/sim/planted.txt");
     }
-    // Built beside everything else, so that neither throws the other's artifacts away.
-    let target = process::target_dir().join("sim");
-    let mut build = process::cargo(&["build", "-p", "glimmer-sim"]);
-    build
-        .env("RUSTFLAGS", "--cfg sim")
-        .env("CARGO_TARGET_DIR", &target);
-    process::run(&mut build)?;
-    let program = target.join("debug").join("glimmer-sim");
-    // The same build finds nothing where nothing is planted.
+    let program = built();
+    // The same program finds nothing where nothing is planted.
     process::run(Command::new(&program).args(["--seed", "1", "--seconds", "5"]))?;
     println!("{:>8}  {:<28} what is wrong", "seconds", "planted bug");
     let mut missed = Vec::new();

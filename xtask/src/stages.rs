@@ -86,7 +86,7 @@ impl Stage {
             Stage::Weakened => loom::check_weakened(None),
             Stage::Miri => miri::check(&miri::Seeds::default()),
             Stage::Sim => sim::check(),
-            Stage::Planted => sim::check_planted(None),
+            Stage::Planted => sim::check_planted(),
             Stage::Instructions => instructions::check(),
             Stage::Fuzz => fuzz::check(FUZZ_SECONDS, &[]),
             Stage::Circuit => rtl::check(),

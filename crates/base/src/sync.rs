@@ -53,9 +53,8 @@ mod real {
         core::sync::atomic::compiler_fence(Ordering::SeqCst);
     }
 
-    /// Whether to leave out the fence, ordering or recheck of this name: never, outside the model
-    /// checker and the simulator.
-    #[cfg(not(sim))]
+    /// Whether to leave out the fence, ordering or recheck of this name: never, in a release.
+    #[cfg(not(debug_assertions))]
     #[inline(always)]
     pub const fn weakened(_name: &str) -> bool {
         false
@@ -130,13 +129,27 @@ mod real {
     }
 }
 
-/// Whether to leave out, or do wrongly, what has this name (a line of a `weakenings.txt`). It is so
-/// if `GLIMMER_WEAKEN` names it, which shows that a test notices.
-#[cfg(any(loom, sim))]
+/// Whether to leave out, or do wrongly, what has this name: a line of a `weakenings.txt`, or of the
+/// simulator's `planted.txt`. It is so if `GLIMMER_WEAKEN` names it, which shows that a test
+/// notices. Only what the model checker explores and what is built with debug assertions asks.
+#[cfg(any(loom, debug_assertions))]
+#[inline]
 pub fn weakened(name: &str) -> bool {
-    static CHOSEN: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
-    let chosen = CHOSEN.get_or_init(|| std::env::var("GLIMMER_WEAKEN").ok());
-    chosen.as_deref() == Some(name)
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+    /// Whether nothing is left out, as is known from the first call on.
+    static NOTHING: AtomicBool = AtomicBool::new(false);
+
+    #[cold]
+    fn is_chosen(name: &str) -> bool {
+        static CHOSEN: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
+        let chosen = CHOSEN.get_or_init(|| std::env::var("GLIMMER_WEAKEN").ok());
+        NOTHING.store(chosen.is_none(), Relaxed);
+        chosen.as_deref() == Some(name)
+    }
+
+    // Tests ask this millions of times.
+    !NOTHING.load(Relaxed) && is_chosen(name)
 }
 
 /// Explores the orders in which the threads of a test can run, with at most this many switches that
