@@ -264,6 +264,21 @@ mod tests {
         }
     }
 
+    /// What was used stays where new items have room enough, and sizes do not count where large
+    /// items are the popular ones.
+    #[test]
+    fn the_default_is_above_lru_and_s3fifo_in_a_small_cache_too() {
+        for name in ["read-only", "sizes-large-hot"] {
+            let trace = Pattern::named(name).unwrap().trace(KEYS, 1.0, 90_000, 3);
+            let (capacity, bound) = (trace.capacity, trace.key_bound());
+            let lru = trace.hit_ratio(&mut reference::Lru::new(capacity, bound));
+            let s3fifo = trace.hit_ratio(&mut S3Fifo::new(capacity, bound));
+            let adaptive = ours(DEFAULT, &trace);
+            println!("{name}: {adaptive}, LRU {lru}, S3-FIFO {s3fifo}");
+            assert!(adaptive > lru.max(s3fifo), "{name}");
+        }
+    }
+
     #[test]
     fn the_modern_rule_is_near_sieve_and_above_lru() {
         for name in ["zipf-0.99", "scan"] {

@@ -7,12 +7,14 @@
 mod budget;
 mod learner;
 mod pace;
+mod probation;
 mod setting;
 
 pub use budget::Budget;
 pub(crate) use learner::Seen;
 pub use learner::{Learned, Learner, Objective, SETTINGS};
 pub use pace::Pace;
+pub use probation::Probation;
 pub use setting::{Setting, SizeLog};
 
 use crate::index::LogId;
@@ -70,6 +72,8 @@ pub struct Arrival<'a> {
     pub setting: Setting,
     /// A random number.
     pub draw: u32,
+    /// Whether it loses a use if it goes round the main log again: see [`Probation`].
+    pub ages: bool,
     /// Tells whether the main log can take the item without giving up a live one. Looking that up
     /// costs something, so a rule asks only where the answer matters.
     pub main_has_room: &'a mut dyn FnMut() -> bool,

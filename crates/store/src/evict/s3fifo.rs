@@ -42,7 +42,7 @@ pub(super) fn at_head(item: Arrival<'_>) -> AtHead {
         },
         LogId::Main if is_kept => AtHead::Keep {
             log,
-            reads: item.setting.uses_after_lap(item.reads, doublings, item.draw),
+            reads: (item.setting).uses_after_lap(item.reads, doublings, (item.draw, item.ages)),
         },
         _ => AtHead::Evict,
     }

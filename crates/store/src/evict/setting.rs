@@ -130,13 +130,13 @@ impl Setting {
 
     /// The uses of an item that goes round the main log again. Very small items lose none in most
     /// laps: for each doubling beyond those that [`first_uses`](Self::first_uses) counts, half as
-    /// often. `draw` is a random number.
+    /// often. `draw` is a random number. Unless `ages`, only a setting that forgets takes uses.
     #[inline(always)]
-    pub fn uses_after_lap(self, uses: u8, doublings: i32, draw: u32) -> u8 {
+    pub fn uses_after_lap(self, uses: u8, doublings: i32, (draw, ages): (u32, bool)) -> u8 {
         let rare = (doublings - i32::from(USES_MAX)).clamp(0, 16);
         match draw & ((1 << rare) - 1) {
             0 if self.forgets => 0,
-            0 => uses.saturating_sub(1),
+            0 if ages => uses.saturating_sub(1),
             _ => uses,
         }
     }
@@ -223,8 +223,9 @@ mod tests {
         assert_eq!(remembered, [9, 9, 4, 2, 0]);
         assert_eq!(Setting::S3_FIFO.doublings(1), 0);
         // Nine doublings: one lap in 64.
-        let kept = (0..64).filter(|&draw| setting.uses_after_lap(3, 9, draw) == 3);
+        let kept = (0..64).filter(|&draw| setting.uses_after_lap(3, 9, (draw, true)) == 3);
         assert_eq!(kept.count(), 63);
-        assert_eq!(setting.uses_after_lap(3, 3, 1), 2);
+        assert_eq!(setting.uses_after_lap(3, 3, (1, true)), 2);
+        assert_eq!(setting.uses_after_lap(3, 3, (1, false)), 3);
     }
 }

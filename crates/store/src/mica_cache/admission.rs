@@ -5,7 +5,7 @@
 
 use super::{Found, Writer};
 use crate::access::Access;
-use crate::evict::Setting;
+use crate::evict::{Probation, Setting};
 use crate::heap::{Item, Offset, Put};
 use crate::index::chained::HomeBucket;
 use crate::index::{Entry, LogId, Slot};
@@ -24,6 +24,8 @@ pub(super) struct Admission {
     direct: u64,
     /// What part of the next new item is to enter it.
     due: u64,
+    /// What enters it so.
+    pub probation: Probation,
     /// Items of fewer words begin with uses.
     few_words: u64,
     /// Items of more words are too large for the small log, unless it can be widened.
@@ -37,6 +39,7 @@ impl Admission {
             word: None,
             direct: 0,
             due: 0,
+            probation: Probation::default(),
             few_words: 0,
             small_words_max: 0,
         }
@@ -145,14 +148,19 @@ impl<'a, A: Access> Writer<'a, A> {
     #[inline(always)]
     pub(super) fn log_for_new(&mut self, words: u64, is_remembered: bool) -> LogId {
         if !self.is_for_small(words) {
+            self.state.admission.probation.enter(words);
             return LogId::Main;
         }
         let Admission { direct, due, .. } = self.state.admission;
         let is_large = words >= DRAFT_WORDS_MIN as u64;
         let is_direct = due + direct >= WHOLE && !(is_large && self.fits_small_alone(words));
-        match is_direct || is_remembered {
-            true => LogId::Main,
-            false => LogId::Small,
+        match (is_remembered, is_direct) {
+            (true, _) => LogId::Main,
+            (false, true) => {
+                self.state.admission.probation.enter(words);
+                LogId::Main
+            }
+            (false, false) => LogId::Small,
         }
     }
 

@@ -131,6 +131,7 @@ impl<A: Access> Writer<'_, A> {
         if id == LogId::Main {
             let appended = self.position(id, tail);
             self.state.pace.end_lap(appended);
+            self.state.admission.probation.end_lap(appended);
         }
         self.state.forget_passed(self.shared);
         self.state.lookahead[id as usize].tail_moved(tail, next);
@@ -254,6 +255,7 @@ impl<A: Access> Writer<'_, A> {
             words,
             setting: self.state.admission.setting,
             draw: self.draw(),
+            ages: self.state.admission.probation.is_short(),
             main_has_room: &mut || self.main_has_room(words, now),
         };
         let kept = match at_head(arrival) {

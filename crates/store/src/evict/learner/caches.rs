@@ -2,8 +2,8 @@
 
 use super::queue::{Queue, Record};
 use super::sample::{At, KEYS_MAX, Node, Place, QUEUES, Sample};
-use super::{COUNT, SETTINGS, Seen};
-use crate::evict::{Budget, Setting, SizeLog, setting::USES_MAX};
+use super::{ANY_SIZE, COUNT, SETTINGS, Seen};
+use crate::evict::{Budget, Probation, Setting, SizeLog, setting::USES_MAX};
 use glimmer_base::{Keyhash, Moment};
 use std::collections::VecDeque;
 
@@ -43,7 +43,8 @@ struct Sizes {
     moment: Moment,
     small_words: u64,
     main_words: u64,
-    /// The largest item for the small log.
+    /// The largest item for the table's small log. It enters those of the caches, too, which are
+    /// smaller, and is alone there for a while.
     small_item_words_max: u64,
 }
 
@@ -53,8 +54,18 @@ struct New {
     /// Of its key.
     number: u16,
     words: u64,
-    /// Uses that it begins with.
+    /// Uses that it begins with, as the cache counts them.
     uses: u8,
+}
+
+impl New {
+    fn of(number: u16, words: u64) -> New {
+        New {
+            number,
+            words,
+            uses: 0,
+        }
+    }
 }
 
 /// One cache: what it holds is noted in the sample's places.
@@ -66,6 +77,9 @@ struct Cache {
     /// Hundredths of the next new item that are to go to the main log.
     direct_due: u32,
     draws: u32,
+    probation: Probation,
+    /// Words that have entered the main log in this lap of it.
+    appended: u64,
 }
 
 impl Caches {
@@ -77,6 +91,8 @@ impl Caches {
             queues: Default::default(),
             direct_due: 0,
             draws: 0,
+            probation: Probation::default(),
+            appended: 0,
         };
         Caches {
             sample: Sample::default(),
@@ -107,6 +123,7 @@ impl Caches {
 
     pub fn set_usual(&mut self, usual: Option<SizeLog>) {
         for (cache, (_, setting)) in self.caches.iter_mut().zip(SETTINGS) {
+            let usual = usual.filter(|_| cache.number != ANY_SIZE);
             cache.setting = Setting { usual, ..setting };
         }
     }
@@ -122,7 +139,7 @@ impl Caches {
             self.table_words = table_words;
             self.resize();
         }
-        self.sizes.small_item_words_max = small_item_words_max.min(self.sizes.small_words);
+        self.sizes.small_item_words_max = small_item_words_max;
         let follows = keyhash.0 & ((1 << self.bits) - 1) == 0;
         self.now = self.now.wrapping_add(follows.into());
         follows
@@ -165,7 +182,7 @@ impl Caches {
         if !is_hit {
             node.missed_at = Some(self.now);
         }
-        let new = self.new_item(number, words);
+        let new = New::of(number, words);
         for (cache, found) in self.caches.iter_mut().zip(found) {
             let place = &mut self.sample.node(number).places[cache.number];
             if matches!(place.at, At::Small | At::Main) {
@@ -212,7 +229,7 @@ impl Caches {
         let words = item.words.min(u32::MAX.into());
         let node = self.sample.node(number);
         (node.words, node.expiry) = (words as u32, item.expiry);
-        let new = self.new_item(number, words);
+        let new = New::of(number, words);
         for cache in &mut self.caches {
             cache.enter(&mut self.sample, &self.sizes, new, false);
         }
@@ -264,7 +281,7 @@ impl Caches {
         let is_aside = node.is_aside;
         let before = u64::from(node.words);
         (node.words, node.expiry) = (words as u32, item.expiry);
-        let new = self.new_item(number, words);
+        let new = New::of(number, words);
         for cache in &mut self.caches {
             let place = self.sample.node(number).places[cache.number];
             let is_there = matches!(place.at, At::Small | At::Main);
@@ -281,16 +298,6 @@ impl Caches {
             }
         }
         self.sample.forget_unless_used(number);
-    }
-
-    /// The usual size is the same for all caches.
-    fn new_item(&self, number: u16, words: u64) -> New {
-        let doublings = self.caches[0].setting.doublings(words);
-        New {
-            number,
-            words,
-            uses: Setting::first_uses(doublings),
-        }
     }
 
     /// A key has gone.
@@ -387,11 +394,16 @@ impl Cache {
 
     /// Stores an item of a key that is in no queue. `is_known`: it has proved itself.
     fn enter(&mut self, sample: &mut Sample, sizes: &Sizes, new: New, is_known: bool) {
+        let uses = Setting::first_uses(self.setting.doublings(new.words));
+        let new = New { uses, ..new };
         if new.words > sizes.main_words {
             return;
         }
         let is_large = new.words > sizes.small_item_words_max;
-        if is_large || is_known || self.is_next_direct() {
+        if is_known {
+            self.enter_main(sample, sizes, new);
+        } else if is_large || self.is_next_direct() {
+            self.probation.enter(new.words);
             self.enter_main(sample, sizes, new);
         } else {
             self.enter_small(sample, sizes, new);
@@ -413,6 +425,16 @@ impl Cache {
             self.make_room_in_main(sample, sizes, new.words);
         }
         self.put(sample, At::Main, new);
+        self.note_appended(sizes, new.words);
+    }
+
+    /// Something has come to the tail of the main log.
+    fn note_appended(&mut self, sizes: &Sizes, words: u64) {
+        self.appended += words;
+        if self.appended >= sizes.main_words {
+            self.probation.end_lap(self.appended);
+            self.appended = 0;
+        }
     }
 
     fn make_room_in_main(&mut self, sample: &mut Sample, sizes: &Sizes, words: u64) {
@@ -425,18 +447,20 @@ impl Cache {
             let (words, uses) = (u64::from(node.words), node.places[self.number].uses);
             let is_dead = node.expiry.is_due(sizes.moment);
             let doublings = self.setting.doublings(words);
+            let ages = self.probation.is_short();
             self.take(sample, number);
             let is_kept = !is_dead && self.setting.keeps(uses, doublings);
             if is_kept && budget.spare_item(words) {
                 self.draws = self.draws.wrapping_add(1);
                 let draw = self.draws.wrapping_mul(0x9e37_79b9) >> 16;
-                let uses = self.setting.uses_after_lap(uses, doublings, draw);
+                let uses = self.setting.uses_after_lap(uses, doublings, (draw, ages));
                 let again = New {
                     number,
                     words,
                     uses,
                 };
                 self.put(sample, At::Main, again);
+                self.note_appended(sizes, words);
             } else {
                 sample.forget_unless_used(number);
             }

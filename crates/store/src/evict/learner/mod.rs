@@ -29,9 +29,11 @@ use std::str::FromStr;
 use std::sync::{Mutex, TryLockError};
 
 /// The settings, the one of a fresh cache first, and what they are called.
-pub const SETTINGS: [(&str, Setting); 7] = [
+pub const SETTINGS: [(&str, Setting); 8] = [
     // For items that are read once: a use does not prolong their stay.
     ("fifo", Setting::new(100, 2, true, 3)),
+    // As s3fifo-long, where large items are the popular ones: sizes do not count.
+    ("s3fifo-any-size", Setting::new(0, 1, false, 9)),
     // New items leave soon, unless they are read.
     ("s3fifo", Setting::new(0, 1, false, 3)),
     // The same where popularity moves: what comes back after a longer time stays.
@@ -46,6 +48,8 @@ pub const SETTINGS: [(&str, Setting); 7] = [
 ];
 
 const COUNT: usize = SETTINGS.len();
+/// The setting in which sizes do not count.
+const ANY_SIZE: usize = 1;
 
 /// The sample holds one key in 2 to this power, or fewer. Of larger items it holds more: to serve
 /// one of them is more work than to follow it.
@@ -382,6 +386,7 @@ impl Learner {
         };
         learning.caches.set_usual(usual);
         let setting = SETTINGS[learning.in_use].1;
+        let usual = usual.filter(|_| learning.in_use != ANY_SIZE);
         self.in_use
             .store(Setting { usual, ..setting }.packed(), Relaxed);
     }
