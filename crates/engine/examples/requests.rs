@@ -1,7 +1,7 @@
 //! Sends one kind of request through one worker's engine, a given number of times.
 //!
-//! `cargo xtask instructions` runs this program under callgrind, twice, and divides the difference
-//! of the instructions by the difference of the requests. What setting up costs cancels out.
+//! `cargo xtask instructions` runs this program under callgrind, which forgets what came before
+//! [`count_from_here`], and divides the instructions by the requests after it.
 
 use std::process::ExitCode;
 use std::sync::LazyLock;
@@ -18,11 +18,12 @@ use glimmer_store::mica_cache::{Owner, PartitionConfig};
 use glimmer_store::mica_store::{self, StoreConfig};
 use glimmer_store::table::Table;
 
-const USAGE: &str = "usage: requests TABLE ACCESS VERB REQUESTS
-  TABLE     cache, store or memc3
-  ACCESS    erew or crcw
-  VERB      get, set (of an item that is there), new (a set of one that is not), delete, mg or ms
-  REQUESTS  how many: at most 12288, rounded up to whole batches";
+const USAGE: &str = "usage: requests TABLE ACCESS VERB BEFORE COUNTED
+  TABLE    cache, store or memc3
+  ACCESS   erew or crcw
+  VERB     get, set (of an item that is there), new (a set of one that is not), delete, mg or ms
+  BEFORE   how many requests do not count
+  COUNTED  how many then count: 12288 with those before, at most";
 /// Hashes as a server does.
 static HASHER: LazyLock<KeyHasher> = LazyLock::new(|| KeyHasher::secret([5, 6], None));
 const NOW: Moment = Moment {
@@ -42,25 +43,37 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let engine = match words[..] {
-        [table, "erew", _, _] => engine::<Erew>(table),
-        [table, "crcw", _, _] => engine::<Crcw>(table),
+        [table, "erew", _, _, _] => engine::<Erew>(table),
+        [table, "crcw", _, _, _] => engine::<Crcw>(table),
         _ => None,
     };
-    let (Some(mut engine), Some(Ok(count))) = (engine, words.get(3).map(|word| word.parse()))
-    else {
+    let number = |nth: usize| words.get(nth)?.parse::<usize>().ok();
+    let (Some(mut engine), Some(before), Some(counted)) = (engine, number(3), number(4)) else {
         eprintln!("{USAGE}");
         return ExitCode::FAILURE;
     };
     let (engine, verb) = (engine.as_mut(), words[2]);
-    if !["get", "set", "new", "delete", "mg", "ms"].contains(&verb) || count > KEYS {
+    let is_known = ["get", "set", "new", "delete", "mg", "ms"].contains(&verb);
+    if !is_known || before.saturating_add(counted) > KEYS {
         eprintln!("{USAGE}");
         return ExitCode::FAILURE;
     }
     if verb != "new" {
         send(engine, &requests("set"));
     }
-    send(engine, &requests(verb)[..count]);
+    let requests = requests(verb);
+    let (uncounted, rest) = requests.split_at(before);
+    send(engine, uncounted);
+    count_from_here();
+    send(engine, &rest[..counted]);
     ExitCode::SUCCESS
+}
+
+/// Callgrind counts from its call on.
+#[inline(never)]
+fn count_from_here() {
+    // A call without an effect would be left out.
+    std::hint::black_box(());
 }
 
 /// The engine of the only worker of a small table.

@@ -36,9 +36,9 @@ pub struct Counting {
     /// Count tables alone, with the loop of `glimmer bench store`
     #[arg(long, conflicts_with = "server")]
     alone: bool,
-    /// Compare with this program: target/callgrind/release/examples/requests of another checkout,
-    /// or with --server target/callgrind/release/glimmer, or with --alone
-    /// target/callgrind/release/examples/operations
+    /// Compare with this program: target/callgrind/counted/examples/requests of another checkout,
+    /// or with --server target/callgrind/counted/glimmer, or with --alone
+    /// target/callgrind/counted/examples/operations
     #[arg(long)]
     beside: Option<PathBuf>,
     /// Fail if a count is more than 2% above its budget in xtask/instructions.txt, or more than 10%

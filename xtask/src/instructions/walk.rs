@@ -234,7 +234,7 @@ fn send_native(ports: &Ports) -> anyhow::Result<()> {
         .lines()
         .find_map(|line| line.strip_prefix("STAT port:127.0.0.1:0 "));
     let port = port.context("the server names no native port")?;
-    let client = target_dir().join("callgrind/release/examples/reads");
+    let client = callgrind::folder().join("examples/reads");
     let client = client.to_str().context("the path of target/ is no text")?;
     run(&mut program(
         client,

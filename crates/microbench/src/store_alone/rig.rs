@@ -254,6 +254,8 @@ impl<W: Worker> Rig for Team<W> {
     }
 }
 
+/// Runs the operations on one core. Callgrind counts what happens in here.
+#[inline(never)]
 fn drive<W: Worker>(
     worker: &mut W,
     list: &[Operation],
