@@ -34,7 +34,7 @@ const SERVER: &[Statistic<OfServer>] = &[
         |now| learned(now).map(|it| it.changes.to_string())),
     ("evict_estimates", "for each setting, the hit ratio of a simulated cache with it, on recent \
         reads of a sample of the keys. A setting replaces another one when it leads by more than \
-        0.003",
+        0.0015",
         |now| learned(now)?.found.map(estimates)),
     ("evict_keys_followed", "keys of that sample",
         |now| learned(now).map(|it| it.keys.to_string())),
