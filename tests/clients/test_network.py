@@ -1,6 +1,7 @@
 """Addresses that are partly in use, and clients that vanish from the network."""
 
 import ctypes
+import errno
 import os
 import shutil
 import socket
@@ -132,9 +133,20 @@ def within(namespace, call):
         return thread.submit(enter_and_call).result()
 
 
+def connected(host, port):
+    """A connection. On a busy machine a link that has just been set up carries nothing for some seconds."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return socket.create_connection((host, port), timeout=PATIENCE_S)
+        except OSError as error:
+            if error.errno != errno.EHOSTUNREACH or time.monotonic() > deadline:
+                raise
+
+
 def wire_to(host, port):
     wire = Wire.__new__(Wire)
-    wire.socket = socket.create_connection((host, port), timeout=PATIENCE_S)
+    wire.socket = connected(host, port)
     wire.pending = b""
     return wire
 

@@ -265,6 +265,8 @@ def test_inline_commands_and_faults_are_answered_as_by_redis(server, redis, line
 def test_a_connection_may_begin_with_an_inline_command(server, redis, line):
     replies = []
     for connection in (server, redis):
+        with connection.wire() as wire:
+            say(wire, "FLUSHALL")
         for cut in (1, len(line) - 1, len(line)):
             with connection.wire() as wire:
                 wire.send(line[:cut])
