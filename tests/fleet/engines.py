@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 from pymemcache.client.base import Client
 from redis import Redis
@@ -217,6 +216,17 @@ class Ketama(Library):
     name, file = "libmemcached", "ketama"
 
 
+class OverDatagrams:
+    """The native client, with the calls of the other clients."""
+
+    def __init__(self, client):
+        self.get, self.close, self.put = client.get, client.close, client.put
+
+    def set(self, key, value, noreply=False):
+        self.put(key, value)
+        return True
+
+
 class Native(Library):
     """Our own client. What it places over several servers is sent in datagrams."""
 
@@ -227,9 +237,7 @@ class Native(Library):
         return None if importlib.util.find_spec("glimmer") else "the wheel of the Python client (cargo xtask test --only clients builds it)"
 
     def client(self):
-        client = super().client()
-        # As the others call it.
-        return SimpleNamespace(get=client.get, close=client.close, set=lambda key, value, noreply=False: client.put(key, value) is None)
+        return OverDatagrams(super().client())
 
 
 class InAnotherLanguage:

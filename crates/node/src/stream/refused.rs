@@ -2,7 +2,9 @@
 //!
 //! A client of Redis' protocol, or a proxy before it, may take memcached's line for a value:
 //! without a type in front, a line is a list of words. So a connection that has sent nothing yet
-//! waits for up to two short ticks.
+//! waits for two short ticks, and is looked at only then.
+
+use std::collections::VecDeque;
 
 use glimmer_base::limits::{REFUSED_MAX, SHORT_TICK_MS};
 use glimmer_proto::{Accepts, resp, text};
@@ -35,55 +37,45 @@ impl Refusal {
     }
 }
 
-/// Refused connections that have not said which protocol they speak.
-#[derive(Default)]
-pub(super) struct Refused {
-    waiting: Vec<(Accepted, Refusal)>,
-    /// When they are told, in milliseconds since the epoch.
-    until_ms: u64,
-}
+/// Refused connections that had sent nothing, each with the time at which it is told, in
+/// milliseconds since the epoch, in the order of these times.
+pub(super) type Refused = VecDeque<(u64, Accepted, Refusal)>;
 
 impl Streams {
     /// Refuses a connection that was accepted.
     #[cold]
     pub(super) fn refuse(&mut self, accepted: Accepted, refusal: Refusal, core: &Core) {
-        let refused = &mut self.refused;
-        let is_told = refused.waiting.len() >= REFUSED_MAX;
-        if let Some(accepted) = tell(accepted, refusal, is_told) {
-            if refused.waiting.is_empty() {
-                refused.until_ms = core.now.ms + 2 * SHORT_TICK_MS;
-            }
-            refused.waiting.push((accepted, refusal));
+        let may_wait = self.refused.len() < REFUSED_MAX;
+        if let Some(accepted) = tell(accepted, refusal, may_wait) {
+            let until_ms = core.now.ms + 2 * SHORT_TICK_MS;
+            self.refused.push_back((until_ms, accepted, refusal));
         }
     }
 
     /// Whether refused connections have yet to be told.
     #[inline]
     pub fn has_refused(&self) -> bool {
-        !self.refused.waiting.is_empty()
+        !self.refused.is_empty()
     }
 
-    /// Tells those refused connections that have said something, and all when their time is over.
+    /// Tells those refused connections whose time is over.
     #[cold]
     pub fn tell_refused(&mut self, core: &Core) {
-        let refused = &mut self.refused;
-        let is_late = core.now.ms >= refused.until_ms;
-        for (accepted, refusal) in std::mem::take(&mut refused.waiting) {
-            if let Some(accepted) = tell(accepted, refusal, is_late) {
-                refused.waiting.push((accepted, refusal));
-            }
+        let is_due = |&mut (until_ms, ..): &mut (u64, Accepted, Refusal)| core.now.ms >= until_ms;
+        while let Some((_, accepted, refusal)) = self.refused.pop_front_if(is_due) {
+            tell(accepted, refusal, false);
         }
     }
 }
 
 /// Tells a connection that it is refused, and closes it. Returns it if it has said nothing and may
 /// wait. Whether the reply arrives is the client's concern.
-fn tell((mut stream, accepts): Accepted, refusal: Refusal, is_late: bool) -> Option<Accepted> {
+fn tell((mut stream, accepts): Accepted, refusal: Refusal, may_wait: bool) -> Option<Accepted> {
     let mut received = Vec::with_capacity(RECEIVED_BYTES);
     if !stream.is_handshaking() {
         stream.receive(&mut received);
         let protocol = accepts.spoken(&received);
-        if protocol.is_none() && !is_late {
+        if protocol.is_none() && may_wait {
             return Some((stream, accepts));
         }
         let _ = stream.send(refusal.words(protocol).as_bytes());

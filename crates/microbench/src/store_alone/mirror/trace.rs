@@ -1,4 +1,4 @@
-//! What a lookup reads, told to whoever counts it.
+//! Reports each read of a lookup to an observer, which counts them.
 
 use std::sync::atomic::AtomicU64;
 
