@@ -2,6 +2,7 @@
 
 mod arguments;
 pub mod extended;
+mod idle;
 mod listen;
 mod values;
 
@@ -10,9 +11,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use glimmer_base::limits;
 use glimmer_dispatch::Settings;
 use glimmer_server::Quotas;
-use glimmer_server::config::{LRU_THRESHOLD_DEFAULT, PORT_DEFAULT, PREFIX_DELIMITER_DEFAULT};
+use glimmer_server::config::{PORT_DEFAULT, PREFIX_DELIMITER_DEFAULT};
 use glimmer_server::encryption::ListenerTls;
-use glimmer_server::evict::{self, Rule};
+use glimmer_server::evict;
 use glimmer_server::memory_plan::Needs;
 use glimmer_server::{
     Accelerate, Accepts, Config, Liveness, MakeBody, MemoryPlan, Mode, Reader, TableKind,
@@ -107,29 +108,12 @@ impl Arguments {
             )));
         }
         let (mode, tcp_port) = (self.mode()?, self.tcp_port());
+        let idle = self.without_effect(mode);
         let mut options = Config::default();
         extended::read(&self.clients.extended, &mut options)?;
         let mut notices = self.notices;
         notices.append(&mut options.notices);
-        const SLABS: &str = "there are no slabs";
-        const QUEUES: &str = "the server does not assign threads by network queue";
-        let has_threshold = |rule: Rule| rule.reinsertion_threshold.is_some();
-        let ignores_threshold = self.memory.lru_threshold != LRU_THRESHOLD_DEFAULT
-            && !self.memory.evict.is_some_and(has_threshold);
-        for (flag, is_given, reason) in [
-            ("-f", self.memory.slab_growth_factor.is_some(), SLABS),
-            ("-n", self.memory.slab_min_size.is_some(), SLABS),
-            ("-N", self.clients.napi_ids.is_some(), QUEUES),
-            (
-                "--lru-threshold",
-                ignores_threshold,
-                "it is for --evict lru",
-            ),
-        ] {
-            if is_given {
-                notices.push(format!("{flag} has no effect: {reason}"));
-            }
-        }
+        notices.extend(idle);
         let turn_requests = self.network.max_reqs_per_event;
         if turn_requests > limits::TURN_REQUESTS_MAX {
             notices.push(format!(
@@ -138,26 +122,17 @@ impl Arguments {
                 limits::TURN_REQUESTS_MAX
             ));
         }
-        if self.network.unix_socket.is_some() {
-            if self.network.native_port != Port::None {
-                return Err(Refused::usage(
-                    "--native-port excludes -s, which listens on a Unix socket only; leave one of \
-                     them out",
-                ));
-            }
-            // memcached silently ignores it as well.
-            if self.network.udp_port != Port::None {
-                notices.push("-U has no effect: -s listens on a Unix socket only".into());
-            }
+        if self.network.unix_socket.is_some() && self.network.native_port != Port::None {
+            return Err(Refused::usage(
+                "--native-port excludes -s, which listens on a Unix socket only; leave one of \
+                 them out",
+            ));
         }
         options.tls.is_enabled = self.clients.enable_ssl;
         if self.clients.enable_ssl && self.network.port == Some(Port::None) {
             return Err(Refused::usage(
                 "-Z: You cannot enable SSL without a TCP port.",
             ));
-        }
-        if self.clients.enable_ssl && self.network.unix_socket.is_some() {
-            notices.push("-Z has no effect: -s listens on a Unix socket only".into());
         }
         let is_local = self.network.unix_socket.is_some();
         let listeners = |port| match port {
