@@ -12,7 +12,7 @@ use glimmer_loadgen::driver::Address;
 use glimmer_notation::{self as notation, Location};
 
 use super::peers::{Peer, contenders, named};
-use glimmer_cli::vocabulary::{memory_mib, seconds};
+use glimmer_cli::vocabulary::{self, memory_mib, seconds};
 
 /// Measure what well-behaved clients notice of hostile ones
 ///
@@ -91,7 +91,7 @@ pub struct Arguments {
     #[arg(long, default_value = "", allow_hyphen_values = true)]
     glimmer_args: String,
     /// Also write all measurements to this file as JSON
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = vocabulary::output)]
     json: Option<PathBuf>,
 }
 

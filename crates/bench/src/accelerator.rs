@@ -112,7 +112,7 @@ pub struct Arguments {
     #[arg(long, default_value = "", allow_hyphen_values = true)]
     glimmer_args: String,
     /// Also write all measurements to this file as JSON
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = vocabulary::output)]
     json: Option<PathBuf>,
 }
 

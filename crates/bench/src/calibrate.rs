@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use glimmer_figures::{Settings, calibrate, calibration::LINK_GBIT};
 
 use crate::progress::Watch;
-use glimmer_cli::vocabulary::{repetitions, seconds};
+use glimmer_cli::vocabulary::{self, repetitions, seconds};
 
 /// Measure the costs with which the figures simulate dispatch
 ///
@@ -41,7 +41,7 @@ pub struct Arguments {
     #[arg(long, value_name = "GBIT", default_value_t = LINK_GBIT, value_parser = gbit)]
     link: f64,
     /// Also write the record to this file as JSON
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = vocabulary::output)]
     json: Option<PathBuf>,
     /// Use tiny parameters to check that everything runs; the costs are worthless
     #[arg(long)]

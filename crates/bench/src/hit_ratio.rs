@@ -28,7 +28,7 @@ const COUNTED: u32 = 300_000;
 const BLOCK_READS: u32 = 600_000;
 /// Capacities by default, as shares of the keys.
 const CAPACITIES: [f64; 3] = [0.01, 0.1, 0.5];
-use glimmer_cli::vocabulary::memory_mib;
+use glimmer_cli::vocabulary::{self, memory_mib};
 
 /// Compare eviction rules by their hit ratio
 ///
@@ -158,7 +158,7 @@ pub struct Arguments {
     )]
     glimmer_args: String,
     /// Also write the results to this file as JSON
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = vocabulary::output)]
     json: Option<PathBuf>,
 }
 

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use glimmer_comparisons::itself::{self, Options};
 
-use glimmer_cli::vocabulary::{connections, repetitions, seconds};
+use glimmer_cli::vocabulary::{self, connections, repetitions, seconds};
 
 /// Measure the load generator, so that its limit is not taken for a server's
 ///
@@ -28,7 +28,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 5, value_parser = repetitions)]
     repeat: u16,
     /// Also write all measurements to this file as JSON
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = vocabulary::output)]
     json: Option<PathBuf>,
 }
 

@@ -5,7 +5,7 @@ mod watch;
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use glimmer_connect::{Admission, Tls};
 use glimmer_loadgen::{
     driver::{Address, Target},
@@ -95,8 +95,9 @@ impl Arguments {
     }
 
     fn workload(&self) -> Result<Workload> {
-        let mut workload =
-            Workload::preset(&self.workload, self.keys).map_err(|error| anyhow!(error))?;
+        let named = &self.workload;
+        let workload = Workload::preset(named, self.keys);
+        let mut workload = workload.map_err(|error| anyhow!("--workload {named}: {error}"))?;
         if let Some(law) = self.dist {
             workload.law = law;
         }
@@ -110,6 +111,10 @@ impl Arguments {
             let deletes = self.deletes.unwrap_or(0.0);
             let gets = self.gets.unwrap_or((workload.mix.get - deletes).max(0.0));
             let sets = 1.0 - gets - deletes;
+            ensure!(
+                sets > -1e-9,
+                "--gets {gets} and --deletes {deletes} are more than all requests: lower one"
+            );
             workload.mix = Mix {
                 delete: deletes,
                 set: if sets.abs() < 1e-9 { 0.0 } else { sets },
@@ -146,6 +151,15 @@ impl Arguments {
                 in_flight: self.pipeline,
             },
         };
+        for (flag, is_given) in [
+            ("--sleep", self.sleep),
+            ("--large-connections", self.large_connections.is_some()),
+        ] {
+            ensure!(
+                !is_given || matches!(pace, Pace::Open { .. }),
+                "{flag} is for an open loop: give --rate, --speed or --sweep, or leave it out"
+            );
+        }
         // By default, a trace is played from its beginning to its end.
         let measured = match (self.seconds, &self.trace) {
             (Some(seconds), _) => Some(seconds),

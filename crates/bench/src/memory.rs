@@ -16,7 +16,7 @@ use super::{
     peers::{Peer, contenders, named},
     versus::value_bytes,
 };
-use glimmer_cli::vocabulary::{count_u32, memory_mib};
+use glimmer_cli::vocabulary::{self, count_u32, memory_mib};
 
 /// Count the items that fit into a memory limit, and measure the process's memory
 ///
@@ -56,7 +56,7 @@ pub struct Arguments {
     #[arg(long, default_value = "", allow_hyphen_values = true)]
     glimmer_args: String,
     /// Also write all measurements to this file as JSON
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = vocabulary::output)]
     json: Option<PathBuf>,
 }
 
@@ -66,7 +66,10 @@ impl Arguments {
         let ours = (!self.without_glimmer).then_some(Kind::Glimmer.into());
         let peers = contenders(&self.peers, &self.peer);
         let servers: Vec<Contender> = ours.into_iter().chain(peers).collect();
-        ensure!(!servers.is_empty(), "no server to measure");
+        ensure!(
+            !servers.is_empty(),
+            "no server to measure: name --peers, or leave --without-glimmer out"
+        );
         if self.published {
             let arguments = super::words(&self.glimmer_args);
             let report = published::run(&servers, self.memory_limit, &arguments, &super::progress)?;

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use glimmer_comparisons::native::{self, Options};
 use glimmer_notation as notation;
 
-use glimmer_cli::vocabulary::{connections, count, memory_mib, repetitions, seconds};
+use glimmer_cli::vocabulary::{self, connections, count, memory_mib, repetitions, seconds};
 
 /// Measure the native protocol, as a share of the machine's UDP rate
 ///
@@ -77,7 +77,7 @@ pub struct Arguments {
     #[arg(long, short, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
     /// Also write all measurements to this file as JSON
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = vocabulary::output)]
     json: Option<PathBuf>,
 }
 

@@ -10,7 +10,7 @@ use glimmer_notation as notation;
 
 use super::peer_name::PeerName;
 use super::versus::Distribution;
-use glimmer_cli::vocabulary::{repetitions, seconds, share_percent};
+use glimmer_cli::vocabulary::{self, repetitions, seconds, share_percent};
 
 /// Measure the tables alone, in operations per random memory read
 ///
@@ -96,7 +96,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 5, value_parser = repetitions)]
     repeat: u16,
     /// Also write all measurements to this file as JSON
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = vocabulary::output)]
     json: Option<PathBuf>,
 }
 

@@ -1,9 +1,6 @@
 //! `glimmer bench tail`.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context, anyhow, bail};
 use glimmer_comparisons::{
@@ -149,7 +146,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", default_value = "tail.svg", value_parser = picture)]
     picture: PathBuf,
     /// Also write all measurements to this file as JSON
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = vocabulary::output)]
     json: Option<PathBuf>,
 }
 
@@ -174,9 +171,9 @@ enum Pace {
 
 /// The name of a picture, which says how it is drawn.
 fn picture(text: &str) -> Result<PathBuf, String> {
-    let path = Path::new(text);
+    let path = vocabulary::output(text)?;
     match path.extension().and_then(|ending| ending.to_str()) {
-        Some("svg" | "png") => Ok(path.to_owned()),
+        Some("svg" | "png") => Ok(path),
         _ => Err("a picture ends with .svg or .png".to_owned()),
     }
 }

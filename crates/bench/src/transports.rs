@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use glimmer_comparisons::transports::{self, Options};
 
-use glimmer_cli::vocabulary::{repetitions, seconds};
+use glimmer_cli::vocabulary::{self, repetitions, seconds};
 
 /// Measure what carries datagrams: sockets, and what goes past the kernel's stack
 ///
@@ -27,7 +27,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 5, value_parser = repetitions)]
     repeat: u16,
     /// Also write all measurements to this file as JSON
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = vocabulary::output)]
     json: Option<PathBuf>,
 }
 

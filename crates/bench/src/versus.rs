@@ -17,7 +17,7 @@ use crate::{
     progress::Watch,
 };
 use glimmer_cli::vocabulary::{
-    client_threads, connections, count_u32, memory_mib, repetitions, seconds,
+    self, client_threads, connections, count_u32, memory_mib, repetitions, seconds,
 };
 
 /// Compare this server with memcached and Redis
@@ -107,7 +107,7 @@ pub struct Arguments {
     #[arg(long, default_value = "", allow_hyphen_values = true)]
     glimmer_args: String,
     /// Also write all measurements to this file as JSON
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = vocabulary::output)]
     json: Option<PathBuf>,
 }
 
@@ -169,7 +169,10 @@ impl Arguments {
         if self.tls {
             servers = over_tls(servers)?;
         }
-        ensure!(!servers.is_empty(), "no server to measure");
+        ensure!(
+            !servers.is_empty(),
+            "no server to measure: name --peers, or leave --without-glimmer out"
+        );
         let options = Options {
             servers,
             scenarios: self.scenarios()?,

@@ -27,8 +27,8 @@ pub struct AdmissionArguments {
     /// change everything
     #[arg(long, requires = "tls", conflicts_with = "tls_ca", help_heading = HEADING)]
     tls_insecure: bool,
-    /// The user, for a server with -Y. The password is in --password-file, or in the environment
-    /// variable GLIMMER_PASSWORD
+    /// The user, for a server with -Y or --users. The password is in --password-file, or in the
+    /// environment variable GLIMMER_PASSWORD
     #[arg(long, value_name = "NAME", help_heading = HEADING)]
     auth_user: Option<String>,
     /// A file whose first line is the password

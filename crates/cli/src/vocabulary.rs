@@ -1,19 +1,41 @@
 //! Values that several commands take, with the same syntax in each.
 
+use std::path::{Path, PathBuf};
+
 use glimmer_notation::{self as notation, Location};
 
-/// The server that a command talks to.
+/// The server that a command loads.
 #[derive(Clone, Debug, clap::Args)]
-pub struct ServerAddress {
-    /// Address of the server: HOST, HOST:PORT or unix:PATH, and for loads also udp:HOST:PORT and
-    /// udp-trains:HOST:PORT [default: 127.0.0.1:11211]
+pub struct LoadAddress {
+    /// Address of the server: HOST, HOST:PORT, unix:PATH, udp:HOST:PORT or udp-trains:HOST:PORT
+    /// [default: 127.0.0.1:11211]
     ///
-    /// The default port is 11211. --server (-s) names the server, too. Only a load generator takes
-    /// the other two. With udp:, it sends plain datagrams with memcached's frames, as existing
-    /// clients do. With udp-trains:, it sends segment batches (UDP_SEGMENT).
+    /// The default port is 11211. --server (-s) names the server, too. With udp:, requests are
+    /// plain datagrams with memcached's frames, as existing clients send them. With udp-trains:,
+    /// they are segment batches (UDP_SEGMENT).
     #[arg(value_name = "SERVER", conflicts_with = "server")]
     alone: Option<Location>,
     #[arg(long, short, value_name = "SERVER", hide = true)]
+    server: Option<Location>,
+}
+
+impl LoadAddress {
+    /// The server's location.
+    pub fn location(&self) -> Location {
+        let given = self.alone.as_ref().or(self.server.as_ref());
+        given.cloned().unwrap_or_default()
+    }
+}
+
+/// The server that a command talks to over a connection.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ServerAddress {
+    /// Address of the server: HOST, HOST:PORT or unix:PATH [default: 127.0.0.1:11211]
+    ///
+    /// The default port is 11211. --server (-s) names the server, too.
+    #[arg(value_name = "SERVER", conflicts_with = "server", value_parser = connection)]
+    alone: Option<Location>,
+    #[arg(long, short, value_name = "SERVER", hide = true, value_parser = connection)]
     server: Option<Location>,
 }
 
@@ -23,6 +45,39 @@ impl ServerAddress {
         let given = self.alone.as_ref().or(self.server.as_ref());
         given.cloned().unwrap_or_default()
     }
+}
+
+/// A server to which there can be a connection: not one over UDP.
+pub fn connection(text: &str) -> Result<Location, String> {
+    match text.parse()? {
+        Location::Udp(..) | Location::UdpTrains(..) => Err(
+            "this goes over TCP or a Unix socket: an address is HOST, HOST:PORT or unix:PATH"
+                .to_owned(),
+        ),
+        location => Ok(location),
+    }
+}
+
+/// A file to write, of which is known before a measurement whether it can be there after it.
+pub fn output(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let folder = match path.parent() {
+        Some(folder) if folder != "" => folder,
+        _ => Path::new("."),
+    };
+    if text.is_empty() || path.is_dir() {
+        return Err("name a file".to_owned());
+    }
+    match folder.is_dir() {
+        true => Ok(path),
+        false => Err(format!("there is no folder {}", folder.display())),
+    }
+}
+
+/// A core that a thread is bound to.
+pub fn core(text: &str) -> Result<usize, String> {
+    let core = text.parse();
+    core.map_err(|_| "a core is a number, such as 0; `nproc` says how many there are".to_owned())
 }
 
 /// A positive count.
@@ -100,7 +155,7 @@ mod tests {
         #[derive(Parser)]
         struct Line {
             #[command(flatten)]
-            server: ServerAddress,
+            server: LoadAddress,
         }
         for (line, location) in [
             ("x", "127.0.0.1:11211"),
@@ -113,6 +168,36 @@ mod tests {
             assert_eq!(line.server.location().to_string(), location);
         }
         assert!(Line::try_parse_from(["x", "a", "--server", "b"]).is_err());
+    }
+
+    #[test]
+    fn a_connection_is_not_over_udp() {
+        #[derive(Parser)]
+        struct Line {
+            #[command(flatten)]
+            server: ServerAddress,
+        }
+        for (line, location) in [
+            ("x", Some("127.0.0.1:11211")),
+            ("x -s unix:/run/c.sock", Some("unix:/run/c.sock")),
+            ("x udp:cache", None),
+            ("x --server udp-trains:cache", None),
+        ] {
+            let line = Line::try_parse_from(line.split(' ')).ok();
+            let parsed = line.map(|line| line.server.location().to_string());
+            assert_eq!(parsed.as_deref(), location);
+        }
+    }
+
+    #[test]
+    fn a_file_can_be_written_in_a_folder_that_is_there() {
+        let folder = std::env::temp_dir();
+        let inside = folder.join("new.json");
+        assert_eq!(output(inside.to_str().unwrap()), Ok(inside));
+        assert_eq!(output("new.json"), Ok("new.json".into()));
+        for wrong in [folder.to_str().unwrap(), "", "/no/such/folder/new.json"] {
+            assert!(output(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

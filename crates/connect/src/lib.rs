@@ -24,7 +24,7 @@ mod trust;
 use std::path::PathBuf;
 
 pub use hint::hint;
-pub use link::{ELSEWHERE, Link};
+pub use link::{ELSEWHERE, Link, OTHER_NAME};
 pub use login::{Login, Speech};
 pub use tls::Tls;
 #[cfg(feature = "tls")]

@@ -27,6 +27,13 @@ const LINE_END: &[u8] = b"\r\n";
 /// What to do where no server is.
 pub const ELSEWHERE: &str = "start a server there, or name the one that runs";
 
+/// What to do about a name that is not known.
+pub const OTHER_NAME: &str = "check the name, or give an address";
+
+/// A server of pages.
+const HTTP_SPOKEN: &str =
+    "the server speaks HTTP at this port: name the port that clients of memcached use";
+
 trait Stream: Read + Write + Send {}
 impl<T: Read + Write + Send> Stream for T {}
 
@@ -151,7 +158,7 @@ impl Link {
         if line.pop_if(|last| *last == b'\n').is_none() {
             bail!(self.ended(line));
         }
-        self.heard = true;
+        self.hear(line)?;
         if line.last() == Some(&b'\r') {
             line.pop();
         }
@@ -193,7 +200,7 @@ impl Link {
         *left -= read as u64;
         match line.strip_suffix("\r\n") {
             Some(text) => {
-                self.heard = true;
+                self.hear(text.as_bytes())?;
                 ensure!(
                     text != "CLIENT_ERROR unauthenticated",
                     "the server wants a login: give --auth-user"
@@ -211,6 +218,13 @@ impl Link {
         }
     }
 
+    /// Looks at the first line of all to see what is spoken there.
+    fn hear(&mut self, line: &[u8]) -> Result<()> {
+        let is_first = !std::mem::replace(&mut self.heard, true);
+        ensure!(!is_first || !line.starts_with(b"HTTP/"), HTTP_SPOKEN);
+        Ok(())
+    }
+
     /// Why a connection may have ended with these bytes.
     fn ended(&self, last: &[u8]) -> &'static str {
         let hint = || crate::hint(last, self.encrypted);
@@ -224,7 +238,7 @@ fn tcp(server: &Location, name: (&str, u16), silence_max: Duration) -> Result<Tc
     let mut last = None;
     let mut addresses = name
         .to_socket_addrs()
-        .with_context(|| format!("cannot look up {}", name.0))?;
+        .map_err(|why| anyhow!("cannot look up {}: {why}; {OTHER_NAME}", name.0))?;
     let connected = addresses.find_map(|address| {
         let connected = TcpStream::connect_timeout(&address, silence_max);
         connected.map_err(|error| last = Some(error)).ok()
@@ -288,6 +302,14 @@ mod tests {
     fn a_server_that_wants_a_login_is_named_so() {
         let error = stats(b"CLIENT_ERROR unauthenticated\r\n").unwrap_err();
         assert!(error.to_string().contains("--auth-user"), "{error}");
+    }
+
+    #[test]
+    fn a_server_of_pages_is_named_so() {
+        let error = stats(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap_err();
+        assert!(error.to_string().contains("HTTP at this port"), "{error}");
+        let figures = stats(b"STAT a 1\r\nSTAT b HTTP/1.1\r\nEND\r\n");
+        assert_eq!(figures.unwrap().unwrap().len(), 2);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use glimmer_cli::AdmissionArguments;
+use glimmer_cli::{AdmissionArguments, vocabulary};
 use glimmer_connect::Link;
 use glimmer_notation::Location;
 use glimmer_server::AccessMode;
@@ -34,7 +34,13 @@ pub struct Arguments {
     access: Option<AccessMode>,
 
     /// Where the server listens: HOST:PORT, or unix:PATH
-    #[arg(long, short, value_name = "SERVER", default_value_t = Location::default())]
+    #[arg(
+        long,
+        short,
+        value_name = "SERVER",
+        default_value_t = Location::default(),
+        value_parser = vocabulary::connection
+    )]
     server: Location,
 
     #[command(flatten)]

@@ -3,8 +3,10 @@
 
 use crate::serve::addresses_of_pages;
 use anyhow::{Context, anyhow, bail};
+use clap::builder::NonEmptyStringValueParser;
 use glimmer_server::config::HTTP_PORT_DEFAULT;
 use std::env;
+use std::fmt::Display;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -13,7 +15,7 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Its address for pages, as --http takes it (default: that of GLIMMER_HTTP, or else 9150)
-    #[arg(value_name = "ADDR")]
+    #[arg(value_name = "ADDR", value_parser = NonEmptyStringValueParser::new())]
     http: Option<String>,
     /// Whether the process answers at all, and not whether its workers take their turns
     #[arg(long)]
@@ -49,12 +51,16 @@ impl Arguments {
             .context("0 means that the server has no pages: start it with --http")?;
         let page = if self.live { "/healthz" } else { "/readyz" };
         let within = Duration::from_secs(self.timeout.into());
-        let answer = ask(*address, page, within).map_err(|why| {
+        let no_answer = |why: &dyn Display| {
             anyhow!(
                 "no answer from http://{address}{page}: {why}; name the address that --http \
                      of serve has"
             )
-        })?;
+        };
+        let answer = ask(*address, page, within).map_err(|why| no_answer(&why))?;
+        if !answer.starts_with("HTTP/") {
+            return Err(no_answer(&"nobody speaks HTTP there"));
+        }
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
         let body = body.trim_end();
         if head.split(' ').nth(1) != Some("200") {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use glimmer_cli::AdmissionArguments;
+use glimmer_cli::{AdmissionArguments, vocabulary};
 use glimmer_connect::Link;
 use glimmer_notation::{Location, counted, memory};
 
@@ -27,7 +27,13 @@ const ASK_EVERY: Duration = Duration::from_millis(100);
     glimmer snapshot --server cache.example --tls --auth-user ann --password-file pw")]
 pub struct Arguments {
     /// Where the server listens: HOST:PORT, or unix:PATH
-    #[arg(long, short, value_name = "SERVER", default_value_t = Location::default())]
+    #[arg(
+        long,
+        short,
+        value_name = "SERVER",
+        default_value_t = Location::default(),
+        value_parser = vocabulary::connection
+    )]
     server: Location,
 
     #[command(flatten)]

@@ -21,10 +21,8 @@ use std::ops::RangeBounds;
 pub fn count(text: &str) -> Result<u64, String> {
     let wrong = || format!("{text:?} is not a whole number such as 250, 10k or 1m");
     let (digits, unit) = split(text, [1_000, 1_000_000, 1_000_000_000]);
-    if let Ok(number) = digits.parse::<u64>() {
-        return number
-            .checked_mul(unit)
-            .ok_or_else(|| format!("{text} is too large"));
+    if is_whole(digits) {
+        return product(digits, unit).ok_or_else(|| too_large(text));
     }
     let is_decimal = digits
         .bytes()
@@ -40,12 +38,12 @@ pub fn count(text: &str) -> Result<u64, String> {
 /// Parses a length in bytes: `512`, `64k`, `2m`. The letters stand for powers of 1024.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let (digits, unit) = split(text, [1 << 10, 1 << 20, 1 << 30]);
-    let number: u64 = digits
-        .parse()
-        .map_err(|_| format!("{text:?} is not a length in bytes such as 512, 64k or 2m"))?;
-    number
-        .checked_mul(unit)
-        .ok_or_else(|| format!("{text} is too large"))
+    match is_whole(digits) {
+        true => product(digits, unit).ok_or_else(|| too_large(text)),
+        false => Err(format!(
+            "{text:?} is not a length in bytes such as 512, 64k or 2m"
+        )),
+    }
 }
 
 /// Parses a memory limit in MiB: `64`, `64m`, `4g`. The unit may be spelled out (`64MB`, `4GiB`).
@@ -60,12 +58,10 @@ pub fn mebibytes(text: &str) -> Result<u64, String> {
     let mebibytes = mebibytes.filter(|_| digits_end > 0);
     let mebibytes =
         mebibytes.ok_or_else(|| format!("{text:?} is not in MiB, such as 1024, 1024m or 1g"))?;
-    // Parsing digits fails only if there are too many of them.
-    let number = digits.parse::<u64>().ok();
-    match number.and_then(|number| number.checked_mul(mebibytes)) {
+    match product(digits, mebibytes) {
         Some(limit @ 1..) => Ok(limit),
         Some(0) => Err("a memory limit is at least 1 MiB".to_owned()),
-        None => Err(format!("{text} is too large")),
+        None => Err(too_large(text)),
     }
 }
 
@@ -108,6 +104,20 @@ pub fn within<T: TryFrom<u64>>(
             }
         })
     }
+}
+
+/// Whether a text has digits and nothing else.
+fn is_whole(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The number that digits stand for, times its unit, unless that is too large.
+fn product(digits: &str, unit: u64) -> Option<u64> {
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+fn too_large(text: &str) -> String {
+    format!("{text} is too large")
 }
 
 /// Splits a number from its letter. Returns the number and the factor that the letter stands for.
@@ -186,7 +196,9 @@ mod tests {
         ] {
             assert!(count(wrong).is_err(), "{wrong}");
         }
-        assert!(count("99999999999g").unwrap_err().contains("too large"));
+        for large in ["99999999999g", "18446744073709551616"] {
+            assert!(count(large).unwrap_err().contains("too large"), "{large}");
+        }
     }
 
     #[test]
@@ -195,8 +207,11 @@ mod tests {
             ["512", "64k", "2M", "1g"].map(bytes),
             [512, 64 << 10, 2 << 20, 1 << 30].map(Ok)
         );
-        for wrong in ["", "k", "1.5m", "-1", "18446744073709551615m"] {
+        for wrong in ["", "k", "1.5m", "-1", "+1"] {
             assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+        for large in ["18446744073709551615m", "18446744073709551616"] {
+            assert!(bytes(large).unwrap_err().contains("too large"), "{large}");
         }
     }
 

@@ -63,10 +63,8 @@ impl FromStr for Location {
             .and_then(|host| host.strip_suffix(']'))
             .unwrap_or(host)
             .to_owned();
-        let forms = "an address is HOST, HOST:PORT or unix:PATH, and for loads also \
-                     udp:HOST:PORT or udp-trains:HOST:PORT";
         match host.is_empty() {
-            true => Err(forms.to_owned()),
+            true => Err("an address is HOST, HOST:PORT or unix:PATH".to_owned()),
             false => Ok(make(host, port)),
         }
     }

@@ -6,6 +6,7 @@ use crate::memory_plan::MemoryPlan;
 use glimmer_base::Moment;
 use glimmer_node::{Clock, SystemClock};
 use glimmer_store::memory::{FileError, FileState, Kept, MemoryFile};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -49,6 +50,7 @@ pub enum MemoryFileError {
 
 fn advice(error: &FileError) -> &'static str {
     match error {
+        FileError::Io(error) if error.kind() == ErrorKind::IsADirectory => "name a file in it",
         FileError::Io(_) => "see that its folder exists, and that this user may write there",
         FileError::InUse => "end that process, or give another file",
         FileError::NoFile | FileError::Owner => "give another name",

@@ -85,7 +85,7 @@ struct Arguments {
     #[arg(long, conflicts_with = "plain")]
     once: bool,
     /// With --plain: quit after this many intervals
-    #[arg(long, value_parser = vocabulary::count)]
+    #[arg(long, conflicts_with = "once", value_parser = vocabulary::count)]
     count: Option<u64>,
     #[command(flatten)]
     admission: AdmissionArguments,

@@ -12,7 +12,7 @@ use glimmer_notation as notation;
 
 use glimmer_cli::{
     AdmissionArguments,
-    vocabulary::{self, ServerAddress, above_zero},
+    vocabulary::{self, LoadAddress, above_zero},
 };
 
 /// Load any memcached or Redis, and measure its throughput and latency
@@ -64,7 +64,7 @@ use glimmer_cli::{
 #[command(group = ArgGroup::new("pace").args(["rate", "pipeline", "speed"]))]
 pub struct Arguments {
     #[command(flatten)]
-    pub server: ServerAddress,
+    pub server: LoadAddress,
     /// Protocol of the server
     #[arg(long, short = 'B', default_value = "text")]
     pub protocol: Protocol,
@@ -229,7 +229,12 @@ pub struct Arguments {
     )]
     pub threads: u16,
     /// Cores to bind the threads to, in turn, such as 1,2,3
-    #[arg(long, value_delimiter = ',', help_heading = "Client")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_parser = vocabulary::core,
+        help_heading = "Client"
+    )]
     pub cores: Vec<usize>,
     /// Bytes that one read of a connection asks for at most [default: what its buffer has room for]
     #[arg(
@@ -263,10 +268,10 @@ pub struct Arguments {
     pub seed: u64,
 
     /// Also write the results to this file as JSON, second by second
-    #[arg(long, value_name = "FILE", help_heading = "Files")]
+    #[arg(long, value_name = "FILE", value_parser = vocabulary::output, help_heading = "Files")]
     pub json: Option<PathBuf>,
     /// Also write the latencies of every second to this file, as an HdrHistogram log
-    #[arg(long, value_name = "FILE", help_heading = "Files")]
+    #[arg(long, value_name = "FILE", value_parser = vocabulary::output, help_heading = "Files")]
     pub hdr_log: Option<PathBuf>,
 
     #[command(flatten)]

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use glimmer_base::limits::ITEM_BYTES_MAX;
-use glimmer_cli::AdmissionArguments;
+use glimmer_cli::{AdmissionArguments, vocabulary};
 use glimmer_connect::{Admission, Link};
 use glimmer_notation::{Location, bytes, count, counted};
 
@@ -56,11 +56,11 @@ const FULL_MAX: u64 = 1000;
     glimmer copy old.example new.example --tls --login-to to --auth-user ann --password-file pw")]
 pub struct Arguments {
     /// The server that has the items: HOST:PORT, or unix:PATH
-    #[arg(value_name = "FROM")]
+    #[arg(value_name = "FROM", value_parser = vocabulary::connection)]
     from: Location,
 
     /// The server that gets them
-    #[arg(value_name = "TO")]
+    #[arg(value_name = "TO", value_parser = vocabulary::connection)]
     to: Location,
 
     /// Items per second, at most; 0 for as fast as it goes

@@ -6,7 +6,8 @@ use std::{
     path::PathBuf,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
+use glimmer_connect::OTHER_NAME;
 use glimmer_notation::Location;
 use serde::{Serialize, Serializer};
 
@@ -40,7 +41,7 @@ impl Address {
         };
         let mut found = (host, port)
             .to_socket_addrs()
-            .with_context(|| format!("cannot look up {host}"))?;
+            .map_err(|why| anyhow!("cannot look up {host}: {why}; {OTHER_NAME}"))?;
         let address = found.next();
         let address = address.with_context(|| format!("{host} has no address"))?;
         Ok(match location {

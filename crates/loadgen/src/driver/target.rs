@@ -126,7 +126,12 @@ impl Connect for Target {
             Dialect::Text => open::<Text, J>(self, connections, job),
             Dialect::Meta => open::<Meta, J>(self, connections, job),
             Dialect::Binary => open::<Binary, J>(self, connections, job),
-            Dialect::Resp => open::<Resp, J>(self, connections, job),
+            Dialect::Resp => match self.address {
+                Address::Udp(_) | Address::UdpTrains(_) => {
+                    bail!("RESP goes over TCP or a Unix socket: leave udp: out of the address")
+                }
+                _ => open::<Resp, J>(self, connections, job),
+            },
             Dialect::Native => self.open_native(connections, SendMode::Segmented, job),
             Dialect::NativePacked => self.open_native(connections, SendMode::Packed, job),
             Dialect::NativePlain => self.open_native(connections, SendMode::Plain, job),

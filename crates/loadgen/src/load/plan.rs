@@ -166,7 +166,8 @@ impl Plan {
     pub fn check(&self) -> Result<(), String> {
         if self.threads == 0 || self.connections < self.threads {
             return Err(format!(
-                "{} connections cannot be divided among {} threads",
+                "{} connections cannot be divided among {} threads: give more --connections, or \
+                 fewer --threads",
                 self.connections, self.threads
             ));
         }

@@ -10,13 +10,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::{fs, io};
 
+/// What to do about a file that cannot be read.
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::InvalidData => "it must be text in UTF-8",
+        io::ErrorKind::IsADirectory => "name a file in it",
+        _ => "name one that the server's user may read",
+    }
+}
+
 /// Why a user file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthError {
     /// It cannot be read.
-    #[error(
-        "{flag} {path}: cannot read the file: {source}; name one that the server's user may read"
-    )]
+    #[error("{flag} {path}: cannot read the file: {source}; {}", advice(source))]
     Unreadable {
         /// The flag that names it.
         flag: &'static str,

@@ -64,7 +64,7 @@ pub struct Clients {
     )]
     pub(in crate::serve) address_bytes: u64,
 
-    /// Require SASL PLAIN from binary clients, with the users of -Y
+    /// Require SASL PLAIN from binary clients, with the users of -Y or --users
     #[arg(short = 'S', long, hide_short_help = true)]
     pub(in crate::serve) enable_sasl: bool,
 
@@ -80,7 +80,7 @@ pub struct Clients {
     #[arg(short = 'F', long)]
     pub(in crate::serve) disable_flush_all: bool,
 
-    /// Disable `stats cachedump`, `stats detail` and `lru_crawler metadump`
+    /// Disable `stats cachedump`, `stats detail` and `lru_crawler metadump` and `mgdump`
     #[arg(short = 'X', long)]
     pub(in crate::serve) disable_dumping: bool,
 

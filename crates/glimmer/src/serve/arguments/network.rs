@@ -2,6 +2,7 @@
 
 use super::super::values::{self, Port};
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use glimmer_base::limits;
 use glimmer_notation as notation;
 use glimmer_server::Direction;
@@ -87,7 +88,7 @@ pub struct Network {
     /// The paths are /metrics (for Prometheus), /healthz, /readyz and /api/stats (JSON). A port
     /// alone is served on 127.0.0.1 only; -1 is any free port, and 0 is none. The pages show
     /// statistics, settings and names of hot keys to everybody who can connect, and change nothing.
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = NonEmptyStringValueParser::new())]
     pub(in crate::serve) http: Option<String>,
 
     /// Unix socket to listen on, instead of TCP and UDP
@@ -115,8 +116,9 @@ pub struct Network {
     /// Maximum number of client connections
     ///
     /// Further clients get `ERROR Too many open connections` and are disconnected. With -o
-    /// no_maxconns_fast they wait instead. If the limit of open files (ulimit -n) is too low for
-    /// as many and the server's own files, the server lowers this number and prints a warning.
+    /// no_maxconns_fast they wait instead. If the hard limit of open files (ulimit -Hn) is too
+    /// low for them and the server's own files, the server lowers this number and prints a warning.
+    /// If it is too low for them alone, the server does not start.
     #[arg(
         short,
         long,

@@ -1,5 +1,6 @@
 //! The process as the operating system sees it.
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgAction, Args};
 use glimmer_base::limits;
 use glimmer_notation as notation;
@@ -40,7 +41,7 @@ pub struct Process {
     ///
     /// memcached refuses to run as root without this option. This server prints a warning and
     /// continues.
-    #[arg(short, long, value_name = "USER")]
+    #[arg(short, long, value_name = "USER", value_parser = NonEmptyStringValueParser::new())]
     pub(in crate::serve) user: Option<String>,
 
     /// Log more: -v shows the memory layout, the stop of the server, logins and administrative
