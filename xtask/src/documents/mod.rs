@@ -8,6 +8,8 @@ mod blocks;
 mod clean;
 mod compare;
 #[cfg(test)]
+mod links;
+#[cfg(test)]
 mod numbers;
 mod peer;
 pub mod results;
@@ -26,16 +28,6 @@ use std::time::{Duration, Instant};
 /// What makes the namespaces, and what runs in them.
 const APART: &str = include_str!("apart.sh");
 const STAND_INS: &str = "xtask/src/documents/stand_ins";
-
-/// Folders whose documents are run, and single documents.
-const DOCUMENTS: &[&str] = &[
-    "README.md",
-    "CONTRIBUTING.md",
-    "docs",
-    "examples/README.md",
-    "tests/wrong-inputs.md",
-    peer::DOCUMENT,
-];
 
 /// A document beside those: the examples in the help of all commands.
 const HELP: &str = "the examples of --help";
@@ -132,20 +124,31 @@ pub fn check() -> anyhow::Result<()> {
 }
 
 fn all() -> anyhow::Result<Vec<PathBuf>> {
-    let mut documents = Vec::new();
-    for &name in DOCUMENTS {
-        if !Path::new(name).is_dir() {
-            documents.push(name.into());
-            continue;
-        }
-        for entry in fs::read_dir(name)? {
-            let path = entry?.path();
-            documents.extend(Some(path).filter(|it| it.extension().is_some_and(|it| it == "md")));
-        }
-    }
-    documents.sort();
+    let mut documents = pages()?;
     documents.push(HELP.into());
     Ok(documents)
+}
+
+/// Every page of the repository, in the order of names.
+fn pages() -> anyhow::Result<Vec<PathBuf>> {
+    let every = [
+        "ls-files",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+        "*.md",
+    ];
+    let mut git = program("git", &every);
+    let listed = git.current_dir(process::repository()).output()?;
+    let listed = String::from_utf8(listed.stdout).context("names of pages")?;
+    let mut pages: Vec<PathBuf> = listed.lines().map(PathBuf::from).collect();
+    pages.retain(|page| process::repository().join(page).exists());
+    if pages.is_empty() {
+        bail!("git lists no pages");
+    }
+    pages.sort();
+    pages.dedup();
+    Ok(pages)
 }
 
 fn run(documents: &[PathBuf], pace: Pace) -> anyhow::Result<()> {

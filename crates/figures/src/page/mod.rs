@@ -97,6 +97,7 @@ const EXPLANATION: &str = "
 
 ## How to measure the figures
 
+<!-- run: arguments it takes hours -->
 ```console
 $ glimmer figure list                  # every figure, and what it needs
 $ glimmer figure mica-fig10            # one figure, into ./figures
