@@ -2,6 +2,7 @@
 
 import re
 import time
+from pathlib import Path
 
 import pytest
 from clauses_text import END, STORED, store, value
@@ -408,3 +409,17 @@ def test_a_slow_request_is_kept_with_its_key_and_what_its_time_went_to():
         assert server.stats("slow")["threshold_ms"] == "1234"
         latency = server.stats("latency")
         assert int(latency["get:larger:timed"]) > 0
+
+
+def test_the_documentation_has_every_name_of_a_subject():
+    """Names of other subjects are compared with the tables from which the server makes them."""
+    page = (Path(__file__).parents[2] / "docs/statistics.md").read_text()
+    headings = {"memory": "Memory", "native": "The native protocol", "packets": "Packets", "accelerator": "The accelerator"}
+    with Server("-t", 2, "-U", -1, "--native-port", -1, "--accelerate", "model") as server:
+        for subject, heading in headings.items():
+            section = page.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+            documented = set(re.findall(r"`([a-z_]+)[^`]*`", section))
+            # A name may be one of each worker: worker:0:requests.
+            shown = {name.split(":")[2 if name.startswith("worker:") else 0] for name in server.stats(subject)}
+            assert shown - documented == set(), subject
+            assert shown, subject
