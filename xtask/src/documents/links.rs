@@ -1,4 +1,5 @@
-//! Links of documents to one another: the file is there, and so is the place in it.
+//! Links of documents to one another, and files that they name: the file is there, and so is the
+//! place in it.
 
 use super::{pages, peer};
 use crate::process;
@@ -94,6 +95,34 @@ fn links_lead_somewhere() {
     }
     assert_eq!(faults, Vec::<String>::new());
     assert!(links > 500, "{links} links");
+}
+
+/// Files that a text names in full, in the folders of the repository that have code.
+fn files(text: &str) -> Vec<&str> {
+    const FOLDERS: [&str; 5] = ["accel/", "contrib/", "crates/", "fuzz/", "xtask/"];
+    let code = text.split('`').skip(1).step_by(2);
+    let paths = code.filter(|code| FOLDERS.iter().any(|folder| code.starts_with(folder)));
+    paths
+        .filter(|path| !path.contains(['*', ' ', '\n']))
+        .collect()
+}
+
+#[test]
+fn files_that_pages_name_are_there() {
+    let mut named = 0;
+    for page in pages().unwrap() {
+        let text = fs::read_to_string(process::repository().join(&page)).unwrap();
+        for file in files(&text) {
+            named += 1;
+            let is_there = process::repository().join(file).exists();
+            assert!(is_there, "{}: there is no {file}", page.display());
+        }
+    }
+    assert!(named > 300, "{named} files");
+    assert_eq!(
+        files("`crates/a.rs` `b.rs` `crates/*.rs` `xtask/c`"),
+        ["crates/a.rs", "xtask/c"]
+    );
 }
 
 #[test]

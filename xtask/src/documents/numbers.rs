@@ -69,6 +69,37 @@ fn the_table_is_that_of_the_results() {
     assert!(figures > 20, "{figures} figures in the table");
 }
 
+/// The arithmetic of large fleets has the CPU times of the results.
+#[test]
+fn a_fleet_is_computed_from_the_results() {
+    let results = read("docs/results.md");
+    let cpu_ns = |load: &str| -> f64 {
+        let heading = format!("| {load}, 95% reads |");
+        let (_, table) = results.split_once(&heading).expect(&heading);
+        let lines: Vec<Vec<&str>> = table
+            .lines()
+            .map(|row| row.split(" | ").collect())
+            .collect();
+        let is_cost = |head: &&str| head.contains("CPU ns/op");
+        // The heading that was cut off is the first one.
+        let column = 1 + lines[0].iter().position(is_cost).unwrap();
+        let row = lines.iter().find(|row| row[0] == "| glimmer").unwrap();
+        let median = row[column].split(' ').next();
+        median.unwrap().parse().unwrap()
+    };
+    let said = format!(
+        "At the {} ns of CPU that a request takes if many come together, or {:.1} µs one by one",
+        cpu_ns("pipeline 32"),
+        cpu_ns("pipeline 1") / 1e3
+    );
+    let page = read("docs/scaling-out.md");
+    let page: Vec<&str> = page.split_whitespace().collect();
+    assert!(
+        page.join(" ").contains(&said),
+        "docs/scaling-out.md lacks: {said}"
+    );
+}
+
 /// What the text says of the picture is what its data says.
 #[test]
 fn the_picture_is_described_by_its_data() {

@@ -10,6 +10,7 @@ const KEY_BYTES: usize = 16;
 const SIZING: &str = include_str!("../../../../docs/sizing.md");
 const MEMORY: &str = include_str!("../../../../docs/memory.md");
 const ACCESS_MODES: &str = include_str!("../../../../docs/access-modes.md");
+const REFERENCE: &str = include_str!("../../../../docs/benchmarking-reference.md");
 const DIFFERENCES: &str = include_str!("../../../../docs/memcached-differences.md");
 
 /// Bytes of an item in the log.
@@ -136,6 +137,32 @@ fn the_bytes_beyond_key_and_value_are_computed() {
         let wanted = format!("| {said} | {log} | {index:.1} | {beyond:.1} |");
         assert!(row.contains(&wanted), "docs/memory.md lacks {wanted}");
     }
+}
+
+/// What was measured differs from what is computed by no more than sizing.md adds.
+#[test]
+fn measured_items_are_those_that_the_bytes_have_room_for() {
+    let room = |value_len: usize| {
+        let item = log_bytes(KEY_BYTES, value_len, 0, false) as f64 + index_bytes();
+        (256 * MIB) as f64 / item
+    };
+    for (value_len, said) in [(8, "6.11 million"), (102_400, "2,549")] {
+        let row = format!("`--value-bytes {value_len} --items ");
+        let row = MEMORY.lines().find(|line| line.contains(&row)).unwrap();
+        assert!(row.contains(&format!("| {said} |")), "{row}");
+        let number = said.trim_end_matches(" million").replace(',', "");
+        let unit = if said.ends_with("million") { 1e6 } else { 1.0 };
+        let kept = number.parse::<f64>().unwrap() * unit;
+        let share = kept / room(value_len);
+        assert!((0.97..=1.0).contains(&share), "{share} of the room: {row}");
+    }
+    // With the share that a small -m needs.
+    let small = log_bytes(KEY_BYTES, 64, 0, false) as f64 + index_bytes();
+    let mib = rounded_up(small * 1e6 * 1.08 / MIB as f64);
+    says(
+        REFERENCE,
+        &format!("the default workload need about `-m {mib}`"),
+    );
 }
 
 #[test]
