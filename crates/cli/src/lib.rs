@@ -7,7 +7,11 @@ mod programs;
 pub mod suggest;
 pub mod vocabulary;
 
-use std::{ffi::OsString, process::ExitCode};
+use std::{
+    ffi::OsString,
+    panic,
+    process::{self, ExitCode},
+};
 
 use clap::{Command, Parser, error::ErrorKind};
 
@@ -16,6 +20,7 @@ pub use programs::{EXIT_MISSING, Missing, Program};
 
 /// Runs a program: parses the command line, calls `run`, and reports a failure in one line.
 pub fn run<A: Parser>(run: impl FnOnce(A) -> anyhow::Result<()>) -> ExitCode {
+    end_with_the_output(A::command().get_name());
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let parsed = taking_negatives(A::command()).try_get_matches_from(&arguments);
     let parsed = match parsed.and_then(|matches| A::from_arg_matches(&matches)) {
@@ -30,6 +35,29 @@ pub fn run<A: Parser>(run: impl FnOnce(A) -> anyhow::Result<()>) -> ExitCode {
             ExitCode::from(if is_missing { EXIT_MISSING } else { 1 })
         }
     }
+}
+
+/// What a shell says of a program that SIGPIPE has ended.
+const EXIT_CLOSED: i32 = 128 + 13;
+
+/// Has the program end where what it prints can go nowhere: quietly if the reader has closed the
+/// pipe, and with a line otherwise. `println!` and `eprintln!` panic there.
+pub fn end_with_the_output(program: &str) {
+    let (program, usual) = (program.to_owned(), panic::take_hook());
+    panic::set_hook(Box::new(move |panicked| {
+        let text = panicked.payload_as_str().unwrap_or_default();
+        let failed = text.strip_prefix("failed printing to ");
+        let Some((stream, reason)) = failed.and_then(|failed| failed.split_once(": ")) else {
+            return usual(panicked);
+        };
+        if reason.starts_with("Broken pipe") {
+            process::exit(EXIT_CLOSED);
+        }
+        if stream == "stdout" {
+            eprintln!("{program}: cannot print: {reason}");
+        }
+        process::exit(1);
+    }));
 }
 
 /// The command with options that take a word such as `-1`, so that what is wrong with it is said.

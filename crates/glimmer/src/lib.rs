@@ -20,7 +20,7 @@ pub use serve::{Arguments as ServeArguments, exit_code};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use glimmer_cli::suggest::complaint;
-use glimmer_cli::{explain, taking_negatives, told};
+use glimmer_cli::{end_with_the_output, explain, taking_negatives, told};
 use glimmer_server::{Reader, Reread};
 use std::ffi::OsString;
 use std::path::Path;
@@ -86,7 +86,10 @@ pub fn main() -> ExitCode {
                     let notices = whole.notices.clone();
                     serve.noting(notices).serve(Some(reader(arguments, whole)))
                 }
-                Ok(command) => command.run(),
+                Ok(command) => {
+                    end_with_the_output("glimmer");
+                    command.run()
+                }
                 Err(error) => {
                     let code = explain(&error, &words, &command());
                     return serve::exit_code_of_value(&error).map_or(code, ExitCode::from);

@@ -126,6 +126,11 @@ pub fn is_root() -> bool {
     geteuid().is_root()
 }
 
+/// Whether the process belongs to the user with this name.
+pub fn is_user(name: &str) -> bool {
+    find_user(name).is_ok_and(|user| user.uid == geteuid())
+}
+
 /// Whether there is a user of this name.
 pub fn check_user(name: &str) -> Result<(), ProcessError> {
     find_user(name).map(drop)
@@ -202,6 +207,12 @@ impl Drop for PidFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_is_one_user() {
+        assert_eq!(is_user("root"), is_root());
+        assert!(!is_user("no-such-user"));
+    }
 
     #[test]
     fn as_many_connections_as_a_number_can_say_are_more_than_there_are_descriptors() {

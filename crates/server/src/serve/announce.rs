@@ -140,8 +140,14 @@ impl Ready<'_> {
                 self.counts.lost
             );
         }
-        if config.user.is_none() && process::is_root() {
-            tracing::warn!("running as root; use -u USER to become another user");
+        match &config.user {
+            None if process::is_root() => {
+                tracing::warn!("running as root; use -u USER to become another user");
+            }
+            Some(user) if !process::is_user(user) => {
+                tracing::warn!("-u {user} has no effect: only root can become another user");
+            }
+            _ => {}
         }
         for notice in &config.notices {
             tracing::warn!("{notice}");
