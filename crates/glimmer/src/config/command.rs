@@ -4,6 +4,7 @@ use super::memcached::{self, raw_values};
 use super::{Origin, Whole, environment, flags, settings, written};
 use crate::serve::{Arguments as ServeArguments, Refused};
 use clap::{ArgAction, FromArgMatches, Subcommand};
+use glimmer_notation::counted;
 use glimmer_server::memory_plan::{MemoryPlan, Needs};
 use glimmer_server::{Config, Mode, TableKind};
 use std::ffi::OsString;
@@ -67,8 +68,8 @@ impl Arguments {
                 for notice in config.notices {
                     eprintln!("glimmer: {notice}");
                 }
-                let count = whole.origins.len();
-                println!("{}: no mistake in {count} settings", file.display());
+                let settings = counted(whole.origins.len() as u64, "setting");
+                println!("{}: no mistake in {settings}", file.display());
             }
             Command::Print { flags } => print!("{}", shown(&flags, &environment())?),
             Command::FromMemcached { file } => print!("{}", memcached::convert(&file)?),

@@ -258,6 +258,12 @@ fn unknown(flags: &Command, name: &str) -> String {
 
 /// The setting whose name is most like this one, if one is.
 fn nearest(flags: &Command, name: &str) -> Option<String> {
+    // The letter of a flag stands for its long name.
+    if let [letter] = name.as_bytes() {
+        let letter = Some(char::from(*letter));
+        let meant = settings(flags).find(|(_, flag)| flag.get_short() == letter);
+        return meant.map(|(known, _)| known.to_owned());
+    }
     let name = name.replace('_', "-").to_lowercase();
     if settings(flags).any(|(known, _)| known == name) {
         return Some(name);

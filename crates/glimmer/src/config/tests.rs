@@ -94,6 +94,10 @@ fn mistakes_are_told_with_their_lines() {
             "x.toml:1: there is no setting memory-limt; did you mean memory-limit?",
         ),
         (
+            "P = \"x\"",
+            "x.toml:1: there is no setting P; did you mean pidfile?",
+        ),
+        (
             "memory_limit = 5",
             "x.toml:1: there is no setting memory_limit; did you mean memory-limit?",
         ),
