@@ -5,12 +5,19 @@
 //! key that enters looks for the least one.
 //!
 //! Which keys are here follows from counts over a long time, as in the sketch. The rates that are
-//! shown are those of the last [`HOT_KEYS_WINDOW_MS`]: reads are counted in periods of that length,
-//! and the last whole period counts with the share of it that is still within the window.
+//! shown are those of the last [`HOT_KEYS_WINDOW_MS`]: reads are counted in periods of a tenth of
+//! that, and the oldest period counts with the share of it that is still within the window.
 
 use glimmer_base::Keyhash;
 use glimmer_base::limits::{HOT_KEYS_MAX, HOT_KEYS_WINDOW_MS};
 use std::collections::HashMap;
+
+/// Whole periods in a window.
+const PERIODS: usize = 10;
+const PERIOD_MS: u64 = HOT_KEYS_WINDOW_MS / PERIODS as u64;
+
+/// Samples in this period and in those before it that a window reaches into.
+type Recent = [u64; PERIODS + 1];
 
 /// A key and how it is read.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,8 +38,7 @@ struct Entry {
     keyhash: Keyhash,
     value_bytes: usize,
     count: u64,
-    /// Samples in this period and in the one before it.
-    recent: [u64; 2],
+    recent: Recent,
 }
 
 /// See the module's text. At most [`HOT_KEYS_MAX`] keys.
@@ -58,7 +64,7 @@ impl HotKeys {
 
     /// The period at a time.
     fn period(&self, now_ms: u64) -> u64 {
-        now_ms.saturating_sub(self.begun_ms) / HOT_KEYS_WINDOW_MS
+        now_ms.saturating_sub(self.begun_ms) / PERIOD_MS
     }
 
     /// Begins the period of this time.
@@ -86,7 +92,7 @@ impl HotKeys {
             keyhash,
             value_bytes,
             count: estimate,
-            recent: [1, 0],
+            recent: std::array::from_fn(|period| u64::from(period == 0)),
         };
         if self.entries.len() < HOT_KEYS_MAX {
             self.floor = if self.entries.is_empty() {
@@ -131,11 +137,13 @@ impl HotKeys {
     pub fn top(&self, most: usize, reads_each: f64, now_ms: u64) -> Vec<HotKey> {
         let since_ms = now_ms.saturating_sub(self.begun_ms);
         let periods = self.period(now_ms).saturating_sub(self.period);
-        let gone = (since_ms % HOT_KEYS_WINDOW_MS) as f64 / HOT_KEYS_WINDOW_MS as f64;
+        let gone = (since_ms % PERIOD_MS) as f64 / PERIOD_MS as f64;
         let window_s = since_ms.clamp(1, HOT_KEYS_WINDOW_MS) as f64 / 1000.0;
         let rate = |entry: &Entry| {
-            let [this, last] = later(entry.recent, periods);
-            (this as f64 + last as f64 * (1.0 - gone)) * reads_each / window_s
+            let recent = later(entry.recent, periods);
+            let within: u64 = recent[..PERIODS].iter().sum();
+            let read = within as f64 + recent[PERIODS] as f64 * (1.0 - gone);
+            read * reads_each / window_s
         };
         let rated = self.entries.iter().map(|entry| (rate(entry), entry));
         let mut entries: Vec<(f64, &Entry)> = rated.filter(|&(rate, _)| rate > 0.0).collect();
@@ -153,13 +161,12 @@ impl HotKeys {
     }
 }
 
-/// Counts of this period and of the one before it, some periods later.
-fn later(counts: [u64; 2], periods: u64) -> [u64; 2] {
-    match periods {
-        0 => counts,
-        1 => [0, counts[0]],
-        _ => [0, 0],
-    }
+/// The counts some periods later.
+fn later(mut counts: Recent, periods: u64) -> Recent {
+    let new = periods.min(counts.len() as u64) as usize;
+    counts.rotate_right(new);
+    counts[..new].fill(0);
+    counts
 }
 
 #[cfg(test)]
@@ -200,6 +207,12 @@ mod tests {
         read(&mut keys, "other", 70_000..75_000);
         assert_eq!(shown(&keys, 75_000), [("other".to_owned(), 100_000)]);
         assert_eq!(shown(&keys, 80_000), [("other".to_owned(), 50_000)]);
-        assert_eq!(shown(&keys, 95_000), []);
+        assert_eq!(shown(&keys, 84_500), [("other".to_owned(), 5_000)]);
+        for later_ms in [85_000, 86_000, 95_000, 300_000] {
+            assert_eq!(shown(&keys, later_ms), []);
+        }
+        // Within a period, the window moves by less than a tenth of it.
+        read(&mut keys, "one", 86_000..88_500);
+        assert_eq!(shown(&keys, 97_250), [("one".to_owned(), 12_500)]);
     }
 }
