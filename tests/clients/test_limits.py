@@ -1,11 +1,16 @@
 """Excessive clients harm only themselves."""
 
+import re
 import socket
 import time
+from pathlib import Path
 
 import pytest
 from harness import PATIENCE_S, Server, Wire, is_memcached, server_binary
 from clauses_text import END, STORED, store, value
+
+
+DOCUMENTS = Path(__file__).parents[2] / "docs"
 
 
 def resident_mib(server):
@@ -253,6 +258,39 @@ def test_the_first_large_value_leaves_when_memory_is_full(threads, access):
         for number in range(2 * megabytes):
             wire.exchange(store(MEGABYTE, b"more-%d" % number), STORED)
         assert resident_mib(server) < megabytes + 32
+
+
+def kept_until_one_leaves(megabytes, threads, size):
+    """How many values of this size a fresh server has before it evicts one."""
+    large = bytes(size)
+    with Server("-m", megabytes, "-t", threads) as server, server.wire() as wire:
+        kept = 0
+        while server.stats()["evictions"] == "0":
+            kept = int(server.stats()["curr_items"])
+            wire.exchange(store(large, b"large-%d" % kept), STORED)
+    return kept
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_the_documentation_has_the_share_that_large_values_fill(threads):
+    if is_memcached(server_binary()):
+        pytest.skip("a property of Glimmer")
+    page = (DOCUMENTS / "memory.md").read_text()
+    said = re.search(rf"\n\| {threads} \| (\d+)% \| (\d+)% \| (\d+)% \|", page)
+    for megabytes, share in zip((64, 128, 256), said.groups()):
+        kept = kept_until_one_leaves(megabytes, threads, 1_000_000)
+        assert abs(kept * 1_000_000 / (megabytes << 20) * 100 - int(share)) <= 2.5
+
+
+@pytest.mark.parametrize("threads", ["two threads", "one"])
+def test_the_documentation_says_how_many_large_values_fit(threads):
+    if is_memcached(server_binary()):
+        pytest.skip("a property of Glimmer")
+    page = (DOCUMENTS / "memcached-differences.md").read_text()
+    found = re.search(r"With two threads, `-m 128` holds (\d+) values of almost 1 MiB, and with one (\d+);", " ".join(page.split()))
+    said = int(found[1 if threads == "two threads" else 2])
+    kept = kept_until_one_leaves(128, 2 if threads == "two threads" else 1, (1 << 20) - 100)
+    assert abs(kept - said) <= 3
 
 
 @pytest.mark.parametrize("threads", [4, 16, 32])
