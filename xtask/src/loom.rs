@@ -5,31 +5,68 @@
 //! one test, a whole file of tests, or `file test`. With `GLIMMER_WEAKEN=name` in the environment
 //! the code omits that fence or recheck, and the test must fail. Code that several test files
 //! exercise has a line for each of them.
+//!
+//! Both come out the same as long as a crate and what it is built from stay the same, so the test
+//! suite leaves those crates out that have passed as they are (`passed`).
 
+use crate::passed::{Check, Inputs};
 use crate::programs::{self, Program};
 use crate::{lanes, process};
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// What is built for the model checker of a crate's tests.
+const TESTS: &[&str] = &["tests/loom_", "tests/support/"];
+
 /// A weakening is noticed within seconds. One that runs this long counts as unnoticed.
 const WEAKENED_LIMIT: Duration = Duration::from_secs(300);
 
-/// Runs every loom test on the unmodified code.
-pub fn check() -> anyhow::Result<()> {
-    programs::run(&built()?, &[])
+/// Which crates are checked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// All of them.
+    All,
+    /// Those that have not passed as they are.
+    Changed,
 }
 
-/// Runs each weakening and requires its test to fail.
-pub fn check_weakened(containing: Option<&str>) -> anyhow::Result<()> {
+/// Runs every loom test of these crates on the unmodified code.
+pub fn check(which: Which) -> anyhow::Result<()> {
+    let crates = crates(which, "loom")?;
+    if crates.is_empty() {
+        return Ok(());
+    }
+    programs::run(&built(&names(&crates))?, &[])?;
+    crates.iter().try_for_each(|(_, check)| check.note())
+}
+
+/// Runs each weakening of these crates and requires its test to fail.
+pub fn check_weakened(which: Which) -> anyhow::Result<()> {
+    let crates = crates(which, "weakened")?;
     let mut variants = variants()?;
-    variants.retain(|variant| containing.is_none_or(|part| variant.name.contains(part)));
+    variants.retain(|variant| crates.iter().any(|(name, _)| *name == variant.package));
+    if variants.is_empty() {
+        return Ok(());
+    }
+    weaken(&variants, &built(&names(&crates))?)?;
+    crates.iter().try_for_each(|(_, check)| check.note())
+}
+
+/// Runs the weakenings whose names contain this.
+pub fn check_weakened_named(part: &str) -> anyhow::Result<()> {
+    let mut variants = variants()?;
+    variants.retain(|variant| variant.name.contains(part));
     if variants.is_empty() {
         bail!("no weakened variant by that name: see the crates' weakenings.txt");
     }
-    let programs = built()?;
-    let verdicts = lanes::one_per_core(&variants, |variant| {
-        let verdict = variant.try_out(&programs)?;
+    weaken(&variants, &built_all()?)
+}
+
+/// Runs each weakening and requires its test to fail.
+fn weaken(variants: &[Variant], programs: &[Program]) -> anyhow::Result<()> {
+    let verdicts = lanes::one_per_core(variants, |variant| {
+        let verdict = variant.try_out(programs)?;
         println!("weakened {}: {}", variant.name, verdict.words());
         Ok(verdict)
     })?;
@@ -88,16 +125,42 @@ fn crates_with_loom_tests() -> anyhow::Result<Vec<String>> {
             names.push(package_name(&dir));
         }
     }
+    if names.is_empty() {
+        bail!("no crate has a tests/loom_*.rs");
+    }
     Ok(names)
 }
 
-/// The loom tests of all crates, in a target folder of their own so that other builds keep their
-/// artifacts.
-pub fn built() -> anyhow::Result<Vec<Program>> {
-    let crates = crates_with_loom_tests()?;
-    if crates.is_empty() {
-        bail!("no crate has a tests/loom_*.rs");
+/// The crates with loom tests that are checked, each with its check, whose name begins like this.
+fn crates(which: Which, kind: &str) -> anyhow::Result<Vec<(String, Check)>> {
+    let mut crates = Vec::new();
+    for name in crates_with_loom_tests()? {
+        let inputs = Inputs {
+            paths: &["xtask/src/loom.rs"],
+            package: Some(&name),
+            tests: TESTS,
+        };
+        let check = Check::new(&format!("{kind} {name}"), inputs)?;
+        if which == Which::All || !check.is_left_out() {
+            crates.push((name, check));
+        }
     }
+    Ok(crates)
+}
+
+fn names(crates: &[(String, Check)]) -> Vec<&str> {
+    crates.iter().map(|(name, _)| &**name).collect()
+}
+
+/// The loom tests of all crates.
+pub fn built_all() -> anyhow::Result<Vec<Program>> {
+    let crates = crates_with_loom_tests()?;
+    built(&crates.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// The loom tests of these crates, in a target folder of their own so that other builds keep their
+/// artifacts.
+fn built(crates: &[&str]) -> anyhow::Result<Vec<Program>> {
     let mut command = process::cargo(&["test", "--profile", "loom", "--test", "loom_*"]);
     command
         .args(crates.iter().flat_map(|name| ["--package", name]))
@@ -252,6 +315,33 @@ mod tests {
             "running 0 tests\ntest result: ok. 0 passed"
         ));
         assert!(!has_run_a_test("error: no test target"));
+    }
+
+    #[test]
+    fn tests_of_the_model_checker_have_only_files_that_count() {
+        std::env::set_current_dir(process::repository()).unwrap();
+        let mut counted = 0;
+        for dir in crate_dirs().unwrap() {
+            for entry in std::fs::read_dir(dir.join("tests")).into_iter().flatten() {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                if !name.starts_with("loom_") {
+                    continue;
+                }
+                let text = std::fs::read_to_string(&path).unwrap();
+                let elsewhere = text.lines().find(|line| {
+                    let is_module = line.ends_with(';') && line.trim().starts_with("mod ");
+                    let is_path = line.contains("#[path") && !line.contains("\"support/");
+                    (is_module && !text.contains("#[path"))
+                        || is_path
+                        || line.contains("include_")
+                        || line.contains("include!")
+                });
+                assert_eq!(elsewhere, None, "{}", path.display());
+                counted += 1;
+            }
+        }
+        assert!(counted > 0);
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod metrics;
 mod miri;
 mod package;
 mod packet_program;
+mod passed;
 mod process;
 mod programs;
 mod release;
@@ -211,11 +212,15 @@ fn run() -> anyhow::Result<()> {
         Chore::Test { only } => stages::test(&only),
         Chore::Loom {
             weakened: false, ..
-        } => loom::check(),
+        } => loom::check(loom::Which::All),
         Chore::Loom {
             weakened: true,
-            name,
-        } => loom::check_weakened(name.as_deref()),
+            name: None,
+        } => loom::check_weakened(loom::Which::All),
+        Chore::Loom {
+            weakened: true,
+            name: Some(part),
+        } => loom::check_weakened_named(&part),
         Chore::MemcachedTests {
             source,
             server,

@@ -1,6 +1,7 @@
 //! Runs tests under Miri, which detects undefined behaviour. For each seed, Miri picks a different
 //! thread order and different values for relaxed loads.
 
+use crate::passed::{Check, Inputs};
 use crate::process::{self, exists, program, run};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -74,6 +75,18 @@ pub fn check(seeds: &Seeds) -> anyhow::Result<()> {
     race(seeds, start)
 }
 
+/// The stage of the test suite: new seeds, and the unit tests unless they passed as all is now.
+pub fn check_stage() -> anyhow::Result<()> {
+    if !is_here() {
+        return Ok(());
+    }
+    let start = Instant::now();
+    if !units()?.is_left_out() {
+        unit_tests()?;
+    }
+    race(&Seeds::default(), start)
+}
+
 /// Runs the tests of tiny tables. If a number of seeds is given, one per core runs at a time. In
 /// the suite it is one, because other stages have the other cores.
 fn race(seeds: &Seeds, start: Instant) -> anyhow::Result<()> {
@@ -124,7 +137,20 @@ pub fn is_here() -> bool {
 
 /// Runs the unit tests, which need one seed alone.
 pub fn unit_tests() -> anyhow::Result<()> {
-    run(&mut test(UNIT_TESTS, FLAGS))
+    let units = units()?;
+    run(&mut test(UNIT_TESTS, FLAGS))?;
+    units.note()
+}
+
+/// The unit tests as a check. They have one thread, and Miri gives them the same
+/// random numbers each time, so they come out the same.
+fn units() -> anyhow::Result<Check> {
+    let inputs = Inputs {
+        paths: &["xtask/src/miri.rs"],
+        package: Some("glimmer-store"),
+        tests: &[],
+    };
+    Check::new("miri glimmer-store", inputs)
 }
 
 /// Whether the toolchain, Miri and the source of the standard library are installed.

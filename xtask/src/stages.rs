@@ -82,9 +82,9 @@ impl Stage {
     fn run(self) -> anyhow::Result<()> {
         match self {
             Stage::Crates => crates(),
-            Stage::Loom => loom::check(),
-            Stage::Weakened => loom::check_weakened(None),
-            Stage::Miri => miri::check(&miri::Seeds::default()),
+            Stage::Loom => loom::check(loom::Which::Changed),
+            Stage::Weakened => loom::check_weakened(loom::Which::Changed),
+            Stage::Miri => miri::check_stage(),
             Stage::Sim => sim::check(),
             Stage::Planted => sim::check_planted(),
             Stage::Instructions => instructions::check(),

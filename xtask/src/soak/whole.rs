@@ -63,7 +63,7 @@ pub fn simulator(budget: impl Fn() -> Budget, record: &Record) -> anyhow::Result
 /// more than its share of the time is given up, which is no failure.
 pub fn loom(budget: impl Fn() -> Budget, record: &Record) -> anyhow::Result<()> {
     let mut tests = Vec::new();
-    for program in loom::built()? {
+    for program in loom::built_all()? {
         let names = program.tests("")?.into_iter();
         tests.extend(names.map(|name| (program.clone(), name)));
     }
