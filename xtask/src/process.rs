@@ -142,6 +142,14 @@ pub fn is_root() -> anyhow::Result<bool> {
     Ok(std::fs::metadata("/proc/self")?.uid() == 0)
 }
 
+/// The folder of the compiler and the programs that belong to it.
+pub fn sysroot() -> anyhow::Result<PathBuf> {
+    let output = program("rustc", &["--print", "sysroot"])
+        .output()
+        .context("cannot start rustc")?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().into())
+}
+
 /// The default target of cargo, such as `x86_64-unknown-linux-gnu`.
 pub fn host() -> anyhow::Result<String> {
     let output = program("rustc", &["-vV"])

@@ -7,6 +7,7 @@ use crate::{
     packet_program, process, programs, rtl, sim,
 };
 use clap::ValueEnum;
+use std::process::Command;
 
 /// Seconds per fuzz target in the test suite. `cargo xtask fuzz` takes longer.
 pub const FUZZ_SECONDS: u32 = 4;
@@ -163,17 +164,28 @@ fn clippy() -> anyhow::Result<()> {
     ]))
 }
 
+/// Has cargo use the crates that [`clippy`] has checked, as `cargo clippy` itself names them. It
+/// would otherwise check each of ours again before it documents those that depend on it. Where
+/// Clippy is missing, it does.
+fn as_clippy_checked(cargo: &mut Command) -> anyhow::Result<&mut Command> {
+    let driver = process::sysroot()?.join("bin/clippy-driver");
+    if driver.exists() {
+        let arguments = ["-D", "warnings"].map(|argument| format!("{argument}__CLIPPY_HACKERY__"));
+        cargo.env("RUSTC_WORKSPACE_WRAPPER", driver);
+        cargo.env("CLIPPY_ARGS", arguments.concat());
+    }
+    Ok(cargo)
+}
+
 fn documentation() -> anyhow::Result<()> {
-    let pages = process::run(
-        process::cargo(&[
-            "doc",
-            "--workspace",
-            "--no-deps",
-            "--keep-going",
-            "--document-private-items",
-        ])
-        .env("RUSTDOCFLAGS", "-D warnings"),
-    );
+    let mut pages = process::cargo(&[
+        "doc",
+        "--workspace",
+        "--no-deps",
+        "--keep-going",
+        "--document-private-items",
+    ]);
+    let pages = process::run(as_clippy_checked(&mut pages)?.env("RUSTDOCFLAGS", "-D warnings"));
     programs::of_workspace()?;
     pages.and(documents::check()).and(package::small::check())
 }
