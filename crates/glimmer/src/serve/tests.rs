@@ -96,6 +96,20 @@ fn each_administrative_command_can_be_disabled() {
 }
 
 /// The help names every command that `--disable-commands` takes.
+/// docs/administration.md has the cost of each, and no other name.
+#[test]
+fn the_documentation_has_the_administrative_commands() {
+    let page = include_str!("../../../../docs/administration.md");
+    let (_, table) = page.split_once("| name | commands |").unwrap();
+    let rows = table
+        .lines()
+        .take_while(|line| line.starts_with('|') || line.ends_with('|'));
+    let names = rows.filter_map(|row| row.strip_prefix("| `")?.split_once("` |"));
+    let documented: Vec<&str> = names.map(|(name, _)| name).collect();
+    let names: Vec<&str> = AdminCommand::ALL.iter().map(|it| it.name()).collect();
+    assert_eq!(documented, names);
+}
+
 #[test]
 fn the_help_names_the_administrative_commands() {
     let command = <Line as clap::CommandFactory>::command();
