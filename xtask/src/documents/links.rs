@@ -97,6 +97,19 @@ fn links_lead_somewhere() {
     assert!(links > 500, "{links} links");
 }
 
+/// The README says of docs/README.md that it lists all documents.
+#[test]
+fn every_document_is_listed() {
+    let list = fs::read_to_string(process::repository().join("docs/README.md")).unwrap();
+    let listed: Vec<&str> = targets(&list);
+    let documents = pages().unwrap().into_iter();
+    let documents = documents.filter(|page| page.parent() == Some(Path::new("docs")));
+    let names = documents.filter_map(|page| Some(page.file_name()?.to_str()?.to_owned()));
+    for name in names.filter(|name| name != "README.md") {
+        assert!(listed.contains(&&*name), "docs/README.md lacks {name}");
+    }
+}
+
 /// Files that a text names in full, in the folders of the repository that have code.
 fn files(text: &str) -> Vec<&str> {
     const FOLDERS: [&str; 5] = ["accel/", "contrib/", "crates/", "fuzz/", "xtask/"];
