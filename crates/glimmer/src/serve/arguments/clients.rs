@@ -80,7 +80,7 @@ pub struct Clients {
     #[arg(short = 'F', long)]
     pub(in crate::serve) disable_flush_all: bool,
 
-    /// Disable `stats cachedump`, `stats detail` and `lru_crawler metadump` and `mgdump`
+    /// Disable `stats cachedump`, `stats detail`, `lru_crawler metadump` and `mgdump`
     #[arg(short = 'X', long)]
     pub(in crate::serve) disable_dumping: bool,
 
