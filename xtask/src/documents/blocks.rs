@@ -223,6 +223,9 @@ pub fn read(document: &str) -> anyhow::Result<Vec<Block>> {
         match language {
             "console" => block.steps = steps(&inside).with_context(|| format!("line {number}"))?,
             "" => bail!("line {number}: say what the block is, `console` for commands"),
+            "text" if inside.iter().any(|line| prompted(line).is_some()) => {
+                bail!("line {number}: commands are in a block of `console`, so that they are run")
+            }
             _ if block.marker.file.is_some() => {
                 block.file = inside.iter().map(|&line| line.to_owned()).collect();
             }
@@ -233,13 +236,17 @@ pub fn read(document: &str) -> anyhow::Result<Vec<Block>> {
     Ok(blocks)
 }
 
+/// The command after a prompt.
+fn prompted(line: &str) -> Option<&str> {
+    line.strip_prefix("$ ").or_else(|| line.strip_prefix("# "))
+}
+
 /// The commands of a block, each after a prompt, and the lines of output between them.
 fn steps(lines: &[&str]) -> anyhow::Result<Vec<Step>> {
     let mut steps: Vec<Step> = Vec::new();
     let mut is_continued = false;
     for line in lines {
-        let prompted = line.strip_prefix("$ ").or_else(|| line.strip_prefix("# "));
-        match (prompted, steps.last_mut()) {
+        match (prompted(line), steps.last_mut()) {
             (_, Some(step)) if is_continued => {
                 step.command += "\n";
                 step.command += line;
@@ -298,6 +305,7 @@ mod tests {
     fn mistakes_in_a_document_are_errors() {
         let mistakes = [
             "```\n$ x\n```\n",
+            "```text\na\n# x\n```\n",
             "```console\nx\n```\n",
             "<!-- run: quickly -->\n```console\n$ x\n```\n",
             "<!-- run: skip -->\n```console\n$ x\n```\n",
