@@ -7,12 +7,32 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
+/// What the standard library says of a number, and what it means to somebody who typed one.
+const NUMBERS: [(&str, &str); 5] = [
+    ("invalid digit found in string", "it must be a whole number"),
+    (
+        "cannot parse integer from empty string",
+        "it must be a whole number",
+    ),
+    ("number too large to fit in target type", "it is too large"),
+    ("invalid float literal", "it must be a number"),
+    (
+        "cannot parse float from empty string",
+        "it must be a number",
+    ),
+];
+
 /// The error message for a command line that cannot be parsed.
 pub fn complaint(error: &clap::Error, arguments: &[OsString], command: &Command) -> String {
     let text = error.render().to_string();
     let (what, _) = text.split_once("\n\n").unwrap_or((&text, ""));
     let what = what.split_whitespace().collect::<Vec<_>>().join(" ");
     let what = what.strip_prefix("error: ").unwrap_or(&what);
+    let reworded = NUMBERS.iter().find_map(|(from, to)| {
+        let before = what.strip_suffix(from)?;
+        Some(format!("{before}{to}"))
+    });
+    let what = reworded.as_deref().unwrap_or(what);
     let meant = meant(error, arguments, command);
     let meant = meant.map(|meant| format!("; did you mean `{meant}`?"));
     let meant = meant.as_deref().unwrap_or(";");

@@ -128,6 +128,7 @@ pub fn protocol(text: &str) -> Result<Accepts, String> {
     };
     text.trim_start().parse().map_err(|_| {
         let others = names(others);
+        let text = if text.is_empty() { "''" } else { text };
         format!("-B {text} should be one of {any}, {others}, or {ascii}")
     })
 }
