@@ -278,6 +278,20 @@ mod tests {
         it: 3\n\nends\n```\n\n```text\n+--+\n```\n";
 
     #[test]
+    fn the_clauses_are_those_of_the_documentation() {
+        let page = crate::process::repository().join("CONTRIBUTING.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let (_, table) = page.split_once("| clause | meaning |").unwrap();
+        let rows = table.lines().skip(2);
+        let rows = rows.map_while(|row| row.strip_prefix("| `"));
+        let mut documented: Vec<&str> = rows
+            .filter_map(|row| row.split([' ', '`']).next())
+            .collect();
+        documented.sort_unstable();
+        assert_eq!(documented, WORDS);
+    }
+
+    #[test]
     fn a_marker_belongs_to_the_block_after_it() {
         let blocks = read(DOCUMENT).unwrap();
         let [block] = &blocks[..] else {
