@@ -240,19 +240,34 @@ pub const TABLE_ROWS_MIN: u16 = 4;
 
 /// Rows that the tables need for one row of figures each, and those that they would fill.
 pub fn lower_rows(interval: &Interval, is_wide: bool) -> (u16, u16) {
-    let rows: Vec<u16> = tables(interval).iter().map(|(rows, _)| *rows).collect();
-    let least = |rows: &[u16]| -> u16 { rows.iter().map(|&rows| rows.min(TABLE_ROWS_MIN)).sum() };
-    match rows[..] {
-        [left, ref right @ ..] if is_wide => (
-            least(&rows[..1]).max(least(right)),
-            left.max(right.iter().sum()),
-        ),
-        _ => (least(&rows), rows.iter().sum()),
+    let tables = tables(interval);
+    let least = |column: &[Lower]| -> u16 {
+        let rows = column.iter().map(|(rows, _)| *rows);
+        rows.map(|rows| rows.min(TABLE_ROWS_MIN)).sum()
+    };
+    let wanted = |column: &[Lower]| -> u16 { column.iter().map(|(rows, _)| *rows).sum() };
+    if !is_wide {
+        return (least(&tables), wanted(&tables));
     }
+    let [left, right] = columns(tables);
+    (
+        least(&left).max(least(&right)),
+        wanted(&left).max(wanted(&right)),
+    )
 }
 
-/// Workers, sizes, the hottest keys and the accelerator. In a wide terminal the
-/// first of them is beside the others.
+/// Two columns of tables: each table is in the one that has fewer rows up to there.
+fn columns(tables: Vec<Lower>) -> [Vec<Lower>; 2] {
+    let (mut columns, mut rows) = ([Vec::new(), Vec::new()], [0, 0]);
+    for table in tables {
+        let shorter = usize::from(rows[1] < rows[0]);
+        rows[shorter] += table.0;
+        columns[shorter].push(table);
+    }
+    columns
+}
+
+/// Workers, sizes, the hottest keys and the accelerator, in a wide terminal in two columns.
 pub fn lower(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
     let tables = tables(interval);
     let is_wide = area.width >= WIDE_FROM && tables.len() > 1;
@@ -260,10 +275,10 @@ pub fn lower(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
         stack(frame, area, interval, &tables);
         return;
     }
-    let areas = Layout::horizontal([Constraint::Fill(1); 2]).areas(area);
-    let [left, right] = areas;
-    stack(frame, left, interval, &tables[..1]);
-    stack(frame, right, interval, &tables[1..]);
+    let areas: [Rect; 2] = Layout::horizontal([Constraint::Fill(1); 2]).areas(area);
+    for (area, column) in areas.into_iter().zip(columns(tables)) {
+        stack(frame, area, interval, &column);
+    }
 }
 
 /// Draws tables below one another, as far as there is room. All but the last that fits get no more

@@ -249,6 +249,20 @@ fn a_common_terminal_shows_sizes_and_hot_keys_before_the_chart() {
     }
 }
 
+/// Sizes have more rows than workers, so hot keys are below the workers and take none from them.
+#[test]
+fn tables_are_divided_among_two_columns() {
+    let mut view = view();
+    view.interval.accelerator = None;
+    view.interval.workers.truncate(2);
+    let screen = shown(&view, 80, 24);
+    let column = |title: &str| screen.iter().find_map(|row| row.find(title));
+    assert_eq!(column("hottest keys"), column("workers"), "{screen:#?}");
+    assert!(column("sizes") > column("workers"), "{screen:#?}");
+    let foot = &screen[screen.len() - 3];
+    assert!(!foot.contains("│  "), "a column ends early: {screen:#?}");
+}
+
 #[test]
 fn the_memory_bar_is_as_long_as_the_share_of_the_limit() {
     let mut view = view();
