@@ -3,7 +3,7 @@
 //! `cargo xtask deny`, `cargo xtask dpdk`,
 //! `cargo xtask packet-program`, `cargo xtask rtl`, `cargo xtask cosim`, `cargo xtask synth`,
 //! `cargo xtask documents`, `cargo xtask memcached-tests`, `cargo xtask metrics`,
-//! `cargo xtask fleet`, `cargo xtask conformance`, `cargo xtask ci`.
+//! `cargo xtask fleet`, `cargo xtask replays`, `cargo xtask conformance`, `cargo xtask ci`.
 
 mod circles;
 mod clients;
@@ -29,6 +29,7 @@ mod passed;
 mod process;
 mod programs;
 mod release;
+mod replays;
 mod report;
 mod rtl;
 mod server_crates;
@@ -122,6 +123,12 @@ enum Chore {
     Documents(documents::Documents),
     /// Write the tables of docs/results.md from what benchmarks printed into docs/results
     Results,
+    /// Replay recorded traces beside memcached, and write docs/results/replays.txt
+    ///
+    /// The traces lie in clones of 1a1a11a/libCacheSim, moka-rs/cache-trace and ben-manes/caffeine.
+    /// Unpacks them with gzip, xz and zstd into target/replays. Takes half an hour and is not part
+    /// of the test suite.
+    Replays(replays::Replays),
     /// Check what the workspace depends on: licences, sources, and crates in two versions
     Deny(deny::Deny),
     /// Check what is built with DPDK: the transport's lints and tests
@@ -241,6 +248,7 @@ fn run() -> anyhow::Result<()> {
         Chore::Synth(synthesis) => synthesis.run(),
         Chore::Floors => floors::check(),
         Chore::Results => documents::results::write(),
+        Chore::Replays(replays) => replays.run(),
         Chore::Deny(deny) => deny.check(),
         Chore::Documents(documents) => documents.run(),
         Chore::Package(package) => package.build(),

@@ -60,9 +60,11 @@ fn read(name: &str) -> anyhow::Result<String> {
 }
 
 /// A table of Markdown: its headings and its rows.
-struct Table<'a> {
-    heads: Vec<&'a str>,
-    rows: Vec<Vec<&'a str>>,
+pub struct Table<'a> {
+    /// One for each column.
+    pub heads: Vec<&'a str>,
+    /// Their cells, without spaces around them.
+    pub rows: Vec<Vec<&'a str>>,
 }
 
 impl<'a> Table<'a> {
@@ -78,7 +80,7 @@ impl<'a> Table<'a> {
     }
 
     /// All tables of a text.
-    fn all(text: &'a str) -> Vec<Table<'a>> {
+    pub fn all(text: &'a str) -> Vec<Table<'a>> {
         let lines: Vec<&str> = text.lines().collect();
         let begins = |place: &usize| {
             lines[*place].starts_with('|') && (*place == 0 || !lines[place - 1].starts_with('|'))

@@ -13,7 +13,7 @@
 
 mod clients;
 mod crates;
-mod record;
+pub mod record;
 mod stages;
 mod whole;
 

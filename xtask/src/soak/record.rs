@@ -161,7 +161,7 @@ pub fn table(summaries: &[Summary]) -> anyhow::Result<String> {
 }
 
 /// 1234567 as `1,234,567`.
-fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
