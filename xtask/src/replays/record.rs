@@ -222,6 +222,13 @@ glimmer-bench hit-ratio --trace-file target/replays/lirs/ps.txt --value-bytes 40
     }
 
     #[test]
+    fn the_table_of_the_record_is_that_of_its_outputs() {
+        let path = crate::process::repository().join("docs/results/replays.txt");
+        let record = std::fs::read_to_string(path).unwrap();
+        assert_eq!(written(&read(&record)).unwrap(), record);
+    }
+
+    #[test]
     fn a_record_is_read_back_in_its_order() {
         let both = outputs(&[("b/two", PRINTED), ("a", PRINTED)]);
         assert_eq!(read(&written(&both).unwrap()), both);
