@@ -21,6 +21,10 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+/// A server whose instructions are counted has one worker and the default table. It is compiled for
+/// nothing else: there are nine pairs of a table and an access mode, and each is most of an engine.
+const IS_COUNTED: bool = cfg!(counted);
+
 /// The engine of each worker.
 type Engines = Result<Vec<Box<dyn Engine>>, ConfigError>;
 
@@ -49,6 +53,10 @@ pub fn engines(
         observers,
         file,
     };
+    if IS_COUNTED {
+        assert_eq!(config.table_access(), AccessMode::Erew, "see IS_COUNTED");
+        return store.mica::<Erew>();
+    }
     match config.table_access() {
         AccessMode::Erew => store.of_kind::<Erew>(),
         AccessMode::Crew => store.of_kind::<Crew>(),
@@ -202,6 +210,9 @@ impl Store<'_> {
 /// What changes the access mode of the store that [`engines`] builds for the same configuration and
 /// observers.
 pub fn access_modes(config: &Config, observers: &Observers) -> Arc<dyn Rebuild> {
+    if IS_COUNTED {
+        return modes_of::<CacheTables, _>(observers.tap());
+    }
     match (config.mode, config.table) {
         (Mode::Store, _) => modes_of::<StoreTables, _>(observers.tap()),
         (Mode::Cache, TableKind::Memc3) => modes_of::<Memc3Tables, _>(observers.tap()),
@@ -249,6 +260,9 @@ impl<F, O> fmt::Debug for Modes<F, O> {
 
 impl<F: Family, O: ChangeObserver> Rebuild for Modes<F, O> {
     fn rebuild(&self, engines: Vec<Box<dyn Engine>>, access: AccessMode) -> Vec<Box<dyn Engine>> {
+        if IS_COUNTED {
+            return engines;
+        }
         match engines[0].layout().access {
             AccessMode::Erew => Self::change::<Erew>(engines, access),
             AccessMode::Crew => Self::change::<Crew>(engines, access),

@@ -44,12 +44,13 @@ pub fn folder() -> PathBuf {
 /// A profile of the root `Cargo.toml`.
 const PROFILE: &str = "counted";
 
-/// Builds what is counted so that valgrind can run it: system calls go through the C library.
-/// Returns the path of one of these programs.
+/// Builds what is counted so that valgrind can run it: system calls go through the C library. The
+/// server is compiled for one worker and the default table alone. Returns the path of one of these
+/// programs.
 pub fn build(file: &str) -> anyhow::Result<PathBuf> {
     run(cargo(&["build", "--profile", PROFILE])
         .args(PROGRAMS)
-        .env("RUSTFLAGS", "--cfg=rustix_use_libc")
+        .env("RUSTFLAGS", "--cfg=rustix_use_libc --cfg=counted")
         .env("CARGO_TARGET_DIR", target_dir().join("callgrind")))?;
     Ok(folder().join(file))
 }
