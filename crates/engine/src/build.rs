@@ -72,10 +72,16 @@ fn engines<T: Table, O: ChangeObserver, X>(
     uniques: Uniques,
     tap: &Arc<Tap<O>>,
     flushes: FlushClock,
-    make: impl FnMut(Option<u32>) -> Result<T, X>,
+    mut make: impl FnMut(Option<u32>) -> Result<T, X>,
 ) -> Result<Vec<Box<dyn Engine>>, X> {
     let flushes = Arc::new(flushes);
-    let workers = partitions(spread, make)?;
+    let workers = partitions(spread, |numa_node| {
+        let mut table = make(numa_node)?;
+        if let Some(groups) = flushes.groups() {
+            table.have_groups(groups);
+        }
+        Ok(table)
+    })?;
     Ok(workers
         .into_iter()
         .map(|(partitions, participant)| {

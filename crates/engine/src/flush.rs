@@ -26,11 +26,20 @@
 //! A memory file keeps both words. It has the count of a flush before any worker sees that count,
 //! and does not have the flush as pending any more. So nothing is executed between the two stores
 //! to the file. A process that ends there counts the flush twice, which flushes nothing else.
+//!
+//! # Groups
+//!
+//! While [groups](glimmer_store::groups) are known, [`GROUPS_DUE`] is set in the number, so that
+//! the requests of a batch look at them. It is set under the lock, after the group's event was
+//! stored and before the invalidation is acknowledged, and cleared when the last group was
+//! forgotten.
 
 use glimmer_base::Moment;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
-use glimmer_base::sync::{AtomicU64, Mutex, in_program_order, lock, weakened};
+use glimmer_base::sync::{self, AtomicU64, Mutex, in_program_order, lock, weakened};
+use glimmer_store::groups::{GROUPS_DUE, GroupError, Groups};
 use glimmer_store::memory::{Kept, MemoryFile};
+use std::sync::Arc;
 
 /// By how much a flush is late that is weakened to be late.
 const LATE_MS: u64 = 5;
@@ -38,7 +47,7 @@ const LATE_MS: u64 = 5;
 /// When flushes are due.
 #[derive(Default)]
 pub struct FlushClock {
-    /// The number of flushes that have come due.
+    /// The number of flushes that have come due, and [`GROUPS_DUE`].
     done: AtomicU64,
     /// When the pending flush is due, in milliseconds since the epoch; zero for none. A new one
     /// replaces it, as in memcached.
@@ -46,7 +55,8 @@ pub struct FlushClock {
     /// Held by the thread that changes these words.
     changing: Mutex<()>,
     /// Where both numbers are kept as well.
-    file: Option<std::sync::Arc<MemoryFile>>,
+    file: Option<Arc<MemoryFile>>,
+    groups: Option<sync::Arc<Groups>>,
     /// Called before other workers see that a flush was counted.
     #[cfg(all(test, not(loom)))]
     before_seen: Option<fn(&FlushClock)>,
@@ -54,7 +64,7 @@ pub struct FlushClock {
 
 impl FlushClock {
     /// Goes on from what a file knows of flushes, and has it know of those to come.
-    pub fn kept_in(file: std::sync::Arc<MemoryFile>) -> FlushClock {
+    pub fn kept_in(file: Arc<MemoryFile>) -> FlushClock {
         let [done, pending_ms] = [Kept::Flushes, Kept::FlushPendingMs]
             .map(|number| AtomicU64::new(file.kept(number).load(Relaxed)));
         FlushClock {
@@ -62,6 +72,45 @@ impl FlushClock {
             pending_ms,
             file: Some(file),
             ..FlushClock::default()
+        }
+    }
+
+    /// The clock of a store whose keys have groups.
+    pub fn with_groups(mut self, groups: sync::Arc<Groups>) -> FlushClock {
+        if groups.is_any_known() {
+            self.done = AtomicU64::new(self.done() | GROUPS_DUE);
+        }
+        self.groups = Some(groups);
+        self
+    }
+
+    /// The groups, if keys have them.
+    pub fn groups(&self) -> Option<&sync::Arc<Groups>> {
+        self.groups.as_ref()
+    }
+
+    /// Makes every item of a group invisible that is stored now.
+    ///
+    /// # Errors
+    ///
+    /// [`GroupError`]: nothing has changed.
+    pub fn invalidate(&self, name: &[u8]) -> Result<(), GroupError> {
+        let groups = self.groups.as_ref().ok_or(GroupError::NoGroups)?;
+        let _changing = lock(&self.changing);
+        groups.invalidate(name)?;
+        self.done.store(self.done() | GROUPS_DUE, Release);
+        Ok(())
+    }
+
+    /// A partition, of this many, was swept since this event of a group.
+    pub fn note_swept(&self, (partition, partitions): (usize, usize), event: u64) {
+        let Some(groups) = &self.groups else {
+            return;
+        };
+        let _changing = lock(&self.changing);
+        groups.note_swept(partition, partitions, event);
+        if !groups.is_any_known() {
+            self.done.store(self.done(), Release);
         }
     }
 
@@ -94,7 +143,7 @@ impl FlushClock {
         pending_ms
     }
 
-    /// The number of flushes that are due.
+    /// The number of flushes that are due, and [`GROUPS_DUE`] if groups are to be looked at.
     #[inline]
     pub fn due(&self, now: Moment) -> u64 {
         self.due_around(now, |come_due| {
@@ -150,7 +199,7 @@ impl FlushClock {
     /// Has the file count a flush that is about to be counted, and then has no flush pending there.
     /// In the other order, a process that ends in between would lose the flush.
     fn keep_counted(&self) {
-        self.keep(Kept::Flushes, self.done.load(Relaxed) + 1);
+        self.keep(Kept::Flushes, self.done() + 1);
         in_program_order();
         self.keep(Kept::FlushPendingMs, 0);
         in_program_order();
@@ -163,7 +212,7 @@ impl FlushClock {
 
     /// The number of flushes so far; for statistics, which have no time.
     pub fn done(&self) -> u64 {
-        self.done.load(Relaxed)
+        self.done.load(Relaxed) & !GROUPS_DUE
     }
 }
 

@@ -5,6 +5,7 @@ use glimmer_dispatch::Layout;
 use glimmer_proto::Request;
 use glimmer_proto::outcome::OutcomeKind;
 use glimmer_store::evict::Learned;
+pub use glimmer_store::groups::GroupError;
 use glimmer_store::heap::{Item, NewItem};
 pub use glimmer_store::memory::PageReport;
 use glimmer_store::table::LentValue;
@@ -92,6 +93,18 @@ pub struct ListCursor {
     scope: ListScope,
     partition: usize,
     chain: usize,
+}
+
+/// Where a [sweep](Engine::sweep) stands. The default is its beginning.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SweepCursor {
+    pub(crate) partition: usize,
+    /// The chain that comes next, unless the partition has yet to be begun.
+    pub(crate) chain: Option<usize>,
+    /// The latest event when the partition was begun.
+    pub(crate) event: u64,
+    /// What the table calls the sweep.
+    pub(crate) name: u64,
 }
 
 /// Which partitions a walk is over.
@@ -276,6 +289,28 @@ pub trait Engine: Any + Send {
     /// at once). Takes effect on every partition of the store, of any owner, before any
     /// request is executed that arrives after this call returns.
     fn flush(&mut self, now: Moment, at_ms: u64);
+
+    /// Invalidates every item of a group of keys, the one with this name. Takes effect as
+    /// [`flush`](Self::flush) does.
+    ///
+    /// # Errors
+    ///
+    /// [`GroupError`]: nothing has changed.
+    fn invalidate(&mut self, _now: Moment, _group: &[u8]) -> Result<(), GroupError> {
+        Err(GroupError::NoGroups)
+    }
+
+    /// Takes a step of a sweep, which removes the items of groups that were invalidated from the
+    /// partitions that the worker owns: visits a chain. Returns the number of items removed, or
+    /// none if there is nothing to be swept, or the sweep has come to its end.
+    fn sweep(&mut self, _now: Moment, _cursor: &mut SweepCursor) -> Option<u64> {
+        None
+    }
+
+    /// Groups that were invalidated and have yet to be swept.
+    fn groups_unswept(&self) -> u64 {
+        0
+    }
 
     /// Shows `visit` the items of up to `chains` chains of the index, from where `cursor` stands
     /// on, of the partitions in its scope. Returns whether there are more; a chain holds 120 items

@@ -31,11 +31,13 @@ mod tally;
 pub use build::{Spread, build, build_observed, partitions};
 pub use execute::Uniques;
 pub use flush::FlushClock;
+pub use glimmer_store::groups::Groups;
 pub use glimmer_store::heap::{History, Item, Marks, NewItem};
 pub use glimmer_store::removals::{Reason, Removal, RemovalObserver, Tap, Told};
 pub use job::{
-    Announced, Arrival, Arrived, Begun, Counts, Done, Engine, Figures, Job, ListCursor, ListScope,
-    Listed, PageReport, Status, TableStats, Tally, Upload, UploadFigures, Visit, Visited,
+    Announced, Arrival, Arrived, Begun, Counts, Done, Engine, Figures, GroupError, Job, ListCursor,
+    ListScope, Listed, PageReport, Status, SweepCursor, TableStats, Tally, Upload, UploadFigures,
+    Visit, Visited,
 };
 pub use lent::{LentPart, LentParts};
 pub use observer::{ChangeObserver, Unobserved};

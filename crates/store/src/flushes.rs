@@ -11,15 +11,41 @@
 //! - *A flush during a read is noticed*, if the table has no word of its own for that: between the
 //!   announcement and the first store to the memory that the flush gave up lies a release fence.
 //!   The reader runs an acquire fence after its copy and looks at the number again.
+//!
+//! # Groups
+//!
+//! While any [group](crate::groups) is known, the caller sets [`GROUPS_DUE`] in the number that it
+//! gives, and the table's own word has the same bit, set by the first writer that has entered
+//! since. So one comparison, which is there for flushes, tells whether a table has to catch up with
+//! either.
+//!
+//! Who has passed the gate goes by the table's word, and looks at groups if that has the bit. A
+//! request that began before the group was invalidated has no bit in its number, and yet looks at
+//! groups if it comes to the table after a sweep has begun there. A reader beside writers looks at
+//! groups if either word has the bit.
 
+use crate::groups::GROUPS_DUE;
 use crate::memory::Record;
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
 use glimmer_base::sync::weakened;
 
+/// The number of flushes in a word.
+#[inline(always)]
+pub(crate) fn number_in(word: u64) -> u64 {
+    word & !GROUPS_DUE
+}
+
+/// Whether a word says that groups are to be looked at.
+#[inline(always)]
+pub(crate) fn has_groups(word: u64) -> bool {
+    word & GROUPS_DUE != 0
+}
+
 /// See the module's text.
 #[derive(Default)]
 pub(crate) struct FlushCount {
+    /// The number, and [`GROUPS_DUE`].
     count: AtomicU64,
     /// The number is kept there as well.
     record: Option<Record>,
@@ -29,7 +55,28 @@ impl FlushCount {
     /// The number, for the writer.
     #[inline(always)]
     pub fn get(&self) -> u64 {
-        self.count.load(Relaxed)
+        number_in(self.count.load(Relaxed))
+    }
+
+    /// Whether a writer that enters has nothing to catch up with.
+    #[inline(always)]
+    pub fn is_word(&self, flushes: u64) -> bool {
+        self.count.load(Relaxed) == flushes
+    }
+
+    /// Whether a writer that has entered looks at groups.
+    #[inline(always)]
+    pub fn knows_groups(&self) -> bool {
+        has_groups(self.count.load(Relaxed))
+    }
+
+    /// Has writers look at groups from now on, or not. Only for the writer.
+    pub fn know_groups(&self, knows: bool) {
+        let knows = knows && !weakened("groups_known");
+        let word = self.get() | if knows { GROUPS_DUE } else { 0 };
+        if !self.is_word(word) {
+            self.count.store(word, Release);
+        }
     }
 
     /// Goes on from the number that the record keeps.
@@ -54,22 +101,30 @@ impl FlushCount {
         }
     }
 
-    /// The number, for a reader that begins.
+    /// What a reader that begins goes by: the caller's number, with [`GROUPS_DUE`] if the table or
+    /// the caller knows of groups. None if the table has not carried out exactly the flushes that
+    /// are due.
     #[inline(always)]
-    pub fn seen(&self) -> u64 {
-        self.count.load(Acquire)
+    pub fn for_reader(&self, flushes: u64) -> Option<u64> {
+        let word = self.count.load(Acquire);
+        match weakened("flushes_check") || word == flushes {
+            true => Some(flushes),
+            false => apart(word, flushes),
+        }
     }
 
-    /// Whether a reader that begins sees exactly the flushes that are due.
+    /// Whether the number is still that of a word that a reader goes by. To be asked after an
+    /// acquire fence that follows the copy.
     #[inline(always)]
-    pub fn is_current(&self, flushes: u64) -> bool {
-        weakened("flushes_check") || self.seen() == flushes
+    pub fn is_still(&self, word: u64) -> bool {
+        let now = self.count.load(Relaxed);
+        weakened("flushes_recheck") || now == word || apart(now, word).is_some()
     }
+}
 
-    /// Whether the number is still this one. To be asked after an acquire fence that follows the
-    /// copy.
-    #[inline(always)]
-    pub fn is_still(&self, flushes: u64) -> bool {
-        weakened("flushes_recheck") || self.count.load(Relaxed) == flushes
-    }
+/// [`FlushCount::for_reader`] for two words that differ.
+#[cold]
+#[inline(never)]
+fn apart(word: u64, flushes: u64) -> Option<u64> {
+    (number_in(word) == number_in(flushes)).then_some(word | flushes)
 }

@@ -37,6 +37,7 @@ pub mod access;
 pub mod batches;
 pub mod evict;
 mod flushes;
+pub mod groups;
 pub mod heap;
 pub mod index;
 pub mod memc3;

@@ -1,9 +1,11 @@
 //! Reads and expires all items, in portions.
 
 use crate::Partitions;
-use crate::job::{ListCursor, ListScope, Listed, Visit, Visited};
+use crate::flush::FlushClock;
+use crate::job::{ListCursor, ListScope, Listed, SweepCursor, Visit, Visited};
 use glimmer_base::Moment;
 use glimmer_base::limits::KEY_BYTES_MAX;
+use glimmer_store::groups::GROUPS_DUE;
 use glimmer_store::heap::{Item, Marks};
 use glimmer_store::table::{Table, TableWriter};
 
@@ -98,6 +100,52 @@ pub fn expire<T: Table>(
         next
     });
     (walked > 0).then_some(removed)
+}
+
+/// See [`Engine::sweep`](crate::Engine::sweep).
+pub fn sweep<T: Table>(
+    partitions: &mut Partitions<T>,
+    (now, flushes): (Moment, u64),
+    clock: &FlushClock,
+    cursor: &mut SweepCursor,
+) -> Option<u64> {
+    let groups = clock.groups()?;
+    let count = partitions.count();
+    let goes_on = cursor.chain.is_some() && partitions.is_owned(cursor.partition);
+    // After the last partition the first is asked again, as another group may have been
+    // invalidated.
+    let partition = match goes_on {
+        true => cursor.partition,
+        false => (cursor.partition..count)
+            .chain(0..cursor.partition.min(count))
+            .find(|&at| partitions.is_owned(at) && groups.wants_sweep(at))?,
+    };
+    if !goes_on {
+        // Before the gate is passed for the first time, so that all who pass it later know of these
+        // groups.
+        *cursor = SweepCursor {
+            partition,
+            chain: None,
+            event: groups.latest(),
+            name: 0,
+        };
+    }
+    let owner = partitions.writable(partition)?;
+    let mut writer = owner.enter(flushes | GROUPS_DUE);
+    if cursor.chain.is_none() {
+        cursor.name = writer.begin_sweep();
+    }
+    let (removed, next) = writer.expire(cursor.chain.unwrap_or(0), now);
+    cursor.chain = next;
+    if next.is_none() {
+        let has_swept = writer.has_swept(cursor.name);
+        drop(writer);
+        if has_swept {
+            clock.note_swept((partition, count), cursor.event);
+        }
+        cursor.partition += 1;
+    }
+    Some(removed)
 }
 
 /// Visits up to `chains` chains of the partitions in the cursor's scope. `visit` returns the next

@@ -40,7 +40,7 @@ mod write;
 use crate::flush::FlushClock;
 use crate::job::{
     Announced, Arrival, Arrived, Begun, Done, Engine, Figures, Job, ListCursor, Listed, Status,
-    Upload, Visit, Visited,
+    SweepCursor, Upload, Visit, Visited,
 };
 use crate::lent::LentParts;
 use crate::observer::{ChangeObserver, Unobserved};
@@ -55,6 +55,7 @@ use glimmer_proto::{Outcome, Refusal, Request, Verb};
 use glimmer_store::access::Access;
 use glimmer_store::batches::{Batch, Participant};
 use glimmer_store::evict::Learned;
+use glimmer_store::groups::GroupError;
 use glimmer_store::heap::{History, Item};
 use glimmer_store::removals::Tap;
 use glimmer_store::table::{LentValue, Table, TableFigures, TableWriter};
@@ -284,6 +285,29 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
             true => self.tap.observer().flush(set),
             false => drop(set()),
         }
+    }
+
+    fn invalidate(&mut self, _now: Moment, group: &[u8]) -> Result<(), GroupError> {
+        let mut done = Err(GroupError::NoGroups);
+        let mut invalidate = || {
+            done = self.flushes.invalidate(group);
+            self.flushes.pending_ms()
+        };
+        match O::SEES_REQUESTS && self.tap.is_open() {
+            // To what the observer keeps of items it is a flush.
+            true => self.tap.observer().flush(invalidate),
+            false => drop(invalidate()),
+        }
+        done
+    }
+
+    fn sweep(&mut self, now: Moment, cursor: &mut SweepCursor) -> Option<u64> {
+        let flushes = self.due(now);
+        list::sweep(&mut self.partitions, (now, flushes), &self.flushes, cursor)
+    }
+
+    fn groups_unswept(&self) -> u64 {
+        self.flushes.groups().map_or(0, |groups| groups.known())
     }
 
     fn list(

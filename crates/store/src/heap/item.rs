@@ -3,8 +3,9 @@
 
 use super::history::{ACCESSED_BYTES, CAS_BITS, CAS_HIGH_BYTES, History, Marks};
 use super::layout::{
-    EXPIRY, EXPIRY_BYTES, EXTRA, FLAGS, FLAGS_BYTES_MAX, KEY_AT, LARGE_FLAGS, LENGTH_BITS,
-    LENGTH_BYTES, Layout, RESERVED, WIDE, bytes_at, partial_word, words_of,
+    BIRTH_BYTES, BORN_BYTES, BORN_BYTES_MAX, EXPIRY, EXPIRY_BYTES, EXTRA, FLAGS, FLAGS_BYTES_MAX,
+    KEY_AT, LARGE_FLAGS, LENGTH_BITS, LENGTH_BYTES, Layout, RESERVED, WIDE, bytes_at,
+    large_flags_bytes, partial_word, words_of,
 };
 use super::value::Value;
 use crate::memory::Words;
@@ -88,7 +89,10 @@ impl Header {
                 return None;
             }
             let is_large = bytes_at(place, at, 1) == u64::from(LARGE_FLAGS);
-            layout.flags_bytes = if is_large { FLAGS_BYTES_MAX as u8 } else { 1 };
+            layout.flags_bytes = match is_large {
+                true => large_flags_bytes(place, at)?,
+                false => 1,
+            };
         }
         Some(layout)
     }
@@ -101,6 +105,17 @@ pub struct Item<'a> {
     header: Header,
     pub(super) layout: Layout,
     words: usize,
+}
+
+/// Client flags in a field of more than one byte, which begins at `at`.
+#[cold]
+#[inline(never)]
+fn large_flags(place: Words<'_>, at: usize, field_bytes: u8) -> u32 {
+    let skipped = match usize::from(field_bytes) {
+        BORN_BYTES_MAX => FLAGS_BYTES_MAX,
+        _ => 1,
+    };
+    bytes_at(place, at + skipped, 4) as u32
 }
 
 impl<'a> Item<'a> {
@@ -247,7 +262,8 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// What would have to be given to a copy of the item for it to have the same past.
+    /// What would have to be given to a copy of the item for it to have the same past. The table
+    /// that stores the copy gives it a birth.
     pub fn history(&self) -> History {
         History {
             cas: Some(self.cas()),
@@ -257,13 +273,22 @@ impl<'a> Item<'a> {
     }
 
     /// The client's flags.
-    #[inline]
+    #[inline(always)]
     pub fn flags(&self) -> u32 {
         let at = self.layout.flags_at();
         match self.layout.flags_bytes {
             0 => 0,
             1 => self.bytes(at, 1) as u32,
-            _ => self.bytes(at + 1, 4) as u32,
+            bytes => large_flags(self.place, at, bytes),
+        }
+    }
+
+    /// The event of the item's group when it was stored, or zero. See [`groups`](crate::groups).
+    pub(crate) fn birth(&self) -> u64 {
+        let at = self.layout.flags_at() + usize::from(self.layout.flags_bytes);
+        match usize::from(self.layout.flags_bytes) {
+            BORN_BYTES | BORN_BYTES_MAX => self.bytes(at - BIRTH_BYTES, BIRTH_BYTES),
+            _ => 0,
         }
     }
 

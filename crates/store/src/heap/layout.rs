@@ -10,7 +10,8 @@
 //!           the upper 24 bits of the value's length (3 bytes, only with the mark WIDE: values of
 //!           256 bytes and more),
 //!           value,
-//!           client flags (1 byte or 5, only with the mark FLAGS; see `flags_bytes`),
+//!           client flags (1 byte or 5, only with the mark FLAGS; see `flags_bytes`), with the
+//!           birth of an item that has one (10 bytes or 14 in all),
 //!           expiry (5 bytes, only with EXPIRY),
 //!           the CAS unique's upper 24 bits and the second of the last access (3 and 4 bytes,
 //!           only with EXTRA), up to the next word
@@ -28,6 +29,7 @@
 //! nonsense is thrown away when validation fails.
 
 use super::history::EXTRA_BYTES;
+use crate::groups::EVENT_BITS;
 use crate::memory::Words;
 use glimmer_base::Expiry;
 use glimmer_base::sync::Ordering::Relaxed;
@@ -48,9 +50,18 @@ pub(super) const LENGTH_BITS: u32 = 8;
 pub(super) const LENGTH_BYTES: usize = 3;
 /// Bytes of the largest client flags.
 pub(super) const FLAGS_BYTES_MAX: usize = 5;
+/// Bytes of a birth, which follows the client's flags.
+pub(super) const BIRTH_BYTES: usize = EVENT_BITS as usize / 8;
+/// Bytes of small client flags with a birth.
+pub(super) const BORN_BYTES: usize = FLAGS_BYTES_MAX + BIRTH_BYTES;
+/// Bytes of client flags from [`ESCAPED_FLAGS`] on, with a birth.
+pub(super) const BORN_BYTES_MAX: usize = BORN_BYTES + 4;
 /// The first byte of client flags that four more bytes follow. Nearly all clients have smaller
 /// ones, which take this byte alone.
 pub(super) const LARGE_FLAGS: u8 = 0xFF;
+/// Where four bytes follow, flags smaller than this are followed by a birth. This itself is
+/// followed by the flags and a birth. (Without a birth, no flags that small take four bytes.)
+pub(super) const ESCAPED_FLAGS: u32 = 0xFE;
 pub(super) const EXPIRY_BYTES: usize = Expiry::BITS as usize / 8;
 /// Bytes of all the fields that an item may have after its value.
 pub(super) const ALL_FIELDS_BYTES: usize = FLAGS_BYTES_MAX + EXPIRY_BYTES + EXTRA_BYTES;
@@ -62,7 +73,7 @@ pub struct Layout {
     pub key_len: usize,
     /// Bytes of the value.
     pub value_len: usize,
-    /// Bytes of the client's flags: none for flags of zero.
+    /// Bytes of the client's flags, none for flags of zero, and of the item's birth.
     pub flags_bytes: u8,
     /// Whether there is an expiry.
     pub expiry: bool,
@@ -136,14 +147,50 @@ pub(super) fn flags_bytes(flags: u32) -> u8 {
     }
 }
 
+/// Bytes that client flags take with a birth.
+pub(super) fn born_bytes(flags: u32) -> u8 {
+    match flags < ESCAPED_FLAGS {
+        true => BORN_BYTES as u8,
+        false => BORN_BYTES_MAX as u8,
+    }
+}
+
 /// These bytes, and behind them others of no meaning.
 #[inline(always)]
-pub(super) fn flags_field(flags: u32) -> [u8; 8] {
-    match flags_bytes(flags) {
-        0 | 1 => u64::from(flags),
-        _ => u64::from(flags) << 8 | u64::from(LARGE_FLAGS),
+pub(super) fn flags_field(flags: u32, birth: u64) -> [u8; 16] {
+    if birth != 0 {
+        return born_field(flags, birth);
     }
-    .to_le_bytes()
+    let field = match flags < u32::from(LARGE_FLAGS) {
+        true => u64::from(flags),
+        false => u64::from(flags) << 8 | u64::from(LARGE_FLAGS),
+    };
+    u128::from(field).to_le_bytes()
+}
+
+#[cold]
+fn born_field(flags: u32, birth: u64) -> [u8; 16] {
+    let (flags, birth) = (u128::from(flags), u128::from(birth));
+    let (large, escaped) = (u128::from(LARGE_FLAGS), u128::from(ESCAPED_FLAGS));
+    let field = match flags < escaped {
+        true => large | flags << 8 | birth << 40,
+        false => large | escaped << 8 | flags << 40 | birth << 72,
+    };
+    field.to_le_bytes()
+}
+
+/// Bytes of a field of client flags that begins with [`LARGE_FLAGS`]. None if the place ends before
+/// they can be told.
+#[cold]
+pub(super) fn large_flags_bytes(place: Words<'_>, at: usize) -> Option<u8> {
+    if at + FLAGS_BYTES_MAX > 8 * place.len() {
+        return None;
+    }
+    Some(match bytes_at(place, at + 1, 4) as u32 {
+        0..ESCAPED_FLAGS => BORN_BYTES as u8,
+        ESCAPED_FLAGS => BORN_BYTES_MAX as u8,
+        _ => FLAGS_BYTES_MAX as u8,
+    })
 }
 
 /// Words that bytes take.

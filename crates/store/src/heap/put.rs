@@ -2,7 +2,9 @@
 
 use super::Item;
 use super::history::History;
-use super::layout::{ALL_FIELDS_BYTES, KEY_AT, Layout, WIDE_BYTES_MIN, flags_bytes, words_of};
+use super::layout::{
+    ALL_FIELDS_BYTES, KEY_AT, Layout, WIDE_BYTES_MIN, born_bytes, flags_bytes, words_of,
+};
 use glimmer_base::{Expiry, Keyhash, Moment};
 
 /// An item about to be written.
@@ -43,6 +45,8 @@ pub struct Put<'a> {
     /// Bytes of the value that the key has now, if that stays, with the parts of the item's on
     /// either side of it.
     pub(super) kept: Option<usize>,
+    /// The event of the item's [group](crate::groups), if it has one that was invalidated; or zero.
+    pub(super) birth: u64,
 }
 
 impl<'a> Put<'a> {
@@ -67,6 +71,40 @@ impl<'a> Put<'a> {
             words_with_all,
             is_plain,
             kept: None,
+            birth: 0,
+        }
+    }
+
+    /// The same with a birth that is not zero, for which no limit counts.
+    #[cold]
+    pub(crate) fn born(self, birth: u64) -> Put<'a> {
+        let put = Put {
+            birth,
+            is_plain: false,
+            ..self
+        };
+        let layout = put.layout();
+        Put {
+            words: layout.words(),
+            words_with_all: layout.words_with_all(),
+            ..put
+        }
+    }
+
+    /// The item's sizes, with what stays of the old value.
+    pub(super) fn layout(&self) -> Layout {
+        self.layout_around(self.kept.unwrap_or(0))
+    }
+
+    /// The item's sizes around `kept` bytes of the old value.
+    pub(super) fn layout_around(&self, kept: usize) -> Layout {
+        let layout = self.item.layout_around(kept);
+        match self.birth {
+            0 => layout,
+            _ => Layout {
+                flags_bytes: born_bytes(self.item.flags),
+                ..layout
+            },
         }
     }
 
@@ -130,7 +168,7 @@ impl<'a> NewItem<'a> {
         self.is_plain() && old.words() == words
     }
 
-    pub(super) fn layout_around(&self, kept: usize) -> Layout {
+    fn layout_around(&self, kept: usize) -> Layout {
         let layout = self.layout();
         Layout {
             value_len: layout.value_len + kept,

@@ -11,8 +11,8 @@ use super::history::{CAS_MAX, History};
 use super::in_place::store_beside;
 use super::item::Item;
 use super::layout::{
-    ALL_FIELDS_BYTES, EXPIRY, EXPIRY_BYTES, EXTRA, FLAGS, KEY_AT, Layout, RESERVED, WIDE,
-    flags_field,
+    ALL_FIELDS_BYTES, BORN_BYTES_MAX, EXPIRY, EXPIRY_BYTES, EXTRA, FLAGS, KEY_AT, Layout, RESERVED,
+    WIDE, flags_field,
 };
 use super::put::{NewItem, Put};
 use super::word_sink::WordSink;
@@ -27,7 +27,7 @@ use glimmer_base::sync::in_program_order;
 pub(crate) fn write_item(place: Words<'_>, put: &Put<'_>) {
     let Put { item, cas, .. } = *put;
     if !put.is_plain {
-        return write_item_of_all_fields(place, item, cas);
+        return write_item_of_all_fields(place, put);
     }
     let layout = Layout {
         key_len: item.key.len(),
@@ -93,7 +93,7 @@ pub(crate) fn write_value_over(old: &Item<'_>, item: &NewItem<'_>, cas: u64) {
 fn write_around(place: Words<'_>, put: &Put<'_>, old: Item<'_>) {
     let (item, kept) = (put.item, old.layout.value_len);
     debug_assert_eq!(put.kept, Some(kept));
-    let layout = item.layout_around(kept);
+    let layout = put.layout_around(kept);
     let [before, after] = item.value;
     let (first, place) = (layout.value_at(), Words::of(place.range(0, put.words)));
     let kept_at = first + before.len();
@@ -106,7 +106,7 @@ fn write_around(place: Words<'_>, put: &Put<'_>, old: Item<'_>) {
     }
     bytes::store(place, first, before);
     bytes::store(place, kept_at + kept, after);
-    write_fields_behind(place, layout, item, put.cas);
+    write_fields_behind(place, layout, put);
     settle(place, header_of(layout, item.history.marks.bits(), put.cas));
 }
 
@@ -116,12 +116,12 @@ fn write_around(place: Words<'_>, put: &Put<'_>, old: Item<'_>) {
 pub(crate) fn only_grows(put: &Put<'_>, old: &Item<'_>) -> bool {
     put.item.value[0].is_empty()
         && put.kept == Some(old.layout.value_len)
-        && put.item.layout_around(old.layout.value_len).value_at() == old.layout.value_at()
+        && put.layout_around(old.layout.value_len).value_at() == old.layout.value_at()
 }
 
 /// Whether [`write_grown`] stores to words in which the old value may begin: those of its length.
 pub(crate) fn changes_length(put: &Put<'_>, old: &Item<'_>) -> bool {
-    let grown = put.item.layout_around(old.layout.value_len);
+    let grown = put.layout_around(old.layout.value_len);
     grown.length_bytes() != old.layout.length_bytes()
 }
 
@@ -138,14 +138,14 @@ pub(crate) fn write_behind(place: Words<'_>, put: &Put<'_>, old: &Item<'_>) {
 /// are. The words that are stored to are those of the header and of the value's length, and those
 /// from the one on in which the old value ended.
 pub(crate) fn write_grown(place: Words<'_>, put: &Put<'_>, old: &Item<'_>) {
-    let layout = put.item.layout_around(old.layout.value_len);
+    let layout = put.layout_around(old.layout.value_len);
     let (at, more) = (old.layout.flags_at(), put.item.value[1]);
     unsettle(place, old.words());
     if layout.is_wide() && changes_length(put, old) {
         bytes::store(place, layout.length_at(), &layout.length_bytes());
     }
     bytes::store(place, at, &more[..more.len().min(8 * old.words() - at)]);
-    write_fields_behind(place, layout, put.item, put.cas);
+    write_fields_behind(place, layout, put);
     settle(
         place,
         header_of(layout, put.item.history.marks.bits(), put.cas),
@@ -154,12 +154,12 @@ pub(crate) fn write_grown(place: Words<'_>, put: &Put<'_>, old: &Item<'_>) {
 
 /// [`write_item`] for whatever fields the item has.
 #[inline(never)]
-fn write_item_of_all_fields(place: Words<'_>, item: &NewItem<'_>, cas: u64) {
-    let layout = item.layout();
+fn write_item_of_all_fields(place: Words<'_>, put: &Put<'_>) {
+    let (item, cas, layout) = (put.item, put.cas, put.layout());
     let mut sink = WordSink::new(place.range(1, layout.words() - 1));
     let (length, flags, expiry, extra) = (
         layout.length_bytes(),
-        flags_field(item.flags),
+        flags_field(item.flags, put.birth),
         item.expiry.ms().to_le_bytes(),
         item.history.extra(),
     );
@@ -260,13 +260,13 @@ pub(crate) fn draft_layout(key: &[u8], value_bytes: usize) -> Layout {
 /// Makes an item of what [`write_draft`] has written for it, or of what has arrived. The item's
 /// value may be at the place, where it is borrowed: none of its bytes is stored to.
 pub(crate) fn write_drafted(place: Words<'_>, put: &Put<'_>) {
-    let (item, layout) = (put.item, put.item.layout());
-    let (mut fields, mut end) = ([0; ALL_FIELDS_BYTES], 0);
+    let (item, layout) = (put.item, put.layout_around(0));
+    let (mut fields, mut end) = ([0; ALL_FIELDS_BYTES + BORN_BYTES_MAX], 0);
     let mut add = |field: &[u8]| {
         fields[end..end + field.len()].copy_from_slice(field);
         end += field.len();
     };
-    add(&flags_field(item.flags)[..usize::from(layout.flags_bytes)]);
+    add(&flags_field(item.flags, put.birth)[..usize::from(layout.flags_bytes)]);
     if layout.expiry {
         add(&item.expiry.ms().to_le_bytes()[..EXPIRY_BYTES]);
     }
@@ -282,8 +282,9 @@ pub(crate) fn write_drafted(place: Words<'_>, put: &Put<'_>) {
 }
 
 /// Writes the fields that follow the value.
-fn write_fields_behind(place: Words<'_>, layout: Layout, item: &NewItem<'_>, cas: u64) {
-    let flags = &flags_field(item.flags)[..usize::from(layout.flags_bytes)];
+fn write_fields_behind(place: Words<'_>, layout: Layout, put: &Put<'_>) {
+    let Put { item, cas, .. } = *put;
+    let flags = &flags_field(item.flags, put.birth)[..usize::from(layout.flags_bytes)];
     bytes::store(place, layout.flags_at(), flags);
     if layout.expiry {
         let expiry = item.expiry.ms().to_le_bytes();

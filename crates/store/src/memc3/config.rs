@@ -103,6 +103,8 @@ impl Memc3Config {
             slab_slots: Vec::new(),
             leaving: Vec::new(),
             walk: None,
+            has_moved_dead: false,
+            sweeps: 0,
             kept: None,
         };
         let given = state.slabs.give_last_page();

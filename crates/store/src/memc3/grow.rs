@@ -6,7 +6,7 @@ use crate::access::Access;
 use crate::index::cuckoo::{BUCKET_SLOTS, HomeBucket, SlotAt, line_at, places};
 use crate::memory::LINE_WORDS;
 use crate::removals::Reason;
-use crate::table::{Index, expired};
+use crate::table::Index;
 use crate::work;
 use glimmer_base::limits::SPLIT_SLOTS_MAX;
 use glimmer_base::sync::weakened;
@@ -41,6 +41,9 @@ impl<A: Access> Writer<'_, A> {
             let made = segment.make_empty(home.buckets, search, path, A::SHARED_READS);
             if made.is_some() && self.state.walk.is_some() {
                 self.note_moves(&home);
+            }
+            if made.is_some() && shared.common.flushes.knows_groups() {
+                self.note_moves_of_dead(&home);
             }
             if made.is_some() || self.drop_expired_from(&home, now) {
                 return;
@@ -80,7 +83,9 @@ impl<A: Access> Writer<'_, A> {
         let shared = self.shared;
         let is_expired = |&at: &SlotAt| {
             let slot = shared.index.line(at).slot(at.bucket, at.place);
-            shared.item(slot).is_some_and(|item| expired(&item, now))
+            shared
+                .item(slot)
+                .is_some_and(|item| shared.common.has_ended(&item, now))
         };
         let found = self.slots_of(home).find(is_expired);
         if let Some(at) = found {

@@ -84,6 +84,10 @@ pub struct State {
     leaving: Vec<u16>,
     /// The walk that is to miss nothing, if there is one.
     walk: Option<Box<walk::Walk>>,
+    /// Whether an item of a group that was invalidated has been moved since the sweep began.
+    has_moved_dead: bool,
+    /// Sweeps that have begun.
+    sweeps: u64,
     /// What is kept of the table in a file.
     kept: Option<persist::Kept>,
 }
@@ -193,6 +197,16 @@ impl<A: Access> Design for Memc3<A> {
         visit: &mut dyn FnMut(&[u8]),
     ) -> bool {
         writer.walk_on(chain, visit)
+    }
+
+    fn begin_sweep(writer: &mut Writer<'_, A>) -> u64 {
+        writer.state.has_moved_dead = false;
+        writer.state.sweeps += 1;
+        writer.state.sweeps
+    }
+
+    fn has_swept(writer: &mut Writer<'_, A>, name: u64) -> bool {
+        writer.state.sweeps == name && !writer.state.has_moved_dead
     }
 
     fn amended(writer: &mut Writer<'_, A>, expiry: Expiry) {

@@ -12,7 +12,7 @@ use crate::evict::Budget;
 use crate::heap::slab::ClassId;
 use crate::index::cuckoo::SlotAt;
 use crate::removals::Reason;
-use crate::table::{Index, expired};
+use crate::table::Index;
 use crate::work;
 use glimmer_base::Moment;
 use glimmer_base::limits::MOVED_SLAB_BYTES_MAX;
@@ -121,7 +121,7 @@ impl<A: Access> Writer<'_, A> {
             .index
             .slot_of(shared.common.keyhash(&item), at)
             .expect("a chunk in use has a slot");
-        let dead = expired(&item, now);
+        let dead = shared.common.has_ended(&item, now);
         if !dead && slot.is_recent() && budget.spare_item(0) {
             let line = shared.index.line(slot_at);
             line.set_recent(slot_at.bucket, slot_at.place, false);

@@ -10,6 +10,7 @@ use crate::access::Access;
 use crate::heap::{Item, Put};
 use crate::index::cuckoo::{BUCKET_SLOTS, HomeBucket, LINE_BUCKETS, line_at};
 use crate::table::Index;
+use glimmer_base::Moment;
 use glimmer_base::limits::{KEY_BYTES_MAX, MOVED_PAST_MAX};
 
 /// Where a walk stands.
@@ -76,6 +77,20 @@ impl<A: Access> Writer<'_, A> {
                     walk.note(&item);
                 }
             }
+        }
+    }
+
+    /// Items of the segment with this home have been moved along the path. A sweep may miss them.
+    #[cold]
+    pub(super) fn note_moves_of_dead(&mut self, home: &HomeBucket) {
+        let (shared, state) = (self.shared, &mut *self.state);
+        let segment = shared.index.segment(home);
+        for to in state.path.iter().skip(1) {
+            let (first_word, bucket) = segment.locate(to.bucket);
+            let slot = line_at(shared.pool(), first_word).slot(bucket, to.place as usize);
+            let item = shared.item(slot);
+            state.has_moved_dead |=
+                item.is_some_and(|item| shared.common.has_ended(&item, Moment::default()));
         }
     }
 

@@ -14,7 +14,7 @@ use crate::evict::{Arrival, AtHead, Budget};
 use crate::heap::{Geometry, Header, Item, Offset};
 use crate::index::{Entry, LogId, Slot};
 use crate::removals::Reason;
-use crate::table::{DRAFT_WORDS_MIN, Index, ROOM_WORDS_PER_HOLD, expired};
+use crate::table::{DRAFT_WORDS_MIN, Index, ROOM_WORDS_PER_HOLD};
 use crate::work;
 use glimmer_base::sync::{in_program_order, weakened};
 use glimmer_base::{Keyhash, Moment};
@@ -239,7 +239,7 @@ impl<A: Access> Writer<'_, A> {
         budget: &mut Budget,
         now: Moment,
     ) -> Option<(LogId, u8)> {
-        if expired(item, now) {
+        if self.shared.common.has_ended(item, now) {
             return None;
         }
         let words = item.words() as u64;
@@ -413,7 +413,7 @@ impl<A: Access> Writer<'_, A> {
                     self.note_passing(id, &item);
                     let keyhash = shared.common.keyhash(&item);
                     if let Some((_, entry)) = shared.indexed(keyhash, id, head) {
-                        if !expired(&item, now) {
+                        if !shared.common.has_ended(&item, now) {
                             break;
                         }
                         shared

@@ -11,7 +11,7 @@ use crate::heap::Item;
 use crate::index::chained::ChainedIndex;
 use crate::index::{CHAIN_BUCKETS_MAX, LogId, Slot};
 use crate::removals::Reason;
-use crate::table::{Heap, expired};
+use crate::table::Heap;
 use glimmer_base::Moment;
 use glimmer_base::sync::in_program_order;
 
@@ -90,7 +90,7 @@ impl<A: Access> Writer<'_, A> {
         let victim = shared.index.get(slot);
         let log = shared.log(victim.log());
         if let Some(item) = Item::read(log.place(log.geometry().position(victim.offset()))) {
-            let is_evicted = !expired(&item, now);
+            let is_evicted = !shared.common.has_ended(&item, now);
             shared
                 .common
                 .counters

@@ -15,7 +15,7 @@ use super::{Shared, Writer};
 use crate::access::Access;
 use crate::heap::{Put, write_drafted, write_over};
 use crate::memory::Words;
-use crate::table::{Draft, Reservation, Reserved, Step, expired};
+use crate::table::{Draft, Reservation, Reserved, Step};
 use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::sync::weakened;
 
@@ -136,7 +136,7 @@ impl<A: Access> Writer<'_, A> {
             .shared
             .find(self.home(put.keyhash), put.keyhash, put.item.key);
         let is_drafted = self.is_drafted(put);
-        let Some(old) = old.filter(|found| !expired(&found.item, put.now)) else {
+        let Some(old) = old.filter(|found| !self.is_gone(found, put)) else {
             if !is_drafted {
                 return None;
             }

@@ -6,7 +6,7 @@ use super::{Found, Shared, Writer};
 use crate::access::Access;
 use crate::heap::{Put, only_grows, unsettle, write_behind, write_grown, write_item, write_over};
 use crate::index::{CHAIN_BUCKETS_MAX, Entry, Slot};
-use crate::table::{DRAFT_WORDS_MIN, Heap, Index, expired};
+use crate::table::{DRAFT_WORDS_MIN, Heap, Index};
 use glimmer_base::Expiry;
 use glimmer_base::sync::{in_program_order, weakened};
 
@@ -65,7 +65,7 @@ impl<A: Access> Writer<'_, A> {
             return done;
         }
         match self.shared.find(home, put.keyhash, put.item.key) {
-            Some(found) if !expired(&found.item, put.now) => return self.overwrite(&found, put),
+            Some(found) if !self.is_gone(&found, put) => return self.overwrite(&found, put),
             Some(found) => self.reclaim_expired(found, put.now),
             None => {}
         }

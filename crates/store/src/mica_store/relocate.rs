@@ -9,7 +9,7 @@ use crate::heap::segregated_fits::{
 };
 use crate::index::{Entry, Slot};
 use crate::memory::{Record, Slide};
-use crate::table::{Heap, Index, expired};
+use crate::table::{Heap, Index};
 use crate::work;
 use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::sync::{in_program_order, weakened};
@@ -118,7 +118,7 @@ impl<A: Access> Writer<'_, A> {
                 continue;
             };
             let item = Item::read(space.place(at)).expect("an item lies there");
-            if expired(&item, now) {
+            if self.shared.common.has_ended(&item, now) {
                 effort.spend(DROPPING);
                 self.drop_expired(at, item, now);
             }
@@ -136,7 +136,7 @@ impl<A: Access> Writer<'_, A> {
         {
             let item = Item::read(space.place(from)).expect("an item lies there");
             let words = item.words();
-            if expired(&item, now) {
+            if self.shared.common.has_ended(&item, now) {
                 effort.spend(DROPPING);
                 self.drop_expired(from, item, now);
                 continue;

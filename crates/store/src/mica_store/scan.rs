@@ -9,9 +9,9 @@ use super::Found;
 use super::Writer;
 use super::name::{Generation, Name};
 use crate::access::Access;
-use crate::heap::Item;
+use crate::heap::{Item, Put};
 use crate::index::{BUCKET_ENTRIES, Entry};
-use crate::table::{Heap, Soonest, expired};
+use crate::table::{Heap, Soonest};
 use crate::work;
 use glimmer_base::Moment;
 
@@ -89,7 +89,9 @@ impl<A: Access> Writer<'_, A> {
 
     /// Whether the scan may find anything that can be freed.
     pub(super) fn has_to_scan(&self, now: Moment) -> bool {
-        self.state.scan.after_flush > 0 || self.state.scan.soonest.may_be_due(now)
+        self.state.scan.after_flush > 0
+            || self.state.scan.soonest.may_be_due(now)
+            || self.shared.common.flushes.knows_groups()
     }
 
     /// Scans the chain whose turn it is; says how many items and entries that has freed.
@@ -107,8 +109,10 @@ impl<A: Access> Writer<'_, A> {
     pub(super) fn expire_chain(&mut self, home: usize, now: Moment) -> u64 {
         let shared = self.shared;
         work::examined(BUCKET_ENTRIES);
-        let expiring =
-            |&(_, entry): &(_, Entry)| shared.heap.is_live(entry) && Name::of(entry).expires;
+        let any = shared.common.flushes.knows_groups();
+        let expiring = |&(_, entry): &(_, Entry)| {
+            shared.heap.is_live(entry) && (any || Name::of(entry).expires)
+        };
         for (_, entry) in shared.index.slots(home).filter(expiring) {
             shared.space().prefetch(Name::of(entry).at);
         }
@@ -116,7 +120,7 @@ impl<A: Access> Writer<'_, A> {
         for (slot, entry) in shared.index.slots(home).filter(expiring) {
             let at = Name::of(entry).at;
             let item = Item::read(shared.space().place(at)).expect("an entry names an item");
-            if expired(&item, now) {
+            if shared.common.has_ended(&item, now) {
                 self.remove_expired(shared.found(home, (slot, entry), item), now);
                 freed += 1;
             } else {
@@ -125,6 +129,12 @@ impl<A: Access> Writer<'_, A> {
         }
         self.shorten_chain(home);
         freed
+    }
+
+    /// Whether the old item of a key is not there for the one that is put.
+    #[inline(always)]
+    pub(super) fn is_gone(&self, found: &Found<'_>, put: &Put<'_>) -> bool {
+        self.shared.is_gone(found, put.item.key, put.now)
     }
 
     /// Frees an item that has expired and that a request came upon. The chain keeps its buckets.

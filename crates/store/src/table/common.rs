@@ -2,12 +2,13 @@
 
 use super::{Asides, Counters, Drafts, Loans, Underway, expired};
 use crate::flushes::FlushCount;
+use crate::groups::Groups;
 use crate::heap::{Item, Marks};
 use crate::removals::{Exit, Reason};
 use crossbeam_utils::CachePadded;
 use glimmer_base::counter::Counter;
 use glimmer_base::limits::KEY_BYTES_MAX;
-use glimmer_base::sync::weakened;
+use glimmer_base::sync::{Arc, weakened};
 use glimmer_base::{Expiry, KeyHasher, Keyhash, Moment};
 
 /// See the module's text.
@@ -31,6 +32,11 @@ pub struct Common {
     overflowed: Counter,
     /// Where what leaves is reported.
     pub(crate) exit: Exit,
+    /// Which groups of keys were invalidated, if keys have groups.
+    pub(crate) groups: Option<Arc<Groups>>,
+    /// The latest event when the writer passed the gate for the request that it executes, if it
+    /// looks at groups.
+    event_at_entry: Counter,
 }
 
 impl Common {
@@ -45,6 +51,8 @@ impl Common {
             hasher,
             overflowed: Counter::default(),
             exit: Exit::default(),
+            groups: None,
+            event_at_entry: Counter::default(),
         }
     }
 
@@ -101,6 +109,82 @@ impl Common {
         }
     }
 
+    /// Whether an item that was met has expired, or its group was invalidated. For who has passed
+    /// the gate.
+    #[inline(always)]
+    pub(crate) fn has_ended(&self, item: &Item<'_>, now: Moment) -> bool {
+        expired(item, now) || self.flushes.knows_groups() && self.met_of_dead_group(*item)
+    }
+
+    /// Whether an item is older than the last invalidation of its group. It is given by value: a
+    /// reference would keep the caller's item out of registers, also where there are no groups.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn is_of_dead_group(&self, item: Item<'_>, key: &[u8]) -> bool {
+        (self.groups.as_ref()).is_some_and(|groups| groups.is_dead(key, || item.birth()))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn met_of_dead_group(&self, item: Item<'_>) -> bool {
+        self.is_of_dead_group(item, item.key(&mut [0; KEY_BYTES_MAX + 6]))
+    }
+
+    /// A writer has passed the gate for a request, which may look at an item and then store one.
+    #[inline(always)]
+    pub(crate) fn entered(&self) {
+        if self.flushes.knows_groups() {
+            self.note_entry();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_entry(&self) {
+        let latest = self.groups.as_ref().map_or(0, |groups| groups.latest());
+        self.event_at_entry.set(latest);
+    }
+
+    /// Whether the group of a key was invalidated. For a writer that has passed the gate to store
+    /// an item of this key, and has not looked at one.
+    #[inline(always)]
+    pub(crate) fn has_event(&self, key: &[u8]) -> bool {
+        self.flushes.knows_groups() && self.asked_of_event(key)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn asked_of_event(&self, key: &[u8]) -> bool {
+        self.note_entry();
+        self.knows_event_of(key)
+    }
+
+    /// Whether the group of a key was invalidated and has yet to be swept.
+    pub(crate) fn knows_event_of(&self, key: &[u8]) -> bool {
+        (self.groups.as_ref()).is_some_and(|groups| groups.event_of(key) != 0)
+    }
+
+    /// The birth that an item of this key is stored with. The gate has been passed.
+    #[inline(always)]
+    pub(crate) fn birth_of(&self, key: &[u8]) -> u64 {
+        match self.flushes.knows_groups() {
+            true => self.birth(key),
+            false => 0,
+        }
+    }
+
+    /// The event of the key's group. If the event came after the request had passed the gate, the
+    /// new item may be made of one that is older, so it gets no birth, and is dead.
+    #[cold]
+    #[inline(never)]
+    fn birth(&self, key: &[u8]) -> u64 {
+        let event = (self.groups.as_ref()).map_or(0, |groups| groups.event_of(key));
+        match event > self.event_at_entry.get() && !weakened("event_at_entry") {
+            true => 0,
+            false => event,
+        }
+    }
+
     /// All items have left by a flush.
     pub(crate) fn emptied(&self) {
         self.exit.flushed(self.counters.items.get());
@@ -112,7 +196,7 @@ impl Common {
     /// wants its place. `is_fetched` is what its entry says.
     pub(crate) fn removed(&self, item: &Item<'_>, is_fetched: bool, reason: Reason, now: Moment) {
         let counters = &self.counters;
-        if expired(item, now) {
+        if self.has_ended(item, now) {
             counters.expired_reclaimed.add(1);
             self.expired(item, is_fetched, now);
             return;
@@ -127,11 +211,13 @@ impl Common {
             .removed(&self.hasher, item, reason, is_fetched, now);
     }
 
-    /// Counts and reports an item that leaves because it has expired.
+    /// Counts and reports an item that leaves because it has expired, or because its group was
+    /// invalidated.
     pub(crate) fn expired(&self, item: &Item<'_>, is_fetched: bool, now: Moment) {
         let is_fetched = is_fetched || item.marks().has(Marks::FETCHED);
         self.counters.gone(item);
-        self.counters.expired_unfetched.add((!is_fetched).into());
+        let is_unfetched = !is_fetched && expired(item, now);
+        self.counters.expired_unfetched.add(is_unfetched.into());
         self.exit
             .removed(&self.hasher, item, Reason::Expired, is_fetched, now);
     }

@@ -89,6 +89,8 @@ impl Draft {
         let [value, rest] = put.item.value;
         self.keyhash == put.keyhash
             && self.value == place_of(value)
+            // With a birth and all other fields it may be larger.
+            && put.words as u64 <= self.place.words
             && rest.is_empty()
             && !put.keeps_value()
     }

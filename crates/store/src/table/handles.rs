@@ -11,6 +11,8 @@ use super::{
 };
 use crate::access::{Access, Gate};
 use crate::batches::{Batches, Seat};
+use crate::flushes::number_in;
+use crate::groups::Groups;
 use crate::heap::{Item, NewItem, Put, write_draft, write_value_over};
 use crate::memory::Words;
 use crate::removals::{RemovalObserver, Tap};
@@ -108,6 +110,16 @@ pub trait Design: Sized + 'static {
         true
     }
 
+    /// See [`TableWriter::begin_sweep`].
+    fn begin_sweep(_writer: &mut Writer<'_, Self>) -> u64 {
+        0
+    }
+
+    /// See [`TableWriter::has_swept`].
+    fn has_swept(_writer: &mut Writer<'_, Self>, _name: u64) -> bool {
+        true
+    }
+
     /// An item was given this expiry in its place.
     fn amended(_writer: &mut Writer<'_, Self>, _expiry: Expiry) {}
 
@@ -176,14 +188,14 @@ fn pass<'a, D: Design>(
     if D::Access::SHARED_WRITES && !weakened("enter_release_fence") {
         fence(Release);
     }
-    // Another writer may know of more flushes. What it has stored since then stays.
-    match shared.common.flushes.get() < flushes {
-        true => catch_up::<D>(shared, guard, seat, flushes),
-        false => guard,
+    match shared.common.flushes.is_word(flushes) {
+        true => guard,
+        false => catch_up::<D>(shared, guard, seat, flushes),
     }
 }
 
-/// Carries out flushes, once the gate has been passed.
+/// Carries out flushes, once the gate has been passed, and finds out whether there are groups to
+/// look at.
 #[cold]
 #[inline(never)]
 fn catch_up<'a, D: Design>(
@@ -192,14 +204,20 @@ fn catch_up<'a, D: Design>(
     seat: &'a Seat,
     flushes: u64,
 ) -> GuardOf<'a, D> {
-    shared.common.flushes.begin();
+    let (known, due) = (&shared.common.flushes, number_in(flushes));
     let mut writer = Writer {
         shared,
         state,
         seat,
         lead: (Keyhash(0), HomeBucketIn::<D::Heap>::default()),
     };
-    D::flush(&mut writer, flushes);
+    // Another writer may know of more flushes. What it has stored since then stays.
+    if known.get() < due {
+        known.begin();
+        D::flush(&mut writer, due);
+    }
+    let groups = shared.common.groups.as_ref();
+    known.know_groups(groups.is_some_and(|groups| groups.is_any_known()));
     writer.state
 }
 
@@ -259,7 +277,7 @@ fn write_over<D: Design>(
 
 /// Stores an item once the gate has been passed. Most stores are of values of the same size as the
 /// old ones. Only the others need a [`Writer`], which would lie in memory, and so do those of the
-/// few keys that are followed.
+/// few keys that are followed, and of groups that were invalidated.
 #[inline(always)]
 fn put<'a, D: Design>(
     (shared, seat): (&'a Shared<D::Heap>, &'a Seat),
@@ -269,7 +287,9 @@ fn put<'a, D: Design>(
     now: Moment,
 ) -> Stored {
     let home = shared.index.home_again(home, keyhash);
-    if !shared.follows(keyhash)
+    let has_event = shared.common.has_event(item.key);
+    if !has_event
+        && !shared.follows(keyhash)
         && let Some(cas) = write_over::<D>(shared, &mut state, (keyhash, home), item)
     {
         return Stored::Yes(cas);
@@ -280,12 +300,23 @@ fn put<'a, D: Design>(
         seat,
         lead: (keyhash, home),
     };
-    put_apart::<D>(writer, *item, now)
+    match has_event {
+        true => put_born::<D>(writer, *item, now),
+        false => put_apart::<D>(writer, *item, now),
+    }
 }
 
-/// Stores an item by a writer that has entered for its key.
+/// Stores an item by a writer that has entered for its key, whose group was not invalidated.
 #[inline(never)]
 fn put_apart<D: Design>(mut writer: Writer<'_, D>, item: NewItem<'_>, now: Moment) -> Stored {
+    let (keyhash, _) = writer.lead;
+    writer.put_unborn(keyhash, &item, now)
+}
+
+/// The same where the group was.
+#[cold]
+#[inline(never)]
+fn put_born<D: Design>(mut writer: Writer<'_, D>, item: NewItem<'_>, now: Moment) -> Stored {
     let (keyhash, _) = writer.lead;
     writer.put(keyhash, &item, now)
 }
@@ -340,9 +371,11 @@ impl<D: Design> Table for Owner<D> {
         home: Self::HomeBucket,
         flushes: u64,
     ) -> Writer<'_, D> {
+        let state = pass::<D>(&self.shared, &mut self.gate, &self.seat, flushes);
+        self.shared.common.entered();
         Writer {
             shared: &self.shared,
-            state: pass::<D>(&self.shared, &mut self.gate, &self.seat, flushes),
+            state,
             seat: &self.seat,
             lead: (keyhash, home),
         }
@@ -360,6 +393,10 @@ impl<D: Design> Table for Owner<D> {
     ) -> Option<T> {
         let shared = &*self.shared;
         let state = pass::<D>(shared, &mut self.gate, &self.seat, flushes);
+        if shared.has_dead(keyhash, key) {
+            shared.was_missed(keyhash, now);
+            return None;
+        }
         let home = shared.index.home_again(home, keyhash);
         let found = match shared.find_in_either(home, keyhash, key) {
             Some(found) if !expired(&found.item, now) => found,
@@ -476,7 +513,7 @@ impl<D: Design> Table for Owner<D> {
         let shared = &self.shared;
         let _state = pass::<D>(shared, &mut self.gate, &self.seat, flushes);
         let found = shared.find_in_either(shared.index.home(keyhash), keyhash, key)?;
-        if expired(&found.item, now) {
+        if shared.is_gone(&found, key, now) {
             return None;
         }
         // Nothing is written before the gate is left, so that the item is still there.
@@ -517,6 +554,11 @@ impl<D: Design> Table for Owner<D> {
             gate: Gate::new(parts.state),
             seat: parts.seat,
         }
+    }
+
+    fn have_groups(&mut self, groups: &Arc<Groups>) {
+        let shared = Arc::get_mut(&mut self.shared).expect("the table is not shared yet");
+        shared.common.groups = Some(groups.clone());
     }
 
     fn observe(&mut self, tap: std::sync::Arc<Tap<dyn RemovalObserver>>) {

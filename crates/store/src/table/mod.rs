@@ -7,6 +7,7 @@
 use crate::access::Access;
 use crate::batches::{Batch, Batches};
 use crate::evict::Learned;
+use crate::groups::Groups;
 use crate::heap::{CasSequence, History, Item, NewItem};
 use crate::removals::{RemovalObserver, Tap};
 use glimmer_base::sync::Arc;
@@ -164,6 +165,14 @@ pub trait Table: Send + Sized + 'static {
     /// The table that has these parts, under this access mode.
     fn of_parts(parts: Self::Parts) -> Self;
 
+    /// Keys have groups from now on. Only before the table is shared. All tables of a store have
+    /// the same ones.
+    ///
+    /// # Panics
+    ///
+    /// If it is shared already.
+    fn have_groups(&mut self, groups: &Arc<Groups>);
+
     /// Reports what leaves the table to this observer. Only before the table is shared.
     ///
     /// # Panics
@@ -200,13 +209,14 @@ pub enum Stored {
 pub enum Absence {
     /// There is one, and it has expired.
     Expired,
-    /// There was one before the last flush.
+    /// There was one before the last flush, or before its group was last invalidated.
     Flushed,
     /// Anything else, as far as the table knows.
     Other,
 }
 
-/// A writer at work: requests are executed on this. An item that has expired is not there.
+/// A writer at work: requests are executed on this. An item that has expired is not there, and
+/// neither is one whose [group](crate::groups) was invalidated since it was stored.
 ///
 /// Verbs that are not hot use it as a trait object, so that they are compiled once and not for each
 /// table and access mode.
@@ -297,10 +307,25 @@ pub trait TableWriter {
         true
     }
 
-    /// Removes the items of the chain with this number that have expired. Returns how many there
-    /// were, and the number of the next chain, as [`TableWriter::list`] does. The table counts the
-    /// items that no client had fetched, but none as reclaimed: no store has taken their place.
+    /// Removes the items of the chain with this number that have expired, or whose groups were
+    /// invalidated. Returns how many there were, and the number of the next chain, as
+    /// [`TableWriter::list`] does. The table counts the items that no client had fetched, but none
+    /// as reclaimed: no store has taken their place.
     fn expire(&mut self, chain: usize, now: Moment) -> (u64, Option<usize>);
+
+    /// A sweep begins: all chains are about to be visited by [`expire`](Self::expire), from the
+    /// first one on, by callers who have [`GROUPS_DUE`](crate::groups::GROUPS_DUE) in their numbers
+    /// of flushes. Returns what the table calls the sweep.
+    fn begin_sweep(&mut self) -> u64 {
+        0
+    }
+
+    /// Whether the sweep of this name, which has come to its end, has met all items of groups that
+    /// were invalidated before it began. If not, as some were moved past it, or as another one has
+    /// begun since, it has to begin again.
+    fn has_swept(&mut self, _name: u64) -> bool {
+        true
+    }
 
     /// Why a read has just found nothing, for figures: what the table still remembers.
     fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence;

@@ -4,6 +4,7 @@ use super::loans::{Loan, Note};
 use super::shared::{CellIn, EntryIn, Heap, HomeBucketIn, Index, LockIn, Named, Shared, SlotIn};
 use super::{Absence, Busy, DRAFT_WORDS_MIN, Lent, TableReader, WithLent, expired};
 use crate::batches::{Batch, Seat};
+use crate::flushes::has_groups;
 use crate::heap::Item;
 use glimmer_base::limits::{OPTIMISTIC_BYTES_MAX, OPTIMISTIC_TRIES_MAX};
 use glimmer_base::sync::{Arc, spin_loop, weakened};
@@ -103,9 +104,9 @@ impl<H: Heap> TableReader for Reader<H> {
         let (shared, home) = (&*self.shared, HomeBucketIn::<H>::default());
         debug_assert!(self.seat.knows(batch));
         let taken = optimistically(|_| {
-            if !shared.common.flushes.is_current(flushes) {
+            let Some(flushes) = shared.common.flushes.for_reader(flushes) else {
                 return Some(Err(Busy));
-            }
+            };
             let lent = shared.try_read(home, keyhash, key, now, flushes, |found| {
                 // A note that was made in a try that fails is removed with the try.
                 Some((shared.note_loan(found)?, found.item, take(&found.item)))
@@ -146,9 +147,9 @@ impl<H: Heap> Reader<H> {
         let shared = &*self.shared;
         debug_assert!(self.seat.knows(batch));
         optimistically(|bytes_copied| {
-            if !shared.common.flushes.is_current(flushes) {
+            let Some(flushes) = shared.common.flushes.for_reader(flushes) else {
                 return Some(Err(Busy));
-            }
+            };
             let take = |found: &Found<'_, H>| {
                 *bytes_copied += found.item.value().len();
                 take(&found.item)
@@ -207,7 +208,7 @@ impl<H: Heap> Shared<H> {
         flushes: u64,
         take: impl FnOnce(&Found<'a, H>) -> T,
     ) -> Option<Taken<'a, T, H>> {
-        let read = |home| self.take(home, keyhash, key, now, take);
+        let read = |home| self.take(home, keyhash, key, (now, flushes), take);
         let taken = self.index.try_read(home, keyhash, read)?;
         let is_still_live = match &taken {
             Some((_, _, entry)) => self.heap.is_still_live(*entry),
@@ -217,18 +218,24 @@ impl<H: Heap> Shared<H> {
         (is_still_live && no_flush).then_some(taken)
     }
 
-    /// Has `take` see the key's item, unless it has expired.
+    /// Has `take` see the key's item, unless it has expired or its group was invalidated. What is
+    /// asked of an item that another thread changes meanwhile does not matter, as with all that is
+    /// copied.
     #[inline(always)]
     fn take<'a, T>(
         &'a self,
         home: HomeBucketIn<H>,
         keyhash: Keyhash,
         key: &[u8],
-        now: Moment,
+        (now, flushes): (Moment, u64),
         take: impl FnOnce(&Found<'a, H>) -> T,
     ) -> Taken<'a, T, H> {
         let found = self.find(home, keyhash, key)?;
-        (!expired(&found.item, now)).then(|| (take(&found), found.cell, found.entry))
+        let is_gone = expired(&found.item, now)
+            || has_groups(flushes)
+                && !weakened("group_check")
+                && self.is_in_dead_group(found.entry, key);
+        (!is_gone).then(|| (take(&found), found.cell, found.entry))
     }
 
     /// Notes that a value is to be lent, if it is one that may be.
@@ -384,6 +391,46 @@ impl<H: Heap> Shared<H> {
         }
     }
 
+    /// Whether the key's item, which was found, is not there for a request: it has expired, or its
+    /// group was invalidated. For who has passed the gate.
+    #[inline(always)]
+    pub(crate) fn is_gone(&self, found: &Found<'_, H>, key: &[u8], now: Moment) -> bool {
+        expired(&found.item, now)
+            || self.common.flushes.knows_groups() && self.is_in_dead_group(found.entry, key)
+    }
+
+    /// Whether the key has an item whose group was invalidated. For who has passed the gate. It is
+    /// asked before the item is looked up, and so apart from that: where there are no groups, this
+    /// is one load and one branch, and takes no register from what follows.
+    #[inline(always)]
+    pub(crate) fn has_dead(&self, keyhash: Keyhash, key: &[u8]) -> bool {
+        self.common.flushes.knows_groups() && self.finds_dead(keyhash, key)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn finds_dead(&self, keyhash: Keyhash, key: &[u8]) -> bool {
+        self.find_dead(keyhash, key).is_some()
+    }
+
+    /// The key's item if its group was invalidated.
+    pub(super) fn find_dead(&self, keyhash: Keyhash, key: &[u8]) -> Option<Found<'_, H>> {
+        if !self.common.knows_event_of(key) {
+            return None;
+        }
+        let found = self.find_in_either(self.index.home(keyhash), keyhash, key)?;
+        self.is_in_dead_group(found.entry, key).then_some(found)
+    }
+
+    /// Whether the item of a live entry, if it is still one, is of a group that was invalidated. It
+    /// is read again, so that the caller's copy stays in registers where there are no groups.
+    #[cold]
+    #[inline(never)]
+    fn is_in_dead_group(&self, entry: EntryIn<H>, key: &[u8]) -> bool {
+        let item = Item::read(self.heap.words(entry));
+        item.is_some_and(|item| self.common.is_of_dead_group(item, key))
+    }
+
     #[inline(always)]
     fn absence_in(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
         for (_, entry) in self.index.candidates(self.index.home(keyhash), keyhash) {
@@ -392,9 +439,10 @@ impl<H: Heap> Shared<H> {
                 continue;
             }
             if Item::read(self.heap.words(entry)).is_some_and(|item| item.key_is(key)) {
-                return match is_live {
-                    true => Absence::Expired,
-                    false => Absence::Flushed,
+                let is_flushed = !is_live || self.is_in_dead_group(entry, key);
+                return match is_flushed {
+                    true => Absence::Flushed,
+                    false => Absence::Expired,
                 };
             }
         }

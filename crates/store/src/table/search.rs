@@ -7,7 +7,7 @@
 
 use super::handles::Design;
 use super::shared::{Chain, Index};
-use super::{Soonest, Writer, expired};
+use super::{Soonest, Writer};
 use crate::work;
 use glimmer_base::Moment;
 
@@ -102,7 +102,7 @@ impl<D: Design> Writer<'_, D> {
                 continue;
             };
             met += 1;
-            if expired(&item, now) {
+            if shared.common.has_ended(&item, now) {
                 shared.common.counters.expired_reclaimed.add(1);
                 self.remove_expired(shared.found(lock, (slot, entry), item), now);
                 found += 1;

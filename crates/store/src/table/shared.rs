@@ -2,6 +2,7 @@
 
 use super::{Ages, Common, Counts, Draft, Prefetcher, TableFigures, UploadFigures, Uploads};
 use crate::evict::{Learned, Learner, Seen};
+use crate::flushes::number_in;
 use crate::heap::{CasSequence, Item, Put};
 use crate::memory::Words;
 use glimmer_base::sync::Arc;
@@ -369,7 +370,7 @@ impl<H: Heap> TableFigures for Arc<Shared<H>> {
     fn counts(&self, flushes: u64) -> Counts {
         let common = &self.common;
         let mut counts = common.counters.counts();
-        if common.flushes.seen() < flushes {
+        if common.flushes.get() < number_in(flushes) {
             counts.items = 0;
             counts.bytes = 0;
         }

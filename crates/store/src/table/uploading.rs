@@ -208,7 +208,11 @@ impl<D: Design> TableWriter for Executing<'_, '_, D> {
     }
 
     fn put(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Stored {
-        let put = Put::of(item, keyhash, now);
+        let birth = self.writer.shared.common.birth_of(item.key);
+        let put = match (Put::of(item, keyhash, now), birth) {
+            (put, 0) => put,
+            (put, birth) => put.born(birth),
+        };
         let Some(draft) = self.draft.take_if(|draft| draft.is_of(&put)) else {
             return Stored::OutOfMemory;
         };
@@ -255,6 +259,14 @@ impl<D: Design> TableWriter for Executing<'_, '_, D> {
 
     fn expire(&mut self, chain: usize, now: Moment) -> (u64, Option<usize>) {
         self.writer.expire(chain, now)
+    }
+
+    fn begin_sweep(&mut self) -> u64 {
+        self.writer.begin_sweep()
+    }
+
+    fn has_swept(&mut self, name: u64) -> bool {
+        self.writer.has_swept(name)
     }
 
     fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {

@@ -59,18 +59,33 @@ impl<D: Design> TableWriter for Writer<'_, D> {
 
     #[inline]
     fn put(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Stored {
-        let stored = self.store(Put::of(item, keyhash, now), D::store);
-        stored.unwrap_or(Stored::OutOfMemory)
+        match self.shared.common.birth_of(item.key) {
+            0 => self.put_unborn(keyhash, item, now),
+            birth => {
+                let put = Put::of(item, keyhash, now).born(birth);
+                let stored = self.store_born(put, D::store);
+                stored.unwrap_or(Stored::OutOfMemory)
+            }
+        }
     }
 
     fn extend(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Option<Stored> {
         let kept = self.find(keyhash, item.key, now)?.value().len();
-        self.store(Put::around(item, kept, keyhash, now), D::extend)
+        match self.shared.common.birth_of(item.key) {
+            0 => self.store(Put::around(item, kept, keyhash, now), D::extend),
+            birth => {
+                let put = Put::around(item, kept, keyhash, now).born(birth);
+                self.store_born(put, D::extend)
+            }
+        }
     }
 
     #[inline]
     fn remove(&mut self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool {
         let shared = self.shared;
+        if shared.common.flushes.knows_groups() && self.remove_dead(keyhash, key, now) {
+            return false;
+        }
         let Some(found) = shared.find_in_either(self.home(keyhash), keyhash, key) else {
             return false;
         };
@@ -109,7 +124,7 @@ impl<D: Design> TableWriter for Writer<'_, D> {
         let Chain { entries, next, .. } = self.shared.index.walk(chain)?;
         for (_, entry) in entries {
             if let Some(item) = self.shared.item(entry)
-                && !expired(&item, now)
+                && !self.shared.common.has_ended(&item, now)
             {
                 visit(&item, entry.is_fetched());
             }
@@ -129,7 +144,7 @@ impl<D: Design> TableWriter for Writer<'_, D> {
         let (lock, mut removed) = (chain.lock, 0);
         for (slot, entry) in chain.entries {
             if let Some(item) = shared.item(entry)
-                && expired(&item, now)
+                && shared.common.has_ended(&item, now)
             {
                 self.remove_expired(shared.found(lock, (slot, entry), item), now);
                 removed += 1;
@@ -139,6 +154,14 @@ impl<D: Design> TableWriter for Writer<'_, D> {
             D::cleared(self, lock);
         }
         (removed, chain.next)
+    }
+
+    fn begin_sweep(&mut self) -> u64 {
+        D::begin_sweep(self)
+    }
+
+    fn has_swept(&mut self, name: u64) -> bool {
+        D::has_swept(self, name)
     }
 
     fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
@@ -172,7 +195,7 @@ fn changed(item: &Item<'_>, (expiry, history): (Expiry, Option<History>)) -> (Ex
 }
 
 impl<'a, D: Design> Writer<'a, D> {
-    /// Finds the key's item, unless it has expired.
+    /// Finds the key's item, unless it has expired or its group was invalidated.
     #[inline(always)]
     pub(crate) fn lookup(
         &self,
@@ -181,6 +204,9 @@ impl<'a, D: Design> Writer<'a, D> {
         now: Moment,
     ) -> Option<Found<'a, D::Heap>> {
         let shared = self.shared;
+        if shared.has_dead(keyhash, key) {
+            return None;
+        }
         let found = shared.find_in_either(self.home(keyhash), keyhash, key)?;
         (!expired(&found.item, now)).then_some(found)
     }
@@ -191,6 +217,31 @@ impl<'a, D: Design> Writer<'a, D> {
         match self.shared.heap.moves_what_is_read() {
             true => D::count_read_or_move(self, keyhash, (found.slot, found.entry), now),
             false => note_read::<D>(self.shared, found.cell, found.entry),
+        }
+    }
+
+    /// [`put`](TableWriter::put) of an item without a birth.
+    #[inline(always)]
+    pub(super) fn put_unborn(
+        &mut self,
+        keyhash: Keyhash,
+        item: &NewItem<'_>,
+        now: Moment,
+    ) -> Stored {
+        let stored = self.store(Put::of(item, keyhash, now), D::store);
+        stored.unwrap_or(Stored::OutOfMemory)
+    }
+
+    /// [`store`](Self::store) of an item with a birth, which the limit does not count.
+    #[cold]
+    fn store_born(
+        &mut self,
+        put: Put<'_>,
+        store: impl FnOnce(&mut Self, &Put<'_>) -> Option<Stored>,
+    ) -> Option<Stored> {
+        match put.words > self.shared.heap.item_words_max() {
+            true => Some(Stored::TooLarge),
+            false => self.store(put, store),
         }
     }
 
@@ -296,8 +347,19 @@ impl<'a, D: Design> Writer<'a, D> {
         D::free(self, found);
     }
 
-    /// Removes an item that has expired, counts it as one that left unfetched if it did, and
-    /// reports it.
+    /// Removes the key's item if its group was invalidated. Says whether it did.
+    #[cold]
+    #[inline(never)]
+    fn remove_dead(&mut self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool {
+        let dead = self.shared.find_dead(keyhash, key);
+        if let Some(found) = dead {
+            self.remove_expired(found, now);
+        }
+        dead.is_some()
+    }
+
+    /// Removes an item that has expired, or whose group was invalidated, counts it as one that
+    /// expired unfetched if it did, and reports it.
     #[inline(never)]
     pub(crate) fn remove_expired(&mut self, found: Found<'_, D::Heap>, now: Moment) {
         let is_fetched = found.entry.is_fetched();

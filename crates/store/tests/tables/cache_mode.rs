@@ -3,10 +3,10 @@
 use crate::carried::{self, Between};
 use crate::oracle::{self, Load, Outcome};
 use crate::stress::{self, Race};
-use crate::{attacked, busy, crawl, dead, flush, growing, lent, removals, uploads};
+use crate::{attacked, busy, crawl, dead, flush, groups, growing, lent, removals, uploads};
 use glimmer_base::limits::DRAFT_BYTES_MIN;
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
-use glimmer_store::evict::{FIFO, RULES, Rule};
+use glimmer_store::evict::{FIFO, LRU, RULES, Rule, S3_FIFO};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
 use glimmer_store::table::{Asides, Table};
@@ -493,6 +493,33 @@ fn an_attacked_bucket<A: Access>() {
     });
 }
 
+fn of_groups<A: Access>(log_bytes: usize, rule: Rule) -> Owner<A> {
+    let config = PartitionConfig {
+        item_bytes_max: 60_000.min(log_bytes / 4),
+        index_follows: true,
+        ..sizes(log_bytes, 4, 1)
+    };
+    Owner::new(&config, rule).unwrap()
+}
+
+fn groups_beside_a_map<A: Access>() {
+    groups::beside_a_map(of_groups::<A>(16 << 20, FIFO), 40_000, false);
+    for rule in [S3_FIFO, LRU] {
+        let rule = rule.with_threshold(THRESHOLD);
+        groups::beside_a_map(of_groups::<A>(160 << 10, rule), 20_000, false);
+    }
+}
+
+fn groups_raced<A: Access>() {
+    for rule in [S3_FIFO, LRU] {
+        groups::raced(
+            of_groups::<A>(64 << 10, rule.with_threshold(THRESHOLD)),
+            500,
+            false,
+        );
+    }
+}
+
 in_modes! {
     a_value_that_grows: Erew Crew Crcw;
     a_value_that_is_stored_again: Erew Crew Crcw;
@@ -516,4 +543,6 @@ in_modes! {
     dead_memory: Erew Crew Crcw;
     sessions: Erew Crew Crcw;
     a_flush: Erew Crew Crcw;
+    groups_beside_a_map: Erew Crew Crcw;
+    groups_raced: Erew Crew Crcw;
 }

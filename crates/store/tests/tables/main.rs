@@ -16,6 +16,7 @@ mod crawl;
 mod dead;
 mod eviction_rules;
 mod flush;
+mod groups;
 mod growing;
 mod history;
 mod kept;

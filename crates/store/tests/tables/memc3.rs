@@ -4,7 +4,7 @@
 use crate::carried::{self, Between};
 use crate::oracle::{self, Load};
 use crate::stress::{self, Race};
-use crate::{attacked, busy, crawl, dead, flush, growing, lent, removals, uploads};
+use crate::{attacked, busy, crawl, dead, flush, groups, growing, lent, removals, uploads};
 use glimmer_store::access::Access;
 use glimmer_store::heap::slab::Slabs;
 use glimmer_store::memc3::{Memc3Config, Owner};
@@ -234,6 +234,17 @@ fn an_attacked_bucket<A: Access>() {
     attacked::displaces_no_other(Owner::<A>::new(&config).unwrap());
 }
 
+/// Segments are split, and in the smaller table items are evicted.
+fn groups_beside_a_map<A: Access>() {
+    groups::beside_a_map(table::<A>(4 << 20, 128, 100_000), 40_000, true);
+    groups::beside_a_map(table::<A>(300_000, 128, 20_000), 10_000, false);
+}
+
+fn groups_raced<A: Access>() {
+    groups::raced(table::<A>(4 << 20, 128, 100_000), 500, true);
+    groups::raced(table::<A>(16 << 10, 128, 2_000), 500, false);
+}
+
 in_modes! {
     a_value_that_grows: Erew Crew Crcw;
     a_value_that_is_stored_again: Erew Crew Crcw;
@@ -260,4 +271,6 @@ in_modes! {
     dead_memory: Erew Crew Crcw;
     sessions: Erew Crew Crcw;
     a_flush: Erew Crew Crcw;
+    groups_beside_a_map: Erew Crew Crcw;
+    groups_raced: Erew Crew Crcw;
 }

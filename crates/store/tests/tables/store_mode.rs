@@ -3,7 +3,7 @@
 use crate::carried::{self, Between};
 use crate::oracle::{self, Load};
 use crate::stress::{self, Race};
-use crate::{attacked, busy, crawl, flush, growing, lent, removals, uploads};
+use crate::{attacked, busy, crawl, flush, groups, growing, lent, removals, uploads};
 use glimmer_store::access::Access;
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_store::{Owner, StoreConfig};
@@ -261,6 +261,28 @@ fn an_attacked_bucket<A: Access>() {
     });
 }
 
+fn of_groups<A: Access>(bytes: usize) -> Owner<A> {
+    let config = StoreConfig {
+        bytes,
+        roots: Some(4),
+        item_bytes_max: 60_000,
+        pages: PagePolicy::Small,
+        hasher: crate::oracle::SEED.into(),
+        ..StoreConfig::default()
+    };
+    Owner::new(&config).unwrap()
+}
+
+fn groups_beside_a_map<A: Access>() {
+    groups::beside_a_map(of_groups::<A>(4 << 20), 40_000, true);
+    groups::beside_a_map(of_groups::<A>(200_000), 40_000, true);
+}
+
+fn groups_raced<A: Access>() {
+    groups::raced(of_groups::<A>(4 << 20), 500, true);
+    groups::raced(of_groups::<A>(200_000), 40_000, true);
+}
+
 in_modes! {
     a_value_that_grows: Erew Crew Crcw;
     a_value_that_is_stored_again: Erew Crew Crcw;
@@ -285,4 +307,6 @@ in_modes! {
     uploads_beside_stores: Erew Crew Crcw;
     a_crawl: Erew Crcw;
     a_flush: Erew Crew Crcw;
+    groups_beside_a_map: Erew Crew Crcw;
+    groups_raced: Erew Crew Crcw;
 }
