@@ -212,6 +212,7 @@ SHOWN = {
     "disable-dumping": ("dump_enabled", NO_OR_YES),
     "disable-watch": ("glimmer_disabled_commands", {"false": "debugtime,shutdown"}.get),
     "disable-commands": ("glimmer_disabled_commands", str),
+    "detail-delimiter": ("stat_key_prefix", str),
     "prefix-delimiter": ("stat_key_prefix", str),
     "extended": ("idle_timeout", str),
     "enable-ssl": ("ssl_enabled", YES_OR_NO),

@@ -242,11 +242,11 @@ impl Arguments {
                 bytes: self.clients.address_bytes,
             },
             sasl: self.clients.enable_sasl,
-            prefix_delimiter: self
-                .clients
-                .prefix_delimiter
+            prefix_delimiter: (self.clients.prefix_delimiter)
+                .or(self.clients.detail_delimiter)
                 .unwrap_or(PREFIX_DELIMITER_DEFAULT),
-            detail: self.clients.prefix_delimiter.is_some(),
+            has_groups: self.clients.prefix_delimiter.is_some(),
+            detail: self.clients.detail_delimiter.is_some(),
             memory_bytes: self.memory.memory_limit,
             workers,
             connections_max: self.network.conn_limit,

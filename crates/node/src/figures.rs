@@ -89,6 +89,14 @@ impl NodeFigures {
         shared.map_or(0, |shared| shared.switches.flush_ms())
     }
 
+    /// Groups of keys that were invalidated and have yet to be swept.
+    pub fn groups_unswept(&self) -> u64 {
+        let shared = self.0.upgrade();
+        shared.map_or(0, |shared| {
+            shared.switches.groups_unswept.load(Ordering::Relaxed)
+        })
+    }
+
     /// The dispatch policy in force, and the plan that the workers go by. `None` when the node is
     /// gone.
     pub fn dispatch(&self) -> Option<DispatchView> {

@@ -57,6 +57,8 @@ commands! {
     Dispatch, "dispatch", not_allowed!("dispatch");
     /// `flush_all`.
     FlushAll, "flush_all", lines::FLUSH_NOT_ALLOWED;
+    /// `flush_prefix`, and `md` with the flag `G`.
+    FlushPrefix, "flush_prefix", not_allowed!("flush_prefix");
     /// `lru`.
     Lru, "lru", not_allowed!("lru");
     /// `lru_crawler`, but for the listings.

@@ -6,7 +6,7 @@ use crate::patience::Patience;
 use glimmer_base::KeyHasher;
 use glimmer_base::limits::ASIDES_PART;
 use glimmer_engine::{
-    ChangeObserver, Engine, FlushClock, Rebuild, Spread, Uniques, build_observed, rebuild,
+    ChangeObserver, Engine, FlushClock, Groups, Rebuild, Spread, Uniques, build_observed, rebuild,
 };
 use glimmer_node::Observers;
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
@@ -112,7 +112,7 @@ impl Store<'_> {
             &self.spread,
             self.uniques(),
             self.observers.tap(),
-            self.flushes(),
+            self.flushes()?,
             |numa_node| {
                 partition.numa_node = numa_node;
                 partition.file = places();
@@ -127,10 +127,18 @@ impl Store<'_> {
         !self.config.lock_memory && self.config.hugepages != HugepagePolicy::Hugetlb
     }
 
-    /// The number of flushes, which the file knows if there is one.
-    fn flushes(&self) -> FlushClock {
+    /// The number of flushes and the groups that were invalidated, which the file knows if there is
+    /// one. Made before the partitions, so that it has the first place in the file.
+    fn flushes(&self) -> Result<FlushClock, ConfigError> {
         let flushes = self.file.cloned().map(FlushClock::kept_in);
-        flushes.unwrap_or_default()
+        let flushes = flushes.unwrap_or_default();
+        if !self.config.has_groups {
+            return Ok(flushes);
+        }
+        let (delimiter, hasher) = (self.config.prefix_delimiter, self.hasher.clone());
+        let groups = Groups::new(delimiter, hasher, self.file.map(|file| &**file));
+        let groups = groups.map_err(ConfigError::Memory)?;
+        Ok(flushes.with_groups(Arc::new(groups)))
     }
 
     /// Where one partition after the other lies. To look at what a killed process has left in a
@@ -150,7 +158,7 @@ impl Store<'_> {
             &self.spread,
             self.uniques(),
             self.observers.tap(),
-            self.flushes(),
+            self.flushes()?,
             |numa_node| {
                 let partition = StoreConfig {
                     bytes: self.plan.log_bytes,
@@ -173,7 +181,7 @@ impl Store<'_> {
             &self.spread,
             self.uniques(),
             self.observers.tap(),
-            self.flushes(),
+            self.flushes()?,
             |numa_node| {
                 let memory_bytes = self.plan.partition_bytes();
                 let table = memc3::Memc3Config {

@@ -90,8 +90,10 @@ pub struct Config {
     /// others); with `-Z` those that are not named here are, as `-o` says. Inherited Unix sockets
     /// come after them.
     pub tcp_encryption: Vec<ListenerTls>,
-    /// The character after a key's prefix, for `stats detail` (`-D`).
+    /// The character after a key's prefix, for `stats detail` and for `flush_prefix`.
     pub prefix_delimiter: u8,
+    /// Whether keys have groups, which can be invalidated (`--prefix-delimiter`, `-D`).
+    pub has_groups: bool,
     /// Whether `stats detail` starts enabled.
     pub detail: bool,
     /// What answers reads of hot keys before the server sees them (`--accelerate`).
@@ -306,6 +308,7 @@ impl Default for Config {
             tls: TlsConfig::default(),
             tcp_encryption: Vec::new(),
             prefix_delimiter: PREFIX_DELIMITER_DEFAULT,
+            has_groups: false,
             detail: false,
             accelerate: Accelerate::Off,
             accelerate_slots: limits::HOT_SLOTS_DEFAULT,

@@ -112,7 +112,7 @@ fn examine_time(file: &MemoryFile) -> Result<(), FileError> {
 fn settings(config: &Config, plan: &MemoryPlan) -> Vec<(&'static str, String)> {
     let first = plan.first_sizes();
     let has_own = config.lock_memory || config.hugepages == HugepagePolicy::Hugetlb;
-    vec![
+    let mut settings = vec![
         ("-m", (config.memory_bytes >> 20).to_string()),
         ("-I", config.item_bytes_max.to_string()),
         ("--item-size-hint", config.item_bytes_hint.to_string()),
@@ -133,7 +133,13 @@ fn settings(config: &Config, plan: &MemoryPlan) -> Vec<(&'static str, String)> {
                 first.log_bytes, first.main_buckets, first.spare_buckets, plan.item_bytes_max
             ),
         ),
-    ]
+    ];
+    // The file of a store whose keys have groups knows which were invalidated.
+    if config.has_groups {
+        let delimiter = char::from(config.prefix_delimiter).to_string();
+        settings.push(("--prefix-delimiter", delimiter));
+    }
+    settings
 }
 
 /// Numbers from `random`, and in a file the first of them for all processes that use it: those by

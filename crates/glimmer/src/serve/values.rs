@@ -141,6 +141,16 @@ pub fn delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
+/// `--prefix-delimiter`: one byte that a key of the text protocol may have.
+pub fn prefix_delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        [] => Err("No delimiter specified".into()),
+        [byte] if byte.is_ascii_graphic() => Ok(*byte),
+        [_] => Err("keys have no spaces and no control characters".into()),
+        _ => Err("a delimiter is one ASCII character, such as : or /".into()),
+    }
+}
+
 /// `--lru-threshold`: any number; the configuration says which are in range.
 pub fn decimal(text: &str) -> Result<f64, String> {
     text.parse()

@@ -119,6 +119,17 @@ fn check_all(server: &Server) {
     assert!(client.touch(b"greeting", 1000).unwrap());
     assert!(!client.touch(b"none", 1000).unwrap());
 
+    // Items of a prefix that was flushed are gone for native clients, too.
+    client.put(b"gone:1", b"old", 0, 0).unwrap();
+    assert_eq!(
+        say(server, "flush_prefix gone\r\nget gone:1"),
+        "OK\r\nEND\r\n"
+    );
+    assert_eq!(client.get(b"gone:1").unwrap(), None);
+    assert!(client.add(b"gone:1", b"new", 0, 0).unwrap());
+    let found = client.get(b"gone:1").unwrap();
+    assert_eq!(found.unwrap().value, b"new");
+
     assert!(client.add(b"count", b"41", 0, 0).unwrap());
     assert_eq!(client.increment(b"count", 1).unwrap(), Some(42));
     assert_eq!(client.decrement(b"count", 50).unwrap(), Some(0));
@@ -174,7 +185,8 @@ fn every_access_mode_and_every_table_serves_native_clients() {
             "server",
         ],
     ] {
-        let server = start(&[&["-m", "256"], arguments].concat());
+        let first = ["-m", "256", "--prefix-delimiter", ":"];
+        let server = start(&[&first[..], arguments].concat());
         check_all(&server);
         let count = |name| -> u64 { figure(&server, "stats native", name).parse().unwrap() };
         assert!(count("requests") > 4_500 && count("datagrams") >= count("receives"));

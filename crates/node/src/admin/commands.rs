@@ -3,8 +3,10 @@
 
 use glimmer_base::sync::Ordering;
 use glimmer_base::{Expiry, Moment};
+use glimmer_engine::GroupError;
 use glimmer_hotset::Pause;
 use glimmer_proto::control::Answer;
+use glimmer_proto::outcome::NoItem;
 use glimmer_proto::text::{Admin, Detail, Dump, dump, lines};
 use glimmer_proto::{AdminCommand, Denial};
 
@@ -83,6 +85,15 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, core: &mut Core) 
             flush(delay_exptime, core);
             say(lines::unless(quiet, lines::OK));
         }
+        Admin::FlushPrefix { prefix, quiet } => match flush_prefix(prefix, core) {
+            Ok(()) => say(lines::unless(quiet, lines::OK)),
+            Err(_) if quiet => {}
+            Err(reason) => say(&refusal_of(reason)),
+        },
+        Admin::FlushGroup(request) => match request.with_key(|prefix| flush_prefix(prefix, core)) {
+            Ok(()) => request.emit::<NoItem>(glimmer_proto::Outcome::Deleted, out),
+            Err(reason) => say(&refusal_of(reason)),
+        },
         Admin::Control(..) => unreachable!("it is answered in words of its own"),
         Admin::Stats(argument) => return Outcome::LongReply(LongReply::stats(argument, None)),
         Admin::CacheDump { class, .. } if class != dump::CLASS => say(lines::END),
@@ -123,7 +134,9 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, core: &mut Core) 
             core.shared.observers().set_detail(detail == Detail::On);
             say(lines::OK);
         }
-        Admin::Dump(_) | Admin::Watch(_) => unreachable!("they take the burst's own hand"),
+        Admin::Dump(_) | Admin::Prefixes | Admin::Watch(_) => {
+            unreachable!("they take the burst's own hand")
+        }
         Admin::Answer { line, quiet, .. } => say(lines::unless(quiet, line)),
         Admin::Dispatch(words) => match switch_to(words, core) {
             Ok(switch) => {
@@ -175,6 +188,34 @@ fn flush(exptime: i64, core: &mut Core) {
     let at_ms = flush_ms(exptime, core.now);
     core.engine.flush(core.now, at_ms);
     core.shared.switches.note_flush(at_ms);
+}
+
+/// Makes every item of a group of keys invisible, and has all workers sweep.
+fn flush_prefix(prefix: &[u8], core: &mut Core) -> Result<(), GroupError> {
+    let done = core.engine.invalidate(core.now, prefix);
+    if matches!(done, Ok(()) | Err(GroupError::Full)) {
+        call_sweeps(core);
+    }
+    core.tally.prefix_flushes += u64::from(done.is_ok());
+    done
+}
+
+/// Has all workers sweep.
+fn call_sweeps(core: &Core) {
+    core.shared.switches.call_walks();
+    for doorbell in &core.shared.doorbells {
+        doorbell.wake();
+    }
+}
+
+/// The line that says why a group was not invalidated. Only one that may be at another time is the
+/// server's fault.
+fn refusal_of(reason: GroupError) -> String {
+    let kind = match reason {
+        GroupError::Full => "SERVER_ERROR",
+        _ => "CLIENT_ERROR",
+    };
+    format!("{kind} {reason}\r\n")
 }
 
 /// Whether what happens may be shown to a client; if not it is told why.

@@ -18,7 +18,9 @@ use glimmer_proto::text::{Dump, lines};
 use crate::admin::allowance::Allowance;
 use crate::admin::guard::DumpGuard;
 use crate::admin::keys::{self, Keys};
+use crate::admin::observe::Usage;
 use crate::admin::random_key::RandomKey;
+use crate::admin::survey::Survey;
 use crate::admin::switches::Switches;
 use crate::admin::transfer::Transfer;
 use crate::stream::key::ConnectionKey;
@@ -42,6 +44,8 @@ enum Kind {
     Lines(Dump, #[expect(dead_code, reason = "it is held")] DumpGuard),
     /// Keys that fit a pattern.
     Keys(Keys),
+    /// Counts by key prefix.
+    Prefixes(Box<Survey>),
     /// Any key.
     RandomKey(RandomKey),
     /// Nothing: an item gets another key.
@@ -52,6 +56,18 @@ impl DumpCursor {
     pub fn new(kind: Dump, guard: DumpGuard, home: usize, connection: ConnectionKey) -> DumpCursor {
         DumpCursor {
             kind: Kind::Lines(kind, guard),
+            home,
+            connection,
+            at: 0,
+            cursor: ListCursor::new(ListScope::Owned),
+            found: Vec::new(),
+        }
+    }
+
+    /// A walk that counts items by key prefix, for a reply with these counts of requests.
+    pub fn prefixes(usage: Usage, home: usize, connection: ConnectionKey) -> DumpCursor {
+        DumpCursor {
+            kind: Kind::Prefixes(Box::new(Survey::new(usage))),
             home,
             connection,
             at: 0,
@@ -119,6 +135,7 @@ impl DumpCursor {
         match &mut self.kind {
             Kind::Lines(..) | Kind::RandomKey(_) => true,
             Kind::Keys(keys) => keys.may_gather(|| DumpGuard::take(&switches.is_gathering)),
+            Kind::Prefixes(survey) => survey.may_gather(|| DumpGuard::take(&switches.is_gathering)),
             Kind::Transfer(transfer) => transfer.may_begin(|| DumpGuard::take(&switches.is_moving)),
         }
     }
@@ -131,7 +148,7 @@ impl DumpCursor {
     /// Whether the walk of the partitions of this many workers has come to its end.
     pub fn is_over(&self, workers: usize) -> bool {
         let has_enough = match &self.kind {
-            Kind::Lines(..) => false,
+            Kind::Lines(..) | Kind::Prefixes(_) => false,
             Kind::Keys(keys) => keys.has_enough(),
             Kind::RandomKey(search) => search.is_found(),
             Kind::Transfer(transfer) => transfer.is_over(),
@@ -151,6 +168,23 @@ impl DumpCursor {
         let mut more = true;
         let (kind, out) = match &mut self.kind {
             Kind::Lines(kind, _) => (*kind, out),
+            Kind::Prefixes(survey) => {
+                while more && allowance.has(share) {
+                    let mut items = 0;
+                    let visit = &mut |item: &Listed<'_>| {
+                        survey.visit(item);
+                        items += 1;
+                    };
+                    more = engine.list(now, &mut self.cursor, 1, visit);
+                    allowance.spend_on_chain(0);
+                    allowance.spend_on_items(items, 0);
+                }
+                if !more {
+                    self.at += 1;
+                    self.cursor = ListCursor::new(ListScope::Owned);
+                }
+                return;
+            }
             Kind::RandomKey(search) => {
                 let (here, layout) = (self.at, engine.layout());
                 while self.at == here && allowance.has(share) && !search.is_found() {
@@ -216,6 +250,7 @@ impl DumpCursor {
                 let next = (self.at < workers).then_some(&self.cursor);
                 return keys.send(next, out);
             }
+            Kind::Prefixes(survey) => return survey.send(out),
             Kind::RandomKey(search) => {
                 search.answer(out);
                 return true;

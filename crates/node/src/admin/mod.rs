@@ -11,6 +11,7 @@
 //! | `guard` | rights that one client has at a time |
 //! | `keys` | keys that fit a pattern |
 //! | `random_key` | any key |
+//! | `survey` | items and bytes by key prefix |
 //! | `transfer` | an item that gets another key |
 //! | `walks` | the search for expired items, and the copy of all items |
 //! | `snapshot`, `feed` | that copy, on its way to the thread that writes it |
@@ -37,6 +38,7 @@ pub(crate) mod observe;
 pub(crate) mod random_key;
 pub(crate) mod snapshot;
 pub(crate) mod stats;
+pub(crate) mod survey;
 pub(crate) mod switch;
 pub(crate) mod switches;
 pub(crate) mod transfer;

@@ -198,6 +198,8 @@ counters! {
         requests_denied,
         /// `flush_all` commands.
         cmd_flush,
+        /// Groups of keys that were invalidated.
+        prefix_flushes,
         /// Requests forwarded to the worker that owns their key.
         requests_crossed,
         /// Connections that visited another worker for a large request.

@@ -35,6 +35,8 @@ pub struct Switches {
     /// When the most recent `flush_all` takes effect, in milliseconds since the epoch; 0 if there
     /// was none.
     flush_ms: AtomicU64,
+    /// Groups that were invalidated and have yet to be swept, as a worker has seen it last.
+    pub(crate) groups_unswept: AtomicU64,
     workers: usize,
 }
 
@@ -47,13 +49,15 @@ impl Switches {
             is_dumping: Arc::new(AtomicBool::new(false)),
             dumps: AtomicU64::new(0),
             crawls: AtomicU64::new(0),
-            walk_calls: AtomicU64::new(0),
+            // A memory file may have groups that an earlier process has not swept.
+            walk_calls: AtomicU64::new(1),
             crawling: AtomicUsize::new(0),
             is_gathering: Arc::new(AtomicBool::new(false)),
             is_moving: Arc::new(AtomicBool::new(false)),
             plan_change_ms: AtomicU64::new(0),
             ahead_ms: AtomicU64::new(0),
             flush_ms: AtomicU64::new(0),
+            groups_unswept: AtomicU64::new(0),
             workers,
         }
     }

@@ -1,7 +1,9 @@
 //! Walks over the items that a worker owns, some of them in each turn: the search for expired items
-//! that clients request (`lru_crawler crawl`), and the copy of a snapshot.
+//! that clients request (`lru_crawler crawl`), the sweep after `flush_prefix`, and the copy of a
+//! snapshot.
 
-use glimmer_engine::{ListCursor, ListScope};
+use glimmer_base::sync::Ordering;
+use glimmer_engine::{ListCursor, ListScope, SweepCursor};
 
 use super::snapshot::SnapshotPart;
 use crate::core::Core;
@@ -13,6 +15,8 @@ pub(crate) struct Walks {
     search: Option<ListCursor>,
     /// Searches started.
     begun: u64,
+    /// The position of the sweep, if one is in progress.
+    sweep: Option<SweepCursor>,
     snapshot: SnapshotPart,
     /// Calls that it has heard.
     calls: u64,
@@ -59,6 +63,7 @@ impl Walks {
         if self.calls != calls {
             self.calls = calls;
             self.snapshot.note_call(core);
+            self.look_for_groups(core);
         }
         let asked = core.shared.switches.crawls();
         if self.begun != asked {
@@ -66,8 +71,36 @@ impl Walks {
             self.search = Some(ListCursor::new(ListScope::Owned));
         }
         self.search(core);
+        self.sweep(core);
         self.snapshot.advance(core);
-        self.is_busy = self.search.is_some() || self.snapshot.is_busy();
+        let is_walking = self.search.is_some() || self.sweep.is_some();
+        self.is_busy = is_walking || self.snapshot.is_busy();
+    }
+
+    /// Begins a sweep if groups wait for one. A worker looks each second beside when it is called,
+    /// as it may have come to own a partition that another one has not swept.
+    pub fn look_for_groups(&mut self, core: &Core) {
+        note_groups(core);
+        if self.sweep.is_none() && core.engine.groups_unswept() > 0 {
+            self.sweep = Some(SweepCursor::default());
+            self.is_busy = true;
+        }
+    }
+
+    /// Removes items of groups that were invalidated.
+    fn sweep(&mut self, core: &mut Core) {
+        let Some(cursor) = self.sweep.as_mut() else {
+            return;
+        };
+        let share = core.allowance.share();
+        while core.allowance.has(share) {
+            let Some(removed) = core.engine.sweep(core.now, cursor) else {
+                self.sweep = None;
+                note_groups(core);
+                return;
+            };
+            core.allowance.spend_on_chain(removed);
+        }
     }
 
     /// Removes expired items.
@@ -90,4 +123,10 @@ impl Walks {
             core.tally.crawler_items_checked += removed;
         }
     }
+}
+
+/// Has operators see how many groups wait for a sweep.
+fn note_groups(core: &Core) {
+    let unswept = core.engine.groups_unswept();
+    (core.shared.switches.groups_unswept).store(unswept, Ordering::Relaxed);
 }

@@ -2,6 +2,7 @@
 
 use glimmer_base::limits::{LARGE_REPLY_BYTES, REPLY_BYTES_HIGH};
 use glimmer_engine::{Job, Upload};
+use glimmer_proto::text::lines;
 use glimmer_proto::{Admin, AdminCommand, After, Announced, Control, Parser, Step, control};
 
 use super::connection::{Connection, Gate, Session};
@@ -415,6 +416,17 @@ impl Member {
                 };
                 let cursor = DumpCursor::new(kind, guard, core.me, key);
                 self.rare().begins = Phase::Dump(Box::new(cursor));
+                Stop::Begins
+            }
+            Admin::Prefixes => {
+                let Some(usage) = core.shared.observers().usage() else {
+                    out.extend_from_slice(lines::NO_PREFIXES.as_bytes());
+                    return Stop::Live;
+                };
+                if let Asker::Connection(key) = self.asker {
+                    let cursor = DumpCursor::prefixes(usage, core.me, key);
+                    self.rare().begins = Phase::Dump(Box::new(cursor));
+                }
                 Stop::Begins
             }
             Admin::Watch(interests) => match begin_watch(out) {

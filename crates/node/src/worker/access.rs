@@ -73,6 +73,8 @@ impl Worker {
         // A worker that has its engine back goes by the plan after the interim plan.
         plans.end_access(core.now.ms);
         core.shared.engines.put_back(engines);
+        // What groups a worker has yet to sweep, it may not have owned before.
+        core.shared.switches.call_walks();
         core.shared.wake_all();
     }
 

@@ -352,6 +352,7 @@ impl Worker {
             self.streams.close_late_handshakes(core);
             self.streams.follow_limits(core);
             core.admin.tick(core.me, core.now);
+            self.walks.look_for_groups(core);
         }
         if self.streams.has_refused() {
             self.streams.tell_refused(core);

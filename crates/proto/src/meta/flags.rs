@@ -209,12 +209,13 @@ pub(super) fn could_be_flags(text: &[u8]) -> bool {
     words.all(|word| matches!(word.first(), None | Some(b'A'..=b'z' | b'0'..=b'9')))
 }
 
-/// Parses the flags of a line; `words` is the number of words before them. The error is memcached's
+/// Parses the flags of a line, which memcached knows or which are `also` known; `words` is the
+/// number of words before them. The error is memcached's
 /// error line: an unknown or duplicate flag ends the search; of other errors, the last one is
 /// reported.
 pub(super) fn read<'a>(
     text: &'a [u8],
-    key: &[u8],
+    (key, also): (&[u8], Set),
     mut words: usize,
 ) -> Result<(Flags<'a>, Options), &'static str> {
     let flags = Flags {
@@ -232,7 +233,8 @@ pub(super) fn read<'a>(
         }
         // A lower-case `M`, which memcached refuses, is no `m`.
         let is_taken_for_mode = flag == MILLISECONDS && !token.is_empty();
-        if !flag.is_ascii_alphabetic() || !KNOWN.has(flag) || is_taken_for_mode {
+        let is_known = KNOWN.has(flag) || also.has(flag);
+        if !flag.is_ascii_alphabetic() || !is_known || is_taken_for_mode {
             return Err(lines::INVALID_FLAG);
         }
         if let Err(line) = options.take(flag, token, flags) {
@@ -266,7 +268,7 @@ mod tests {
     use super::*;
 
     fn options(text: &str) -> Result<Options, &'static str> {
-        read(text.as_bytes(), b"Zm9v", 2).map(|(flags, options)| {
+        read(text.as_bytes(), (b"Zm9v", Set::default()), 2).map(|(flags, options)| {
             assert_eq!(flags.options(), options, "read again they say the same");
             options
         })
@@ -306,7 +308,7 @@ mod tests {
             assert_eq!(options(text).err(), *line, "{text:?}");
         }
         assert_eq!(
-            read(b"b", b"foo", 2).unwrap_err(),
+            read(b"b", (b"foo", Set::default()), 2).unwrap_err(),
             lines::BAD_BASE64,
             "three digits are no base64"
         );

@@ -4,12 +4,17 @@ use super::command::{Command, OPAQUE_BYTES_MAX};
 use super::flags::{self, Flags, Options, Set};
 use crate::text::line::Line;
 use crate::text::parser::{Parser, State};
-use crate::text::step::{After, Step};
+use crate::text::step::{Admin, After, Step};
 use crate::text::tokens;
 use crate::text::value::{Body, Source};
 use crate::text::{lines, number};
 use crate::{Announced, Form, Refusal, Request, Verb};
 use glimmer_base::limits::KEY_BYTES_MAX;
+
+/// The flag of `md` that deletes a group of keys, which memcached refuses as it does not know it.
+const GROUP: Set = Set::of(b"G");
+/// Flags of such an `md`.
+const OF_GROUPS: Set = Set::of(b"GbkOq");
 
 /// Flags of `mg` that report what any reader can see, or nothing.
 const READ_ONLY: Set = Set::of(b"bcCEfFIJkLmMOPqstvxD");
@@ -38,7 +43,7 @@ pub(crate) fn read<'a>(
     match command {
         Command::Store => store(parser, line, key, rest, source),
         Command::Debug => debug(line, key, rest),
-        _ => match check(key, rest, 2) {
+        _ => match check(command, key, rest, 2) {
             Ok((flags, options)) => other(line, command, key, flags, &options),
             // Memcached has one error line for all errors of `ma`.
             Err(_) if command == Command::Arithmetic => line.refuse(lines::BAD_META_FLAGS),
@@ -49,6 +54,7 @@ pub(crate) fn read<'a>(
 
 /// Checks key and flags; `words` is the number of words before the flags.
 fn check<'a>(
+    command: Command,
     key: &[u8],
     rest: &'a [u8],
     words: usize,
@@ -56,7 +62,11 @@ fn check<'a>(
     if key.len() > KEY_BYTES_MAX {
         return Err(lines::BAD_LINE);
     }
-    flags::read(tokens::without_leading_spaces(rest), key, words)
+    let also = match command {
+        Command::Delete => GROUP,
+        _ => Set::default(),
+    };
+    flags::read(tokens::without_leading_spaces(rest), (key, also), words)
 }
 
 /// `mg`, `md`, `ma`.
@@ -74,6 +84,9 @@ fn other<'a>(
     if has_long_opaque(flags) {
         return line.refuse(lines::LONG_OPAQUE);
     }
+    if command == Command::Delete && flags.has(b'G') {
+        return delete_group(line, key, flags);
+    }
     let is_read = command == Command::Get && flags.iter().all(|(flag, _)| READ_ONLY.has(flag));
     let verb = if is_read {
         Verb::Get
@@ -84,6 +97,26 @@ fn other<'a>(
         }
     };
     request(line.used, key, verb, flags)
+}
+
+/// An `md` of a group of keys. A condition or a mode would mean nothing.
+#[cold]
+fn delete_group<'a>(line: &Line<'a>, key: &'a [u8], flags: Flags<'a>) -> Step<'a> {
+    if !flags.iter().all(|(flag, _)| OF_GROUPS.has(flag)) {
+        return line.refuse(lines::INVALID_FLAG);
+    }
+    let verb = Verb::Meta {
+        command: Command::Delete,
+        value: &[],
+    };
+    Step::Admin {
+        used: line.used,
+        admin: Admin::FlushGroup(Request {
+            key,
+            verb,
+            form: Form::Meta(flags),
+        }),
+    }
 }
 
 /// `me`, whose only flag is a `b` after the key.
@@ -120,10 +153,11 @@ fn store<'a>(
         return line.refuse(lines::BAD_LINE);
     };
     let value_bytes = length as usize;
-    let checked = check(key, rest, 3).and_then(|(flags, options)| match options.mode {
-        None | Some(b'E' | b'A' | b'P' | b'R' | b'S') => Ok((flags, options)),
-        Some(_) => Err(lines::BAD_STORE_MODE),
-    });
+    let checked =
+        check(Command::Store, key, rest, 3).and_then(|(flags, options)| match options.mode {
+            None | Some(b'E' | b'A' | b'P' | b'R' | b'S') => Ok((flags, options)),
+            Some(_) => Err(lines::BAD_STORE_MODE),
+        });
     let (flags, options) = match checked {
         Ok(good) => good,
         Err(reason) => {

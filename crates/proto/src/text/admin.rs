@@ -26,6 +26,7 @@ pub(super) fn read<'a>(
             b"dump" => Detail::Dump,
             _ => Detail::Unknown,
         })),
+        b"stats" if words.count() == 2 && words.at(1) == b"prefix" => Ok(Admin::Prefixes),
         b"stats" => Ok(Admin::Stats(trimmed(rest))),
         b"watch" => {
             (watch::interests(rest).map(Admin::Watch)).or_else(faulty(AdminCommand::Watch, false))
@@ -47,6 +48,7 @@ fn rare<'a>(line: &Line<'a>, words: &Words<'a>) -> Step<'a> {
         b"refresh_certs" => Ok(Admin::RefreshCerts { quiet }),
         b"verbosity" => verbosity(words),
         b"flush_all" => flush_all(words).or_else(faulty(AdminCommand::FlushAll, quiet)),
+        b"flush_prefix" => flush_prefix(words).or_else(faulty(AdminCommand::FlushPrefix, quiet)),
         b"cache_memlimit" => memlimit(words),
         b"lru_crawler" => lru_crawler(words),
         b"debugtime" => match number::digits_32(words.at(1)) {
@@ -131,6 +133,19 @@ fn flush_all<'a>(words: &Words<'_>) -> Result<Admin<'a>, &'static str> {
     };
     Ok(Admin::FlushAll {
         delay_exptime: delay.into(),
+        quiet,
+    })
+}
+
+fn flush_prefix<'a>(words: &Words<'a>) -> Result<Admin<'a>, &'static str> {
+    let quiet = words.are_quiet();
+    match words.count() {
+        2 if !quiet => {}
+        3 if quiet => {}
+        _ => return Err(lines::BAD_LINE),
+    }
+    Ok(Admin::FlushPrefix {
+        prefix: words.at(1),
         quiet,
     })
 }

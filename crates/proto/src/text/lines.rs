@@ -59,6 +59,9 @@ pub const WATCH_NOT_ALLOWED: &str = "CLIENT_ERROR watch commands not allowed\r\n
 pub const WATCH_NOT_ALONE: &str = "ERROR cannot pipeline other commands before watch\r\n";
 /// `watch` when the maximum number of watchers is reached.
 pub const TOO_MANY_WATCHERS: &str = "WATCHER_TOO_MANY log watcher limit reached\r\n";
+/// `stats prefix` to a server whose keys have no prefixes.
+pub const NO_PREFIXES: &str =
+    "CLIENT_ERROR keys have no prefixes: the server was started without --prefix-delimiter\r\n";
 /// `stats detail` is disabled by an option.
 pub const STATS_DETAIL_NOT_ALLOWED: &str = "CLIENT_ERROR stats detail not allowed\r\n";
 /// `flush_all` is disabled by an option.

@@ -13,13 +13,14 @@ impl Admin<'_> {
             Admin::ClusterSet { .. } | Admin::ClusterDelete { .. } => AdminCommand::Config,
             Admin::Verbosity { .. } => AdminCommand::Verbosity,
             Admin::FlushAll { .. } => AdminCommand::FlushAll,
+            Admin::FlushPrefix { .. } | Admin::FlushGroup(_) => AdminCommand::FlushPrefix,
             Admin::Stats(argument) => AdminCommand::of_stats(argument),
             Admin::Dump(Dump::Meta) => AdminCommand::Metadump,
             Admin::Dump(Dump::Mg) => AdminCommand::Mgdump,
             Admin::CacheDump { .. } => AdminCommand::Cachedump,
             Admin::Crawler(_) | Admin::Crawl => AdminCommand::LruCrawler,
             Admin::Watch(_) => AdminCommand::Watch,
-            Admin::Detail(_) => AdminCommand::Detail,
+            Admin::Detail(_) | Admin::Prefixes => AdminCommand::Detail,
             Admin::AdvanceClock { .. } => AdminCommand::Debugtime,
             Admin::MemoryLimit { .. } => AdminCommand::CacheMemlimit,
             Admin::Answer { command, .. } => command,
@@ -60,6 +61,8 @@ impl Admin<'_> {
     pub fn words(&self) -> [&[u8]; 2] {
         match *self {
             Admin::Dispatch(words) => words,
+            Admin::FlushPrefix { prefix, .. } => [prefix, b""],
+            Admin::FlushGroup(request) => [request.key, b""],
             Admin::ClusterSet { .. } => [b"set", b"cluster"],
             Admin::ClusterDelete { .. } => [b"delete", b"cluster"],
             _ => Default::default(),
@@ -90,6 +93,7 @@ impl Admin<'_> {
         match *self {
             Admin::Verbosity { quiet, .. }
             | Admin::FlushAll { quiet, .. }
+            | Admin::FlushPrefix { quiet, .. }
             | Admin::MemoryLimit { quiet, .. }
             | Admin::AdvanceClock { quiet, .. }
             | Admin::RefreshCerts { quiet }

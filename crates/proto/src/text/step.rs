@@ -96,11 +96,24 @@ pub enum Admin<'a> {
         /// The client wants no reply.
         quiet: bool,
     },
+    /// Invalidate every item whose key begins with this prefix and the server's delimiter, and
+    /// answer `OK`, or say why not (`flush_prefix`).
+    FlushPrefix {
+        /// The prefix.
+        prefix: &'a [u8],
+        /// The client wants no reply.
+        quiet: bool,
+    },
+    /// The same for the key of this request, an `md` with the flag `G`, whose outcome is
+    /// [`crate::Outcome::Deleted`].
+    FlushGroup(Request<'a>),
     /// Answer with statistics. Contains the words after `stats`, without surrounding spaces; empty
     /// for general statistics.
     Stats(&'a [u8]),
     /// Answer with [`super::lines::META_NOOP`] (`mn`).
     MetaNoop,
+    /// Show items, bytes and requests by key prefix (`stats prefix`).
+    Prefixes,
     /// List all items (`lru_crawler metadump`, `lru_crawler mgdump`).
     Dump(Dump),
     /// List items of one slab class in the form of `stats cachedump`. Every item is in class

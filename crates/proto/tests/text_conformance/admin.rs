@@ -85,6 +85,32 @@ fn commands_without_a_key() {
 }
 
 #[test]
+fn flush_prefix() {
+    let flush = |prefix, quiet| Out::Admin(Admin::FlushPrefix { prefix, quiet });
+    let bad_line = |quiet| answer(AdminCommand::FlushPrefix, reply::BAD_LINE, quiet);
+    let invalid_flag = Out::Say(reply::INVALID_FLAG);
+    check(&[
+        (b"flush_prefix user\r\n", &[flush(b"user", false)]),
+        (b"flush_prefix a:b\r\n", &[flush(b"a:b", false)]),
+        (b"flush_prefix user noreply\r\n", &[flush(b"user", true)]),
+        (b"flush_prefix\r\n", &[bad_line(false)]),
+        (b"flush_prefix noreply\r\n", &[bad_line(true)]),
+        (b"flush_prefix user 0\r\n", &[bad_line(false)]),
+        (b"stats prefix\r\n", &[Out::Admin(Admin::Prefixes)]),
+        (
+            b"stats prefix x\r\n",
+            &[Out::Admin(Admin::Stats(b"prefix x"))],
+        ),
+        (b"flush_prefix user 0 noreply\r\n", &[bad_line(true)]),
+        (b"md user G I\r\n", &[invalid_flag]),
+        (b"md user C7 G\r\n", &[invalid_flag]),
+        (b"md user G G\r\n", &[Out::Say(reply::DUPLICATE_FLAG)]),
+        (b"mg user G\r\n", &[invalid_flag]),
+        (b"md a G b\r\n", &[Out::Say(reply::BAD_BASE64)]),
+    ]);
+}
+
+#[test]
 fn verbosity() {
     let verbosity = |level, quiet| Out::Admin(Admin::Verbosity { level, quiet });
     check(&[

@@ -68,6 +68,9 @@ pub(crate) fn build(
         body.map(|body| Arc::new(Accelerator::new(body, config.workers, clock.clone())));
     let prefixes = (config.prefix_delimiter, config.detail);
     let observers = Observers::with_accelerator(clock, prefixes, config.watch_bytes, accelerator);
+    if config.has_groups {
+        observers.sample_prefixes(config.prefix_delimiter);
+    }
     let hasher = &surroundings.hashing.hasher;
     let file = surroundings.file.as_ref();
     let engines = assembly::engines(config, plan, hasher, numa_nodes, &observers, file);

@@ -282,6 +282,10 @@ impl ServerAdmin {
         node.map_or_else(WatchFigures::default, |node| node.figures.watch())
     }
 
+    fn groups_unswept(&self) -> u64 {
+        (self.node.get()).map_or(0, |node| node.figures.groups_unswept())
+    }
+
     fn has_detail(&self) -> bool {
         self.node
             .get()

@@ -75,6 +75,8 @@ const SERVER: &[Statistic<OfServer>] = &[
     ("items_lost", "items in that file that were not whole, because the process before was ended \
         by force while it changed them",
         |now| show(now.now.table.store.lost)),
+    ("prefixes_unswept", "prefixes that were flushed, and whose items have yet to be removed",
+        |now| show(now.admin.groups_unswept())),
     ("dead_bytes", "bytes of deleted and replaced items in the logs, and of room in which items \
         may grow, at the beginning of the second. They are used again before live items are \
         evicted",
@@ -146,6 +148,8 @@ const WORK: &[Statistic<OfWork>] = &[
         |work| show(work.batches)),
     ("batch_mean", "requests per batch",
         |work| mean(work.requests, work.batches)),
+    ("prefix_flushes", "prefixes that clients have flushed (`flush_prefix`)",
+        |work| show(work.prefix_flushes)),
     ("visits", "connections sent to another worker for one large request (`--dispatch size-aware`)",
         |work| show(work.visits)),
     ("handed_on", "connections put into a software queue, for any worker to take \

@@ -91,8 +91,8 @@ pub struct Clients {
     /// Disable administrative commands, separated by commas
     ///
     /// The names are cache_memlimit, cachedump, config, debugtime, detail, dispatch, flush_all,
-    /// lru, lru_crawler, metadump, mgdump, refresh_certs, shutdown, slabs, snapshot, stats,
-    /// stats_reset, verbosity and watch.
+    /// flush_prefix, lru, lru_crawler, metadump, mgdump, refresh_certs, shutdown, slabs, snapshot,
+    /// stats, stats_reset, verbosity and watch.
     /// -F is flush_all, -W is watch, and -X is cachedump,detail,metadump,mgdump.
     #[arg(
         long,
@@ -108,7 +108,13 @@ pub struct Clients {
         long,
         value_name = "CHAR",
         value_parser = values::delimiter,
+        conflicts_with = "prefix_delimiter",
     )]
+    pub(in crate::serve) detail_delimiter: Option<u8>,
+
+    /// Delimiter of key prefixes: enables `flush_prefix`, by which the items of a prefix are
+    /// invalidated at once, and `stats prefix`; it is also that of `stats detail`
+    #[arg(long, value_name = "CHAR", value_parser = values::prefix_delimiter)]
     pub(in crate::serve) prefix_delimiter: Option<u8>,
 
     /// memcached's extended options, separated by commas

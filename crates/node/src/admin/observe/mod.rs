@@ -7,6 +7,7 @@
 //! | `line` | memcached's format of events |
 //! | `json` | what changes, as JSON |
 //! | `prefixes` | counts by key prefix |
+//! | `usage` | the same by a sample of the requests (`stats prefix`) |
 //!
 //! The engines report requests and evictions ([`ChangeObserver`]),
 //! and workers report connections. Without watchers and counts the engines' tap is closed. A slow
@@ -16,13 +17,14 @@ mod change;
 mod json;
 mod line;
 mod prefixes;
+mod usage;
 mod watch;
 
 use std::fmt;
 use std::sync::Arc;
 
 use glimmer_base::limits::{WATCH_BYTES_MAX, WATCHERS_MAX};
-use glimmer_base::sync::{AtomicBool, Ordering, lock};
+use glimmer_base::sync::{AtomicBool, Mutex, Ordering, lock};
 use glimmer_engine::{ChangeObserver, Tap, Told};
 use glimmer_hotset::Pause;
 
@@ -34,6 +36,7 @@ use crate::hot::{Accelerator, Popular};
 use crate::stream::registry::SocketEntry;
 
 pub(crate) use line::CloseReason;
+pub(crate) use usage::{Usage, keep_largest};
 use watch::{Watch, WatchersWorker};
 
 /// The events that can be watched, one bit each.
@@ -166,6 +169,16 @@ impl Observers {
         out: &mut Vec<u8>,
     ) -> Option<Box<[u8]>> {
         lock(&self.watch().prefixes).dump(after, out)
+    }
+
+    /// Has requests be counted by a sample of them, by the prefixes before this delimiter.
+    pub fn sample_prefixes(&self, delimiter: u8) {
+        (self.watch().usage).get_or_init(|| Mutex::new(Usage::new(delimiter)));
+    }
+
+    /// A copy of the counts by a sample, if there are any.
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        self.watch().usage.get().map(|usage| lock(usage).clone())
     }
 
     /// Resets the counts by prefix.

@@ -15,6 +15,7 @@ use super::interest;
 use super::json;
 use super::line::{self, Stamp};
 use super::prefixes::Prefixes;
+use super::usage::Usage;
 use crate::clock::Clock;
 use crate::feeds::Feeds;
 use crate::forward::bell::EventBell;
@@ -31,6 +32,8 @@ pub(super) struct Watch {
     /// The number of the next event.
     gid: AtomicU64,
     pub prefixes: Mutex<Prefixes>,
+    /// Counts by prefix, of a sample of the requests.
+    pub usage: OnceLock<Mutex<Usage>>,
     pub popular: Popular,
     pub accelerator: Option<Arc<Accelerator>>,
     clock: Arc<dyn Clock>,
@@ -71,6 +74,7 @@ impl Watch {
             feeds: Feeds::new(watch_bytes),
             workers: OnceLock::new(),
             gid: AtomicU64::new(0),
+            usage: OnceLock::new(),
             popular: Popular::new(clock.now()),
             accelerator,
             prefixes: Mutex::new(Prefixes::new(prefix_delimiter, PREFIXES_MAX)),
@@ -256,6 +260,11 @@ impl ChangeObserver for Watch {
     }
 
     fn sample(&self, now: Moment, job: &Job<'_>, done: &Done) -> u32 {
+        if let Some(usage) = self.usage.get() {
+            let asked = Asked::of(&job.request);
+            let is_hit = done.kind == Some(OutcomeKind::Value);
+            (job.request).with_key(|key| lock(usage).count(key, asked, is_hit));
+        }
         self.popular.take(now, job, done)
     }
 
