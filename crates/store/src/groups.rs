@@ -305,16 +305,15 @@ impl Groups {
             Some(at) => self.event_word(at).store(word, Release),
             None => {
                 let at = self.free_slot(hash).ok_or(GroupError::Full)?;
-                let filter = &self.filter[bit as usize / 64];
-                filter.store(filter.load(Relaxed) | 1 << (bit % 64), Release);
+                self.filter[bit as usize / 64].fetch_or(1 << (bit % 64), Release);
                 self.event_word(at).store(word, Relaxed);
                 in_program_order();
                 self.hash(at).store(hash, Release);
-                self.known.store(self.known() + 1, Release);
+                self.known.fetch_add(1, Release);
             }
         }
         // A sweep that sees it sees all of the above.
-        self.words[LATEST_AT].store(event, Release);
+        self.words[LATEST_AT].fetch_add(1, Release);
         Ok(())
     }
 
@@ -361,7 +360,7 @@ impl Groups {
 
     fn forget(&self, at: usize) {
         self.hash(at).store(LEFT, forgetting());
-        self.known.store(self.known() - 1, Release);
+        self.known.fetch_sub(1, Release);
         // No hash lies beyond an empty place that a search would come to by these.
         let mut at = at;
         while self.hash((at + 1) % SLOTS).load(Relaxed) == EMPTY

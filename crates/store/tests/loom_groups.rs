@@ -156,6 +156,9 @@ fn what_an_item_is_made_of_is_not_read_either() {
         let groups = groups();
         let mut owner = partition::<Crew>(&groups);
         put(&mut owner, 0, OLD);
+        // With an item behind it, the old one does not grow where it lies.
+        let behind = NewItem::new(b"b", b"");
+        owner.enter(0).put(SEED.keyhash(b"b"), &behind, NOW);
         // The table looks at groups, but not for this one's sake.
         groups.invalidate(b"h").unwrap();
         drop(owner.enter(GROUPS_DUE));
@@ -167,7 +170,8 @@ fn what_an_item_is_made_of_is_not_read_either() {
             value: [&[], &[NEW; 8]],
             ..NewItem::new(KEY, &[])
         };
-        owner.enter(GROUPS_DUE).extend(keyhash(), &more, NOW);
+        let stored = owner.enter(GROUPS_DUE).extend(keyhash(), &more, NOW);
+        assert!(matches!(stored, None | Some(Stored::Yes(_))), "{stored:?}");
         invalidating.join().unwrap();
         let place = (keyhash(), Default::default());
         let found = owner.read_at(place, KEY, NOW, GROUPS_DUE, first_byte);

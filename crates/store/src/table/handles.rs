@@ -7,7 +7,7 @@ use super::shared::{
 };
 use super::{
     Announced, Begun, DRAFT_WORDS_MIN, Draft, Found, Large, Lent, Purpose, Reader, Reservation,
-    Reserved, Step, Stored, Table, TableFigures, TableWriter, WithLent, expired,
+    Reserved, Step, Stored, Table, TableFigures, TableWriter, WithLent,
 };
 use crate::access::{Access, Gate};
 use crate::batches::{Batches, Seat};
@@ -393,13 +393,9 @@ impl<D: Design> Table for Owner<D> {
     ) -> Option<T> {
         let shared = &*self.shared;
         let state = pass::<D>(shared, &mut self.gate, &self.seat, flushes);
-        if shared.has_dead(keyhash, key) {
-            shared.was_missed(keyhash, now);
-            return None;
-        }
         let home = shared.index.home_again(home, keyhash);
         let found = match shared.find_in_either(home, keyhash, key) {
-            Some(found) if !expired(&found.item, now) => found,
+            Some(found) if !shared.is_gone(&found, key, now) => found,
             _ => {
                 shared.was_missed(keyhash, now);
                 return None;
