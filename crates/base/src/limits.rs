@@ -4,6 +4,7 @@ mod accelerator;
 mod dispatch;
 mod http;
 mod native;
+mod prefixes;
 mod resp;
 mod store;
 mod tenants;
@@ -13,6 +14,7 @@ pub use accelerator::*;
 pub use dispatch::*;
 pub use http::*;
 pub use native::*;
+pub use prefixes::*;
 pub use resp::*;
 pub use store::*;
 pub use tenants::*;
@@ -25,10 +27,6 @@ pub const KEY_BYTES_MAX: usize = 250;
 /// Largest item (key, value and header together) in bytes unless `-I` sets another limit, as in
 /// memcached.
 pub const ITEM_BYTES_DEFAULT: usize = 1 << 20;
-
-/// Groups of keys that were invalidated and whose items have not been swept since. While there are
-/// as many, `flush_prefix` for another group is refused.
-pub const GROUPS_MAX: usize = if cfg!(any(loom, miri)) { 4 } else { 1 << 10 };
 
 /// Smallest and largest `-I` in bytes, as in memcached.
 pub const ITEM_BYTES_MIN: usize = 1 << 10;
@@ -309,20 +307,6 @@ pub const WATCH_BYTES_MAX: usize = 256 << 10;
 /// Milliseconds after which a watcher is closed that has had no room for lines all the time: it
 /// reads too slowly, or not at all. It may be a second more.
 pub const WATCH_FULL_MS_MAX: u64 = 60_000;
-
-/// Key prefixes whose items `stats prefix` counts while it walks over all items. When there are as
-/// many, the smaller half is forgotten.
-pub const PREFIXES_HELD_MAX: usize = 1 << 11;
-
-/// Key prefixes whose requests are counted for `stats prefix`. When there are as many, those with
-/// fewer requests are forgotten.
-pub const PREFIXES_SAMPLED_MAX: usize = 1 << 10;
-
-/// Key prefixes that `stats prefix` shows: those whose items take most memory.
-pub const PREFIXES_SHOWN_MAX: usize = 1 << 8;
-
-/// Key prefixes that `stats detail` counts. Further ones are not counted.
-pub const PREFIXES_MAX: usize = 1 << 12;
 
 /// Bytes of the configuration that `config set cluster` stores: about 250 servers with names of 40
 /// bytes. As long as the buffer of a connection, so that it is received like a small value.

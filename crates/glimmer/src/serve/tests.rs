@@ -62,8 +62,8 @@ fn memcacheds_short_flags() {
     let permitted = permitted(&config);
     assert_eq!(
         permitted.join(" "),
-        "cache_memlimit config dispatch lru lru_crawler refresh_certs shutdown slabs snapshot \
-         stats stats_reset verbosity"
+        "cache_memlimit config dispatch flush_prefix lru lru_crawler refresh_certs shutdown slabs \
+         snapshot stats stats_reset verbosity"
     );
     assert_eq!((config.prefix_delimiter, config.detail), (b'/', true));
     assert!(config.daemon && config.lock_memory && config.core_files);
