@@ -28,8 +28,7 @@
 //!   it (or the table says that it moved, and the partition is swept again).
 //! - A store that passes the gate after the sweep had begun finds the event, since the sweep had
 //!   found it under the same gate. This holds for a request that began long before, too, as the
-//!   table itself then knows that there are groups
-//!   ([`FlushCount::know_groups`](crate::flushes::FlushCount::know_groups)).
+//!   table itself then knows that there are groups (`FlushCount::know_groups`).
 //!
 //! The numbers of events never come again, so births that are left on items mean nothing to later
 //! events but that the item is older.
