@@ -136,7 +136,7 @@ impl<A: Access> Writer<'_, A> {
             .shared
             .find(self.home(put.keyhash), put.keyhash, put.item.key);
         let is_drafted = self.is_drafted(put);
-        let Some(old) = old.filter(|found| !self.shared.is_gone(found, put.now)) else {
+        let Some(old) = old.filter(|found| !self.is_gone(found, put)) else {
             if !is_drafted {
                 return None;
             }

@@ -65,9 +65,7 @@ impl<A: Access> Writer<'_, A> {
             return done;
         }
         match self.shared.find(home, put.keyhash, put.item.key) {
-            Some(found) if !self.shared.is_gone(&found, put.now) => {
-                return self.overwrite(&found, put);
-            }
+            Some(found) if !self.is_gone(&found, put) => return self.overwrite(&found, put),
             Some(found) => self.reclaim_expired(found, put.now),
             None => {}
         }

@@ -9,7 +9,7 @@ use super::Found;
 use super::Writer;
 use super::name::{Generation, Name};
 use crate::access::Access;
-use crate::heap::Item;
+use crate::heap::{Item, Put};
 use crate::index::{BUCKET_ENTRIES, Entry};
 use crate::table::{Heap, Soonest};
 use crate::work;
@@ -129,6 +129,12 @@ impl<A: Access> Writer<'_, A> {
         }
         self.shorten_chain(home);
         freed
+    }
+
+    /// Whether the old item of a key is not there for the one that is put.
+    #[inline(always)]
+    pub(super) fn is_gone(&self, found: &Found<'_>, put: &Put<'_>) -> bool {
+        self.shared.is_gone(found, put.item.key, put.now)
     }
 
     /// Frees an item that has expired and that a request came upon. The chain keeps its buckets.

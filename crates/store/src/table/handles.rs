@@ -395,7 +395,7 @@ impl<D: Design> Table for Owner<D> {
         let state = pass::<D>(shared, &mut self.gate, &self.seat, flushes);
         let home = shared.index.home_again(home, keyhash);
         let found = match shared.find_in_either(home, keyhash, key) {
-            Some(found) if !shared.is_gone(&found, now) => found,
+            Some(found) if !shared.is_gone(&found, key, now) => found,
             _ => {
                 shared.was_missed(keyhash, now);
                 return None;
@@ -509,7 +509,7 @@ impl<D: Design> Table for Owner<D> {
         let shared = &self.shared;
         let _state = pass::<D>(shared, &mut self.gate, &self.seat, flushes);
         let found = shared.find_in_either(shared.index.home(keyhash), keyhash, key)?;
-        if shared.is_gone(&found, now) {
+        if shared.is_gone(&found, key, now) {
             return None;
         }
         // Nothing is written before the gate is left, so that the item is still there.

@@ -234,7 +234,7 @@ impl<H: Heap> Shared<H> {
         let is_gone = expired(&found.item, now)
             || has_groups(flushes)
                 && !weakened("group_check")
-                && self.is_in_dead_group(found.entry);
+                && self.is_in_dead_group(found.entry, key);
         (!is_gone).then(|| (take(&found), found.cell, found.entry))
     }
 
@@ -394,9 +394,9 @@ impl<H: Heap> Shared<H> {
     /// Whether the key's item, which was found, is not there for a request: it has expired, or its
     /// group was invalidated. For who has passed the gate.
     #[inline(always)]
-    pub(crate) fn is_gone(&self, found: &Found<'_, H>, now: Moment) -> bool {
+    pub(crate) fn is_gone(&self, found: &Found<'_, H>, key: &[u8], now: Moment) -> bool {
         expired(&found.item, now)
-            || self.common.flushes.knows_groups() && self.is_in_dead_group(found.entry)
+            || self.common.flushes.knows_groups() && self.is_in_dead_group(found.entry, key)
     }
 
     /// Whether the key has an item whose group was invalidated. For who has passed the gate. It is
@@ -419,17 +419,16 @@ impl<H: Heap> Shared<H> {
             return None;
         }
         let found = self.find_in_either(self.index.home(keyhash), keyhash, key)?;
-        self.is_in_dead_group(found.entry).then_some(found)
+        self.is_in_dead_group(found.entry, key).then_some(found)
     }
 
     /// Whether the item of a live entry, if it is still one, is of a group that was invalidated. It
-    /// is read again, with its key, so that where there are no groups neither the caller's copy of
-    /// it nor the key has to be kept for this.
+    /// is read again, so that the caller's copy stays in registers where there are no groups.
     #[cold]
     #[inline(never)]
-    fn is_in_dead_group(&self, entry: EntryIn<H>) -> bool {
+    fn is_in_dead_group(&self, entry: EntryIn<H>, key: &[u8]) -> bool {
         let item = Item::read(self.heap.words(entry));
-        item.is_some_and(|item| self.common.is_of_dead_group(&item))
+        item.is_some_and(|item| self.common.is_of_dead_group(item, key))
     }
 
     #[inline(always)]
@@ -440,7 +439,7 @@ impl<H: Heap> Shared<H> {
                 continue;
             }
             if Item::read(self.heap.words(entry)).is_some_and(|item| item.key_is(key)) {
-                let is_flushed = !is_live || self.is_in_dead_group(entry);
+                let is_flushed = !is_live || self.is_in_dead_group(entry, key);
                 return match is_flushed {
                     true => Absence::Flushed,
                     false => Absence::Expired,
