@@ -263,11 +263,12 @@ impl Groups {
         self.find(hash)
     }
 
-    /// Whether an item with this key and birth is older than the last event of its group.
+    /// Whether an item with this key and birth, if there is one, is older than the last event of its
+    /// group.
     #[inline]
-    pub(crate) fn is_dead(&self, key: &[u8], birth: impl FnOnce() -> u64) -> bool {
+    pub(crate) fn is_dead(&self, key: &[u8], birth: impl FnOnce() -> Option<u64>) -> bool {
         let event = self.event_of(key);
-        event != 0 && event != birth()
+        event != 0 && birth().is_some_and(|birth| birth != event)
     }
 
     /// Whether a name can be a group's.
@@ -485,8 +486,8 @@ mod tests {
         groups.invalidate(b"a").unwrap();
         groups.invalidate(b"b").unwrap();
         assert_eq!([groups.event_of(b"a:1"), groups.event_of(b"b:1")], [1, 2]);
-        assert!(groups.is_dead(b"a:1", || 0) && groups.is_dead(b"a:1", || 2));
-        assert!(!groups.is_dead(b"a:1", || 1) && !groups.is_dead(b"c:1", || 0));
+        assert!(groups.is_dead(b"a:1", || Some(0)) && groups.is_dead(b"a:1", || Some(2)));
+        assert!(!groups.is_dead(b"a:1", || Some(1)) && !groups.is_dead(b"c:1", || Some(0)));
         groups.note_swept(0, 2, 2);
         assert_eq!(groups.known(), 2);
         assert!(groups.wants_sweep(1) && !groups.wants_sweep(0));

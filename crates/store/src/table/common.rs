@@ -116,18 +116,15 @@ impl Common {
         expired(item, now) || self.flushes.knows_groups() && self.met_of_dead_group(*item)
     }
 
-    /// Whether an item is older than the last invalidation of its group. It is given by value: a
-    /// reference would keep the caller's item out of registers, also where there are no groups.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn is_of_dead_group(&self, item: Item<'_>, key: &[u8]) -> bool {
-        (self.groups.as_ref()).is_some_and(|groups| groups.is_dead(key, || item.birth()))
-    }
-
+    /// Whether an item that was met is older than the last invalidation of its group. It is given
+    /// by value: a reference would keep the caller's item out of registers, also where there are no
+    /// groups.
     #[cold]
     #[inline(never)]
     fn met_of_dead_group(&self, item: Item<'_>) -> bool {
-        self.is_of_dead_group(item, item.key(&mut [0; KEY_BYTES_MAX + 6]))
+        (self.groups.as_ref()).is_some_and(|groups| {
+            groups.is_dead(item.key(&mut [0; KEY_BYTES_MAX + 6]), || Some(item.birth()))
+        })
     }
 
     /// A writer has passed the gate for a request, which may look at an item and then store one.

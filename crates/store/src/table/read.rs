@@ -423,12 +423,17 @@ impl<H: Heap> Shared<H> {
     }
 
     /// Whether the item of a live entry, if it is still one, is of a group that was invalidated. It
-    /// is read again, so that the caller's copy stays in registers where there are no groups.
+    /// is read again, so that the caller's copy stays in registers where there are no groups. Most
+    /// keys are of no such group, so the item is read last.
     #[cold]
     #[inline(never)]
     fn is_in_dead_group(&self, entry: EntryIn<H>, key: &[u8]) -> bool {
-        let item = Item::read(self.heap.words(entry));
-        item.is_some_and(|item| self.common.is_of_dead_group(item, key))
+        let groups = self.common.groups.as_deref();
+        groups.is_some_and(|groups| {
+            groups.is_dead(key, || {
+                Item::read(self.heap.words(entry)).map(|item| item.birth())
+            })
+        })
     }
 
     #[inline(always)]
