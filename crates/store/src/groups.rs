@@ -263,8 +263,8 @@ impl Groups {
         self.find(hash)
     }
 
-    /// Whether an item with this key and birth, if there is one, is older than the last event of its
-    /// group.
+    /// Whether an item with this key and birth, if there is one, is older than the last event of
+    /// its group.
     #[inline]
     pub(crate) fn is_dead(&self, key: &[u8], birth: impl FnOnce() -> Option<u64>) -> bool {
         let event = self.event_of(key);
