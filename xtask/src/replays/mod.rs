@@ -120,5 +120,5 @@ fn minutes_left(begun: Instant, done: usize, all: usize) -> String {
         return String::new();
     }
     let seconds = begun.elapsed().as_secs_f64() / done as f64 * (all - done) as f64;
-    format!(", about {:.0} minutes left", (seconds / 60.0).ceil())
+    format!(", about {:.0} min left", (seconds / 60.0).ceil())
 }
