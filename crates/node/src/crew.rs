@@ -59,6 +59,10 @@ impl Crew {
         let travels = Arc::new(Travels::between(&doorbells));
         let layout = engines[0].layout();
         let shared = Arc::new(Shared::new(bound.config, doorbells, layout, shakers));
+        if engines[0].groups_unswept() > 0 {
+            // A memory file has groups that an earlier process has not swept.
+            shared.switches.call_walks();
+        }
         admin.open(&bound.addresses, &bound.udp, NodeFigures::of(&shared));
         if let Some(native) = &shared.config.native {
             admin.open_native(&bound.native_ports, &native.rules);

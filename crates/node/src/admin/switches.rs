@@ -49,8 +49,7 @@ impl Switches {
             is_dumping: Arc::new(AtomicBool::new(false)),
             dumps: AtomicU64::new(0),
             crawls: AtomicU64::new(0),
-            // A memory file may have groups that an earlier process has not swept.
-            walk_calls: AtomicU64::new(1),
+            walk_calls: AtomicU64::new(0),
             crawling: AtomicUsize::new(0),
             is_gathering: Arc::new(AtomicBool::new(false)),
             is_moving: Arc::new(AtomicBool::new(false)),

@@ -37,7 +37,7 @@ fn run<A: Access>(owner: Owner<A>, load: Load) -> Counts {
 fn a_full_heap<A: Access>() {
     let load = load(3_000, 2_000);
     let counts = run(table::<A>(160 << 10, 4, load.item_bytes_max), load);
-    assert!(counts.refused > 100 && counts.moved > 0, "{counts:?}");
+    assert!(counts.refused > 0 && counts.moved > 0, "{counts:?}");
     assert!(counts.expired_reclaimed > 0 && counts.in_place_updates > 0);
 }
 
