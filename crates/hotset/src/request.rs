@@ -175,12 +175,10 @@ impl<'a> Reply<'a> {
         start.copy_from_slice(head);
         let (mut sum, mut at) = (sums::of(head), head.len());
         for &piece in self.pieces {
-            // A slot that changes meanwhile may give another length now.
-            let bytes = self.peek.bytes(piece).min(rest.len());
-            let (here, after) = rest.split_at_mut(bytes);
+            let (here, after) = rest.split_at_mut(self.peek.bytes(piece));
             self.peek.copy(piece, here);
             sum = sums::add(sum, sums::at(at, self.peek.sum(piece)));
-            at += bytes;
+            at += here.len();
             rest = after;
         }
         sum

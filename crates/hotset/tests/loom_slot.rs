@@ -5,7 +5,7 @@
 use glimmer_base::Keyhash;
 use glimmer_base::sync::{explore, weakened};
 use glimmer_hotset::layout::{HotItem, NEVER_NS, Piece, Tally};
-use glimmer_hotset::{Filled, Guard, Memory, Reader};
+use glimmer_hotset::{Filled, Guard, Memory, Reader, Request};
 use loom::sync::atomic::AtomicU64;
 use loom::sync::atomic::Ordering::{Acquire, Release};
 use loom::sync::{Arc, Mutex};
@@ -52,7 +52,8 @@ fn with_item<R>(
     use_it(&HotItem {
         key,
         value: &value,
-        flags: 0,
+        // A later item has a shorter line.
+        flags: 10u32.pow(9 - u32::from(value[0] - b'0')),
         cas: u64::from(value[0] - b'0'),
         deadline_ns: NEVER_NS,
     })
@@ -148,6 +149,32 @@ fn a_refilled_item_is_not_torn() {
         }
         writer.join().unwrap();
         assert_eq!(read(&reader, A), Some(2));
+    });
+}
+
+#[test]
+fn a_reply_in_text_is_not_torn() {
+    explore(2, || {
+        let store = Store::new();
+        fill(&store, A);
+        let writer = {
+            let store = store.clone();
+            thread::spawn(move || write(&store, A, 2))
+        };
+        let request = Request::parse(b"get a\r\n").unwrap();
+        let mut reply = Vec::new();
+        let answered = store.reader().answer(&request, 0, 64, &mut reply);
+        let whole = [1, 2].map(|value| {
+            with_item(A, value, |item| {
+                let digit = item.value[0] as char;
+                format!("VALUE a {} 1\r\n{digit}\r\nEND\r\n", item.flags)
+            })
+        });
+        match answered {
+            Ok(()) => assert!(whole.iter().any(|one| one.as_bytes() == reply)),
+            Err(_) => assert!(reply.is_empty()),
+        }
+        writer.join().unwrap();
     });
 }
 

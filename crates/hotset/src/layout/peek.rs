@@ -24,12 +24,16 @@ pub enum Piece {
 }
 
 /// A look at a slot. What it shows is valid only if [`is_unchanged`](Peek::is_unchanged) says so
-/// afterwards. Until then it may be torn, but lengths are within their bounds.
+/// afterwards. Until then it may be torn, but lengths are within their bounds. They are loaded once,
+/// so each is the same whenever it is asked, although the slot changes meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub struct Peek<'a> {
     slot: &'a Slot,
     state: State,
+    /// See [`Slot::shape`].
     shape: [u8; 8],
+    /// See [`Slot::lines`].
+    lines: [u8; 8],
 }
 
 impl<'a> Peek<'a> {
@@ -42,6 +46,7 @@ impl<'a> Peek<'a> {
             slot,
             state,
             shape: slot.shape.load(Relaxed).to_ne_bytes(),
+            lines: slot.lines.load(Relaxed).to_ne_bytes(),
         })
     }
 
@@ -92,10 +97,11 @@ impl<'a> Peek<'a> {
     /// Length of a piece.
     #[inline]
     pub fn bytes(&self, piece: Piece) -> usize {
-        let [get, gets, ..] = self.lines();
+        let [g0, g1, s0, s1, ..] = self.lines;
+        let line = |bytes| usize::from(u16::from_ne_bytes(bytes)).min(LINE_BYTES - LINE_AT);
         match piece {
-            Piece::GetLine => get.min(LINE_BYTES - LINE_AT),
-            Piece::GetsLine => gets.min(LINE_BYTES - LINE_AT),
+            Piece::GetLine => line([g0, g1]),
+            Piece::GetsLine => line([s0, s1]),
             Piece::Body => self.value_bytes() + AROUND_VALUE,
             Piece::Key => usize::from(self.shape[6]).min(KEY_MAX),
             Piece::Value => self.value_bytes(),
@@ -106,11 +112,11 @@ impl<'a> Peek<'a> {
     #[inline]
     pub fn sum(&self, piece: Piece) -> u32 {
         match piece {
-            Piece::GetLine => unpair(self.slot.line_sums.load(Relaxed))[0],
-            Piece::GetsLine => unpair(self.slot.line_sums.load(Relaxed))[1],
-            Piece::Body => unpair(self.slot.body_sums.load(Relaxed))[1],
-            Piece::Key => unpair(self.slot.lines.load(Relaxed))[1],
-            Piece::Value => unpair(self.slot.body_sums.load(Relaxed))[0],
+            Piece::GetLine => unpair(self.slot.line_sums.load(Relaxed).to_ne_bytes())[0],
+            Piece::GetsLine => unpair(self.slot.line_sums.load(Relaxed).to_ne_bytes())[1],
+            Piece::Body => unpair(self.slot.body_sums.load(Relaxed).to_ne_bytes())[1],
+            Piece::Key => unpair(self.lines)[1],
+            Piece::Value => unpair(self.slot.body_sums.load(Relaxed).to_ne_bytes())[0],
         }
     }
 
@@ -139,11 +145,6 @@ impl<'a> Peek<'a> {
         }
         weakened("slot_recheck") || self.slot.state.load(Relaxed) == self.state.raw()
     }
-
-    fn lines(&self) -> [usize; 2] {
-        let [a, b, c, d, ..] = self.slot.lines.load(Relaxed).to_ne_bytes();
-        [[a, b], [c, d]].map(|bytes| u16::from_ne_bytes(bytes).into())
-    }
 }
 
 /// Loads bytes from a place on.
@@ -158,10 +159,58 @@ fn copy_out(words: &[AtomicU64], from: usize, place: &mut [u8]) {
     }
 }
 
-fn unpair(word: u64) -> [u32; 2] {
-    let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
+fn unpair([a, b, c, d, e, f, g, h]: [u8; 8]) -> [u32; 2] {
     [
         u32::from_ne_bytes([a, b, c, d]),
         u32::from_ne_bytes([e, f, g, h]),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rendered::HotItem;
+    use super::*;
+
+    fn fill(slot: &Slot, key: &[u8], value: &[u8], flags: u32) {
+        let writing = slot.begin(slot.state()).unwrap();
+        writing.write(
+            0,
+            &HotItem {
+                key,
+                value,
+                flags,
+                cas: u64::from(flags),
+                deadline_ns: 0,
+            },
+        );
+        writing.publish();
+    }
+
+    #[test]
+    fn lengths_stay_the_same_while_the_slot_changes() {
+        const PIECES: [Piece; 5] = [
+            Piece::GetLine,
+            Piece::GetsLine,
+            Piece::Body,
+            Piece::Key,
+            Piece::Value,
+        ];
+        let slot = Slot::default();
+        fill(&slot, b"a longer key", b"a longer value", u32::MAX);
+        let peek = Peek::at(&slot).unwrap();
+        let lengths = PIECES.map(|piece| peek.bytes(piece));
+        fill(&slot, b"k", b"v", 0);
+        assert_eq!(PIECES.map(|piece| peek.bytes(piece)), lengths);
+        for (piece, bytes) in PIECES.into_iter().zip(lengths) {
+            peek.copy(piece, &mut vec![0; bytes]);
+        }
+        assert!(!peek.is_unchanged());
+        let peek = Peek::at(&slot).unwrap();
+        assert!(
+            PIECES
+                .iter()
+                .zip(lengths)
+                .all(|(&piece, before)| peek.bytes(piece) < before)
+        );
+    }
 }
