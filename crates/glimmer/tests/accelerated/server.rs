@@ -27,6 +27,9 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if std::thread::panicking() {
+            println!("the server said: {:#?}", self.lines());
+        }
     }
 }
 
