@@ -97,7 +97,7 @@ pub enum GroupError {
     /// A group's name ends where the first delimiter begins.
     #[error("a prefix ends before the first delimiter in a key")]
     Delimiter,
-    /// So many groups were invalidated of late that the table has no room for another one.
+    /// [`GROUPS_MAX`] groups wait for their sweep.
     #[error("too many prefixes are being invalidated, try again later")]
     Full,
 }

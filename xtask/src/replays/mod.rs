@@ -32,7 +32,7 @@ impl Replays {
         let traces = traces::all();
         let order: Vec<&str> = traces.iter().map(Trace::name).collect();
         for name in &self.names {
-            let list = || format!("{name} is none of the traces: {}", order.join(", "));
+            let list = || format!("no trace is named {name}; there are {}", order.join(", "));
             ensure!(order.contains(&name.as_str()), list());
         }
         let is_chosen =

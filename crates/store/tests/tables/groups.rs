@@ -7,7 +7,9 @@ use glimmer_store::access::Access;
 use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::groups::{GROUPS_DUE, Groups};
 use glimmer_store::heap::{History, Item, Marks, NewItem};
-use glimmer_store::table::{Announced, Begun, Large, Stored, Table, TableReader, TableWriter};
+use glimmer_store::table::{
+    Announced, Begun, Busy, Large, Stored, Table, TableReader, TableWriter,
+};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::collections::HashMap;
@@ -50,6 +52,11 @@ fn value(at: u64, len: usize) -> Vec<u8> {
 fn stored_at(item: &Item<'_>) -> u64 {
     let mut value = Vec::new();
     item.value().append_to(&mut value);
+    told_by(&value)
+}
+
+/// When a value was stored, as it says itself.
+fn told_by(value: &[u8]) -> u64 {
     let (head, rest) = value.split_at(8);
     let at = u64::from_le_bytes(head.try_into().unwrap());
     assert!(rest.iter().all(|&byte| byte == at as u8), "a torn value");
@@ -295,6 +302,8 @@ fn put<T: Table>(
 /// What threads know of the keys.
 struct World {
     clock: Clock,
+    /// Whether the table neither evicts an item nor refuses to store one.
+    loses_nothing: bool,
     /// When each key was last stored, as its only writer has been told.
     stored: Vec<AtomicU64>,
     /// Up to when what was stored is gone, as the invalidator has been told.
@@ -326,12 +335,12 @@ impl World {
         }
     }
 
-    /// Looks at a key: `read` gives the time at which what it finds was stored.
-    fn look(&self, number: u32, may_miss: bool, read: impl FnOnce(u64) -> Option<u64>) {
+    /// Checks what a read of a key finds, by the time at which that was stored.
+    fn check(&self, number: u32, read: impl FnOnce() -> Result<Option<u64>, Busy>) {
         let gone = self.gone[number as usize].load(SeqCst);
         let stored = self.stored[number as usize].load(SeqCst);
-        match read(self.clock.due()) {
-            Some(at) => {
+        match read() {
+            Ok(Some(at)) => {
                 assert!(at > gone, "key {number}: {at} was read, {gone} is gone");
                 assert!(
                     at >= stored,
@@ -339,10 +348,11 @@ impl World {
                 );
                 self.hits.fetch_add(1, SeqCst);
             }
-            None => {
+            Ok(None) => {
                 let stays = key(number).1 >= GROUPS && stored > 0;
-                assert!(may_miss || !stays, "key {number} is lost");
+                assert!(!self.loses_nothing || !stays, "key {number} is lost");
             }
+            Err(Busy) => {}
         }
     }
 
@@ -367,9 +377,10 @@ impl World {
                     self.stored[number as usize].store(at, SeqCst);
                 }
             } else {
-                self.look(number, true, |due| {
+                self.check(number, || {
                     let place = (keyhash, T::HomeBucket::default());
-                    table.read_at(place, &bytes, NOW, due, stored_at)
+                    let due = self.clock.due();
+                    Ok(table.read_at(place, &bytes, NOW, due, stored_at))
                 });
             }
             if me == 0 && rng.random_bool(0.5) {
@@ -378,18 +389,11 @@ impl World {
         }
     }
 
-    fn read<T: Table>(
-        &self,
-        reader: &T::Reader,
-        mut participant: Participant,
-        mut rng: SmallRng,
-        loses_nothing: bool,
-    ) {
+    fn read<T: Table>(&self, reader: &T::Reader, mut participant: Participant, mut rng: SmallRng) {
         while !self.is_done() {
             let number = rng.random_range(0..KEYS);
             let (bytes, _) = key(number);
             let batch = participant.begin();
-            let mut is_busy = false;
             let keyhash = SEED.keyhash(&bytes);
             // What is torn may run over the end of a value.
             let take = |item: &Item<'_>| {
@@ -397,33 +401,11 @@ impl World {
                 item.value().append_to(&mut value);
                 value
             };
-            let gone = self.gone[number as usize].load(SeqCst);
-            let stored = self.stored[number as usize].load(SeqCst);
-            let read = reader.read(&batch, keyhash, &bytes, NOW, self.clock.due(), take);
-            let found = read.unwrap_or_else(|_| {
-                is_busy = true;
-                None
+            self.check(number, || {
+                let read = reader.read(&batch, keyhash, &bytes, NOW, self.clock.due(), take);
+                drop(batch);
+                Ok(read?.map(|value| told_by(&value)))
             });
-            drop(batch);
-            match found {
-                Some(value) => {
-                    let at = u64::from_le_bytes(value[..8].try_into().unwrap());
-                    assert!(
-                        value[8..].iter().all(|&byte| byte == at as u8),
-                        "a torn value"
-                    );
-                    assert!(at > gone, "key {number}: {at} was read, {gone} is gone");
-                    assert!(
-                        at >= stored,
-                        "key {number}: {at} was read, {stored} was stored"
-                    );
-                    self.hits.fetch_add(1, SeqCst);
-                }
-                None => {
-                    let stays = key(number).1 >= GROUPS && stored > 0;
-                    assert!(is_busy || !loses_nothing || !stays, "key {number} is lost");
-                }
-            }
         }
     }
 }
@@ -435,6 +417,7 @@ pub fn raced<T: Table>(mut table: T, value_max: usize, loses_nothing: bool) {
     let numbers = || (0..KEYS).map(|_| AtomicU64::new(0)).collect();
     let world = &World {
         clock: Clock::new(),
+        loses_nothing,
         stored: numbers(),
         gone: numbers(),
         is_done: AtomicBool::new(false),
@@ -450,7 +433,7 @@ pub fn raced<T: Table>(mut table: T, value_max: usize, loses_nothing: bool) {
     thread::scope(|scope| {
         scope.spawn(move || world.invalidate(rng(1)));
         if let Some((reader, participant)) = reader {
-            scope.spawn(move || world.read::<T>(&reader, participant, rng(2), loses_nothing));
+            scope.spawn(move || world.read::<T>(&reader, participant, rng(2)));
         }
         let writing: Vec<_> = (0..)
             .zip(tables)
