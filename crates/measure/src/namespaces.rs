@@ -8,9 +8,13 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     process::Command,
     thread,
+    time::{Duration, Instant},
 };
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+
+/// How long a busy machine may take until an interface carries packets.
+const CARRIER_PATIENCE: Duration = Duration::from_secs(20);
 
 /// The network namespace of the calling thread.
 const OWN: &str = "/proc/thread-self/ns/net";
@@ -115,13 +119,37 @@ fn on_a_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
 ///
 /// If there is no such program, and what it says if it fails.
 pub fn ip(arguments: &str) -> io::Result<()> {
+    shown_by_ip(arguments).map(drop)
+}
+
+/// Waits until an interface in the namespace of the calling thread carries packets. The kernel
+/// notices some time after both ends of a pair are up, and drops what is sent before.
+///
+/// # Errors
+///
+/// Those of [`ip`], and [`io::ErrorKind::TimedOut`] after 20 seconds.
+pub fn wait_for_carrier(interface: &str) -> io::Result<()> {
+    let begin = Instant::now();
+    loop {
+        let shown = shown_by_ip(&format!("link show dev {interface}"))?;
+        if shown.contains(" state UP ") {
+            return Ok(());
+        }
+        if begin.elapsed() > CARRIER_PATIENCE {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, shown));
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn shown_by_ip(arguments: &str) -> io::Result<String> {
     let output = Command::new("ip").args(arguments.split(' ')).output();
     let output = output.map_err(|error| {
         let missing = format!("cannot run ip: {error}: apt-get install iproute2");
         io::Error::new(error.kind(), missing)
     })?;
     match output.status.success() {
-        true => Ok(()),
+        true => Ok(String::from_utf8_lossy(&output.stdout).into()),
         false => {
             let said = String::from_utf8_lossy(&output.stderr);
             Err(io::Error::other(format!("ip {arguments}: {}", said.trim())))

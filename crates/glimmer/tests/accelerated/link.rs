@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
 
+use glimmer_measure::namespaces::wait_for_carrier;
 use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
@@ -133,7 +134,9 @@ impl Link {
         link.beyond(|| {
             ip(&format!("address add {}/32 dev lo", Link::OTHER_ADDRESS));
             link.set_vlan_stripping(false);
+            wait_for_carrier(Link::SERVER_INTERFACE).unwrap();
         });
+        wait_for_carrier("client").unwrap();
         Ok(link)
     }
 

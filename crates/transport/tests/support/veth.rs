@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "namespaces are entered by system calls")]
 #![allow(dead_code, reason = "each test needs a part of it")]
 
+use glimmer_measure::namespaces::wait_for_carrier;
 use glimmer_transport::packet::{PacketDevice, PacketTransport};
 use glimmer_transport::xdp::Xdp;
 use std::fs::File;
@@ -69,6 +70,9 @@ impl Veth {
                 keep_vlan_tags();
                 ip("link set veth0 up")
             })?;
+        }
+        for end in [&one, &other] {
+            end.run(|| wait_for_carrier(INTERFACE).map_err(|error| error.to_string()))?;
         }
         Ok(Veth([one, other]))
     }

@@ -1,5 +1,6 @@
 //! Two network namespaces with a pair of interfaces between them, for as long as a test runs.
 
+use glimmer_measure::namespaces::wait_for_carrier;
 use std::fs::File;
 use std::net::IpAddr;
 use std::os::fd::AsRawFd as _;
@@ -62,7 +63,9 @@ impl Veth {
             ])?;
             ip(&["-n", namespace, "link", "set", interface, "up"])?;
         }
-        Ok(())
+        let carries = |interface| wait_for_carrier(interface).map_err(|error| error.to_string());
+        self.in_server(|| carries(SERVER_INTERFACE))?;
+        self.in_client(|| carries(CLIENT_INTERFACE))
     }
 
     /// Runs something in a thread of the server's namespace.
