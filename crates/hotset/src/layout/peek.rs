@@ -24,8 +24,8 @@ pub enum Piece {
 }
 
 /// A look at a slot. What it shows is valid only if [`is_unchanged`](Peek::is_unchanged) says so
-/// afterwards. Until then it may be torn, but lengths are within their bounds. They are loaded once,
-/// so each is the same whenever it is asked, although the slot changes meanwhile.
+/// afterwards. Until then it may be torn, but lengths are within their bounds. They are loaded
+/// once, so each is the same whenever it is asked, although the slot changes meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub struct Peek<'a> {
     slot: &'a Slot,
