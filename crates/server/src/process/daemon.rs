@@ -33,9 +33,9 @@ pub fn to_background() -> io::Result<Birth> {
 
 /// Waits until the child serves clients or has ended. Returns the exit code for either case.
 fn exit_code_of(child: Pid, reader: OwnedFd) -> i32 {
-    match File::from(reader).read(&mut [0]) {
-        Ok(1..) => 0,
-        _ => match waitpid(child, None) {
+    match File::from(reader).read_exact(&mut [0]) {
+        Ok(()) => 0,
+        Err(_) => match waitpid(child, None) {
             Ok(WaitStatus::Exited(_, code)) => code,
             _ => 1,
         },
