@@ -72,6 +72,18 @@ pub struct Needs {
     pub peers: &'static [servers::Kind],
 }
 
+impl Needs {
+    /// What a figure needs that one core measures alone: this much free memory in MiB.
+    pub const fn one_core(memory_mib: u64) -> Needs {
+        Needs {
+            cores: 1,
+            cores_of_paper: 1,
+            memory_mib,
+            peers: &[],
+        }
+    }
+}
+
 /// Names of the columns of a figure's data.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns {

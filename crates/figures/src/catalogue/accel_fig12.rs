@@ -76,12 +76,7 @@ impl Figure for Resources {
                    has less memory; timing of the 7 series needs the vendor's tools. The version \
                    of 8 bytes has no counterpart in the paper.",
             kind: Kind::Exact,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 0,
-                peers: &[],
-            },
+            needs: Needs::one_core(0),
             columns: Columns {
                 panel: "resource",
                 series: "width",

@@ -154,12 +154,7 @@ impl Figure for Policies {
                    get the share on the horizontal axis. Nothing changes a value. The other panels \
                    vary the two numbers of the paper's policy. Points are medians over five seeds.",
             kind: Kind::Simulated,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 64,
-                peers: &[],
-            },
+            needs: Needs::one_core(64),
             columns: Columns {
                 panel: "panel",
                 series: "policy",

@@ -56,12 +56,7 @@ impl Figure for Stages {
                    of them, and those after the first 64 bytes. The first line of a frame may hold \
                    few of its bytes, so the second one comes late; that is the initial load.",
             kind: Kind::Exact,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 16,
-                peers: &[],
-            },
+            needs: Needs::one_core(16),
             columns: Columns {
                 panel: "what",
                 series: "circuit",

@@ -44,12 +44,7 @@ impl Figure for CoordinatedOmission {
                    it in virtual time. There are eight connections; arrivals in the open loop are \
                    Poisson.",
             kind: Kind::Exact,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 64,
-                peers: &[],
-            },
+            needs: Needs::one_core(64),
             columns: Columns {
                 panel: "rate",
                 series: "loop",

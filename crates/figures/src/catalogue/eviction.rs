@@ -53,12 +53,7 @@ impl Figure for HitRatio {
                    paper's rule, 0.875 is this server's default for `lru`, and the server's \
                    default rule, `adaptive`, behaves as `s3fifo` here once it has learned.",
             kind: Kind::Exact,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 512,
-                peers: &[],
-            },
+            needs: Needs::one_core(512),
             columns: Columns {
                 panel: "workload",
                 series: "rule",

@@ -72,12 +72,7 @@ impl Figure for PlainTables {
                    that is known at compile time. All tables lie on huge pages. Ours is driven in \
                    batches with its prefetch pipeline; Formica's was not.",
             kind: Kind::Timing,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 2048,
-                peers: &[],
-            },
+            needs: Needs::one_core(2048),
             columns: Columns {
                 panel: "panel",
                 series: "structure",

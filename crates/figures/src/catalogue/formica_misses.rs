@@ -34,12 +34,7 @@ impl Figure for Misses {
                    index loses an item where a bucket is full, and a chained table where a chain \
                    has its bound. The count depends on the parameters alone.",
             kind: Kind::Counted,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 2048,
-                peers: &[],
-            },
+            needs: Needs::one_core(2048),
             columns: Columns {
                 panel: "panel",
                 series: "structure",

@@ -68,12 +68,7 @@ impl Figure for Suite {
                    capacity, which is the percentage after the pattern's name. `best` knows the \
                    future. The result depends on the parameters alone.",
             kind: Kind::Simulated,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 512,
-                peers: &[],
-            },
+            needs: Needs::one_core(512),
             columns: Columns {
                 panel: "patterns",
                 series: "rule",

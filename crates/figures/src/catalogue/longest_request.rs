@@ -57,12 +57,7 @@ impl Figure for LongestRequest {
                    run reports its longest request, and the median of several runs counts. \
                    Interrupts during a request are included.",
             kind: Kind::Timing,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 1536,
-                peers: &[],
-            },
+            needs: Needs::one_core(1536),
             columns: Columns {
                 panel: "panel",
                 series: "request",

@@ -44,12 +44,7 @@ impl Figure for InsertCost {
                    miss, which costs more on this machine than on the paper's. The claims \
                    therefore compare how the cost rises.",
             kind: Kind::Timing,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 512,
-                peers: &[],
-            },
+            needs: Needs::one_core(512),
             columns: Columns {
                 panel: "panel",
                 series: "index",

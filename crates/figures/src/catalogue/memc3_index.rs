@@ -187,12 +187,7 @@ impl Figure for IndexSize {
                    four bytes of a bucket unused, so it takes 10 bytes a slot, and our copy of \
                    the table in the other figures too; the paper counts 9.",
             kind: Kind::Counted,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 512,
-                peers: &[],
-            },
+            needs: Needs::one_core(512),
             columns: Columns {
                 panel: "what",
                 series: "index",

@@ -66,12 +66,7 @@ impl Figure for Items {
                    decide more than the fields. Our copies of the tables have chunks of the same \
                    lengths, which a test compares.",
             kind: Kind::Exact,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 16,
-                peers: &[],
-            },
+            needs: Needs::one_core(16),
             columns: Columns {
                 panel: "what",
                 series: "cache",

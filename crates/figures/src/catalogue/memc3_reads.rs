@@ -101,12 +101,7 @@ impl Figure for Lookups {
                    bucket of a chain. References of one bucket can be followed at the same time, \
                    so they count as one wait. The last panels have chains of other lengths.",
             kind: Kind::Counted,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 1024,
-                peers: &[],
-            },
+            needs: Needs::one_core(1024),
             columns: Columns {
                 panel: "per lookup",
                 series: "index",

@@ -39,12 +39,7 @@ impl Figure for FalseRetries {
                    writer, and the counts do not depend on time. They are divided by all keys \
                    that were removed, inserted or displaced, and by the reads.",
             kind: Kind::Counted,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 512,
-                peers: &[],
-            },
+            needs: Needs::one_core(512),
             columns: Columns {
                 panel: "what",
                 series: "versions",

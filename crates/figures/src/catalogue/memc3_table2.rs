@@ -81,12 +81,7 @@ impl Figure for Construction {
                    paper: its keys come in the order in which their links lie in memory, and no \
                    insert waits for the bucket of another. The paper's indexes have 1.2 GB.",
             kind: Kind::Timing,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 1024,
-                peers: &[],
-            },
+            needs: Needs::one_core(1024),
             columns: Columns {
                 panel: "what",
                 series: "index",

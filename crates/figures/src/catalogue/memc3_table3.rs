@@ -135,12 +135,7 @@ impl Figure for MissRatio {
                    popular keys of a smaller key set get a smaller share of the requests. The \
                    result depends on the parameters alone.",
             kind: Kind::Exact,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 1024,
-                peers: &[],
-            },
+            needs: Needs::one_core(1024),
             columns: Columns {
                 panel: "what",
                 series: "cache",

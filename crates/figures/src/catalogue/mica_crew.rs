@@ -44,12 +44,7 @@ impl Figure for CrewSampling {
                    What LRU is for is its gain over `fifo`, which no read changes: the paper's \
                    statement is judged by that part of the gain that is left with 8 cores.",
             kind: Kind::Counted,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 512,
-                peers: &[],
-            },
+            needs: Needs::one_core(512),
             columns: Columns {
                 panel: "workload",
                 series: "rule",

@@ -134,12 +134,7 @@ impl Figure for Occupancy {
                    have the pages that this server chooses, of 32 or 64 KiB. memcached's have 1 \
                    MiB, of which a partition with many classes wastes more.",
             kind: Kind::Counted,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 512,
-                peers: &[],
-            },
+            needs: Needs::one_core(512),
             columns: Columns {
                 panel: "panel",
                 series: "heap",

@@ -152,12 +152,7 @@ impl Figure for BulkChaining {
                    The result depends on the parameters alone. The index of a server does not stop \
                    there: it adds main buckets.",
             kind: Kind::Exact,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 256,
-                peers: &[],
-            },
+            needs: Needs::one_core(256),
             columns: Columns {
                 panel: "panel",
                 series: "what",

@@ -52,12 +52,7 @@ impl Figure for PartitionSkew {
                    that 53% is a lucky hash. The hottest key alone causes 4.6% of all requests, \
                    and with most seeds the hottest partition is about 65% above the average.",
             kind: Kind::Exact,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 64,
-                peers: &[],
-            },
+            needs: Needs::one_core(64),
             columns: Columns {
                 panel: "panel",
                 series: "series",

@@ -51,12 +51,7 @@ impl Figure for Changing {
                    paper has a second and 20 of them. The latency is that of requests that arrived \
                    in the epoch.",
             kind: Kind::Simulated,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 256,
-                peers: &[],
-            },
+            needs: Needs::one_core(256),
             columns: Columns {
                 panel: "server and number",
                 series: "dispatch",

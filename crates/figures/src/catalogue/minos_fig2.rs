@@ -209,12 +209,7 @@ impl Figure for SizeUnaware {
                    paper's formula for the number of cores and with the server's own rule, `auto`. \
                    Hollow marks are exact M/G/1 arithmetic.",
             kind: Kind::Simulated,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 256,
-                peers: &[],
-            },
+            needs: Needs::one_core(256),
             columns: Columns {
                 panel: "dispatch",
                 series: "large requests",

@@ -34,12 +34,7 @@ impl Figure for DefaultWorkload {
                    loses requests are left out, as in the paper. `auto` is the server's own rule \
                    for the number of large cores.",
             kind: Kind::Simulated,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 256,
-                peers: &[],
-            },
+            needs: Needs::one_core(256),
             columns: Columns {
                 panel: "server",
                 series: "dispatch",

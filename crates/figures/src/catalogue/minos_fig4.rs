@@ -34,12 +34,7 @@ impl Figure for LargeRequests {
                    paper's: 40 Gb/s for 8 cores, and twice that for 16. The latency is that of \
                    large requests alone. Keyhash sharding is not in the paper's figure.",
             kind: Kind::Simulated,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 256,
-                peers: &[],
-            },
+            needs: Needs::one_core(256),
             columns: Columns {
                 panel: "server",
                 series: "dispatch",

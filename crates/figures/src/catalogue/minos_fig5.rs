@@ -41,12 +41,7 @@ impl Figure for Writes {
                    static threshold, the plan of the first epoch stays, and requests are not \
                    counted.",
             kind: Kind::Simulated,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 256,
-                peers: &[],
-            },
+            needs: Needs::one_core(256),
             columns: Columns {
                 panel: "server",
                 series: "dispatch",

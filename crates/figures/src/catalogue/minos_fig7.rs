@@ -33,12 +33,7 @@ impl Figure for BySize {
                    formula is divided by that of each other system. Hand-off has the best of 1, 2 \
                    or 3 dispatching cores of 8.",
             kind: Kind::Simulated,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 256,
-                peers: &[],
-            },
+            needs: Needs::one_core(256),
             columns: Columns {
                 panel: "server and bound",
                 series: "other system",

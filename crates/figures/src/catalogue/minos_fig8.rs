@@ -40,12 +40,7 @@ impl Figure for Bandwidth {
                    the paper's formula, with 0.75% of large requests. The other replies are \
                    dropped when they are ready.",
             kind: Kind::Simulated,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 256,
-                peers: &[],
-            },
+            needs: Needs::one_core(256),
             columns: Columns {
                 panel: "server",
                 series: "replies sent",

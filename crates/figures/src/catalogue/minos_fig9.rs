@@ -49,12 +49,7 @@ impl Figure for Balance {
                    paper's: 40 Gb/s for 8 cores, and twice that for 16. 0.8 of the highest load. \
                    The cores on the right serve large requests.",
             kind: Kind::Simulated,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 256,
-                peers: &[],
-            },
+            needs: Needs::one_core(256),
             columns: Columns {
                 panel: "server and number",
                 series: "workload",

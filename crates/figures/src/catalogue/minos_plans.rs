@@ -46,12 +46,7 @@ impl Figure for Plans {
                    sharding. Of the requests that find their core at work, the figure shows how \
                    many an idle core takes. The large cores are those of the last plan of the run.",
             kind: Kind::Simulated,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 256,
-                peers: &[],
-            },
+            needs: Needs::one_core(256),
             columns: Columns {
                 panel: "server and number",
                 series: "dispatch",

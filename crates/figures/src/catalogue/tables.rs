@@ -157,12 +157,7 @@ impl Figure for Tables {
                    an item with a length, flags, an expiry and a CAS unique lies beside the index, \
                    so a lookup fetches a second place in memory.",
             kind: Kind::Timing,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 16_000,
-                peers: &[],
-            },
+            needs: Needs::one_core(16_000),
             columns: Columns {
                 panel: "panel",
                 series: "table",

@@ -15,12 +15,7 @@ fn spec(plot: Plot) -> Spec {
         claim: "",
         here: "",
         kind: Kind::Exact,
-        needs: Needs {
-            cores: 1,
-            cores_of_paper: 1,
-            memory_mib: 0,
-            peers: &[],
-        },
+        needs: Needs::one_core(0),
         columns: Columns {
             panel: "panel",
             series: "series",
