@@ -19,6 +19,13 @@ pub trait Figure: Sync {
     /// Checks claims of ours against the data. The ledger ([`crate::ledger`]) has what a paper
     /// states, and a figure has no part in the verdicts on that.
     fn judge(&self, _data: &Data, _shape: &mut Shape) {}
+
+    /// What [`Figure::judge`] finds.
+    fn judged(&self, data: &Data) -> Shape {
+        let mut shape = Shape::default();
+        self.judge(data, &mut shape);
+        shape
+    }
 }
 
 /// The description of a figure.

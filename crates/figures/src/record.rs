@@ -108,8 +108,7 @@ impl Record {
     /// Judges the data again, because claims may have been reworded since.
     pub fn judge(&mut self, figure: &dyn Figure) {
         let kind = figure.spec().kind;
-        let mut shape = Shape::default();
-        figure.judge(&self.data, &mut shape);
+        let mut shape = figure.judged(&self.data);
         if !self.proves(kind) {
             for finding in &mut shape.findings {
                 if finding.verdict != Verdict::Beside {

@@ -192,9 +192,7 @@ mod tests {
                 data.add(Point::new(used(way), SOFTWARE, x, 1.0));
             }
         }
-        let mut shape = Shape::default();
-        Changes.judge(&data, &mut shape);
-        shape.failures().count()
+        Changes.judged(&data).failures().count()
     }
 
     #[test]

@@ -59,9 +59,7 @@ mod tests {
     use super::*;
 
     fn failures(data: &Data) -> usize {
-        let mut shape = Shape::default();
-        OneKey.judge(data, &mut shape);
-        shape.failures().count()
+        OneKey.judged(data).failures().count()
     }
 
     #[test]

@@ -38,9 +38,7 @@ mod tests {
     use super::*;
 
     fn failures(data: &Data) -> usize {
-        let mut shape = Shape::default();
-        Uniform.judge(data, &mut shape);
-        shape.failures().count()
+        Uniform.judged(data).failures().count()
     }
 
     #[test]

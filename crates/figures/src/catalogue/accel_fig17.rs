@@ -40,9 +40,7 @@ mod tests {
     use super::*;
 
     fn failures(data: &Data) -> usize {
-        let mut shape = Shape::default();
-        Pareto.judge(data, &mut shape);
-        shape.failures().count()
+        Pareto.judged(data).failures().count()
     }
 
     #[test]

@@ -39,9 +39,7 @@ mod tests {
     use super::*;
 
     fn failures(data: &Data) -> usize {
-        let mut shape = Shape::default();
-        Etc.judge(data, &mut shape);
-        shape.failures().count()
+        Etc.judged(data).failures().count()
     }
 
     #[test]

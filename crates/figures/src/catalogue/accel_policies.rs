@@ -239,9 +239,7 @@ mod tests {
                 let share = if case.paper.is_some() { 30.0 } else { ours };
                 data.add(Point::new(case.panel, case.series(), case.x, share));
             }
-            let mut shape = Shape::default();
-            Policies.judge(&data, &mut shape);
-            assert_eq!(shape.failures().count(), failures);
+            assert_eq!(Policies.judged(&data).failures().count(), failures);
         }
     }
 }

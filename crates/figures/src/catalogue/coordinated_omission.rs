@@ -120,9 +120,7 @@ mod tests {
                 data.add(Point::new(panel, series, JUDGED, ms));
             }
         }
-        let mut shape = Shape::default();
-        CoordinatedOmission.judge(&data, &mut shape);
-        shape.failures().count()
+        CoordinatedOmission.judged(&data).failures().count()
     }
 
     #[test]

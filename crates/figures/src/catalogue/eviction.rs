@@ -132,8 +132,7 @@ mod tests {
                 data.add(Point::new(panel, rule, JUDGED_PERCENT, ratio));
             }
         }
-        let mut shape = Shape::default();
-        HitRatio.judge(&data, &mut shape);
+        let shape = HitRatio.judged(&data);
         assert_eq!(shape.findings.len(), 4);
         shape
             .failures()

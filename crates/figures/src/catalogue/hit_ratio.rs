@@ -236,8 +236,7 @@ mod tests {
                 data.add(Point::new(panel, rule, place, ratio));
             }
         }
-        let mut shape = Shape::default();
-        Suite.judge(&data, &mut shape);
+        let shape = Suite.judged(&data);
         assert_eq!(shape.findings.len(), 6);
         let failures = shape.failures();
         failures.map(|finding| finding.what.clone()).collect()

@@ -113,8 +113,7 @@ mod tests {
                 data.add(Point::new(PANEL, SET, table.name(), set_ms));
                 data.add(Point::new(PANEL, GET, table.name(), 0.1));
             }
-            let mut shape = Shape::default();
-            LongestRequest.judge(&data, &mut shape);
+            let shape = LongestRequest.judged(&data);
             assert_eq!(shape.findings.len(), 10);
             shape.failures().count()
         };

@@ -172,9 +172,7 @@ mod tests {
                 data.add(Point::new(ALONE, lookups, table, rate));
             }
         }
-        let mut shape = Shape::default();
-        Factors.judge(&data, &mut shape);
-        shape.failures().count()
+        Factors.judged(&data).failures().count()
     }
 
     #[test]

@@ -149,9 +149,7 @@ mod tests {
             }
             data.add(Point::new(PANEL, MEMCACHED, threads, *theirs));
         }
-        let mut shape = Shape::default();
-        FullSystem.judge(&data, &mut shape);
-        shape.failures().count()
+        FullSystem.judged(&data).failures().count()
     }
 
     #[test]

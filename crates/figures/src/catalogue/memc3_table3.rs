@@ -225,9 +225,8 @@ mod tests {
                 data.add(Point::new(MISSED, name, size, ratio));
             }
         }
-        let mut shape = Shape::default();
-        MissRatio.judge(&data, &mut shape);
-        shape
+        MissRatio
+            .judged(&data)
             .failures()
             .map(|finding| finding.what.clone())
             .collect()

@@ -206,9 +206,7 @@ mod tests {
         for (percent, load) in [5.0, 10.0, 20.0].into_iter().zip(loads) {
             data.add(Point::new(PANEL, LOAD, percent, load));
         }
-        let mut shape = Shape::default();
-        BulkChaining.judge(&data, &mut shape);
-        shape.failures().count()
+        BulkChaining.judged(&data).failures().count()
     }
 
     #[test]

@@ -197,9 +197,7 @@ mod tests {
                 data.add(Point::new(panel, system.name(), epoch as f64, us));
             }
         }
-        let mut shape = Shape::default();
-        Changing.judge(&data, &mut shape);
-        shape.failures().count()
+        Changing.judged(&data).failures().count()
     }
 
     #[test]

@@ -325,9 +325,8 @@ mod tests {
                 }
             }
         }
-        let mut shape = Shape::default();
-        SizeUnaware.judge(&data, &mut shape);
-        shape
+        SizeUnaware
+            .judged(&data)
             .failures()
             .map(|finding| finding.what.clone())
             .collect()

@@ -121,9 +121,7 @@ mod tests {
                 }
             }
         }
-        let mut shape = Shape::default();
-        DefaultWorkload.judge(&data, &mut shape);
-        shape.failures().count()
+        DefaultWorkload.judged(&data).failures().count()
     }
 
     #[test]

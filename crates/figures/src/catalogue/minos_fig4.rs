@@ -99,9 +99,7 @@ mod tests {
                 data.add(Point::new(panel(8), system.name(), load, us).also(OF_PEAK, load));
             }
         }
-        let mut shape = Shape::default();
-        LargeRequests.judge(&data, &mut shape);
-        shape.failures().count()
+        LargeRequests.judged(&data).failures().count()
     }
 
     #[test]

@@ -107,9 +107,7 @@ mod tests {
             let point = Point::new(panel(8), system.name(), 0.5, 5.0);
             data.add(point.also(OF_PEAK, 0.5).also(PEAK, peak));
         }
-        let mut shape = Shape::default();
-        Writes.judge(&data, &mut shape);
-        shape.failures().count()
+        Writes.judged(&data).failures().count()
     }
 
     #[test]

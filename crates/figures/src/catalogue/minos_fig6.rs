@@ -72,9 +72,7 @@ mod tests {
                 data.add(point.also("auto over the paper's formula", auto));
             }
         }
-        let mut shape = Shape::default();
-        ByShare.judge(&data, &mut shape);
-        shape.failures().count()
+        ByShare.judged(&data).failures().count()
     }
 
     #[test]

@@ -72,9 +72,7 @@ mod tests {
                 data.add(point.also("auto over the paper's formula", auto));
             }
         }
-        let mut shape = Shape::default();
-        BySize.judge(&data, &mut shape);
-        shape.failures().count()
+        BySize.judged(&data).failures().count()
     }
 
     #[test]

@@ -218,9 +218,7 @@ mod tests {
                 }
             }
         }
-        let mut shape = Shape::default();
-        Balance.judge(&data, &mut shape);
-        shape.failures().count()
+        Balance.judged(&data).failures().count()
     }
 
     #[test]

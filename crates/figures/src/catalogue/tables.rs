@@ -274,8 +274,7 @@ mod tests {
                 }
             }
         }
-        let mut shape = Shape::default();
-        Tables.judge(&data, &mut shape);
+        let shape = Tables.judged(&data);
         assert_eq!(shape.findings.len(), 14);
         shape
             .failures()
