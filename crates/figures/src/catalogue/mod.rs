@@ -43,10 +43,9 @@ mod minos_fig2;
 mod minos_fig3;
 mod minos_fig4;
 mod minos_fig5;
-mod minos_fig6;
-mod minos_fig7;
 mod minos_fig8;
 mod minos_fig9;
+mod minos_gains;
 mod minos_live;
 mod minos_plans;
 mod native_latency;
@@ -134,8 +133,8 @@ pub fn pages() -> Vec<Page> {
                 &minos_plans::Plans,
                 &minos_fig4::LargeRequests,
                 &minos_fig5::Writes,
-                &minos_fig6::ByShare,
-                &minos_fig7::BySize,
+                &minos_gains::BY_SHARE,
+                &minos_gains::BY_SIZE,
                 &minos_fig8::Bandwidth,
                 &minos_fig9::Balance,
                 &minos_fig10::Changing,

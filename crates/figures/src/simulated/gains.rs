@@ -21,26 +21,16 @@ pub struct Workloads {
     pub of: fn(f64) -> Trimodal,
 }
 
-/// The gains under several workloads.
-pub struct Gains {
-    /// The workloads.
-    pub workloads: Workloads,
-    /// Requests for each load.
-    pub requests: u64,
-}
-
 fn place(cores: usize, bound_us: f64) -> String {
     format!("{}, p99 ≤ {bound_us} µs", panel(cores))
 }
 
-impl Gains {
-    /// Measures all workloads, and adds their points. Without a load at which another system is
-    /// within the bound, there is no gain over it.
-    pub fn measure(&self, run: &mut Run<'_>) {
-        let values = match run.pick(false, true) {
-            true => &self.workloads.values[..1],
-            false => self.workloads.values,
-        };
+impl Workloads {
+    /// Measures the gains under all of them, with this many requests for each load, and adds their
+    /// points. Without a load at which another system is within the bound, there is no gain over
+    /// it.
+    pub fn measure_gains(&self, run: &mut Run<'_>, requests: u64) {
+        let values = run.pick(self.values, &self.values[..1]);
         let mut cases = Vec::new();
         for server in servers(run) {
             for &value in values {
@@ -48,11 +38,11 @@ impl Gains {
                     panel: format!("{}, {value}", panel(server.cores)),
                     system,
                     server,
-                    workload: (self.workloads.of)(value),
+                    workload: (self.of)(value),
                 }));
             }
         }
-        let found = limits(run, &cases, self.requests);
+        let found = limits(run, &cases, requests);
         for (at, bound_us) in BOUNDS_US.into_iter().enumerate() {
             let groups = cases.chunks(System::ALL.len());
             let values = values.iter().cycle();
@@ -63,6 +53,29 @@ impl Gains {
                     .into_iter()
                     .for_each(|point| run.add(point));
             }
+        }
+    }
+
+    /// Judges what both figures claim of the server's own rule.
+    pub fn judge_gains(&self, data: &Data, shape: &mut Shape) {
+        let is_whole = |column: &Vec<f64>| column.len() == self.values.len();
+        for cores in super::CORES {
+            let columns = BOUNDS_US.map(|bound_us| column(data, cores, bound_us, AUTO));
+            let least = columns.iter().flatten().copied().reduce(f64::min);
+            shape.at_least(
+                &format!("{cores} cores, {AUTO}: throughput within both bounds, least"),
+                "",
+                least.filter(|_| columns.iter().all(is_whole)),
+                super::claims::LESS_MIN,
+            );
+        }
+        let sixteen = BOUNDS_US.map(|bound_us| over_best(data, super::CORES[1], bound_us));
+        for (bound_us, gains) in BOUNDS_US.into_iter().zip(sixteen) {
+            shape.beside(
+                &format!("16 cores, p99 ≤ {bound_us} µs: gain over the best other"),
+                "",
+                (!gains.is_empty()).then(|| listed(&gains)),
+            );
         }
     }
 }
@@ -109,31 +122,6 @@ fn column(data: &Data, cores: usize, bound_us: f64, column: &str) -> Vec<f64> {
 /// The gains over the best other system, by workload.
 fn over_best(data: &Data, cores: usize, bound_us: f64) -> Vec<f64> {
     column(data, cores, bound_us, OVER_BEST)
-}
-
-/// Judges what both figures claim of the server's own rule.
-pub fn judge(data: &Data, shape: &mut Shape, workloads: &Workloads) {
-    let is_whole = |column: &Vec<f64>| column.len() == workloads.values.len();
-    for cores in super::CORES {
-        let columns = BOUNDS_US.map(|bound_us| column(data, cores, bound_us, AUTO));
-        let least = columns.iter().flatten().copied().reduce(f64::min);
-        shape.at_least(
-            &format!(
-                "{cores} cores, auto over the paper's formula: throughput within both bounds, least"
-            ),
-            "",
-            least.filter(|_| columns.iter().all(is_whole)),
-            super::claims::LESS_MIN,
-        );
-    }
-    let sixteen = BOUNDS_US.map(|bound_us| over_best(data, super::CORES[1], bound_us));
-    for (bound_us, gains) in BOUNDS_US.into_iter().zip(sixteen) {
-        shape.beside(
-            &format!("16 cores, p99 ≤ {bound_us} µs: gain over the best other"),
-            "",
-            (!gains.is_empty()).then(|| listed(&gains)),
-        );
-    }
 }
 
 fn listed(values: &[f64]) -> String {

@@ -17,7 +17,7 @@ use crate::Run;
 
 pub use claims::{auto_over_paper, limit, most, ratios};
 pub use curve::{Curve, OF_PEAK};
-pub use gains::{Gains, Workloads, judge as judge_gains};
+pub use gains::Workloads;
 pub use limits::{BOUNDS_US, Limits, PEAK, WITHIN, limits};
 
 /// Cores of the simulated servers: those of the paper, and twice as many.
