@@ -3,10 +3,7 @@
 mod accel_bursts;
 mod accel_fig12;
 mod accel_fig14;
-mod accel_fig15;
-mod accel_fig16;
-mod accel_fig17;
-mod accel_fig18;
+mod accel_keys;
 mod accel_policies;
 mod accel_stages;
 mod coordinated_omission;
@@ -154,10 +151,10 @@ pub fn pages() -> Vec<Page> {
                 &accel_fig12::Resources,
                 &accel_stages::Stages,
                 &accel_fig14::OneKey,
-                &accel_fig15::Uniform,
-                &accel_fig16::Normal,
-                &accel_fig17::Pareto,
-                &accel_fig18::Etc,
+                &accel_keys::UNIFORM,
+                &accel_keys::NORMAL,
+                &accel_keys::PARETO,
+                &accel_keys::ETC,
                 &accel_policies::Policies,
                 &accel_bursts::Changes,
             ],
