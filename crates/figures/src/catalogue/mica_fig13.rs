@@ -7,9 +7,7 @@ use glimmer_comparisons::servers::Kind as Server;
 use glimmer_loadgen::load::{Pace, Plan};
 
 use crate::{
-    Figure, Kind, Needs, Point, Run, Spec,
-    latency_curve::{self, PANEL},
-    plot::{Mark, Plot, Unit},
+    Figure, Kind, Needs, Point, Run, Spec, latency_curve,
     systems::{self, Items, Running, System},
     workload::Mix,
 };
@@ -77,16 +75,7 @@ impl Figure for Latency {
                 peers: &PEERS,
             },
             columns: latency_curve::COLUMNS,
-            plot: Plot::lines("requests per second", "latency")
-                .unit(Unit::Microseconds)
-                .log_x()
-                .log_y()
-                .columns(1)
-                .paper(
-                    "MICA §5.3, for one of its 16 cores: 69 Mops at 40 µs; 24 to 52 µs over all \
-                     rates",
-                    vec![Mark::point(PANEL, OURS, 69e6 / 16.0, 40.0)],
-                ),
+            plot: latency_curve::plot(OURS),
         }
     }
 

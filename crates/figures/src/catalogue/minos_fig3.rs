@@ -4,10 +4,10 @@ use anyhow::Result;
 use glimmer_queueing::Outcome;
 
 use crate::{
-    Columns, Data, Figure, Kind, Needs, Run, Shape, Spec,
-    plot::{Plot, Unit},
+    Data, Figure, Kind, Needs, Run, Shape, Spec,
     simulated::{
-        self, Curve, PEAK, System, WITHIN, auto_over_paper, default_workload, limit, panel, ratios,
+        self, Curve, PEAK, System, WITHIN, auto_over_paper, default_workload, latency_by_load,
+        limit, panel, ratios,
     },
 };
 
@@ -35,15 +35,8 @@ impl Figure for DefaultWorkload {
                    for the number of large cores.",
             kind: Kind::Simulated,
             needs: Needs::one_core(256),
-            columns: Columns {
-                panel: "server",
-                series: "dispatch",
-                x: "throughput, Mops",
-                y: "p99, µs",
-            },
-            plot: Plot::lines("throughput, Mops", "p99")
-                .unit(Unit::Microseconds)
-                .log_y(),
+            columns: simulated::COLUMNS,
+            plot: latency_by_load("p99"),
         }
     }
 

@@ -4,9 +4,11 @@ use anyhow::Result;
 use glimmer_queueing::Outcome;
 
 use crate::{
-    Columns, Data, Figure, Kind, Needs, Run, Shape, Spec,
-    plot::{Plot, Unit},
-    simulated::{self, Curve, System, auto_over_paper, default_workload, most, panel, ratios},
+    Data, Figure, Kind, Needs, Run, Shape, Spec,
+    simulated::{
+        self, Curve, System, auto_over_paper, default_workload, latency_by_load, most, panel,
+        ratios,
+    },
 };
 
 const SYSTEMS: [System; 4] = [
@@ -35,15 +37,8 @@ impl Figure for LargeRequests {
                    large requests alone. Keyhash sharding is not in the paper's figure.",
             kind: Kind::Simulated,
             needs: Needs::one_core(256),
-            columns: Columns {
-                panel: "server",
-                series: "dispatch",
-                x: "throughput, Mops",
-                y: "p99, µs",
-            },
-            plot: Plot::lines("throughput, Mops", "p99 of large requests")
-                .unit(Unit::Microseconds)
-                .log_y(),
+            columns: simulated::COLUMNS,
+            plot: latency_by_load("p99 of large requests"),
         }
     }
 

@@ -4,11 +4,10 @@ use anyhow::Result;
 use glimmer_queueing::{Outcome, Trimodal};
 
 use crate::{
-    Columns, Data, Figure, Kind, Needs, Run, Shape, Spec,
-    plot::{Plot, Unit},
+    Data, Figure, Kind, Needs, Run, Shape, Spec,
     simulated::{
-        self, Curve, LARGE_BYTES, LARGE_PERCENT, PEAK, System, auto_over_paper, limit, panel,
-        ratios,
+        self, Curve, LARGE_BYTES, LARGE_PERCENT, PEAK, System, auto_over_paper, latency_by_load,
+        limit, panel, ratios,
     },
 };
 
@@ -42,15 +41,8 @@ impl Figure for Writes {
                    counted.",
             kind: Kind::Simulated,
             needs: Needs::one_core(256),
-            columns: Columns {
-                panel: "server",
-                series: "dispatch",
-                x: "throughput, Mops",
-                y: "p99, µs",
-            },
-            plot: Plot::lines("throughput, Mops", "p99")
-                .unit(Unit::Microseconds)
-                .log_y(),
+            columns: simulated::COLUMNS,
+            plot: latency_by_load("p99"),
         }
     }
 

@@ -5,8 +5,7 @@ use glimmer_queueing::{Server, Trimodal};
 
 use crate::{
     Columns, Figure, Kind, Needs, Point, Run, Spec,
-    plot::{Plot, Unit},
-    simulated::{self, Case, GETS, LARGE_BYTES, PEAK, System, limits, panel},
+    simulated::{self, Case, GETS, LARGE_BYTES, PEAK, System, latency_by_load, limits, panel},
 };
 
 /// Percentages of replies that are sent.
@@ -42,14 +41,10 @@ impl Figure for Bandwidth {
             kind: Kind::Simulated,
             needs: Needs::one_core(256),
             columns: Columns {
-                panel: "server",
                 series: "replies sent",
-                x: "throughput, Mops",
-                y: "p99, µs",
+                ..simulated::COLUMNS
             },
-            plot: Plot::lines("throughput, Mops", "p99")
-                .unit(Unit::Microseconds)
-                .log_y(),
+            plot: latency_by_load("p99"),
         }
     }
 

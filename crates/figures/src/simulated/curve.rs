@@ -3,7 +3,10 @@
 use glimmer_queueing::{Outcome, Trial};
 
 use super::{Case, Limits, PEAK, System, WITHIN, limits};
-use crate::{Point, Run};
+use crate::{
+    Columns, Point, Run,
+    plot::{Plot, Unit},
+};
 
 /// Column with the load over the highest load of keyhash sharding.
 pub const OF_PEAK: &str = "of keyhash's peak";
@@ -12,6 +15,21 @@ const LOADS: [f64; 12] = [
     0.05, 0.1, 0.17, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95,
 ];
 const LOADS_QUICK: [f64; 2] = [0.17, 0.6];
+
+/// The columns of the data.
+pub const COLUMNS: Columns = Columns {
+    panel: "server",
+    series: "dispatch",
+    x: "throughput, Mops",
+    y: "p99, µs",
+};
+
+/// How to draw this latency by load.
+pub fn latency_by_load(latency: &str) -> Plot {
+    Plot::lines(COLUMNS.x, latency)
+        .unit(Unit::Microseconds)
+        .log_y()
+}
 
 /// Measures the latencies of cases at several loads.
 pub struct Curve {

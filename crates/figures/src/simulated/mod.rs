@@ -16,7 +16,7 @@ use glimmer_queueing::{Dispatch, Server, Trimodal};
 use crate::Run;
 
 pub use claims::{auto_over_paper, limit, most, ratios};
-pub use curve::{Curve, OF_PEAK};
+pub use curve::{COLUMNS, Curve, OF_PEAK, latency_by_load};
 pub use gains::Workloads;
 pub use limits::{BOUNDS_US, Limits, PEAK, WITHIN, limits};
 
