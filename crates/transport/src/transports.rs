@@ -1,17 +1,17 @@
 //! Every packet transport that a server can be told to use.
 
-use crate::packet::PacketTransport;
+use crate::packet::{Named, PacketTransport, TransportKind};
 use crate::udp::{PlainUdp, Udp};
 use std::sync::Arc;
 
 /// Every packet transport. The first is the default, and needs no argument.
-pub const TRANSPORTS: &[&dyn PacketTransport] = &[
-    &Udp,
-    &PlainUdp,
+pub const TRANSPORTS: &[TransportKind] = &[
+    Udp::KIND,
+    PlainUdp::KIND,
     #[cfg(feature = "xdp")]
-    &crate::xdp::XdpNamed,
+    crate::xdp::Xdp::KIND,
     #[cfg(feature = "dpdk")]
-    &crate::dpdk::DpdkNamed,
+    crate::dpdk::Dpdk::KIND,
 ];
 
 /// What is said of a transport that needs a feature.
@@ -22,7 +22,7 @@ const WITHOUT_DPDK: &str = "this program was built without DPDK: build one with 
 
 /// The default packet transport.
 pub fn default() -> Arc<dyn PacketTransport> {
-    (TRANSPORTS[0].with(None)).expect("the first transport needs no argument")
+    (TRANSPORTS[0].with)(None).expect("the first transport needs no argument")
 }
 
 /// The packet transport that this text names: `NAME`, or `NAME:ARGUMENT` for one that takes an
@@ -31,7 +31,7 @@ pub fn default() -> Arc<dyn PacketTransport> {
 /// # Errors
 ///
 /// The names that there are, or what is wrong with the argument.
-pub fn named(text: &str) -> Result<Arc<dyn PacketTransport>, String> {
+pub fn named(text: &str) -> Named {
     let (name, argument) = match text.split_once(':') {
         Some((name, argument)) => (name, Some(argument)),
         None => (text, None),
@@ -40,11 +40,11 @@ pub fn named(text: &str) -> Result<Arc<dyn PacketTransport>, String> {
     if name == "dpdk" {
         return Err(WITHOUT_DPDK.into());
     }
-    let Some(known) = TRANSPORTS.iter().find(|known| known.name() == name) else {
-        let names: Vec<_> = TRANSPORTS.iter().map(|known| known.name()).collect();
+    let Some(known) = TRANSPORTS.iter().find(|known| known.name == name) else {
+        let names: Vec<_> = TRANSPORTS.iter().map(|known| known.name).collect();
         return Err(format!("one of {}", names.join(", ")));
     };
-    known.with(argument)
+    (known.with)(argument)
 }
 
 #[cfg(test)]
@@ -54,12 +54,12 @@ mod tests {
     #[test]
     fn a_transport_is_named_and_may_be_given_an_argument() {
         for known in TRANSPORTS {
-            let text = match known.name() {
+            let text = match known.name {
                 "xdp" => "xdp:eth0",
                 "dpdk" => "dpdk:ip=10.0.0.1/24",
                 name => name,
             };
-            assert_eq!(named(text).unwrap().name(), known.name());
+            assert_eq!(named(text).unwrap().name(), known.name);
         }
         let error = named("udp:eth0").unwrap_err();
         assert_eq!(error, "udp takes no argument, as \"eth0\" is");

@@ -8,10 +8,10 @@ mod veth;
 mod wire_at;
 
 use glimmer_transport::bypass::wire::{self, Ends};
-use glimmer_transport::dpdk::DpdkNamed;
 use glimmer_transport::packet::{
     Bypass, Message, PacketDevice, PacketSender as _, PacketTransport, RxBatch,
 };
+use glimmer_transport::transports;
 use glimmer_transport::udp::UdpDevice;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -54,8 +54,8 @@ static LAB: LazyLock<Option<Lab>> = LazyLock::new(|| {
         println!("SKIPPED: a TAP interface needs /dev/net/tun");
     }
     let named = |port: u32, [v4, v6]: [&str; 2]| {
-        let setting = format!("ip={v4}/24,ip={v6}/64,port={port} {eal}");
-        let named = DpdkNamed.with(Some(&setting)).unwrap();
+        let setting = format!("dpdk:ip={v4}/24,ip={v6}/64,port={port} {eal}");
+        let named = transports::named(&setting).unwrap();
         named.expect_workers(2);
         // Devices of EAL are made in the namespace of whoever begins it.
         here.run(|| drop(named.open(SocketAddr::new(v4.parse().unwrap(), 9)).unwrap()));

@@ -1,8 +1,8 @@
 //! Ports of DPDK's with several queues, over memory that both ends share.
 #![cfg(feature = "dpdk")]
 
-use glimmer_transport::dpdk::DpdkNamed;
 use glimmer_transport::packet::{Message, PacketDevice, PacketTransport, RxBatch};
+use glimmer_transport::transports;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -30,8 +30,8 @@ static PORTS: LazyLock<[Arc<dyn PacketTransport>; PORT_COUNT]> = LazyLock::new(|
         let queues = QUEUES[port].map_or(String::new(), |queues| format!("queues={queues},"));
         let (own, v6) = (ip(port), ip_v6(port));
         let mtu = if port / 2 == 2 { MTU } else { "" };
-        let setting = format!("{queues}{mtu}ip={own}/24,ip={v6}/64,port={port} {eal}");
-        let named = DpdkNamed.with(Some(&setting)).unwrap();
+        let setting = format!("dpdk:{queues}{mtu}ip={own}/24,ip={v6}/64,port={port} {eal}");
+        let named = transports::named(&setting).unwrap();
         named.expect_workers(2);
         named
     })

@@ -42,7 +42,4 @@ mod setting;
 mod shim;
 mod transport;
 
-pub use transport::{Dpdk, DpdkNamed};
-
-/// The transport's name.
-const TRANSPORT: &str = "dpdk";
+pub use transport::Dpdk;

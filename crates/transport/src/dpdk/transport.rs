@@ -7,17 +7,12 @@ use std::sync::Arc;
 
 use glimmer_base::sync::{AtomicUsize, Mutex, Ordering::Relaxed};
 
-use super::TRANSPORT;
 use super::device::DpdkDevice;
 use super::mailbox::Mailbox;
 use super::nic;
 use super::port::Port;
 use super::setting::Setting;
-use crate::packet::{Bypass, Instruction, PacketDevice, PacketTransport};
-
-/// The transport before a port is named.
-#[derive(Clone, Copy, Debug)]
-pub struct DpdkNamed;
+use crate::packet::{Bypass, Instruction, Named, PacketDevice, PacketTransport, TransportKind};
 
 /// A port of DPDK's as a packet transport. It is taken when the first device is opened, and for as
 /// long as this exists.
@@ -37,6 +32,12 @@ struct Taken {
 }
 
 impl Dpdk {
+    /// The kind of this transport.
+    pub const KIND: TransportKind = TransportKind {
+        name: "dpdk",
+        with: Dpdk::with,
+    };
+
     fn new(setting: Setting) -> Dpdk {
         Dpdk {
             name: format!("DPDK port {}", setting.port),
@@ -44,6 +45,11 @@ impl Dpdk {
             workers: AtomicUsize::new(1),
             taken: Mutex::default(),
         }
+    }
+
+    fn with(argument: Option<&str>) -> Named {
+        let setting: Setting = argument.unwrap_or_default().parse()?;
+        Ok(Arc::new(Dpdk::new(setting)))
     }
 
     fn take(&self, taken: &mut Taken) -> io::Result<Arc<Port>> {
@@ -68,45 +74,9 @@ impl Dpdk {
     }
 }
 
-impl PacketTransport for DpdkNamed {
-    fn name(&self) -> &'static str {
-        TRANSPORT
-    }
-
-    fn with(&self, argument: Option<&str>) -> Result<Arc<dyn PacketTransport>, String> {
-        let setting: Setting = argument.unwrap_or_default().parse()?;
-        Ok(Arc::new(Dpdk::new(setting)))
-    }
-
-    fn open(&self, _: SocketAddr) -> io::Result<Box<dyn PacketDevice>> {
-        Err(unnamed())
-    }
-
-    fn open_group(&self, _: SocketAddr, _: usize) -> io::Result<Vec<Box<dyn PacketDevice>>> {
-        Err(unnamed())
-    }
-
-    fn open_steered(
-        &self,
-        _: SocketAddr,
-        _: usize,
-        _: &[Instruction],
-    ) -> io::Result<Vec<Box<dyn PacketDevice>>> {
-        Err(unnamed())
-    }
-}
-
-fn unnamed() -> io::Error {
-    io::Error::other("dpdk needs an address: dpdk:ip=ADDRESS/BITS EAL ARGUMENTS")
-}
-
 impl PacketTransport for Dpdk {
     fn name(&self) -> &'static str {
-        TRANSPORT
-    }
-
-    fn with(&self, argument: Option<&str>) -> Result<Arc<dyn PacketTransport>, String> {
-        DpdkNamed.with(argument)
+        Dpdk::KIND.name
     }
 
     fn open(&self, address: SocketAddr) -> io::Result<Box<dyn PacketDevice>> {
@@ -166,16 +136,15 @@ mod tests {
 
     #[test]
     fn a_port_has_an_address_and_its_frames_count() {
-        assert!(DpdkNamed.with(None).is_err() && DpdkNamed.with(Some("--no-huge")).is_err());
-        assert!(DpdkNamed.open(([127, 0, 0, 1], 0).into()).is_err());
-        let dpdk = DpdkNamed.with(Some("ip=10.0.0.1/24,port=1 -l 0")).unwrap();
+        assert!(Dpdk::with(None).is_err() && Dpdk::with(Some("--no-huge")).is_err());
+        let dpdk = Dpdk::with(Some("ip=10.0.0.1/24,port=1 -l 0")).unwrap();
         assert_eq!(
             (dpdk.name(), dpdk.interface()),
             ("dpdk", Some("DPDK port 1"))
         );
         let bytes = dpdk.memory_bytes(2);
         assert!((16 << 20..22 << 20).contains(&bytes), "{bytes}");
-        let long = DpdkNamed.with(Some("ip=10.0.0.1/24,mtu=9000")).unwrap();
+        let long = Dpdk::with(Some("ip=10.0.0.1/24,mtu=9000")).unwrap();
         assert!(long.memory_bytes(1) > bytes);
     }
 }

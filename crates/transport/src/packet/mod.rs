@@ -53,7 +53,7 @@ pub use faults::{FaultInjector, Faults, Microseconds};
 pub use rx::RxBatch;
 pub use steering::Instruction;
 pub use switch::{Switch, SwitchPort};
-pub use transport::{Bypass, PacketTransport};
+pub use transport::{Bypass, Named, PacketTransport, TransportKind};
 pub use tx::{Message, SEGMENTED_BYTES_MAX, SEGMENTS_MAX, TxBatch};
 
 /// What became of messages that were to be sent.

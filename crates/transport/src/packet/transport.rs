@@ -8,18 +8,23 @@ use std::sync::Arc;
 
 use super::{Instruction, PacketDevice};
 
-/// A packet transport that a server can be told to use.
+/// A packet transport, or what is wrong with the text that is to name one.
+pub type Named = Result<Arc<dyn PacketTransport>, String>;
+
+/// A kind of packet transport that a server can be told to use.
+#[derive(Clone, Copy, Debug)]
+pub struct TransportKind {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// The transport with what follows the name and a colon on the command line, such as the name
+    /// of an interface. Fails if the argument is wrong, or if the kind takes none or lacks one.
+    pub with: fn(Option<&str>) -> Named,
+}
+
+/// A packet transport.
 pub trait PacketTransport: Debug + Send + Sync {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
-
-    /// The transport with what follows its name and a colon on the command line, such as the name
-    /// of an interface.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with the argument, or that it takes none or lacks one.
-    fn with(&self, argument: Option<&str>) -> Result<Arc<dyn PacketTransport>, String>;
 
     /// Opens the device of the only worker that uses an address. A port of 0 is replaced by a free
     /// one.

@@ -14,7 +14,7 @@ use super::UdpDevice;
 use super::burst::send_all;
 use crate::packet::{
     Instruction, Message, PacketDevice, PacketSender, PacketTransport, RxBatch, Transmitted,
-    Wakeup, transport,
+    TransportKind, Wakeup, transport,
 };
 
 /// The longest datagram, and a byte more.
@@ -24,13 +24,19 @@ const RECEIVE_BYTES: usize = 64 << 10;
 #[derive(Clone, Copy, Debug)]
 pub struct PlainUdp;
 
+impl PlainUdp {
+    /// The kind of this transport.
+    pub const KIND: TransportKind = TransportKind {
+        name: "udp-plain",
+        with: |argument| {
+            transport::takes_none("udp-plain", argument).map(|()| Arc::new(PlainUdp) as _)
+        },
+    };
+}
+
 impl PacketTransport for PlainUdp {
     fn name(&self) -> &'static str {
-        "udp-plain"
-    }
-
-    fn with(&self, argument: Option<&str>) -> Result<Arc<dyn PacketTransport>, String> {
-        transport::takes_none(self.name(), argument).map(|()| Arc::new(*self) as _)
+        PlainUdp::KIND.name
     }
 
     fn open(&self, address: SocketAddr) -> io::Result<Box<dyn PacketDevice>> {

@@ -5,19 +5,23 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::UdpDevice;
-use crate::packet::{Instruction, PacketDevice, PacketTransport, transport};
+use crate::packet::{Instruction, PacketDevice, PacketTransport, TransportKind, transport};
 
 /// UDP sockets with segmentation offload.
 #[derive(Clone, Copy, Debug)]
 pub struct Udp;
 
+impl Udp {
+    /// The kind of this transport.
+    pub const KIND: TransportKind = TransportKind {
+        name: "udp",
+        with: |argument| transport::takes_none("udp", argument).map(|()| Arc::new(Udp) as _),
+    };
+}
+
 impl PacketTransport for Udp {
     fn name(&self) -> &'static str {
-        "udp"
-    }
-
-    fn with(&self, argument: Option<&str>) -> Result<Arc<dyn PacketTransport>, String> {
-        transport::takes_none(self.name(), argument).map(|()| Arc::new(*self) as _)
+        Udp::KIND.name
     }
 
     fn open(&self, address: SocketAddr) -> io::Result<Box<dyn PacketDevice>> {

@@ -49,4 +49,4 @@ mod umem;
 mod veth;
 
 pub use program::{AttachError, Hook, Program, Settings, prepare};
-pub use transport::{Xdp, XdpNamed};
+pub use transport::Xdp;

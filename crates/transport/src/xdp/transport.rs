@@ -14,13 +14,9 @@ use super::device::{Attached, Parts, XdpDevice};
 use super::port::{Port, Registration, frame_lengths};
 use super::program::{self, Hook, Program, Settings};
 use super::queue::queue_bytes;
-use crate::packet::{Bypass, Instruction, PacketDevice, PacketTransport};
+use crate::packet::{Bypass, Instruction, Named, PacketDevice, PacketTransport, TransportKind};
 use crate::sys::ethtool;
 use crate::udp::UdpDevice;
-
-/// The transport before an interface is named.
-#[derive(Clone, Copy, Debug)]
-pub struct XdpNamed;
 
 /// An interface as a packet transport. It is taken when the first device is opened, and for as long
 /// as this exists.
@@ -49,6 +45,12 @@ impl fmt::Debug for Xdp {
 }
 
 impl Xdp {
+    /// The kind of this transport.
+    pub const KIND: TransportKind = TransportKind {
+        name: "xdp",
+        with: Xdp::with,
+    };
+
     /// An interface with its first `queues` queues, all if that is not said. `is_generic`: without
     /// its driver.
     pub fn new(interface: &str, queues: Option<u32>, is_generic: bool) -> Xdp {
@@ -58,6 +60,30 @@ impl Xdp {
             is_generic,
             taken: Mutex::default(),
         }
+    }
+
+    fn with(argument: Option<&str>) -> Named {
+        let wrong = || "xdp:IF, or xdp:IF:QUEUES with a number from 1 on, or xdp:IF:QUEUES:generic";
+        let mut parts = argument.unwrap_or_default().split(':');
+        let interface = parts.next().unwrap_or_default();
+        let queues = match parts.next() {
+            None | Some("") => None,
+            Some(text) => Some(
+                text.parse()
+                    .ok()
+                    .filter(|&queues| queues > 0)
+                    .ok_or_else(wrong)?,
+            ),
+        };
+        let is_generic = match parts.next() {
+            None => false,
+            Some("generic") => true,
+            Some(_) => return Err(wrong().into()),
+        };
+        if interface.is_empty() || parts.next().is_some() {
+            return Err(wrong().into());
+        }
+        Ok(Arc::new(Xdp::new(interface, queues, is_generic)))
     }
 
     /// The transport as one of this kind, if it is one.
@@ -153,64 +179,9 @@ impl Xdp {
     }
 }
 
-impl PacketTransport for XdpNamed {
-    fn name(&self) -> &'static str {
-        "xdp"
-    }
-
-    fn with(&self, argument: Option<&str>) -> Result<Arc<dyn PacketTransport>, String> {
-        let wrong = || "xdp:IF, or xdp:IF:QUEUES with a number from 1 on, or xdp:IF:QUEUES:generic";
-        let mut parts = argument.unwrap_or_default().split(':');
-        let interface = parts.next().unwrap_or_default();
-        let queues = match parts.next() {
-            None | Some("") => None,
-            Some(text) => Some(
-                text.parse()
-                    .ok()
-                    .filter(|&queues| queues > 0)
-                    .ok_or_else(wrong)?,
-            ),
-        };
-        let is_generic = match parts.next() {
-            None => false,
-            Some("generic") => true,
-            Some(_) => return Err(wrong().into()),
-        };
-        if interface.is_empty() || parts.next().is_some() {
-            return Err(wrong().into());
-        }
-        Ok(Arc::new(Xdp::new(interface, queues, is_generic)))
-    }
-
-    fn open(&self, _: SocketAddr) -> io::Result<Box<dyn PacketDevice>> {
-        Err(unnamed())
-    }
-
-    fn open_group(&self, _: SocketAddr, _: usize) -> io::Result<Vec<Box<dyn PacketDevice>>> {
-        Err(unnamed())
-    }
-
-    fn open_steered(
-        &self,
-        _: SocketAddr,
-        _: usize,
-        _: &[Instruction],
-    ) -> io::Result<Vec<Box<dyn PacketDevice>>> {
-        Err(unnamed())
-    }
-}
-
-fn unnamed() -> io::Error {
-    io::Error::other("xdp needs an interface: xdp:IF")
-}
-
 impl PacketTransport for Xdp {
     fn name(&self) -> &'static str {
-        XdpNamed.name()
-    }
-
-    fn with(&self, argument: Option<&str>) -> Result<Arc<dyn PacketTransport>, String> {
-        XdpNamed.with(argument)
+        Xdp::KIND.name
     }
 
     fn open(&self, address: SocketAddr) -> io::Result<Box<dyn PacketDevice>> {
@@ -273,7 +244,7 @@ mod tests {
 
     #[test]
     fn an_interface_is_named_and_perhaps_its_queues() {
-        let named = |text| XdpNamed.with(text).map(|_| ());
+        let named = |text| Xdp::with(text).map(|_| ());
         for right in ["eth0", "eth0:4", "eth0:4:generic", "eth0::generic"] {
             assert_eq!(named(Some(right)), Ok(()), "{right}");
         }
@@ -292,6 +263,5 @@ mod tests {
             );
         }
         assert!(named(None).is_err());
-        assert!(XdpNamed.open(([127, 0, 0, 1], 0).into()).is_err());
     }
 }

@@ -1,8 +1,8 @@
 //! Two ports of DPDK's in this process, joined by shared memory, without huge pages and rights.
 #![allow(dead_code, reason = "each test needs a part of it")]
 
-use glimmer_transport::dpdk::DpdkNamed;
 use glimmer_transport::packet::{Message, PacketDevice, PacketTransport, RxBatch};
+use glimmer_transport::transports;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
@@ -25,8 +25,8 @@ static ENDS: LazyLock<[Arc<dyn PacketTransport>; 2]> = LazyLock::new(|| {
     );
     [0, 1].map(|port| {
         let [v4, v6] = ADDRESSES[port];
-        let setting = format!("ip={v4}/24,ip={v6}/64,port={port} {eal}");
-        DpdkNamed.with(Some(&setting)).unwrap()
+        let setting = format!("dpdk:ip={v4}/24,ip={v6}/64,port={port} {eal}");
+        transports::named(&setting).unwrap()
     })
 });
 

@@ -1,7 +1,7 @@
 //! Devices and streams for the test suites.
 
-use glimmer_transport::packet::PacketTransport;
 use glimmer_transport::packet::SEGMENTED_BYTES_MAX;
+use glimmer_transport::packet::TransportKind;
 use glimmer_transport::packet::{FaultInjector, Faults, Microseconds, PacketDevice, Switch};
 use glimmer_transport::transports::TRANSPORTS;
 use glimmer_transport::udp::UdpDevice;
@@ -29,9 +29,9 @@ pub type Kind = (String, Box<dyn Fn() -> Pair>);
 
 /// Every kind of device with its name: those of each transport, and those that only programs open.
 pub fn devices() -> Vec<Kind> {
-    let kind = |transport: &'static dyn PacketTransport| -> Kind {
-        let name = format!("transport {}", transport.name());
-        (name, Box::new(move || of_transport(transport)))
+    let kind = |kind: &'static TransportKind| -> Kind {
+        let name = format!("transport {}", kind.name);
+        (name, Box::new(move || of_transport(kind)))
     };
     let other = |name: &str, open: fn() -> Pair| -> Kind { (name.to_owned(), Box::new(open)) };
     let others = [
@@ -42,8 +42,8 @@ pub fn devices() -> Vec<Kind> {
         other("faults that do not occur", without_faults),
     ];
     // These need an interface or a port.
-    let transports = TRANSPORTS.iter().copied();
-    let transports = transports.filter(|one| !["dpdk", "xdp"].contains(&one.name()));
+    let transports = TRANSPORTS.iter();
+    let transports = transports.filter(|one| !["dpdk", "xdp"].contains(&one.name));
     let all = transports.map(kind).chain(others);
     #[cfg(feature = "dpdk")]
     let all = all.chain(dpdk());
@@ -130,7 +130,8 @@ fn pair(one: impl PacketDevice + 'static, other: impl PacketDevice + 'static) ->
     }
 }
 
-fn of_transport(transport: &dyn PacketTransport) -> Pair {
+fn of_transport(kind: &TransportKind) -> Pair {
+    let transport = (kind.with)(None).unwrap();
     let open = || transport.open(([127, 0, 0, 1], 0).into()).unwrap();
     Pair {
         one: open(),
@@ -148,7 +149,7 @@ fn udp_v6() -> Pair {
         Ok(one) => pair(one, UdpDevice::bind("[::1]:0".parse().unwrap()).unwrap()),
         Err(error) => {
             println!("SKIPPED ::1: {error}");
-            of_transport(TRANSPORTS[0])
+            of_transport(&TRANSPORTS[0])
         }
     }
 }

@@ -191,7 +191,7 @@ pub struct Network {
     #[arg(
         long,
         value_name = "TRANSPORT",
-        default_value = TRANSPORTS[0].name(),
+        default_value = TRANSPORTS[0].name,
         value_parser = glimmer_transport::transports::named,
         hide_short_help = true,
     )]
