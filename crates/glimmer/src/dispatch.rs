@@ -1,16 +1,10 @@
 //! `glimmer dispatch`: shows how a running server dispatches requests, or changes it.
 
-use std::time::Duration;
-
 use anyhow::{Context, bail};
 use clap::Args;
-use glimmer_cli::{AdmissionArguments, vocabulary};
-use glimmer_connect::Link;
-use glimmer_notation::Location;
 use glimmer_server::AccessMode;
 
-/// A server that is silent for this long counts as gone.
-const SILENCE_MAX: Duration = Duration::from_secs(10);
+use crate::running::RunningServer;
 
 /// Show how a running server dispatches requests, or change that
 ///
@@ -33,18 +27,8 @@ pub struct Arguments {
     #[arg(long, value_name = "MODE")]
     access: Option<AccessMode>,
 
-    /// Where the server listens: HOST:PORT, or unix:PATH
-    #[arg(
-        long,
-        short,
-        value_name = "SERVER",
-        default_value_t = Location::default(),
-        value_parser = vocabulary::connection
-    )]
-    server: Location,
-
     #[command(flatten)]
-    admission: AdmissionArguments,
+    server: RunningServer,
 }
 
 impl Arguments {
@@ -56,18 +40,12 @@ impl Arguments {
             bail!("{policy:?} is not a policy: give one word, such as size-aware:65536");
         }
         let access = self.access.map(AccessMode::name);
-        let admission = self.admission.read()?;
-        let mut link = Link::open(&self.server, &admission, SILENCE_MAX)?;
+        let mut link = self.server.connect()?;
         let wanted: Vec<&str> = self.policy.as_deref().into_iter().chain(access).collect();
         if !wanted.is_empty() {
-            let answer = link.ask(&format!("dispatch {}", wanted.join(" ")))?;
-            match answer.as_str() {
-                "OK" => {}
-                "ERROR" => bail!("{} does not know the command dispatch", self.server),
-                refusal => {
-                    let reason = refusal.strip_prefix("CLIENT_ERROR ").unwrap_or(refusal);
-                    bail!("{}", self.in_words_of_flags(reason));
-                }
+            let command = format!("dispatch {}", wanted.join(" "));
+            if let Err(reason) = self.server.tell(&mut link, &command)? {
+                bail!("{}", self.in_words_of_flags(&reason));
             }
         }
         let shown = link.stats("dispatch")?.filter(|lines| !lines.is_empty());

@@ -13,6 +13,7 @@ mod doctor;
 mod health;
 mod neighbours;
 mod progress;
+mod running;
 mod serve;
 mod snapshot;
 

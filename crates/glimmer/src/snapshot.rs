@@ -5,14 +5,12 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use glimmer_cli::{AdmissionArguments, vocabulary};
 use glimmer_connect::Link;
-use glimmer_notation::{Location, counted, memory};
+use glimmer_notation::{counted, memory};
 
 use crate::progress::Progress;
+use crate::running::RunningServer;
 
-/// A server that is silent for this long counts as gone.
-const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// How often the server is asked how far it is.
 const ASK_EVERY: Duration = Duration::from_millis(100);
 
@@ -26,18 +24,8 @@ const ASK_EVERY: Duration = Duration::from_millis(100);
     glimmer snapshot --server cache.example:11211\n  \
     glimmer snapshot --server cache.example --tls --auth-user ann --password-file pw")]
 pub struct Arguments {
-    /// Where the server listens: HOST:PORT, or unix:PATH
-    #[arg(
-        long,
-        short,
-        value_name = "SERVER",
-        default_value_t = Location::default(),
-        value_parser = vocabulary::connection
-    )]
-    server: Location,
-
     #[command(flatten)]
-    admission: AdmissionArguments,
+    server: RunningServer,
 }
 
 /// What the server tells of its snapshots.
@@ -69,16 +57,10 @@ impl Told {
 impl Arguments {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
-        let admission = self.admission.read()?;
-        let mut link = Link::open(&self.server, &admission, SILENCE_MAX)?;
+        let mut link = self.server.connect()?;
         let before = Told::ask(&mut link)?.ended();
-        match link.ask("snapshot")?.as_str() {
-            "OK" => {}
-            "ERROR" => bail!("{} does not know the command snapshot", self.server),
-            refusal => {
-                let reason = refusal.strip_prefix("CLIENT_ERROR ").unwrap_or(refusal);
-                bail!("{}: {}", self.server, reason.trim_start_matches("BUSY "));
-            }
+        if let Err(reason) = self.server.tell(&mut link, "snapshot")? {
+            bail!("{}: {}", self.server, reason.trim_start_matches("BUSY "));
         }
         let items = link.stats("")?.unwrap_or_default();
         let items = Told(items).number("curr_items");
