@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use crate::hit_ratio::{
         pattern::Pattern,
-        reference::{self, Clock, Fifo, S3Fifo, Sieve},
+        reference::{self, Clock, S3Fifo, Sieve},
     };
     use glimmer_store::evict::{CLOCK, DEFAULT, FIFO, LRU, S3_FIFO, TWO_Q};
 
@@ -197,7 +197,7 @@ mod tests {
     fn our_fifo_is_a_fifo_of_its_capacity() {
         for pattern in ["zipf-0.99", "sizes", "lag-95"] {
             let trace = trace(pattern);
-            let simulated = trace.hit_ratio(&mut Fifo::new(trace.capacity, trace.key_bound()));
+            let simulated = trace.hit_ratio(&mut Clock::new(trace.capacity, trace.key_bound(), 0));
             let difference = ours(FIFO, &trace) - simulated;
             assert!(difference.abs() < 0.01, "{pattern}: {difference}");
         }

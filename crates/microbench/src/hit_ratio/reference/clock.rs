@@ -14,7 +14,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// An empty cache that remembers up to `uses_max` uses of each item (1 is the classic bit).
+    /// An empty cache that remembers up to `uses_max` uses of each item: 1 is the classic bit, and
+    /// 0 is FIFO.
     pub fn new(capacity: u64, key_bound: u32, uses_max: u8) -> Self {
         Clock {
             capacity,
@@ -68,6 +69,23 @@ impl Cache for Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reads_do_not_count_where_no_use_is_remembered() {
+        let mut cache = Clock::new(2, 10, 0);
+        for (key, hit) in [
+            (1, false),
+            (2, false),
+            (1, true),
+            (3, false),
+            (1, false),
+            (3, true),
+            (2, false),
+        ] {
+            assert_eq!(cache.read(key), hit, "key {key}");
+            cache.write(key, Item::UNIT);
+        }
+    }
 
     #[test]
     fn a_used_item_goes_round_once_for_each_use() {

@@ -3,7 +3,6 @@
 
 mod arc;
 mod clock;
-mod fifo;
 mod lru;
 mod optimum;
 mod ring;
@@ -14,7 +13,6 @@ mod tinylfu;
 
 pub use arc::Arc;
 pub use clock::Clock;
-pub use fifo::Fifo;
 pub use lru::Lru;
 pub use optimum::optimum;
 pub use s3fifo::S3Fifo;
@@ -69,7 +67,7 @@ mod tests {
         keys: u32,
     ) -> impl Iterator<Item = (&'static str, Box<dyn Cache>)> {
         let simple: [(&str, Box<dyn Cache>); 2] = [
-            ("FIFO", Box::new(Fifo::new(capacity, keys))),
+            ("FIFO", Box::new(Clock::new(capacity, keys, 0))),
             ("CLOCK", Box::new(Clock::new(capacity, keys, 3))),
         ];
         let known = REFERENCES
