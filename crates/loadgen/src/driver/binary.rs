@@ -102,17 +102,17 @@ impl Protocol for Binary {
 
     #[inline]
     fn set(&self, write: Write, out: &mut Vec<u8>) {
-        let Write {
-            key,
-            value_bytes,
-            version,
-            ttl_s,
-        } = write;
-        header(out, SET, Some(key), SET_EXTRAS_BYTES, value_bytes as usize);
+        header(
+            out,
+            SET,
+            Some(write.key),
+            SET_EXTRAS_BYTES,
+            write.value_bytes as usize,
+        );
         out.extend_from_slice(&[0; 4]);
-        out.extend_from_slice(&ttl_s.to_be_bytes());
-        key.write(out);
-        value::append(out, value_bytes as usize, key.number(), version);
+        out.extend_from_slice(&write.ttl_s.to_be_bytes());
+        write.key.write(out);
+        write.append_value(out);
     }
 
     fn delete(&self, key: Key, out: &mut Vec<u8>) {
@@ -190,13 +190,9 @@ impl Protocol for Binary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::pending::tests::{check_every_prefix, written};
+    use crate::driver::pending::tests::{check_every_prefix, key, step, written};
 
     const BINARY: Binary = Binary;
-
-    fn key(number: u64) -> Key {
-        Key::new(number, 16)
-    }
 
     fn response(
         opcode: u8,
@@ -256,7 +252,6 @@ mod tests {
 
     #[test]
     fn replies() {
-        let step = |kind| Step { kind, key: key(7) };
         for bytes in [0, 1, 64, 1000] {
             check_every_prefix(
                 &BINARY,

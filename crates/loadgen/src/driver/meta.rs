@@ -52,11 +52,8 @@ impl Meta {
             return Taken::Incomplete { bytes };
         }
         let (value, line_end) = input[end + 1..bytes].split_at(value_bytes);
-        if line_end == b"\r\n" && value::verify(value, key.number()).is_some() {
-            Taken::whole(Meaning::Hit, bytes)
-        } else {
-            Taken::Wrong
-        }
+        let right = line_end == b"\r\n" && value::verify(value, key.number()).is_some();
+        Taken::hit_if(right, bytes)
     }
 }
 
@@ -81,22 +78,16 @@ impl Protocol for Meta {
 
     #[inline]
     fn set(&self, write: Write, out: &mut Vec<u8>) {
-        let Write {
-            key,
-            value_bytes,
-            version,
-            ttl_s,
-        } = write;
         out.extend_from_slice(b"ms ");
-        key.write(out);
+        write.key.write(out);
         out.push(b' ');
-        digits::push(out, value_bytes);
-        if ttl_s > 0 {
+        digits::push(out, write.value_bytes);
+        if write.ttl_s > 0 {
             out.extend_from_slice(b" T");
-            digits::push(out, ttl_s);
+            digits::push(out, write.ttl_s);
         }
         out.extend_from_slice(b"\r\n");
-        value::append(out, value_bytes as usize, key.number(), version);
+        write.append_value(out);
         out.extend_from_slice(b"\r\n");
     }
 
@@ -131,20 +122,11 @@ impl Protocol for Meta {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::pending::tests::{check_every_prefix, check_wrong_bytes, written};
+    use crate::driver::pending::tests::{
+        check_every_prefix, check_wrong_bytes, key, step, with_value, written,
+    };
 
     const META: Meta = Meta;
-
-    fn key(number: u64) -> Key {
-        Key::new(number, 16)
-    }
-
-    fn reply(head: &str, number: u64, bytes: usize) -> Vec<u8> {
-        let mut out = head.as_bytes().to_vec();
-        value::append(&mut out, bytes, number, 1);
-        out.extend_from_slice(b"\r\n");
-        out
-    }
 
     #[test]
     fn requests() {
@@ -167,35 +149,12 @@ mod tests {
     #[test]
     fn replies() {
         for bytes in [0, 1, 64, 1000] {
-            let hit = reply(&format!("VA {bytes}\r\n"), 7, bytes);
-            check_every_prefix(
-                &META,
-                Step {
-                    kind: Kind::Get,
-                    key: key(7),
-                },
-                &hit,
-                Meaning::Hit,
-            );
-            let hit = reply(&format!("VA {bytes} k{:016x}\r\n", 7), 7, bytes);
-            check_every_prefix(
-                &META,
-                Step {
-                    kind: Kind::Key,
-                    key: key(7),
-                },
-                &hit,
-                Meaning::Hit,
-            );
+            let hit = with_value(&format!("VA {bytes}\r\n"), 7, bytes);
+            check_every_prefix(&META, step(Kind::Get), &hit, Meaning::Hit);
+            let hit = with_value(&format!("VA {bytes} k{:016x}\r\n", 7), 7, bytes);
+            check_every_prefix(&META, step(Kind::Key), &hit, Meaning::Hit);
         }
-        check_wrong_bytes(
-            &META,
-            Step {
-                kind: Kind::Get,
-                key: key(7),
-            },
-            &reply("VA 64\r\n", 7, 64),
-        );
+        check_wrong_bytes(&META, step(Kind::Get), &with_value("VA 64\r\n", 7, 64));
         for (kind, reply, meaning) in [
             (Kind::Get, &b"EN\r\n"[..], Meaning::Miss),
             (Kind::Set, b"HD\r\n", Meaning::Done),
@@ -209,37 +168,19 @@ mod tests {
             (Kind::Delete, b"NF\r\n", Meaning::Miss),
             (Kind::End, b"MN\r\n", Meaning::Done),
         ] {
-            check_every_prefix(&META, Step { kind, key: key(7) }, reply, meaning);
+            check_every_prefix(&META, step(kind), reply, meaning);
         }
-        let other = reply(&format!("VA 64 k{:016x}\r\n", 8), 8, 64);
+        let other = with_value(&format!("VA 64 k{:016x}\r\n", 8), 8, 64);
         assert_eq!(
-            META.take(
-                Step {
-                    kind: Kind::Key,
-                    key: key(7)
-                },
-                &other
-            ),
+            META.take(step(Kind::Key), &other),
             Taken::whole(Meaning::Miss, 0)
         );
         assert_eq!(
-            META.take(
-                Step {
-                    kind: Kind::Key,
-                    key: key(7)
-                },
-                b"MN\r\n"
-            ),
+            META.take(step(Kind::Key), b"MN\r\n"),
             Taken::whole(Meaning::Miss, 0)
         );
         assert_eq!(
-            META.take(
-                Step {
-                    kind: Kind::Get,
-                    key: key(7)
-                },
-                b"CLIENT_ERROR bad\r\n"
-            ),
+            META.take(step(Kind::Get), b"CLIENT_ERROR bad\r\n"),
             Taken::Wrong
         );
     }

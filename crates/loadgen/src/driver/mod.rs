@@ -35,7 +35,7 @@ pub use stream::Stream;
 pub use target::{Dialect, Target};
 pub use text::Text;
 
-use crate::workload::{Ask, Key, Then, Verb};
+use crate::workload::{Ask, Key, Then, Verb, value};
 
 /// One step of the replies that a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +91,26 @@ impl Taken {
     fn whole(meaning: Meaning, bytes: usize) -> Taken {
         Taken::Whole { meaning, bytes }
     }
+
+    /// A hit of this length if all of it is right.
+    #[inline]
+    fn hit_if(is_right: bool, bytes: usize) -> Taken {
+        if is_right {
+            Taken::whole(Meaning::Hit, bytes)
+        } else {
+            Taken::Wrong
+        }
+    }
+
+    /// Something is missing that a whole line would have.
+    #[inline]
+    fn more_of_line(input: &[u8]) -> Taken {
+        if input.contains(&b'\n') {
+            Taken::Wrong
+        } else {
+            Taken::MORE
+        }
+    }
 }
 
 /// The meaning of a complete step.
@@ -119,6 +139,14 @@ pub struct Write {
     pub version: u32,
     /// Seconds until the value expires, or zero for never.
     pub ttl_s: u32,
+}
+
+impl Write {
+    #[inline]
+    fn append_value(&self, out: &mut Vec<u8>) {
+        let bytes = self.value_bytes as usize;
+        value::append(out, bytes, self.key.number(), self.version);
+    }
 }
 
 /// A protocol: how to write requests and recognise replies.

@@ -202,7 +202,25 @@ impl Queue {
 pub mod tests {
     use super::*;
     use crate::driver::Text;
-    use crate::workload::Key;
+    use crate::workload::{Key, value};
+
+    /// A key of 16 bytes.
+    pub fn key(number: u64) -> Key {
+        Key::new(number, 16)
+    }
+
+    /// A step for key 7.
+    pub fn step(kind: Kind) -> Step {
+        Step { kind, key: key(7) }
+    }
+
+    /// A value and the end of its line, after a head.
+    pub fn with_value(head: &str, number: u64, bytes: usize) -> Vec<u8> {
+        let mut out = head.as_bytes().to_vec();
+        value::append(&mut out, bytes, number, 1);
+        out.extend_from_slice(b"\r\n");
+        out
+    }
 
     /// The bytes that a protocol writes for a request.
     pub fn written(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {

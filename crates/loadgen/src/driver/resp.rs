@@ -29,11 +29,7 @@ impl Resp {
     #[inline]
     fn value(key: Key, input: &[u8]) -> Taken {
         let Some((value_bytes, length_digits)) = digits::read(&input[1..]) else {
-            return if input.contains(&b'\n') {
-                Taken::Wrong
-            } else {
-                Taken::MORE
-            };
+            return Taken::more_of_line(input);
         };
         let value_at = 1 + length_digits + 2;
         let bytes = value_at + value_bytes + 2;
@@ -44,11 +40,7 @@ impl Resp {
         let right = input[value_at - 2..value_at] == *b"\r\n"
             && end == b"\r\n"
             && value::verify(value, key.number()).is_some();
-        if right {
-            Taken::whole(Meaning::Hit, bytes)
-        } else {
-            Taken::Wrong
-        }
+        Taken::hit_if(right, bytes)
     }
 }
 
@@ -71,27 +63,21 @@ impl Protocol for Resp {
 
     #[inline]
     fn set(&self, write: Write, out: &mut Vec<u8>) {
-        let Write {
-            key,
-            value_bytes,
-            version,
-            ttl_s,
-        } = write;
-        let head: &[u8] = if ttl_s > 0 {
+        let head: &[u8] = if write.ttl_s > 0 {
             b"*5\r\n$3\r\nSET\r\n"
         } else {
             b"*3\r\n$3\r\nSET\r\n"
         };
         out.extend_from_slice(head);
-        bulk_key(out, key);
+        bulk_key(out, write.key);
         out.push(b'$');
-        digits::push(out, value_bytes);
+        digits::push(out, write.value_bytes);
         out.extend_from_slice(b"\r\n");
-        value::append(out, value_bytes as usize, key.number(), version);
+        write.append_value(out);
         out.extend_from_slice(b"\r\n");
-        if ttl_s > 0 {
+        if write.ttl_s > 0 {
             let mut text = itoa::Buffer::new();
-            let text = text.format(ttl_s);
+            let text = text.format(write.ttl_s);
             out.extend_from_slice(b"$2\r\nEX\r\n$");
             digits::push(out, text.len());
             out.extend_from_slice(b"\r\n");
@@ -141,19 +127,14 @@ impl Protocol for Resp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::pending::tests::{check_every_prefix, check_wrong_bytes, written};
+    use crate::driver::pending::tests::{
+        check_every_prefix, check_wrong_bytes, key, step, with_value, written,
+    };
 
     const RESP: Resp = Resp;
 
-    fn key(number: u64) -> Key {
-        Key::new(number, 16)
-    }
-
     fn reply(number: u64, bytes: usize) -> Vec<u8> {
-        let mut out = format!("${bytes}\r\n").into_bytes();
-        value::append(&mut out, bytes, number, 3);
-        out.extend_from_slice(b"\r\n");
-        out
+        with_value(&format!("${bytes}\r\n"), number, bytes)
     }
 
     #[test]
@@ -178,7 +159,6 @@ mod tests {
 
     #[test]
     fn replies() {
-        let step = |kind| Step { kind, key: key(7) };
         for bytes in [0, 1, 64, 1000] {
             check_every_prefix(&RESP, step(Kind::Get), &reply(7, bytes), Meaning::Hit);
         }

@@ -29,11 +29,7 @@ impl Text {
             return Taken::MORE;
         }
         let Some((value_bytes, length_digits)) = digits::read(&input[length_at..]) else {
-            return if input.contains(&b'\n') {
-                Taken::Wrong
-            } else {
-                Taken::MORE
-            };
+            return Taken::more_of_line(input);
         };
         let value_at = length_at + length_digits + 2;
         let bytes = value_at + value_bytes + 2 + rest.len();
@@ -48,11 +44,7 @@ impl Text {
             && input[value_at + value_bytes..bytes - rest.len()] == *b"\r\n"
             && input[bytes - rest.len()..bytes] == *rest
             && value::verify(value, key.number()).is_some();
-        if right {
-            Taken::whole(Meaning::Hit, bytes)
-        } else {
-            Taken::Wrong
-        }
+        Taken::hit_if(right, bytes)
     }
 }
 
@@ -77,20 +69,14 @@ impl Protocol for Text {
 
     #[inline]
     fn set(&self, write: Write, out: &mut Vec<u8>) {
-        let Write {
-            key,
-            value_bytes,
-            version,
-            ttl_s,
-        } = write;
         out.extend_from_slice(b"set ");
-        key.write(out);
+        write.key.write(out);
         out.extend_from_slice(FLAGS);
-        digits::push(out, ttl_s);
+        digits::push(out, write.ttl_s);
         out.push(b' ');
-        digits::push(out, value_bytes);
+        digits::push(out, write.value_bytes);
         out.extend_from_slice(b"\r\n");
-        value::append(out, value_bytes as usize, key.number(), version);
+        write.append_value(out);
         out.extend_from_slice(b"\r\n");
     }
 
@@ -142,19 +128,14 @@ impl Protocol for Text {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::pending::tests::{check_every_prefix, check_wrong_bytes, written};
+    use crate::driver::pending::tests::{
+        check_every_prefix, check_wrong_bytes, key, step, with_value, written,
+    };
 
     const TEXT: Text = Text;
 
-    fn key(number: u64) -> Key {
-        Key::new(number, 16)
-    }
-
     fn reply(number: u64, bytes: usize) -> Vec<u8> {
-        let mut out = format!("VALUE {number:016x} 0 {bytes}\r\n").into_bytes();
-        value::append(&mut out, bytes, number, 1);
-        out.extend_from_slice(b"\r\n");
-        out
+        with_value(&format!("VALUE {number:016x} 0 {bytes}\r\n"), number, bytes)
     }
 
     #[test]
@@ -179,24 +160,9 @@ mod tests {
     fn replies_to_one_key() {
         for bytes in [0, 1, 8, 64, 1000] {
             let hit = [&reply(7, bytes)[..], END].concat();
-            check_every_prefix(
-                &TEXT,
-                Step {
-                    kind: Kind::Get,
-                    key: key(7),
-                },
-                &hit,
-                Meaning::Hit,
-            );
+            check_every_prefix(&TEXT, step(Kind::Get), &hit, Meaning::Hit);
         }
-        check_wrong_bytes(
-            &TEXT,
-            Step {
-                kind: Kind::Get,
-                key: key(7),
-            },
-            &[&reply(7, 64)[..], END].concat(),
-        );
+        check_wrong_bytes(&TEXT, step(Kind::Get), &[&reply(7, 64)[..], END].concat());
         for (kind, reply, meaning) in [
             (Kind::Get, &b"END\r\n"[..], Meaning::Miss),
             (Kind::Set, b"STORED\r\n", Meaning::Done),
@@ -209,23 +175,17 @@ mod tests {
             (Kind::Delete, b"DELETED\r\n", Meaning::Hit),
             (Kind::Delete, b"NOT_FOUND\r\n", Meaning::Miss),
         ] {
-            check_every_prefix(&TEXT, Step { kind, key: key(7) }, reply, meaning);
+            check_every_prefix(&TEXT, step(kind), reply, meaning);
         }
         for kind in [Kind::Get, Kind::Set, Kind::Delete, Kind::Key, Kind::End] {
             assert_eq!(
-                TEXT.take(Step { kind, key: key(7) }, b"ERROR\r\n"),
+                TEXT.take(step(kind), b"ERROR\r\n"),
                 Taken::Wrong,
                 "{kind:?}"
             );
         }
         assert_eq!(
-            TEXT.take(
-                Step {
-                    kind: Kind::Get,
-                    key: key(7)
-                },
-                b"SERVER_ERROR out of memory\r\n"
-            ),
+            TEXT.take(step(Kind::Get), b"SERVER_ERROR out of memory\r\n"),
             Taken::Wrong
         );
         assert_eq!(
@@ -270,16 +230,7 @@ mod tests {
         );
         assert!(input.is_empty());
         for cut in 0..5 {
-            assert_eq!(
-                TEXT.take(
-                    Step {
-                        kind: Kind::Key,
-                        key: key(7)
-                    },
-                    &END[..cut]
-                ),
-                Taken::MORE
-            );
+            assert_eq!(TEXT.take(step(Kind::Key), &END[..cut]), Taken::MORE);
         }
         // A key that has this key as a prefix is a different key.
         let longer = b"VALUE 000000010 0 1\r\n";
