@@ -10,16 +10,18 @@ mod bpf;
 mod link;
 #[path = "../past_the_kernel/plain.rs"]
 mod plain;
+#[path = "../past_the_kernel/served.rs"]
+mod served;
 #[allow(dead_code, reason = "the tests of the accelerator need more of it")]
 #[path = "../accelerated/server.rs"]
 mod server;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
-use glimmer_client::Client;
 use link::{Driver, Link};
 use plain::Plain;
-use server::{PATIENCE, PORT, Server, Text, command};
+use served::{packets, read_long, store_natively};
+use server::{PATIENCE, Server, Text};
 
 /// The program whose command `serve` is the server.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_glimmer");
@@ -32,32 +34,8 @@ const EAL: &str = "--no-huge -m 128 --no-pci --vdev=net_af_packet0,iface=server,
 
 /// A server at the far end, with this after `dpdk:`.
 fn start(link: &Link, dpdk: &str, arguments: &[&str]) -> Result<Server, String> {
-    let (port, transport) = (PORT.to_string(), format!("dpdk:{dpdk}"));
-    let own = [
-        "-p",
-        &port,
-        "-U",
-        &port,
-        "-m",
-        "64",
-        "-t",
-        "2",
-        "--packet-transport",
-        &transport,
-    ];
-    let command = command(&[&own[..], arguments].concat());
-    let udp = ADDRESSES.map(|ip| at(ip, PORT));
-    let mut server = link.beyond(|| Server::spawn(command, udp.to_vec()));
-    server.address = SocketAddr::new(Link::SERVER_ADDRESSES[0], PORT);
-    server.wait().map(|()| server)
-}
-
-fn at(ip: &str, port: u16) -> SocketAddr {
-    SocketAddr::new(ip.parse::<IpAddr>().unwrap(), port)
-}
-
-fn packets(server: &Server, name: &str) -> u64 {
-    server.figure("stats packets", name)
+    let ips = ADDRESSES.map(|ip| ip.parse().unwrap());
+    served::start(link, &format!("dpdk:{dpdk}"), ips, arguments)
 }
 
 /// What DPDK keeps in files.
@@ -79,19 +57,7 @@ fn serves(server: &Server) {
         assert_eq!(Text::connect(server).say("get a\r\n", &["END"]), reply);
     }
     for ip in ADDRESSES {
-        let mut client = Client::connect(at(ip, NATIVE_PORT)).unwrap();
-        let value = vec![b'v'; 20_000];
-        for number in 0..20 {
-            let key = format!("native {number}");
-            let value = if number % 10 == 0 {
-                &value[..]
-            } else {
-                key.as_bytes()
-            };
-            client.put(key.as_bytes(), value, 0, 0).unwrap();
-            let item = client.get(key.as_bytes()).unwrap().expect("it was stored");
-            assert!(item.value == value, "{key}");
-        }
+        store_natively(SocketAddr::new(ip.parse().unwrap(), NATIVE_PORT), 20);
     }
 }
 
@@ -120,15 +86,7 @@ fn clients_notice_nothing() {
     assert!(packets(&server, "answered:arp") > 0 && packets(&server, "answered:neighbour") > 0);
     let bytes = server.figure("stats memory", "packet_bytes");
     assert!(bytes > 8 << 20, "{bytes}");
-    // A reply of many datagrams.
-    let long = "x".repeat(30_000);
-    let mut text = Text::connect(&server);
-    assert_eq!(
-        text.say(&format!("set l 0 0 30000\r\n{long}\r\n"), &[]),
-        "STORED\r\n"
-    );
-    let reply = Plain::of(server.udp[0]).ask(b"get l\r\n");
-    assert_eq!(reply, format!("VALUE l 0 30000\r\n{long}\r\nEND\r\n"));
+    read_long(&server);
     assert!(packets(&server, "bursts:1") > 0);
     server.kill();
     let begin = std::time::Instant::now();

@@ -9,44 +9,26 @@ mod bpf;
 mod link;
 #[path = "plain.rs"]
 mod plain;
+#[path = "served.rs"]
+mod served;
 #[allow(dead_code, reason = "the tests of the accelerator need more of it")]
 #[path = "../accelerated/server.rs"]
 mod server;
 
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use glimmer_client::Client;
 use link::{Driver, Link, has};
 use plain::Plain;
-use server::{PATIENCE, PORT, Server, Text, command};
+use served::{packets, read_long, store_natively};
+use server::{PATIENCE, Server, Text};
 
 /// The program whose command `serve` is the server.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_glimmer");
 
 /// A server at the far end, past the kernel's stack.
 fn start(link: &Link, transport: &str, arguments: &[&str]) -> Result<Server, String> {
-    let port = PORT.to_string();
-    let own = [
-        "-p",
-        &port,
-        "-U",
-        &port,
-        "-m",
-        "64",
-        "-t",
-        "2",
-        "--packet-transport",
-        transport,
-    ];
-    let command = command(&[&own[..], arguments].concat());
-    let udp = Link::SERVER_ADDRESSES.map(|ip| SocketAddr::new(ip, PORT));
-    let mut server = link.beyond(|| Server::spawn(command, udp.to_vec()));
-    server.wait().map(|()| server)
-}
-
-fn packets(server: &Server, name: &str) -> u64 {
-    server.figure("stats packets", name)
+    served::start(link, transport, Link::SERVER_ADDRESSES, arguments)
 }
 
 /// Memcached's UDP protocol over both families and the native protocol are served past the kernel's
@@ -75,30 +57,9 @@ fn clients_notice_nothing() {
     assert!(received >= 4 && sent >= 4, "{received} and {sent}");
     assert_eq!(packets(&server, "kernel_sent"), 0);
 
-    let mut client = Client::connect(server.native()).unwrap();
-    let value = vec![b'v'; 20_000];
-    for number in 0..50 {
-        let key = format!("native {number}");
-        let value = if number % 10 == 0 {
-            &value[..]
-        } else {
-            key.as_bytes()
-        };
-        client.put(key.as_bytes(), value, 0, 0).unwrap();
-        let item = client.get(key.as_bytes()).unwrap().expect("it was stored");
-        assert!(item.value == value, "{key}");
-    }
+    store_natively(server.native(), 50);
     assert!(packets(&server, "received") >= received + 50);
-
-    // Longer than a frame.
-    let mut text = Text::connect(&server);
-    let long = "x".repeat(30_000);
-    assert_eq!(
-        text.say(&format!("set l 0 0 30000\r\n{long}\r\n"), &[]),
-        "STORED\r\n"
-    );
-    let reply = Plain::of(server.udp[0]).ask(b"get l\r\n");
-    assert_eq!(reply, format!("VALUE l 0 30000\r\n{long}\r\nEND\r\n"));
+    read_long(&server);
 
     let bytes = server.figure("stats memory", "packet_bytes");
     assert!(bytes > 8 << 20, "{bytes}");
