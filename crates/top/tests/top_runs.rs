@@ -32,15 +32,23 @@ impl Drop for Server {
     }
 }
 
-fn start(program: &str, arguments: &[&str], address: &str) -> Server {
+/// Starts a server with 64 MiB at this address, and waits until it is there.
+fn start(program: &str, arguments: &str, address: &str) -> Server {
+    let (ip, port) = address.split_once(':').unwrap();
+    let all = format!("{arguments} -l {ip} -p {port} -m 64");
+    spawn(program, &all, || TcpStream::connect(address).is_ok())
+}
+
+/// Starts a server, and waits until it is there.
+fn spawn(program: &str, arguments: &str, is_there: impl Fn() -> bool) -> Server {
     let mut command = Command::new(program);
     let child = command
-        .args(arguments)
+        .args(arguments.split(' '))
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let server = Server(child.spawn().unwrap());
     let begin = Instant::now();
-    while TcpStream::connect(address).is_err() {
+    while !is_there() {
         assert!(begin.elapsed() < PATIENCE, "{program} does not start");
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -48,9 +56,8 @@ fn start(program: &str, arguments: &[&str], address: &str) -> Server {
 }
 
 /// An address at which no process listens.
-fn free_address() -> (String, String) {
-    let port = free_ports(1).unwrap();
-    (format!("127.0.0.1:{port}"), port.to_string())
+fn free_address() -> String {
+    format!("127.0.0.1:{}", free_ports(1).unwrap())
 }
 
 fn top(arguments: &[&str]) -> (bool, String) {
@@ -85,19 +92,8 @@ fn value<'a>(report: &'a str, name: &str) -> &'a str {
 
 #[test]
 fn ours_is_shown_in_full() {
-    let (address, port) = free_address();
-    let arguments = [
-        "serve",
-        "-l",
-        "127.0.0.1",
-        "-p",
-        &port,
-        "-t",
-        "2",
-        "-m",
-        "64",
-    ];
-    let _server = start(server(), &arguments, &address);
+    let address = free_address();
+    let _server = start(server(), "serve -t 2", &address);
     ask(&address);
     let (fine, report) = top(&[&address, "--once", "--interval", "0.3"]);
     assert!(fine, "{report}");
@@ -137,15 +133,8 @@ fn a_unix_socket_will_do() {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("socket");
     let socket = socket.to_str().unwrap();
-    let mut command = Command::new(server());
-    command.args(["serve", "-s", socket, "-t", "1"]);
-    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let _server = Server(child.unwrap());
-    let begin = Instant::now();
-    while UnixStream::connect(socket).is_err() {
-        assert!(begin.elapsed() < PATIENCE, "the server does not start");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let arguments = format!("serve -s {socket} -t 1");
+    let _server = spawn(server(), &arguments, || UnixStream::connect(socket).is_ok());
     let (fine, report) = top(&[&format!("unix:{socket}"), "--once", "--interval", "0.2"]);
     assert!(fine, "{report}");
     assert_eq!(value(&report, "items"), "0");
@@ -158,20 +147,8 @@ fn memcached_is_shown_as_far_as_it_tells() {
         eprintln!("SKIPPED: memcached is missing: apt-get install memcached");
         return;
     }
-    let (address, port) = free_address();
-    let arguments = [
-        "-l",
-        "127.0.0.1",
-        "-p",
-        &port,
-        "-U",
-        "0",
-        "-m",
-        "64",
-        "-u",
-        "root",
-    ];
-    let _server = start("memcached", &arguments, &address);
+    let address = free_address();
+    let _server = start("memcached", "-U 0 -u root", &address);
     ask(&address);
     let (fine, report) = top(&[&address, "--once", "--interval", "0.2"]);
     assert!(fine, "{report}");
@@ -188,19 +165,8 @@ fn memcached_is_shown_as_far_as_it_tells() {
 
 #[test]
 fn a_server_that_went_away_is_watched_again_when_it_is_back() {
-    let (address, port) = free_address();
-    let arguments = [
-        "serve",
-        "-l",
-        "127.0.0.1",
-        "-p",
-        &port,
-        "-t",
-        "1",
-        "-m",
-        "64",
-    ];
-    let running = start(server(), &arguments, &address);
+    let address = free_address();
+    let running = start(server(), "serve -t 1", &address);
     let top = Command::new(PROGRAM)
         .args([&address, "--plain", "--interval", "0.1"])
         .stdout(Stdio::piped())
@@ -216,7 +182,7 @@ fn a_server_that_went_away_is_watched_again_when_it_is_back() {
     drop(running);
     let gone = complaint();
     assert!(gone.ends_with("; trying again"), "{gone}");
-    let _server = start(server(), &arguments, &address);
+    let _server = start(server(), "serve -t 1", &address);
     let back = complaint();
     assert!(
         back.contains(&address) && back.contains("answers again"),
@@ -285,7 +251,7 @@ fn what_is_no_memcached_is_said() {
 
 #[test]
 fn what_cannot_be_watched_is_said() {
-    let (address, _) = free_address();
+    let address = free_address();
     let (fine, complaint) = top(&[&address, "--once"]);
     assert!(
         !fine && complaint.contains("cannot connect to"),
@@ -300,25 +266,10 @@ fn what_cannot_be_watched_is_said() {
 
 #[test]
 fn an_accelerated_server_is_shown() {
-    let (address, port) = free_address();
-    let arguments = [
-        "serve",
-        "-l",
-        "127.0.0.1",
-        "-p",
-        &port,
-        "-U",
-        &port,
-        "-t",
-        "1",
-        "-m",
-        "64",
-        "--accelerate",
-        "model",
-        "--accelerate-slots",
-        "256",
-    ];
-    let _server = start(server(), &arguments, &address);
+    let address = free_address();
+    let port = address.rsplit(':').next().unwrap();
+    let model = format!("serve -U {port} -t 1 --accelerate model --accelerate-slots 256");
+    let _server = start(server(), &model, &address);
     ask(&address);
     let is_over = AtomicBool::new(false);
     let report = std::thread::scope(|scope| {
