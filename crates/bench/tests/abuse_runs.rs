@@ -2,19 +2,16 @@
 
 mod program;
 
-use program::program;
+use program::command;
 
 /// Exposes our server to hostile clients and returns the output of `--json`, after comparing it
 /// with the table and its verdicts.
 fn abuse(arguments: &str) -> Vec<serde_json::Value> {
     let directory = tempfile::tempdir().unwrap();
     let json = directory.path().join("abuse.json");
-    let output = program()
-        .args("--keep-priority abuse --peers none --quiet-seconds 0.1 --json".split(' '))
-        .arg(&json)
-        .args(arguments.split(' '))
-        .output()
-        .unwrap();
+    let files = format!("--json {}", json.display());
+    let line = format!("abuse --peers none --quiet-seconds 0.1 {files} {arguments}");
+    let output = command(&line).output().unwrap();
     let table = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
     let report = std::fs::read(&json).expect(&errors);

@@ -2,8 +2,6 @@
 
 mod program;
 mod signals;
-#[path = "../../../tests/support/skipped.rs"]
-mod skipped;
 
 use std::{
     fs,
@@ -14,27 +12,16 @@ use std::{
 };
 
 use glimmer_comparisons::lab::Namespaces;
-use program::{program, told};
-use skipped::can_run;
+use program::{bench, command, has_two_cores, program, read_json, refused, skipped::can_run};
 
 const SMALL: &str = "accelerator --keys 2k --seconds 0.1 --repeat 1 --memory-limit 64";
-
-fn has_two_cores() -> Result<(), &'static str> {
-    match std::thread::available_parallelism().map_or(1, usize::from) {
-        1 => Err("a server and its client want a core each"),
-        _ => Ok(()),
-    }
-}
 
 /// Runs it with these further arguments, and returns its table and what it wrote as JSON.
 fn report(arguments: &str) -> (String, serde_json::Value) {
     let directory = tempfile::tempdir().unwrap();
     let json = directory.path().join("report.json");
     let line = format!("{SMALL} {arguments} --json {}", json.display());
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let (table, _) = told(&words);
-    let report = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
-    (table, report)
+    (bench(&line), read_json(&json))
 }
 
 /// The names of the servers in a case.
@@ -55,7 +42,7 @@ fn interfaces() -> Vec<String> {
 
 #[test]
 fn the_model_is_measured_on_loopback_without_rights() {
-    if !can_run(has_two_cores()) {
+    if !has_two_cores() {
         return;
     }
     let (table, report) = report("--loopback --without-memcached");
@@ -86,7 +73,7 @@ fn the_model_is_measured_on_loopback_without_rights() {
 
 #[test]
 fn servers_and_client_run_in_two_namespaces_that_vanish() {
-    if !can_run(has_two_cores()) || !can_run(Namespaces::check()) {
+    if !has_two_cores() || !can_run(Namespaces::check()) {
         return;
     }
     let before = interfaces();
@@ -102,7 +89,7 @@ fn servers_and_client_run_in_two_namespaces_that_vanish() {
 /// The packet program answers in a thread of the interface, and not in the client's system calls.
 #[test]
 fn a_thread_receives_for_servers_with_a_program() {
-    if !can_run(has_two_cores()) || !can_run(Namespaces::check()) {
+    if !has_two_cores() || !can_run(Namespaces::check()) {
         return;
     }
     let (table, report) =
@@ -128,11 +115,8 @@ fn it_takes_only_what_it_knows() {
         ("--keys 0", "--keys"),
         ("--receive-thread --loopback", "cannot be used with"),
     ] {
-        let words = ["accelerator"].into_iter().chain(arguments.split(' '));
-        let output = program().args(words).output().unwrap();
-        let error = String::from_utf8(output.stderr).unwrap();
-        let is_told = !output.status.success() && error.contains(hint);
-        assert!(is_told, "{arguments}: {error}");
+        let error = refused(command(&format!("accelerator {arguments}")));
+        assert!(error.contains(hint), "{arguments}: {error}");
     }
 }
 
@@ -159,7 +143,7 @@ fn namespace_of_children(program: &Child) -> Option<PathBuf> {
 /// However it ends.
 #[test]
 fn a_program_that_is_killed_leaves_nothing_behind() {
-    if !can_run(has_two_cores()) || !can_run(Namespaces::check()) {
+    if !has_two_cores() || !can_run(Namespaces::check()) {
         return;
     }
     let before = interfaces();

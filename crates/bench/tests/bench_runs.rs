@@ -2,44 +2,25 @@
 
 mod program;
 
-use program::{bench, program, server, told};
-
-/// The error message of a benchmark if no other server is installed.
-fn without_peers(arguments: &[&str]) -> String {
-    let output = program()
-        .arg("--keep-priority")
-        .args(arguments)
-        .env("PATH", "/nowhere")
-        .output()
-        .unwrap();
-    assert!(!output.status.success(), "{arguments:?}");
-    String::from_utf8(output.stderr).unwrap()
-}
+use program::{bench, command, has_two_cores, read_json, refused, server, told};
 
 #[test]
 fn peers_are_looked_for_before_anything_is_measured() {
-    for (arguments, hint) in [
+    for (line, hint) in [
+        ("memory --items 1000", "apt-get install memcached"),
+        ("native --redis --keys 1k", "apt-get install redis-server"),
+        ("versus --keys 1k", "apt-get install memcached"),
+        ("versus --peers valkey", "apt-get install valkey-server"),
         (
-            &["memory", "--items", "1000"][..],
-            "apt-get install memcached",
-        ),
-        (
-            &["native", "--redis", "--keys", "1k"],
-            "apt-get install redis-server",
-        ),
-        (&["versus", "--keys", "1k"], "apt-get install memcached"),
-        (
-            &["versus", "--peers", "valkey"],
-            "apt-get install valkey-server",
-        ),
-        (
-            &["versus", "--peers", "none", "--peer", "newest=/bin/true"],
+            "versus --peers none --peer newest=/bin/true",
             "no server that can be compared",
         ),
     ] {
-        let complaint = without_peers(arguments);
-        assert!(complaint.contains(hint), "{arguments:?}: {complaint}");
-        assert!(!complaint.contains("storing"), "{arguments:?}: {complaint}");
+        let mut without_peers = command(line);
+        without_peers.env("PATH", "/nowhere");
+        let complaint = refused(without_peers);
+        assert!(complaint.contains(hint), "{line}: {complaint}");
+        assert!(!complaint.contains("storing"), "{line}: {complaint}");
     }
 }
 
@@ -47,8 +28,9 @@ fn peers_are_looked_for_before_anything_is_measured() {
 fn load_of(keys: &str, memory_mib: &str) -> String {
     let serving = Serving::start(&["-m", memory_mib, "-t", "1"]);
     let address = serving.address();
-    let how = ["--keys", keys, "--seconds", "0.3", "--warm-up", "0"];
-    bench(&[&["load", &address][..], &how].concat())
+    bench(&format!(
+        "load {address} --keys {keys} --seconds 0.3 --warm-up 0"
+    ))
 }
 
 #[test]
@@ -75,22 +57,14 @@ fn memory_counts_what_our_server_keeps() {
     let built = format!("built={}", server().get_program().display());
     let directory = tempfile::tempdir().unwrap();
     let json = directory.path().join("memory.json");
-    let servers = [
-        "memory",
-        "--without-glimmer",
-        "--peers",
-        "none",
-        "--peer",
-        &built,
-    ];
-    let items = ["-m", "32", "--items", "700000", "--first", "100000"];
-    let more = ["--json", json.to_str().unwrap()];
-    let table = bench(&[&servers[..], &items, &more].concat());
+    let servers = format!("--without-glimmer --peers none --peer {built}");
+    let items = "-m 32 --items 700000 --first 100000 --json";
+    let table = bench(&format!("memory {servers} {items} {}", json.display()));
     assert!(table.contains("| built "), "{table}");
     let version = format!("- built: glimmer {}", env!("CARGO_PKG_VERSION"));
     assert!(table.contains(&version), "{table}");
 
-    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let report = read_json(&json);
     assert_eq!(report["servers"][0]["server"], "built");
     let row = &report["rows"][0];
     let figure = |name: &str| row[name].as_u64().unwrap();
@@ -103,37 +77,20 @@ fn memory_counts_what_our_server_keeps() {
 
 #[test]
 fn store_prints_operations_per_random_read() {
-    let small = [
-        "--items",
-        "200000",
-        "--cores",
-        "1",
-        "--seconds",
-        "0.1",
-        "--repeat",
-        "1",
-    ];
-    let what = [
-        "--access",
-        "crew",
-        "--dist",
-        "uniform",
-        "--gets",
-        "0.95",
-        "--without",
-        "item",
-    ];
-    let table = bench(&[&["store"][..], &small, &what].concat());
+    let table = bench(
+        "store --items 200000 --cores 1 --seconds 0.1 --repeat 1 --access crew --dist uniform \
+         --gets 0.95 --without item",
+    );
     assert_eq!(table.matches("| crew").count(), 2, "{table}");
     assert!(table.contains("without items"), "{table}");
 }
 
 #[test]
 fn store_puts_the_tables_of_others_beside_ours() {
-    let arguments = "store --items 50000 --cores 1 --seconds 0.1 --repeat 1 --access erew \
-                     --dist uniform --gets 0.95 --peers all";
-    let arguments: Vec<&str> = arguments.split(' ').collect();
-    let table = bench(&arguments);
+    let table = bench(
+        "store --items 50000 --cores 1 --seconds 0.1 --repeat 1 --access erew --dist uniform \
+         --gets 0.95 --peers all",
+    );
     let ours = ["erew adaptive", "erew store", "erew memc3"];
     let theirs = [
         "hashbrown",
@@ -168,26 +125,33 @@ impl Serving {
     fn start(arguments: &[&str]) -> Serving {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("socket");
-        let server = server()
-            .args(["serve", "-s", socket.to_str().unwrap()])
-            .args(arguments)
-            .stdout(std::process::Stdio::null())
-            .spawn();
-        let server = server.unwrap();
-        let begin = std::time::Instant::now();
-        while std::os::unix::net::UnixStream::connect(&socket).is_err() {
-            assert!(
-                begin.elapsed().as_secs() < 20,
-                "the server accepts no connections"
-            );
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
+        let at = ["-s", socket.to_str().unwrap()];
+        let is_there = || std::os::unix::net::UnixStream::connect(&socket).is_ok();
+        let server = serve(&[&at, arguments].concat(), is_there);
         Serving { server, directory }
     }
 
     fn address(&self) -> String {
         format!("unix:{}", self.directory.path().join("socket").display())
     }
+}
+
+/// Starts the server, and waits until it is there.
+fn serve(arguments: &[&str], is_there: impl Fn() -> bool) -> std::process::Child {
+    let server = server()
+        .arg("serve")
+        .args(arguments)
+        .stdout(std::process::Stdio::null())
+        .spawn();
+    let begin = std::time::Instant::now();
+    while !is_there() {
+        assert!(
+            begin.elapsed().as_secs() < 20,
+            "the server accepts no connections"
+        );
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    server.unwrap()
 }
 
 impl Drop for Serving {
@@ -207,16 +171,9 @@ fn large_values_have_connections_and_threads_of_their_own_if_asked_for() {
         ("--large-connections 3 --threads 2", 3, 0),
         ("--large-connections 3 --large-threads 2", 3, 2),
     ] {
-        let files = ["--json", json.to_str().unwrap()];
-        let words = what.split(' ').chain(how.split(' ')).chain(files);
-        bench(
-            &["load", &address]
-                .into_iter()
-                .chain(words)
-                .collect::<Vec<_>>(),
-        );
-        let report: serde_json::Value =
-            serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+        let json_file = json.display();
+        bench(&format!("load {address} {what} {how} --json {json_file}"));
+        let report = read_json(&json);
         let large = &report["plan"]["large"];
         assert_eq!(large["connections"], connections);
         assert_eq!(large["threads"], threads);
@@ -233,13 +190,8 @@ fn large_values_have_connections_and_threads_of_their_own_if_asked_for() {
         ("--rate 100 --large-connections 1 --threads 2", "divided"),
         ("--rate 100 --large-threads 1", "--large-connections"),
     ] {
-        let words = ["load", &address].into_iter().chain(how.split(' '));
-        let output = program().args(words).output().unwrap();
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert!(
-            !output.status.success() && error.contains(hint),
-            "{how}: {error}"
-        );
+        let error = refused(command(&format!("load {address} {how}")));
+        assert!(error.contains(hint), "{how}: {error}");
         assert!(!error.contains("storing"), "{how}: {error}");
     }
 }
@@ -248,60 +200,22 @@ fn large_values_have_connections_and_threads_of_their_own_if_asked_for() {
 fn load_measures_a_server_by_its_address() {
     let serving = Serving::start(&["-m", "64"]);
     let (directory, address) = (&serving.directory, serving.address());
-    let (json, log) = (
-        directory.path().join("run.json"),
-        directory.path().join("run.hlog"),
-    );
-    let what = [
-        "load",
-        "--server",
-        &address,
-        "--keys",
-        "1000",
-        "--workload",
-        "etc:0.01:20k",
-        "--rate",
-        "2000",
-        "--sleep",
-    ];
-    let how = [
-        "--seconds",
-        "2",
-        "--warm-up",
-        "0.1",
-        "--connections",
-        "4",
-        "--threads",
-        "2",
-    ];
-    let files = [
-        "--json",
-        json.to_str().unwrap(),
-        "--hdr-log",
-        log.to_str().unwrap(),
-    ];
-    let table = bench(&[&what[..], &how, &files].concat());
-    let sweep = [
-        "--keys",
-        "1000",
-        "--no-fill",
-        "--sweep",
-        "--slo",
-        "p50=10s",
-        "--rate",
-        "3000000",
-        "--seconds",
-        "0.1",
-        "--warm-up",
-        "0",
-    ];
-    let swept = bench(&[&["load", "--server", &address][..], &sweep].concat());
+    let [json, log] = ["run.json", "run.hlog"].map(|name| directory.path().join(name));
+    let files = format!("--json {} --hdr-log {}", json.display(), log.display());
+    let table = bench(&format!(
+        "load --server {address} --keys 1000 --workload etc:0.01:20k --rate 2000 --sleep \
+         --seconds 2 --warm-up 0.1 --connections 4 --threads 2 {files}"
+    ));
+    let swept = bench(&format!(
+        "load --server {address} --keys 1000 --no-fill --sweep --slo p50=10s --rate 3000000 \
+         --seconds 0.1 --warm-up 0"
+    ));
 
     assert!(
         table.contains("| reads") && table.contains("client late"),
         "{table}"
     );
-    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let report = read_json(&json);
     let result = &report["result"];
     assert_eq!(result["tally"]["misses"], 0, "{result}");
     let requests = result["latency"]["count"].as_u64().unwrap();
@@ -340,8 +254,10 @@ fn load_measures_a_server_by_its_address() {
 fn calibrate_measures_every_cost_and_writes_the_record_that_figures_read() {
     let directory = tempfile::tempdir().unwrap();
     let json = directory.path().join("costs.json");
-    let json = json.to_str().unwrap();
-    let tables = bench(&["calibrate", "--quick", "--link", "10", "--json", json]);
+    let tables = bench(&format!(
+        "calibrate --quick --link 10 --json {}",
+        json.display()
+    ));
     for row in [
         "| 500000 ",
         "one packet of a GET",
@@ -355,22 +271,14 @@ fn calibrate_measures_every_cost_and_writes_the_record_that_figures_read() {
     ] {
         assert!(tables.contains(row), "{row}: {tables}");
     }
-    let record: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    let record = read_json(json);
     let machine = &record["machine"];
     assert!(machine["processor"].as_str().unwrap().len() > 2, "{record}");
 }
 
 #[test]
 fn self_shows_what_the_load_generator_can_do() {
-    let table = bench(&[
-        "self",
-        "--seconds",
-        "0.1",
-        "--repeat",
-        "1",
-        "--connections",
-        "4",
-    ]);
+    let table = bench("self --seconds 0.1 --repeat 1 --connections 4");
     for row in ["zipf:0.99", "zipf:1.2", "pipeline 1 ", "pipeline 32"] {
         assert!(table.contains(row), "{table}");
     }
@@ -378,22 +286,13 @@ fn self_shows_what_the_load_generator_can_do() {
 
 #[test]
 fn versus_goes_through_every_scenario() {
-    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        println!("SKIPPED: a server and its client want a core each");
+    if !has_two_cores() {
         return;
     }
-    let small = ["--seconds", "0.1", "--repeat", "1", "--keys", "10000"];
-    let alone = [
-        "--peers",
-        "none",
-        "--memory-limit",
-        "64",
-        "--connections",
-        "4",
-        "--many-connections",
-        "1,60,200",
-    ];
-    let (table, progress) = told(&[&["versus"][..], &small, &alone].concat());
+    let (table, progress) = told(
+        "versus --seconds 0.1 --repeat 1 --keys 10000 --peers none --memory-limit 64 \
+         --connections 4 --many-connections 1,60,200",
+    );
     for line in progress.lines().filter(|line| line.contains("repetition")) {
         // Names as on the command line, and not as in the source.
         assert!(
@@ -437,9 +336,9 @@ fn versus_goes_through_every_scenario() {
 
 #[test]
 fn native_is_measured_beside_the_echo() {
-    let small = ["--keys", "2000", "--seconds", "0.2", "--repeat", "1"];
-    let more = ["--pipeline", "64", "--memory-limit", "64", "--gets", "0.95"];
-    let table = bench(&[&["native"][..], &small, &more].concat());
+    let table = bench(
+        "native --keys 2000 --seconds 0.2 --repeat 1 --pipeline 64 --memory-limit 64 --gets 0.95",
+    );
     for row in [
         "UDP echo, batches of 32",
         "UDP echo, batches of 64",
@@ -462,42 +361,20 @@ fn transports_are_measured_beside_an_echo() {
         return;
     };
     drop(namespace);
-    let table = bench(&["transports", "--seconds", "0.1", "--repeat", "1"]);
+    let table = bench("transports --seconds 0.1 --repeat 1");
     for row in ["| udp ", "| udp-plain ", "| xdp:veth0 ", "dpdk: left out"] {
         assert!(table.contains(row), "{row} in {table}");
     }
 }
 
-/// A free port, and our server on it.
+/// Our server on a free port.
 fn serving_tcp(arguments: &[&str]) -> (Serving, String) {
     let port = glimmer_measure::ports::free_ports(1).unwrap();
     let directory = tempfile::tempdir().unwrap();
-    let server = server()
-        .args([
-            "serve",
-            "-l",
-            "127.0.0.1",
-            "-U",
-            "0",
-            "-p",
-            &port.to_string(),
-        ])
-        .args(arguments)
-        .stdout(std::process::Stdio::null())
-        .spawn();
-    let serving = Serving {
-        server: server.unwrap(),
-        directory,
-    };
-    let begin = std::time::Instant::now();
-    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(
-            begin.elapsed().as_secs() < 20,
-            "the server accepts no connections"
-        );
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    (serving, format!("127.0.0.1:{port}"))
+    let at = ["-l", "127.0.0.1", "-U", "0", "-p", &port.to_string()];
+    let is_there = || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok();
+    let server = serve(&[&at, arguments].concat(), is_there);
+    (Serving { server, directory }, format!("127.0.0.1:{port}"))
 }
 
 #[test]
@@ -507,15 +384,10 @@ fn latencies_end_at_the_kernels_timestamps_if_asked_for() {
     for pace in ["--rate 2000 --sleep", "--pipeline 4"] {
         let what = "--keys 1000 --workload minos:10%:200k --seconds 0.5 --warm-up 0.1 \
                     --connections 4 --kernel-timestamps";
-        let files = ["--json", json.to_str().unwrap()];
-        let words = ["load", &address]
-            .into_iter()
-            .chain(what.split_whitespace());
-        let words = words.chain(pace.split(' ')).chain(files);
-        let table = bench(&words.collect::<Vec<_>>());
+        let json_file = json.display();
+        let table = bench(&format!("load {address} {what} {pace} --json {json_file}"));
         assert!(table.contains("| client unread "), "{table}");
-        let report: serde_json::Value =
-            serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+        let report = read_json(&json);
         let result = &report["result"];
         // Each reply has a timestamp, and it lies between the request and the read.
         assert_eq!(
@@ -529,17 +401,12 @@ fn latencies_end_at_the_kernels_timestamps_if_asked_for() {
         );
     }
     let serving = Serving::start(&["-m", "64"]);
-    let words = [
-        "load",
-        &serving.address(),
-        "--kernel-timestamps",
-        "--keys",
-        "10",
-    ];
-    let output = program().args(words).output().unwrap();
-    let error = String::from_utf8(output.stderr).unwrap();
+    let address = serving.address();
+    let error = refused(command(&format!(
+        "load {address} --kernel-timestamps --keys 10"
+    )));
     assert!(
-        !output.status.success() && error.contains("no receive timestamps of Unix sockets"),
+        error.contains("no receive timestamps of Unix sockets"),
         "{error}"
     );
 }

@@ -2,26 +2,15 @@
 
 mod program;
 
-use program::{bench, program};
+use program::{bench, command, read_json, refused};
 
 /// Four times as many blocks as fit, so that each server has some hits and some misses.
 #[test]
 fn hit_ratio_replays_a_trace_of_block_storage_against_servers() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("blocks.csv");
-    let file = file.to_str().unwrap();
-    let table = bench(&[
-        "hit-ratio",
-        "--trace-file",
-        file,
-        "--block-storage",
-        "--requests",
-        "5k",
-        "-m",
-        "16",
-        "--peers",
-        "none",
-    ]);
+    let replay = format!("hit-ratio --peers none --trace-file {}", file.display());
+    let table = bench(&format!("{replay} --block-storage --requests 5k -m 16"));
     let row = table
         .lines()
         .find(|line| line.contains("glimmer 0"))
@@ -34,15 +23,7 @@ fn hit_ratio_replays_a_trace_of_block_storage_against_servers() {
     assert!(share > 2.0 && share < 50.0, "{table}");
     assert!(table.contains("5000 requests"), "{table}");
     // The same trace again, as a recorded one.
-    let again = bench(&[
-        "hit-ratio",
-        "--trace-file",
-        file,
-        "-m",
-        "64",
-        "--peers",
-        "none",
-    ]);
+    let again = bench(&format!("{replay} -m 64"));
     assert!(
         again.contains("-m 64") && again.contains("5000 requests"),
         "{again}"
@@ -50,26 +31,21 @@ fn hit_ratio_replays_a_trace_of_block_storage_against_servers() {
 }
 
 /// The error message of a replay of a trace with these lines.
-fn refused(lines: &str, arguments: &[&str]) -> String {
+fn refused_trace(lines: &str, arguments: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("keys.txt");
     std::fs::write(&file, lines).unwrap();
-    let output = program()
-        .args(["hit-ratio", "--peers", "none", "--trace-file"])
-        .arg(file)
-        .args(arguments)
-        .output()
-        .unwrap();
-    assert!(!output.status.success(), "{lines:?}");
-    String::from_utf8(output.stderr).unwrap()
+    let file = file.display();
+    let line = format!("hit-ratio --peers none --trace-file {file} {arguments}");
+    refused(command(&line))
 }
 
 #[test]
 fn a_trace_that_cannot_be_replayed_says_why() {
-    let complaint = refused("1\n2\n3 4\n", &["-m", "16"]);
+    let complaint = refused_trace("1\n2\n3 4\n", "-m 16");
     assert!(complaint.contains("keys.txt, line 3"), "{complaint}");
     assert!(complaint.contains("\"3 4\" is not one key"), "{complaint}");
-    let complaint = refused("1\n2\n3\n", &["--capacity", "0.5"]);
+    let complaint = refused_trace("1\n2\n3\n", "--capacity 0.5");
     assert!(complaint.contains("--copies"), "{complaint}");
 }
 
@@ -84,24 +60,9 @@ fn hit_ratio_replays_requests_in_their_order() {
         .collect();
     std::fs::write(&file, keys.join("\n")).unwrap();
     let json = directory.path().join("report.json");
-    let [file, json] = [&file, &json].map(|path| path.to_str().unwrap());
-    let table = bench(&[
-        "hit-ratio",
-        "--trace-file",
-        file,
-        "--value-bytes",
-        "10000",
-        "--copies",
-        "20",
-        "-m",
-        "64",
-        "--evict",
-        "s3fifo,fifo",
-        "--peers",
-        "none",
-        "--json",
-        json,
-    ]);
+    let files = format!("--trace-file {} --json {}", file.display(), json.display());
+    let how = "--value-bytes 10000 --copies 20 -m 64 --evict s3fifo,fifo --peers none";
+    let table = bench(&format!("hit-ratio {files} {how}"));
     assert!(table.contains("10000 requests of"), "{table}");
     assert!(table.contains("2000 keys, 19.1 MiB"), "{table}");
     for rule in ["s3fifo", "fifo"] {
@@ -111,22 +72,15 @@ fn hit_ratio_replays_requests_in_their_order() {
         let row = row.unwrap_or_else(|| panic!("no {rule} in {table}"));
         assert!(row.contains(" 80.00% (80.00%, "), "{table}");
     }
-    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    let report = read_json(&json);
     assert_eq!(report["footprint"]["keys"], 2000);
     assert_eq!(report["rows"][0]["cells"][0]["reads"], 10_000);
 }
 
 #[test]
 fn hit_ratio_prints_a_row_for_each_pattern_and_a_column_for_each_rule() {
-    let small = [
-        "--keys",
-        "10000",
-        "--requests",
-        "20000",
-        "--capacity",
-        "0.1",
-    ];
-    let table = bench(&[&["hit-ratio", "--pattern", "zipf-0.99,lag-40"][..], &small].concat());
+    let small = "--keys 10000 --requests 20000 --capacity 0.1";
+    let table = bench(&format!("hit-ratio --pattern zipf-0.99,lag-40 {small}"));
     for rule in [
         "**fifo**",
         "**s3fifo**",

@@ -2,24 +2,21 @@
 
 mod program;
 
-use program::{program, told};
+use program::{bench, command, has_two_cores, read_json, refused, told};
 
 /// Each of our policies appears by itself, at two rates, with and without large requests.
 #[test]
 fn tail_shows_small_requests_beside_large_ones() {
-    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        println!("SKIPPED: a server and its client want a core each");
+    if !has_two_cores() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let file = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
-    let (json, picture) = (file("tail.json"), file("tail.png"));
+    let [json, picture] = ["tail.json", "tail.png"].map(|name| directory.path().join(name));
     let small = "tail --peers none --threads 1,2 --rate 1k,2k --keys 3200 --seconds 0.2 \
                  --warm-up 0.2 --repeat 1 --memory-limit 64 --workload minos:10%:20k";
-    let files = ["--json", &json, "--picture", &picture];
-    let words: Vec<&str> = small.split_whitespace().chain(files).collect();
-    let (table, progress) = told(&words);
-    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let files = format!("--json {} --picture {}", json.display(), picture.display());
+    let (table, progress) = told(&format!("{small} {files}"));
+    let report = read_json(&json);
     let rows = report["rows"].as_array().unwrap();
     let policies = glimmer_comparisons::tail::policies();
     assert!(
@@ -77,38 +74,26 @@ fn tail_takes_only_what_it_can_measure() {
         ("--dispatch none --peers none", "no server to measure"),
         ("--large-connections 1 --large-threads 2", "divided among 2"),
     ] {
-        let words = ["tail"].into_iter().chain(arguments.split(' '));
-        let output = program()
-            .arg("--keep-priority")
-            .args(words)
-            .output()
-            .unwrap();
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert!(
-            !output.status.success() && error.contains(hint),
-            "{arguments}: {error}"
-        );
+        let error = refused(command(&format!("tail {arguments}")));
+        assert!(error.contains(hint), "{arguments}: {error}");
     }
 }
 
 /// Native clients reach the ports of all workers, and large requests need no rate.
 #[test]
 fn tail_drives_native_clients_beside_large_requests_without_a_rate() {
-    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        println!("SKIPPED: a server and its client want a core each");
+    if !has_two_cores() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let file = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
-    let (json, picture) = (file("tail.json"), file("tail.svg"));
+    let [json, picture] = ["tail.json", "tail.svg"].map(|name| directory.path().join(name));
     let small = "tail --peers none --protocol native,memcached --dispatch keyhash,size-aware \
                  --threads 2 --rate 1k --large-pace saturating --keys 3200 --seconds 0.2 \
                  --warm-up 0.2 --repeat 1 --memory-limit 64 --workload minos:10%:20k";
-    let files = ["--json", &json, "--picture", &picture];
-    let words: Vec<&str> = small.split_whitespace().chain(files).collect();
-    let (table, _) = told(&words);
+    let files = format!("--json {} --picture {}", json.display(), picture.display());
+    let table = bench(&format!("{small} {files}"));
     assert!(table.contains("as fast as they are answered"), "{table}");
-    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let report = read_json(&json);
     let rows = report["rows"].as_array().unwrap();
     for policy in ["keyhash", "size-aware"] {
         for protocol in [", native", ""] {
@@ -128,22 +113,19 @@ fn tail_drives_native_clients_beside_large_requests_without_a_rate() {
 /// Small requests are also measured beside slow readers, in the protocol of each server.
 #[test]
 fn tail_measures_small_requests_beside_slow_readers() {
-    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        println!("SKIPPED: a server and its client want a core each");
+    if !has_two_cores() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let file = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
-    let (json, picture) = (file("tail.json"), file("tail.svg"));
+    let [json, picture] = ["tail.json", "tail.svg"].map(|name| directory.path().join(name));
     let small = "tail --peers memcached,redis --dispatch keyhash --threads 1 --rate 1k \
                  --keys 3200 --seconds 0.2 --warm-up 0.2 --repeat 1 --memory-limit 64 \
                  --workload minos:10%:1000000 --slow-readers 8";
-    let files = ["--json", &json, "--picture", &picture];
-    let words: Vec<&str> = small.split_whitespace().chain(files).collect();
-    let (table, _) = told(&words);
+    let files = format!("--json {} --picture {}", json.display(), picture.display());
+    let table = bench(&format!("{small} {files}"));
     let about = "8 connections take a value of 1000000 bytes";
     assert!(table.contains(about), "{table}");
-    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let report = read_json(&json);
     let rows = report["rows"].as_array().unwrap();
     // Peers that are not installed are left out.
     assert_eq!(rows.len() % 3, 0, "{table}");
