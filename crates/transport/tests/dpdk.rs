@@ -7,7 +7,6 @@ mod veth;
 #[path = "support/wire.rs"]
 mod wire_at;
 
-use glimmer_transport::bypass::wire::{self, Ends};
 use glimmer_transport::packet::{
     Bypass, Message, PacketDevice, PacketSender as _, PacketTransport, RxBatch,
 };
@@ -19,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 use veth::{End, INTERFACE, Veth, compute_sums, ip};
-use wire_at::Wire;
+use wire_at::{Wire, interface};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The addresses of the port at the pair of interfaces, and of that at the TAP interface.
@@ -287,31 +286,8 @@ fn pings_are_answered() {
 #[test]
 fn hostile_frames_are_counted_and_not_answered() {
     let Some((lab, there)) = lab() else { return };
-    let interface = there.run(|| glimmer_transport::Interface::named(INTERFACE));
-    let interface = interface.unwrap().unwrap();
     let mut server = lab.port.open(at(AT_VETH, true, 7002)).unwrap();
-    let our_mac = {
-        let here = &lab.veth.ends()[0];
-        here.run(|| glimmer_transport::Interface::named(INTERFACE))
-            .unwrap()
-            .unwrap()
-            .mac
-    };
-    let wire = Wire::at(there);
-    let frame = |theirs: &str, change: &dyn Fn(&mut Vec<u8>)| {
-        let mut frame = vec![0; 200];
-        let ends = Ends {
-            our_mac: interface.mac,
-            their_mac: our_mac,
-            ours: theirs.parse().unwrap(),
-            theirs: server.address().unwrap(),
-        };
-        let bytes = wire::fill(&mut frame, &ends, &[], &[5; 40]).unwrap();
-        frame.truncate(bytes);
-        change(&mut frame);
-        frame
-    };
-    let usual = "10.7.0.2:9";
+    let [ours, theirs] = lab.veth.ends().each_ref().map(interface);
     let of = |figures: &Bypass| {
         let count = |name| {
             figures
@@ -324,28 +300,7 @@ fn hostile_frames_are_counted_and_not_answered() {
         ["length", "checksum", "address", "source", "not_ours"].map(count)
     };
     let before = lab.port.figures().unwrap();
-    let frames = [
-        frame(usual, &|_| ()),
-        frame(usual, &|frame| frame[50] ^= 1),
-        frame(usual, &|frame| frame[24] ^= 1),
-        frame(usual, &|frame| frame.truncate(70)),
-        frame(usual, &|frame| frame.extend([0; 9])),
-        frame(usual, &|frame| frame[39] -= 1),
-        frame("10.7.0.1:9", &|_| ()),
-        frame("10.7.0.255:9", &|_| ()),
-        frame("127.0.0.1:9", &|_| ()),
-        frame("224.0.0.1:9", &|_| ()),
-        frame("10.7.0.2:0", &|_| ()),
-        frame(usual, &|frame| frame[..6].fill(0xFF)),
-        frame(usual, &|frame| frame[14] = 0x46),
-        frame(usual, &|frame| frame[20] = 0x20),
-        frame(usual, &|frame| frame[23] = 6),
-        frame(usual, &|frame| frame[12..14].copy_from_slice(&[0x81, 0])),
-        frame(usual, &|_| ()),
-    ];
-    for frame in &frames {
-        wire.put(interface.index as i32, frame);
-    }
+    Wire::at(there).put_hostile(&theirs, &ours, server.address().unwrap());
     let deadline = Instant::now() + PATIENCE;
     let mut batch = RxBatch::default();
     let (mut received, mut rounds) = (0, 0);

@@ -15,7 +15,7 @@ use glimmer_transport::xdp::Xdp;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use veth::{End, INTERFACE, Veth, ip};
-use wire_at::Wire;
+use wire_at::{Wire, interface};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -274,54 +274,9 @@ fn only_who_has_a_port_alone_has_datagrams_elsewhere() {
 fn hostile_frames_are_counted_and_not_answered() {
     let Some(veth) = Veth::new(false) else { return };
     let [here, there] = veth.ends();
-    let interface = |end: &End| {
-        end.run(|| {
-            glimmer_transport::Interface::named(INTERFACE)
-                .unwrap()
-                .unwrap()
-        })
-    };
     let (ours, theirs) = (interface(here), interface(there));
     let mut server = here.run(|| here.transport().open(here.address(true)).unwrap());
-    let wire = Wire::at(there);
-    let ends = |theirs_at: &str| Ends {
-        our_mac: theirs.mac,
-        their_mac: ours.mac,
-        ours: theirs_at.parse().unwrap(),
-        theirs: server.address().unwrap(),
-    };
-    let frame = |theirs_at: &str, change: &dyn Fn(&mut Vec<u8>)| {
-        let mut frame = vec![0; 200];
-        let bytes = wire::fill(&mut frame, &ends(theirs_at), &[], &[5; 40]).unwrap();
-        frame.truncate(bytes);
-        change(&mut frame);
-        frame
-    };
-    let usual = "10.7.0.2:9";
-    let frames = [
-        frame(usual, &|_| ()),
-        frame(usual, &|frame| frame[50] ^= 1),
-        frame(usual, &|frame| frame[24] ^= 1),
-        frame(usual, &|frame| frame.truncate(70)),
-        frame(usual, &|frame| frame.extend([0; 9])),
-        frame(usual, &|frame| frame[39] -= 1),
-        frame("10.7.0.1:9", &|_| ()),
-        frame("10.7.0.255:9", &|_| ()),
-        frame("127.0.0.1:9", &|_| ()),
-        frame("224.0.0.1:9", &|_| ()),
-        frame("10.7.0.2:0", &|_| ()),
-        // The kernel's: a group, options, a fragment, another protocol. It takes the first, as the
-        // server's address is in it.
-        frame(usual, &|frame| frame[..6].fill(0xFF)),
-        frame(usual, &|frame| frame[14] = 0x46),
-        frame(usual, &|frame| frame[20] = 0x20),
-        frame(usual, &|frame| frame[23] = 6),
-        frame(usual, &|frame| frame[12..14].copy_from_slice(&[0x81, 0])),
-        frame(usual, &|_| ()),
-    ];
-    for frame in &frames {
-        wire.put(theirs.index as i32, frame);
-    }
+    Wire::at(there).put_hostile(&theirs, &ours, server.address().unwrap());
     // The last frame is one of the three, so those before it have been looked at.
     assert_eq!(receive(&mut *server, 3), [[5; 40]; 3]);
     let counts = figures(here);
@@ -350,23 +305,16 @@ fn the_generic_mode_leaves_what_is_not_finished_to_the_kernel() {
     client.send(&[Message::segments(to, &segments, 50)]);
     assert_eq!(receive(&mut *server, 8), [[8; 50]; 8]);
     assert_eq!(figures(here).received, 0);
-    let interface = there
-        .run(|| glimmer_transport::Interface::named(INTERFACE))
-        .unwrap()
-        .unwrap();
+    let (ours, theirs) = (interface(here), interface(there));
     let ends = Ends {
-        our_mac: interface.mac,
-        their_mac: here
-            .run(|| glimmer_transport::Interface::named(INTERFACE))
-            .unwrap()
-            .unwrap()
-            .mac,
+        our_mac: theirs.mac,
+        their_mac: ours.mac,
         ours: client.address().unwrap(),
         theirs: to,
     };
     let mut frame = vec![0; 100];
     let bytes = wire::fill(&mut frame, &ends, b"finished", b"").unwrap();
-    Wire::at(there).put(interface.index as i32, &frame[..bytes]);
+    Wire::at(there).put(theirs.index as i32, &frame[..bytes]);
     echo(&mut *server, 1);
     assert_eq!(receive(&mut client, 1), [b"finished"]);
     let figures = figures(here);

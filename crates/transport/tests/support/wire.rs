@@ -2,7 +2,9 @@
 #![allow(unsafe_code, reason = "the kernel is given pointers")]
 #![allow(dead_code, reason = "each test needs a part of it")]
 
-use crate::veth::End;
+use crate::veth::{End, INTERFACE};
+use glimmer_transport::Interface;
+use glimmer_transport::bypass::wire::{Ends, fill};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, recv, sendto, socket};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -55,6 +57,54 @@ impl Wire {
             std::io::Error::last_os_error()
         );
     }
+
+    /// Sends a server frames from an interface, each with a datagram of 40 bytes. Three are right,
+    /// one of them to all hosts; 3 have a wrong length, 2 a wrong checksum and 5 a wrong source.
+    /// The others are the kernel's.
+    pub fn put_hostile(&self, theirs: &Interface, ours: &Interface, server: SocketAddr) {
+        let frame = |theirs_at: &str, change: &dyn Fn(&mut Vec<u8>)| {
+            let ends = Ends {
+                our_mac: theirs.mac,
+                their_mac: ours.mac,
+                ours: theirs_at.parse().unwrap(),
+                theirs: server,
+            };
+            let mut frame = vec![0; 200];
+            let bytes = fill(&mut frame, &ends, &[], &[5; 40]).unwrap();
+            frame.truncate(bytes);
+            change(&mut frame);
+            frame
+        };
+        let usual = "10.7.0.2:9";
+        let frames = [
+            frame(usual, &|_| ()),
+            frame(usual, &|frame| frame[50] ^= 1),
+            frame(usual, &|frame| frame[24] ^= 1),
+            frame(usual, &|frame| frame.truncate(70)),
+            frame(usual, &|frame| frame.extend([0; 9])),
+            frame(usual, &|frame| frame[39] -= 1),
+            frame("10.7.0.1:9", &|_| ()),
+            frame("10.7.0.255:9", &|_| ()),
+            frame("127.0.0.1:9", &|_| ()),
+            frame("224.0.0.1:9", &|_| ()),
+            frame("10.7.0.2:0", &|_| ()),
+            // A group, options, a fragment, another protocol, a virtual network.
+            frame(usual, &|frame| frame[..6].fill(0xFF)),
+            frame(usual, &|frame| frame[14] = 0x46),
+            frame(usual, &|frame| frame[20] = 0x20),
+            frame(usual, &|frame| frame[23] = 6),
+            frame(usual, &|frame| frame[12..14].copy_from_slice(&[0x81, 0])),
+            frame(usual, &|_| ()),
+        ];
+        for frame in &frames {
+            self.put(theirs.index as i32, frame);
+        }
+    }
+}
+
+/// The interface at an end.
+pub fn interface(end: &End) -> Interface {
+    end.run(|| Interface::named(INTERFACE)).unwrap().unwrap()
 }
 
 /// Pings a host from this thread's namespace until it answers.
