@@ -17,7 +17,7 @@ use glimmer_notation as notation;
 use serde::Serialize;
 
 pub use arguments::{Arguments, TraceFormat};
-use arguments::{ArrivalLaw, Length};
+use arguments::{ArrivalLaw, Length, PaceArguments, WorkloadArguments};
 use watch::Watch;
 
 /// The first rate of a sweep in requests per second.
@@ -55,13 +55,13 @@ impl Arguments {
             ..Target::new(Address::resolve(&location)?, self.protocol.into())
         };
         let filled = match &plan.requests {
-            Requests::Drawn(workload) if !self.no_fill => {
+            Requests::Drawn(workload) if !self.workload.no_fill => {
                 self.fill(&target, workload)?;
                 Some(workload)
             }
             _ => None,
         };
-        let (result, probes) = match self.sweep {
+        let (result, probes) = match self.pace.sweep {
             true => {
                 let (result, probes) = self.sweep(&target, &plan)?;
                 (result, probes)
@@ -78,20 +78,188 @@ impl Arguments {
                 println!("\n{advice}");
             }
         }
-        match &self.json {
+        match &self.files.json {
             Some(file) => super::write_json(
                 file,
                 &Report {
                     server: &target,
                     tls,
                     plan: &plan,
-                    slo: self.slo,
+                    slo: self.pace.slo,
                     result,
                     sweep: probes,
                 },
             ),
             None => Ok(()),
         }
+    }
+
+    fn plan(&self) -> Result<Plan> {
+        let requests = self.workload.requests()?;
+        let (pace, client) = (self.pace.pace(), &self.client);
+        for (flag, is_given) in [
+            ("--sleep", self.pace.sleep),
+            ("--large-connections", client.large_connections.is_some()),
+        ] {
+            ensure!(
+                !is_given || matches!(pace, Pace::Open { .. }),
+                "{flag} is for an open loop: give --rate, --speed or --sweep, or leave it out"
+            );
+        }
+        // By default, a trace is played from its beginning to its end.
+        let measured = match (client.seconds, &self.workload.trace) {
+            (Some(seconds), _) => Some(seconds),
+            (None, Some(_)) => None,
+            (None, None) => Some(10.0),
+        };
+        let warm_up = match (client.warm_up, &self.workload.trace) {
+            (Some(Length::Seconds(seconds)), _) => WarmUp::Fixed(Duration::from_secs_f64(seconds)),
+            (Some(Length::Steady), _) => {
+                WarmUp::Steady(Duration::from_secs_f64(client.warm_up_max))
+            }
+            (None, Some(_)) => WarmUp::Fixed(Duration::ZERO),
+            (None, None) => WarmUp::Fixed(Duration::from_secs(1)),
+        };
+        Ok(Plan {
+            threads: usize::from(client.threads),
+            connections: usize::from(client.connections),
+            large: client.large_connections.map(|connections| LargeApart {
+                connections: usize::from(connections),
+                threads: usize::from(client.large_threads),
+            }),
+            cores: client.cores.clone(),
+            read_bytes: client.read_bytes.map(|bytes| bytes as usize),
+            kernel_timestamps: client.kernel_timestamps,
+            warm_up,
+            measured: measured.map(Duration::from_secs_f64),
+            seed: client.seed,
+            ..Plan::new(requests, pace)
+        })
+    }
+
+    fn fill(&self, target: &Target, workload: &Workload) -> Result<()> {
+        let watch = Watch::keys(workload.keys);
+        let tally = load::pass(
+            target,
+            workload,
+            Pass::Write,
+            0..workload.keys,
+            &mut |keys| watch.at(keys),
+        )?;
+        watch.end();
+        if tally.refused + tally.lost > 0 {
+            eprintln!(
+                "the server refused {} of {} keys, and {} requests were lost",
+                tally.refused, workload.keys, tally.lost
+            );
+        }
+        Ok(())
+    }
+
+    fn measure(&self, target: &Target, plan: &Plan) -> Result<Summary> {
+        let mut watch = Watch::seconds(plan.measured);
+        let mut log = None;
+        let outcome = load::run(target, plan, None, &mut |progress| {
+            if let (load::Progress::Measured { interval, .. }, Some(file)) =
+                (&progress, &self.files.hdr_log)
+            {
+                let begun = std::time::SystemTime::now() - Duration::from_secs(1);
+                let log = log.get_or_insert_with(|| load::hdr_log::Log::create(file, begun));
+                if let Ok(log) = log {
+                    log.add(interval);
+                }
+            }
+            watch.tell(&progress);
+        })
+        .with_context(|| format!("measuring {}", target.address))?;
+        watch.end();
+        if let Some(log) = log {
+            log?.finish()?;
+        }
+        Ok(outcome.summary())
+    }
+
+    fn sweep(&self, target: &Target, plan: &Plan) -> Result<(Option<Summary>, Vec<sweep::Probe>)> {
+        let quantile = self.pace.slo.map_or(0.99, |slo| slo.quantile);
+        let mut borne_at: Vec<(f64, Summary)> = Vec::new();
+        let probes = sweep::search(
+            self.pace.rate.unwrap_or(SWEEP_FIRST_PER_S),
+            self.pace.slo,
+            |rate| {
+                let plan = Plan {
+                    pace: self.pace.open(self.pace.arrivals.at(rate)),
+                    ..plan.clone()
+                };
+                let outcome = load::run(target, &plan, None, &mut |_| {})?;
+                let latency = outcome.latency_ns();
+                let probe = sweep::Probe {
+                    offered_per_s: rate,
+                    answered_per_s: rate * outcome.in_time_share(),
+                    latency_us: latency.value_at_quantile(quantile) as f64 / 1e3,
+                    saturated: outcome.saturated,
+                };
+                let borne = probe.is_borne(self.pace.slo);
+                let verdict = if borne { "sustained" } else { "too much" };
+                eprintln!(
+                    "{} offered, {} answered, p{} {}: {verdict}",
+                    notation::per_second(rate),
+                    notation::per_second(probe.answered_per_s),
+                    quantile * 100.0,
+                    notation::microseconds(probe.latency_us)
+                );
+                if borne {
+                    borne_at.push((rate, outcome.summary()));
+                }
+                Ok(probe)
+            },
+        )?;
+        let mut table = Table::new([
+            "offered".to_owned(),
+            "answered".to_owned(),
+            format!("p{}", quantile * 100.0),
+            "sustained".to_owned(),
+        ]);
+        let mut sorted = probes.clone();
+        sorted.sort_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s));
+        for probe in &sorted {
+            let borne = if probe.is_borne(self.pace.slo) {
+                "yes"
+            } else {
+                "no"
+            };
+            table.row([
+                notation::per_second(probe.offered_per_s),
+                notation::per_second(probe.answered_per_s),
+                notation::microseconds(probe.latency_us),
+                borne.to_owned(),
+            ]);
+        }
+        println!("{table}");
+        let limit = self
+            .pace
+            .slo
+            .map_or("before saturation".to_owned(), |slo| format!("with {slo}"));
+        let best = sweep::best(&probes, self.pace.slo).and_then(|probe| {
+            let at_rate = |(rate, _): &(f64, Summary)| *rate == probe.offered_per_s;
+            let last = borne_at.iter().rposition(at_rate);
+            last.map(|last| borne_at.swap_remove(last))
+        });
+        match &best {
+            Some((rate, _)) => println!("highest rate {limit}: {}\n", notation::per_second(*rate)),
+            None => println!("the server sustained none of the rates {limit}"),
+        }
+        Ok((best.map(|(_, summary)| summary), probes))
+    }
+}
+
+impl WorkloadArguments {
+    fn requests(&self) -> Result<Requests> {
+        let Some(file) = &self.trace else {
+            return Ok(Requests::Drawn(self.workload()?));
+        };
+        let mut trace = Trace::new(file.clone(), self.trace_format.map(Into::into))?;
+        trace.set_on_miss |= self.set_on_miss;
+        Ok(Requests::Recorded(trace))
     }
 
     fn workload(&self) -> Result<Workload> {
@@ -127,180 +295,26 @@ impl Arguments {
         workload.check().map_err(|error| anyhow!(error))?;
         Ok(workload)
     }
+}
 
-    fn plan(&self) -> Result<Plan> {
-        let requests = match &self.trace {
-            Some(file) => {
-                let mut trace = Trace::new(file.clone(), self.trace_format.map(Into::into))?;
-                trace.set_on_miss |= self.set_on_miss;
-                Requests::Recorded(trace)
-            }
-            None => Requests::Drawn(self.workload()?),
-        };
-        let idle = if self.sleep { Idle::Sleep } else { Idle::Spin };
-        let open = |arrivals| Pace::Open {
-            arrivals,
-            burst: 1,
-            idle,
-        };
-        let pace = match (self.rate, self.speed) {
-            (Some(rate), _) => open(self.arrivals.at(rate)),
-            (None, Some(speed)) => open(Arrivals::Recorded(speed)),
-            (None, None) if self.sweep => open(self.arrivals.at(SWEEP_FIRST_PER_S)),
+impl PaceArguments {
+    fn pace(&self) -> Pace {
+        match (self.rate, self.speed) {
+            (Some(rate), _) => self.open(self.arrivals.at(rate)),
+            (None, Some(speed)) => self.open(Arrivals::Recorded(speed)),
+            (None, None) if self.sweep => self.open(self.arrivals.at(SWEEP_FIRST_PER_S)),
             (None, None) => Pace::Closed {
                 in_flight: self.pipeline,
             },
-        };
-        for (flag, is_given) in [
-            ("--sleep", self.sleep),
-            ("--large-connections", self.large_connections.is_some()),
-        ] {
-            ensure!(
-                !is_given || matches!(pace, Pace::Open { .. }),
-                "{flag} is for an open loop: give --rate, --speed or --sweep, or leave it out"
-            );
         }
-        // By default, a trace is played from its beginning to its end.
-        let measured = match (self.seconds, &self.trace) {
-            (Some(seconds), _) => Some(seconds),
-            (None, Some(_)) => None,
-            (None, None) => Some(10.0),
-        };
-        let warm_up = match (self.warm_up, &self.trace) {
-            (Some(Length::Seconds(seconds)), _) => WarmUp::Fixed(Duration::from_secs_f64(seconds)),
-            (Some(Length::Steady), _) => WarmUp::Steady(Duration::from_secs_f64(self.warm_up_max)),
-            (None, Some(_)) => WarmUp::Fixed(Duration::ZERO),
-            (None, None) => WarmUp::Fixed(Duration::from_secs(1)),
-        };
-        Ok(Plan {
-            threads: usize::from(self.threads),
-            connections: usize::from(self.connections),
-            large: self.large_connections.map(|connections| LargeApart {
-                connections: usize::from(connections),
-                threads: usize::from(self.large_threads),
-            }),
-            cores: self.cores.clone(),
-            read_bytes: self.read_bytes.map(|bytes| bytes as usize),
-            kernel_timestamps: self.kernel_timestamps,
-            warm_up,
-            measured: measured.map(Duration::from_secs_f64),
-            seed: self.seed,
-            ..Plan::new(requests, pace)
-        })
     }
 
-    fn fill(&self, target: &Target, workload: &Workload) -> Result<()> {
-        let watch = Watch::keys(workload.keys);
-        let tally = load::pass(
-            target,
-            workload,
-            Pass::Write,
-            0..workload.keys,
-            &mut |keys| watch.at(keys),
-        )?;
-        watch.end();
-        if tally.refused + tally.lost > 0 {
-            eprintln!(
-                "the server refused {} of {} keys, and {} requests were lost",
-                tally.refused, workload.keys, tally.lost
-            );
+    fn open(&self, arrivals: Arrivals) -> Pace {
+        Pace::Open {
+            arrivals,
+            burst: 1,
+            idle: if self.sleep { Idle::Sleep } else { Idle::Spin },
         }
-        Ok(())
-    }
-
-    fn measure(&self, target: &Target, plan: &Plan) -> Result<Summary> {
-        let mut watch = Watch::seconds(plan.measured);
-        let mut log = None;
-        let outcome = load::run(target, plan, None, &mut |progress| {
-            if let (load::Progress::Measured { interval, .. }, Some(file)) =
-                (&progress, &self.hdr_log)
-            {
-                let begun = std::time::SystemTime::now() - Duration::from_secs(1);
-                let log = log.get_or_insert_with(|| load::hdr_log::Log::create(file, begun));
-                if let Ok(log) = log {
-                    log.add(interval);
-                }
-            }
-            watch.tell(&progress);
-        })
-        .with_context(|| format!("measuring {}", target.address))?;
-        watch.end();
-        if let Some(log) = log {
-            log?.finish()?;
-        }
-        Ok(outcome.summary())
-    }
-
-    fn sweep(&self, target: &Target, plan: &Plan) -> Result<(Option<Summary>, Vec<sweep::Probe>)> {
-        let quantile = self.slo.map_or(0.99, |slo| slo.quantile);
-        let mut borne_at: Vec<(f64, Summary)> = Vec::new();
-        let probes = sweep::search(self.rate.unwrap_or(SWEEP_FIRST_PER_S), self.slo, |rate| {
-            let idle = if self.sleep { Idle::Sleep } else { Idle::Spin };
-            let plan = Plan {
-                pace: Pace::Open {
-                    arrivals: self.arrivals.at(rate),
-                    burst: 1,
-                    idle,
-                },
-                ..plan.clone()
-            };
-            let outcome = load::run(target, &plan, None, &mut |_| {})?;
-            let latency = outcome.latency_ns();
-            let probe = sweep::Probe {
-                offered_per_s: rate,
-                answered_per_s: rate * outcome.in_time_share(),
-                latency_us: latency.value_at_quantile(quantile) as f64 / 1e3,
-                saturated: outcome.saturated,
-            };
-            let borne = probe.is_borne(self.slo);
-            let verdict = if borne { "sustained" } else { "too much" };
-            eprintln!(
-                "{} offered, {} answered, p{} {}: {verdict}",
-                notation::per_second(rate),
-                notation::per_second(probe.answered_per_s),
-                quantile * 100.0,
-                notation::microseconds(probe.latency_us)
-            );
-            if borne {
-                borne_at.push((rate, outcome.summary()));
-            }
-            Ok(probe)
-        })?;
-        let mut table = Table::new([
-            "offered".to_owned(),
-            "answered".to_owned(),
-            format!("p{}", quantile * 100.0),
-            "sustained".to_owned(),
-        ]);
-        let mut sorted = probes.clone();
-        sorted.sort_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s));
-        for probe in &sorted {
-            let borne = if probe.is_borne(self.slo) {
-                "yes"
-            } else {
-                "no"
-            };
-            table.row([
-                notation::per_second(probe.offered_per_s),
-                notation::per_second(probe.answered_per_s),
-                notation::microseconds(probe.latency_us),
-                borne.to_owned(),
-            ]);
-        }
-        println!("{table}");
-        let limit = self
-            .slo
-            .map_or("before saturation".to_owned(), |slo| format!("with {slo}"));
-        let best = sweep::best(&probes, self.slo).and_then(|probe| {
-            let at_rate = |(rate, _): &(f64, Summary)| *rate == probe.offered_per_s;
-            let last = borne_at.iter().rposition(at_rate);
-            last.map(|last| borne_at.swap_remove(last))
-        });
-        match &best {
-            Some((rate, _)) => println!("highest rate {limit}: {}\n", notation::per_second(*rate)),
-            None => println!("the server sustained none of the rates {limit}"),
-        }
-        Ok((best.map(|(_, summary)| summary), probes))
     }
 }
 

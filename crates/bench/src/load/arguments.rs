@@ -68,135 +68,120 @@ pub struct Arguments {
     /// Protocol of the server
     #[arg(long, short = 'B', default_value = "text")]
     pub protocol: Protocol,
+    #[command(flatten)]
+    pub workload: WorkloadArguments,
+    #[command(flatten)]
+    pub pace: PaceArguments,
+    #[command(flatten)]
+    pub client: ClientArguments,
+    #[command(flatten)]
+    pub files: FileArguments,
+    #[command(flatten)]
+    pub admission: AdmissionArguments,
+}
 
+/// What is asked for.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Workload")]
+pub struct WorkloadArguments {
     /// Preset of keys, sizes and verbs: tiny, small, large, etc, minos, ycsb-a to ycsb-f
-    #[arg(
-        long,
-        short,
-        default_value = "small",
-        value_name = "NAME",
-        help_heading = "Workload"
-    )]
+    #[arg(long, short, default_value = "small", value_name = "NAME")]
     pub workload: String,
     /// Number of keys, such as 10k or 1m [default: 1m; minos: 16m]
-    #[arg(long, value_parser = vocabulary::count, help_heading = "Workload")]
+    #[arg(long, value_parser = vocabulary::count)]
     pub keys: Option<u64>,
     /// Key popularity: uniform, zipf[:EXPONENT], hotspot[:KEYS:REQUESTS] (shares),
     /// latest[:EXPONENT], normal[:DEVIATION] (a share of the keys), pareto[:SHAPE:SCALE],
     /// sequential
-    #[arg(long, value_name = "LAW", help_heading = "Workload")]
+    #[arg(long, value_name = "LAW")]
     pub dist: Option<Law>,
     /// Length of a key in bytes
-    #[arg(
-        long,
-        value_parser = clap::value_parser!(u8).range(1..=250),
-        help_heading = "Workload",
-    )]
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=250))]
     pub key_bytes: Option<u8>,
     /// Length of a value in bytes: a number, uniform:MIN:MAX, or empirical:FILE (a length and a
     /// weight per line)
-    #[arg(long, value_name = "SIZES", help_heading = "Workload")]
+    #[arg(long, value_name = "SIZES")]
     pub value_bytes: Option<Sizes>,
     /// Share of reads, from 0 to 1
-    #[arg(
-        long,
-        value_parser = notation::share,
-        value_name = "SHARE",
-        help_heading = "Workload",
-    )]
+    #[arg(long, value_parser = notation::share, value_name = "SHARE")]
     pub gets: Option<f64>,
     /// Share of deletes, from 0 to 1; the rest of the requests are writes
-    #[arg(
-        long,
-        value_parser = notation::share,
-        value_name = "SHARE",
-        help_heading = "Workload",
-    )]
+    #[arg(long, value_parser = notation::share, value_name = "SHARE")]
     pub deletes: Option<f64>,
     /// Keys per read
     #[arg(
         long,
         default_value_t = 1,
         value_parser = notation::within::<u32>(notation::count, 1..=1000),
-        value_name = "KEYS",
-        help_heading = "Workload",
+        value_name = "KEYS"
     )]
     pub multi_get: u32,
     /// Write each key that a read did not find, as an application in front of a database does
-    #[arg(long, help_heading = "Workload")]
+    #[arg(long)]
     pub set_on_miss: bool,
     /// Expiry of written items in seconds: never, a number, or uniform:MIN:MAX
-    #[arg(
-        long,
-        default_value = "never",
-        value_name = "SECONDS",
-        help_heading = "Workload"
-    )]
+    #[arg(long, default_value = "never", value_name = "SECONDS")]
     pub ttl: Ttl,
     /// Replay a recorded trace instead of a workload
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["keys", "dist", "gets", "deletes", "sweep"],
-        help_heading = "Workload",
+        conflicts_with_all = ["keys", "dist", "gets", "deletes", "sweep"]
     )]
     pub trace: Option<PathBuf>,
     /// Format of the trace, if its name and first line do not reveal it
-    #[arg(long, requires = "trace", help_heading = "Workload")]
+    #[arg(long, requires = "trace")]
     pub trace_format: Option<TraceFormat>,
     /// Do not store the keys first
-    #[arg(long, help_heading = "Workload")]
+    #[arg(long)]
     pub no_fill: bool,
+}
 
+/// How fast.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Pace")]
+pub struct PaceArguments {
     /// Open loop: requests per second (reads of several keys count once)
-    #[arg(long, short, value_parser = above_zero, help_heading = "Pace")]
+    #[arg(long, short, value_parser = above_zero)]
     pub rate: Option<f64>,
     /// Open loop: find the highest rate that the server sustains, starting at --rate [default:
     /// 5000]
-    #[arg(long, conflicts_with_all = ["pipeline", "speed", "hdr_log"], help_heading = "Pace")]
+    #[arg(long, conflicts_with_all = ["pipeline", "speed", "hdr_log"])]
     pub sweep: bool,
     /// Latency that the server has to keep in a sweep, such as p99=1ms or p99.9=500µs; without it,
     /// the server only has to answer the requests that arrive
-    #[arg(
-        long,
-        requires = "sweep",
-        value_name = "PERCENTILE=TIME",
-        help_heading = "Pace"
-    )]
+    #[arg(long, requires = "sweep", value_name = "PERCENTILE=TIME")]
     pub slo: Option<Slo>,
     /// Open loop: replay the trace by its own clock, this many times as fast
-    #[arg(
-        long,
-        requires = "trace",
-        value_parser = above_zero,
-        value_name = "FACTOR",
-        help_heading = "Pace",
-    )]
+    #[arg(long, requires = "trace", value_parser = above_zero, value_name = "FACTOR")]
     pub speed: Option<f64>,
     /// Closed loop: requests in flight on every connection
     #[arg(
         long,
         default_value_t = 1,
         value_parser = notation::within::<u32>(notation::count, 1..=10_000),
-        value_name = "REQUESTS",
-        help_heading = "Pace",
+        value_name = "REQUESTS"
     )]
     pub pipeline: u32,
     /// Open loop: times at which requests are due
-    #[arg(long, default_value = "poisson", help_heading = "Pace")]
+    #[arg(long, default_value = "poisson")]
     pub arrivals: ArrivalLaw,
     /// Open loop: sleep until a request is due instead of spinning; for a client without its own
     /// cores
-    #[arg(long, help_heading = "Pace")]
+    #[arg(long)]
     pub sleep: bool,
+}
 
+/// The client.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Client")]
+pub struct ClientArguments {
     /// Connections of all threads together
     #[arg(
         long,
         short,
         default_value_t = 50,
-        value_parser = notation::within::<u16>(notation::count, 1..),
-        help_heading = "Client",
+        value_parser = notation::within::<u16>(notation::count, 1..)
     )]
     pub connections: u16,
     /// Open loop: so many further connections, which only requests of values above 1400 bytes use,
@@ -204,8 +189,7 @@ pub struct Arguments {
     #[arg(
         long,
         value_parser = notation::within::<u16>(notation::count, 1..),
-        value_name = "CONNECTIONS",
-        help_heading = "Client",
+        value_name = "CONNECTIONS"
     )]
     pub large_connections: Option<u16>,
     /// Open loop: further threads that drive the connections of --large-connections, so that a
@@ -215,67 +199,50 @@ pub struct Arguments {
         default_value_t = 0,
         value_parser = clap::value_parser!(u16).range(0..=512),
         requires = "large_connections",
-        value_name = "THREADS",
-        help_heading = "Client",
+        value_name = "THREADS"
     )]
     pub large_threads: u16,
     /// Client threads
-    #[arg(
-        long,
-        short,
-        default_value_t = 1,
-        value_parser = clap::value_parser!(u16).range(1..=512),
-        help_heading = "Client",
-    )]
+    #[arg(long, short, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=512))]
     pub threads: u16,
     /// Cores to bind the threads to, in turn, such as 1,2,3
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_parser = vocabulary::core,
-        help_heading = "Client"
-    )]
+    #[arg(long, value_delimiter = ',', value_parser = vocabulary::core)]
     pub cores: Vec<usize>,
     /// Bytes that one read of a connection asks for at most [default: what its buffer has room for]
     #[arg(
         long,
         value_name = "BYTES",
-        value_parser = notation::within::<u32>(notation::bytes, 1..=1 << 30),
-        help_heading = "Client",
+        value_parser = notation::within::<u32>(notation::bytes, 1..=1 << 30)
     )]
     pub read_bytes: Option<u32>,
     /// A latency ends when the kernel received the reply, and not when the client read it
     /// (SO_TIMESTAMPNS; not for Unix sockets)
-    #[arg(long, help_heading = "Client")]
+    #[arg(long)]
     pub kernel_timestamps: bool,
     /// Measured seconds [default: 10; with a trace, all of it]
-    #[arg(long, value_parser = above_zero, help_heading = "Client")]
+    #[arg(long, value_parser = above_zero)]
     pub seconds: Option<f64>,
     /// Seconds of warm-up, or `steady` to wait until rate and hit ratio are stable [default: 1]
-    #[arg(long, value_name = "SECONDS|steady", help_heading = "Client")]
+    #[arg(long, value_name = "SECONDS|steady")]
     pub warm_up: Option<Length>,
     /// Longest warm-up with `steady`, in seconds
-    #[arg(
-        long,
-        default_value_t = 60.0,
-        value_parser = above_zero,
-        value_name = "SECONDS",
-        help_heading = "Client",
-    )]
+    #[arg(long, default_value_t = 60.0, value_parser = above_zero, value_name = "SECONDS")]
     pub warm_up_max: f64,
     /// Seed of all random choices
-    #[arg(long, default_value_t = 1, help_heading = "Client")]
+    #[arg(long, default_value_t = 1)]
     pub seed: u64,
+}
 
+/// What is written beside the table.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Files")]
+pub struct FileArguments {
     /// Also write the results to this file as JSON, second by second
-    #[arg(long, value_name = "FILE", value_parser = vocabulary::output, help_heading = "Files")]
+    #[arg(long, value_name = "FILE", value_parser = vocabulary::output)]
     pub json: Option<PathBuf>,
     /// Also write the latencies of every second to this file, as an HdrHistogram log
-    #[arg(long, value_name = "FILE", value_parser = vocabulary::output, help_heading = "Files")]
+    #[arg(long, value_name = "FILE", value_parser = vocabulary::output)]
     pub hdr_log: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub admission: AdmissionArguments,
 }
 
 /// What a server speaks.
