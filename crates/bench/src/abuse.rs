@@ -145,9 +145,7 @@ impl Arguments {
         };
         let report = abuse::run(&options, &super::progress)?;
         print!("{report}");
-        if let Some(file) = &self.json {
-            super::write_json(file, &report)?;
-        }
+        super::write_json(&self.json, &report)?;
         let judged = match &running {
             Some(address) => address.to_string(),
             None => Kind::Glimmer.name().to_owned(),

@@ -4,14 +4,12 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use glimmer_comparisons::{
-    accelerator::{self, Body, Keys, Options, Report, Scenario},
+    accelerator::{self, Body, Keys, Options, Scenario},
     lab::Receiver,
 };
-use glimmer_figures::Machine;
 use glimmer_measure::machine;
-use serde::Serialize;
 
-use crate::progress::Watch;
+use crate::{Placed, progress::Watch};
 use glimmer_cli::vocabulary::{self, client_threads, memory_mib, repetitions, seconds};
 
 /// Measure the hot-key accelerator beside memcached and this server without it
@@ -116,14 +114,6 @@ pub struct Arguments {
     json: Option<PathBuf>,
 }
 
-/// The machine-readable result.
-#[derive(Serialize)]
-struct Json<'a> {
-    machine: &'a Machine,
-    #[serde(flatten)]
-    report: &'a Report,
-}
-
 /// Reads one of these by its name. The help lists all of them with what they are.
 fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     all: [T; N],
@@ -159,13 +149,7 @@ impl Arguments {
     pub fn run(&self) -> anyhow::Result<()> {
         let report = accelerator::run(&self.options(), &Watch::new("accelerator"))?;
         print!("{report}");
-        let json = Json {
-            machine: &Machine::here(&[]),
-            report: &report,
-        };
-        self.json
-            .as_ref()
-            .map_or(Ok(()), |file| super::write_json(file, &json))
+        super::write_json(&self.json, &Placed::here(&report))
     }
 
     fn options(&self) -> Options {

@@ -59,10 +59,7 @@ impl Arguments {
         };
         let calibration = calibrate(&settings, self.link, &Watch::new("calibrate"))?;
         print!("{calibration}");
-        match &self.json {
-            Some(file) => super::write_json(file, &calibration),
-            None => Ok(()),
-        }
+        super::write_json(&self.json, &calibration)
     }
 }
 

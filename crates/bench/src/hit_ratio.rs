@@ -232,10 +232,7 @@ impl Arguments {
         };
         let report = replayed::run(&options, &super::progress)?;
         print!("{report}");
-        match &self.json {
-            Some(file) => super::write_json(file, &report),
-            None => Ok(()),
-        }
+        super::write_json(&self.json, &report)
     }
 
     fn compare_rules(&self) -> anyhow::Result<()> {
@@ -259,9 +256,6 @@ impl Arguments {
         };
         let report = hit_ratio::run(&options, &super::progress)?;
         print!("{report}");
-        match &self.json {
-            Some(file) => super::write_json(file, &report),
-            None => Ok(()),
-        }
+        super::write_json(&self.json, &report)
     }
 }

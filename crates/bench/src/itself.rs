@@ -43,9 +43,6 @@ impl Arguments {
         };
         let report = itself::run(&options, &super::progress)?;
         print!("{report}");
-        match &self.json {
-            Some(file) => super::write_json(file, &report),
-            None => Ok(()),
-        }
+        super::write_json(&self.json, &report)
     }
 }

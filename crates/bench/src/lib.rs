@@ -23,10 +23,12 @@ mod tail;
 mod transports;
 mod versus;
 
+use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use glimmer_figures::Machine;
 use glimmer_measure::machine;
-use std::process::ExitCode;
+use serde::Serialize;
+use std::{path::PathBuf, process::ExitCode};
 
 /// The command line.
 pub fn command() -> clap::Command {
@@ -141,9 +143,28 @@ fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(Into::into).collect()
 }
 
-/// Writes a result as JSON, for machines.
-fn write_json(file: &std::path::Path, result: &impl serde::Serialize) -> anyhow::Result<()> {
-    use anyhow::Context;
+/// A result with the machine on which it was measured.
+#[derive(Serialize)]
+struct Placed<'a, R> {
+    machine: Machine,
+    #[serde(flatten)]
+    report: &'a R,
+}
+
+impl<R> Placed<'_, R> {
+    fn here(report: &R) -> Placed<'_, R> {
+        Placed {
+            machine: Machine::here(&[]),
+            report,
+        }
+    }
+}
+
+/// Writes a result as JSON, for machines, if a file is named.
+fn write_json(file: &Option<PathBuf>, result: &impl Serialize) -> anyhow::Result<()> {
+    let Some(file) = file else {
+        return Ok(());
+    };
     let json = serde_json::to_vec_pretty(result)?;
     std::fs::write(file, json).with_context(|| format!("writing {}", file.display()))
 }

@@ -78,20 +78,17 @@ impl Arguments {
                 println!("\n{advice}");
             }
         }
-        match &self.files.json {
-            Some(file) => super::write_json(
-                file,
-                &Report {
-                    server: &target,
-                    tls,
-                    plan: &plan,
-                    slo: self.pace.slo,
-                    result,
-                    sweep: probes,
-                },
-            ),
-            None => Ok(()),
-        }
+        super::write_json(
+            &self.files.json,
+            &Report {
+                server: &target,
+                tls,
+                plan: &plan,
+                slo: self.pace.slo,
+                result,
+                sweep: probes,
+            },
+        )
     }
 
     fn plan(&self) -> Result<Plan> {

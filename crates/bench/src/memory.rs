@@ -74,10 +74,7 @@ impl Arguments {
             let arguments = super::words(&self.glimmer_args);
             let report = published::run(&servers, self.memory_limit, &arguments, &super::progress)?;
             print!("{report}");
-            return match &self.json {
-                Some(file) => super::write_json(file, &report),
-                None => Ok(()),
-            };
+            return super::write_json(&self.json, &report);
         }
         let report = footprint::run(
             &Options {
@@ -91,9 +88,6 @@ impl Arguments {
             &super::progress,
         )?;
         print!("{report}");
-        match &self.json {
-            Some(file) => super::write_json(file, &report),
-            None => Ok(()),
-        }
+        super::write_json(&self.json, &report)
     }
 }

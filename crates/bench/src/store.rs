@@ -154,10 +154,7 @@ impl Arguments {
         };
         let report = store_alone::run(&options, &super::progress)?;
         print!("{report}");
-        match &self.json {
-            Some(file) => super::write_json(file, &report),
-            None => Ok(()),
-        }
+        super::write_json(&self.json, &report)
     }
 
     fn candidates(&self) -> Vec<Candidate> {

@@ -8,14 +8,14 @@ use glimmer_comparisons::{
     tail::{self, LargePace, Options, OurProtocol, Report},
 };
 use glimmer_figures::{
-    Columns, Data, Kind, Machine, Needs, Point, Spec,
+    Columns, Data, Kind, Needs, Point, Spec,
     plot::{self, Plot, Unit},
 };
 use glimmer_loadgen::{load::LargeApart, workload::Workload};
 use glimmer_notation as notation;
-use serde::Serialize;
 
 use crate::{
+    Placed,
     peers::{Peer, contenders, named},
     progress::Watch,
 };
@@ -178,14 +178,6 @@ fn picture(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// The machine-readable result.
-#[derive(Serialize)]
-struct Json<'a> {
-    machine: &'a Machine,
-    #[serde(flatten)]
-    report: &'a Report,
-}
-
 impl Arguments {
     /// Runs the comparison, prints its tables and draws the picture.
     pub fn run(&self) -> anyhow::Result<()> {
@@ -195,13 +187,7 @@ impl Arguments {
         let writing = || format!("writing {}", self.picture.display());
         std::fs::write(&self.picture, self.drawn(&report)?).with_context(writing)?;
         println!("\nPicture: {}", self.picture.display());
-        let json = Json {
-            machine: &Machine::here(&[]),
-            report: &report,
-        };
-        self.json
-            .as_ref()
-            .map_or(Ok(()), |file| super::write_json(file, &json))
+        super::write_json(&self.json, &Placed::here(&report))
     }
 
     fn options(&self) -> anyhow::Result<Options> {

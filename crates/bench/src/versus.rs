@@ -193,10 +193,7 @@ impl Arguments {
         };
         let report = versus::run(&options, &Watch::new("versus"))?;
         print!("{report}");
-        match &self.json {
-            Some(file) => super::write_json(file, &report),
-            None => Ok(()),
-        }
+        super::write_json(&self.json, &report)
     }
 
     fn scenarios(&self) -> anyhow::Result<Vec<Scenario>> {
