@@ -5,7 +5,7 @@
 mod frames;
 mod support;
 
-use frames::{PORT, SERVER_MAC, binary, client, frame, reply, request, server};
+use frames::{PORT, SERVER_MAC, binary, client, frame, of_the_paper, reply, request, server};
 use glimmer_hotset::layout::{HotItem, NEVER_NS, Tally};
 use glimmer_hotset::twin::{Interface, Prefix, Verdict, answer};
 use glimmer_hotset::{Guard, Reader};
@@ -61,23 +61,7 @@ fn ask(reader: &Reader, is_v4: bool, what: &[u8]) -> Result<Vec<u8>, Tally> {
 fn the_papers_frames() {
     let (guard, reader) = bodies();
     fill(&guard, &hot(b"key", b"value"));
-    let figure_6 = [
-        &[0x80, 0x00, 0x00, 0x03][..],
-        &[0; 4],
-        &[0, 0, 0, 3],
-        &[0; 12],
-        b"key",
-    ]
-    .concat();
-    let figure_7 = [
-        &[0x81, 0x00, 0x00, 0x00][..],
-        &[0x04, 0, 0, 0],
-        &[0, 0, 0, 9],
-        &[0; 12],
-        &[0xDE, 0xAD, 0xBE, 0xEF],
-        b"value",
-    ]
-    .concat();
+    let [figure_6, figure_7] = of_the_paper();
     assert_eq!(ask(&reader, true, &figure_6).unwrap(), figure_7);
 }
 

@@ -5,7 +5,7 @@ mod support;
 
 use glimmer_hotset::layout::{HotItem, Tally};
 use glimmer_xdp::Mode;
-use support::frames::binary;
+use support::frames::{binary, of_the_paper};
 use support::{HEAD, NONE, Pair, TAIL, item, now_ns};
 
 const MODES: [Mode; 3] = [Mode::Driver, Mode::Generic, Mode::Tcx];
@@ -21,23 +21,7 @@ fn the_papers_frames() {
             cas: 0,
             ..item(b"key", b"value")
         });
-        let figure_6 = [
-            &[0x80, 0x00, 0x00, 0x03][..],
-            &[0; 4],
-            &[0, 0, 0, 3],
-            &[0; 12],
-            b"key",
-        ]
-        .concat();
-        let figure_7 = [
-            &[0x81, 0x00, 0x00, 0x00][..],
-            &[0x04, 0, 0, 0],
-            &[0, 0, 0, 9],
-            &[0; 12],
-            &[0xDE, 0xAD, 0xBE, 0xEF],
-            b"value",
-        ]
-        .concat();
+        let [figure_6, figure_7] = of_the_paper();
         assert_eq!(pair.ask(true, &figure_6).unwrap(), figure_7);
     }
 }

@@ -1,7 +1,7 @@
 //! Frames against the packet program's twin.
 
 use super::bench::Bench;
-use super::frames::{binary, client, frame, reply, request, server};
+use super::frames::{binary, client, frame, of_the_paper, reply, request, server};
 use super::item::Item;
 use super::lookups::Pace;
 use super::oracle::{Oracle, seal};
@@ -205,23 +205,7 @@ fn the_papers_frames() {
     let Some(tools) = Tools::for_test() else {
         return;
     };
-    let figure_6 = [
-        &[0x80, 0x00, 0x00, 0x03][..],
-        &[0; 4],
-        &[0, 0, 0, 3],
-        &[0; 12],
-        b"key",
-    ]
-    .concat();
-    let figure_7 = [
-        &[0x81, 0x00, 0x00, 0x00][..],
-        &[0x04, 0, 0, 0],
-        &[0, 0, 0, 9],
-        &[0; 12],
-        &[0xDE, 0xAD, 0xBE, 0xEF],
-        b"value",
-    ]
-    .concat();
+    let [figure_6, figure_7] = of_the_paper();
     for width in [1, 8] {
         let mut bench = Bench::new(&tools, width, None, 1);
         let item = Item {

@@ -141,3 +141,23 @@ pub fn binary(opcode: u8, key: &[u8], opaque: [u8; 4]) -> Vec<u8> {
 pub fn any_v4() -> IpAddr {
     Ipv4Addr::UNSPECIFIED.into()
 }
+
+/// A request and its reply, as the paper's Figures 6 and 7 show them.
+pub fn of_the_paper() -> [Vec<u8>; 2] {
+    let request = [
+        &[0x80, 0x00, 0x00, 0x03][..],
+        &[0; 4],
+        &[0, 0, 0, 3],
+        &[0; 12],
+        b"key",
+    ];
+    let reply = [
+        &[0x81, 0x00, 0x00, 0x00][..],
+        &[0x04, 0, 0, 0],
+        &[0, 0, 0, 9],
+        &[0; 12],
+        &[0xDE, 0xAD, 0xBE, 0xEF],
+        b"value",
+    ];
+    [request.concat(), reply.concat()]
+}
