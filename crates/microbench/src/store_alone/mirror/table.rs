@@ -12,7 +12,7 @@ use glimmer_store::memory::PagePolicy;
 use super::{Arena, Chunk, Index, Locks, Replacement, trace::Trace};
 use crate::store_alone::{
     items::SEED,
-    peers::{Handle, Session},
+    peers::{Direct, Session},
 };
 
 /// A table.
@@ -203,19 +203,9 @@ impl<X: Index, R: Replacement, L: Locks, const K: usize, const V: usize> Session
     }
 }
 
-impl<X: Index, R: Replacement, L: Locks, const K: usize, const V: usize> Handle<K, V>
+impl<X: Index, R: Replacement, L: Locks, const K: usize, const V: usize> Direct<K, V>
     for Shared<X, R, L, K, V>
 {
-    const SHARED: bool = true;
-    type Session<'a>
-        = &'a mut Self
-    where
-        Self: 'a;
-
-    fn session(&mut self) -> &mut Self {
-        self
-    }
-
     fn items(&self) -> Option<u64> {
         Some(u64::from(self.0.items.load(Relaxed)))
     }

@@ -2,7 +2,7 @@
 //! in the chain's nodes. A new item goes to the front; if the chain has its maximum length, it
 //! replaces the last item.
 
-use super::{Handle, Session};
+use super::{Direct, Session};
 use crate::store_alone::items::SEED;
 
 /// Means no node.
@@ -121,13 +121,8 @@ impl<const K: usize, const V: usize> Session<K, V> for Bounded<K, V> {
     }
 }
 
-impl<const K: usize, const V: usize> Handle<K, V> for Bounded<K, V> {
+impl<const K: usize, const V: usize> Direct<K, V> for Bounded<K, V> {
     const SHARED: bool = false;
-    type Session<'a> = &'a mut Self;
-
-    fn session(&mut self) -> &mut Self {
-        self
-    }
 
     fn items(&self) -> Option<u64> {
         Some((self.nodes.len() - self.free.len()) as u64)

@@ -4,7 +4,7 @@ use std::{hash::Hash, sync::Arc};
 
 use dashmap::DashMap;
 
-use super::{Handle, Held, HeldKey, SHARDS, Session, Xxh3};
+use super::{Direct, Held, HeldKey, SHARDS, Session, Xxh3};
 
 /// The handle of one thread.
 #[derive(Clone)]
@@ -41,14 +41,7 @@ impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Session<K, V> fo
     }
 }
 
-impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Handle<K, V> for Dash<A, B> {
-    const SHARED: bool = true;
-    type Session<'a> = &'a mut Self;
-
-    fn session(&mut self) -> &mut Self {
-        self
-    }
-
+impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Direct<K, V> for Dash<A, B> {
     fn items(&self) -> Option<u64> {
         Some(self.0.len() as u64)
     }

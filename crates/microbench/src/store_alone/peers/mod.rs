@@ -62,8 +62,33 @@ pub trait Handle<const K: usize, const V: usize>: Send {
     fn session(&mut self) -> Self::Session<'_>;
 
     /// The number of items, if the table knows it.
+    fn items(&self) -> Option<u64>;
+}
+
+/// A table that needs nothing for a batch: its handle is the session.
+pub trait Direct<const K: usize, const V: usize>: Session<K, V> + Send {
+    /// See [`Handle::SHARED`].
+    const SHARED: bool = true;
+
+    /// See [`Handle::items`].
     fn items(&self) -> Option<u64> {
         None
+    }
+}
+
+impl<const K: usize, const V: usize, T: Direct<K, V>> Handle<K, V> for T {
+    const SHARED: bool = <T as Direct<K, V>>::SHARED;
+    type Session<'a>
+        = &'a mut T
+    where
+        T: 'a;
+
+    fn session(&mut self) -> &mut T {
+        self
+    }
+
+    fn items(&self) -> Option<u64> {
+        Direct::items(self)
     }
 }
 

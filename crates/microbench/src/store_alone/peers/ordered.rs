@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Handle, Session};
+use super::{Direct, Session};
 
 /// A thread's map.
 pub struct Ordered<const K: usize, const V: usize>(BTreeMap<[u8; K], [u8; V]>);
@@ -30,13 +30,8 @@ impl<const K: usize, const V: usize> Session<K, V> for Ordered<K, V> {
     }
 }
 
-impl<const K: usize, const V: usize> Handle<K, V> for Ordered<K, V> {
+impl<const K: usize, const V: usize> Direct<K, V> for Ordered<K, V> {
     const SHARED: bool = false;
-    type Session<'a> = &'a mut Self;
-
-    fn session(&mut self) -> &mut Self {
-        self
-    }
 
     fn items(&self) -> Option<u64> {
         Some(self.0.len() as u64)

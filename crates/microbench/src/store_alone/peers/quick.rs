@@ -7,7 +7,7 @@ use quick_cache::{
     sync::{Cache, DefaultLifecycle},
 };
 
-use super::{Handle, Held, HeldKey, SHARDS, Session, Xxh3};
+use super::{Direct, Held, HeldKey, SHARDS, Session, Xxh3};
 
 /// The handle of one thread.
 #[derive(Clone)]
@@ -46,14 +46,7 @@ impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Session<K, V> fo
     }
 }
 
-impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Handle<K, V> for Quick<A, B> {
-    const SHARED: bool = true;
-    type Session<'a> = &'a mut Self;
-
-    fn session(&mut self) -> &mut Self {
-        self
-    }
-
+impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Direct<K, V> for Quick<A, B> {
     fn items(&self) -> Option<u64> {
         Some(self.0.len() as u64)
     }

@@ -6,7 +6,7 @@ use std::{hash::Hash, sync::Arc};
 
 use scc::{HashCache, hash_cache::Entry};
 
-use super::{Handle, Held, HeldKey, Session, Xxh3};
+use super::{Direct, Held, HeldKey, Session, Xxh3};
 
 /// The handle of one thread.
 #[derive(Clone)]
@@ -51,14 +51,7 @@ impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Session<K, V> fo
     }
 }
 
-impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Handle<K, V> for SccCache<A, B> {
-    const SHARED: bool = true;
-    type Session<'a> = &'a mut Self;
-
-    fn session(&mut self) -> &mut Self {
-        self
-    }
-
+impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Direct<K, V> for SccCache<A, B> {
     fn items(&self) -> Option<u64> {
         Some(self.0.len() as u64)
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use segcache::{Policy, Segcache, Value};
 
-use super::{Handle, Session};
+use super::{Direct, Session};
 
 /// Length of an item's header in bytes, and the unit of item sizes.
 const HEADER_BYTES: usize = 5;
@@ -70,11 +70,6 @@ impl<const K: usize, const V: usize> Session<K, V> for Pelikan {
     }
 }
 
-impl<const K: usize, const V: usize> Handle<K, V> for Pelikan {
+impl<const K: usize, const V: usize> Direct<K, V> for Pelikan {
     const SHARED: bool = false;
-    type Session<'a> = &'a mut Self;
-
-    fn session(&mut self) -> &mut Self {
-        self
-    }
 }

@@ -6,7 +6,7 @@ use crossbeam_utils::CachePadded;
 use glimmer_base::Keyhash;
 use parking_lot::RwLock;
 
-use super::{Handle, Held, HeldKey, SHARDS, Session, unshared::Unshared};
+use super::{Direct, Held, HeldKey, SHARDS, Session, unshared::Unshared};
 use crate::store_alone::items::SEED;
 
 type Shard<A, B> = CachePadded<RwLock<Unshared<A, B>>>;
@@ -49,14 +49,7 @@ impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Session<K, V> fo
     }
 }
 
-impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Handle<K, V> for Sharded<A, B> {
-    const SHARED: bool = true;
-    type Session<'a> = &'a mut Self;
-
-    fn session(&mut self) -> &mut Self {
-        self
-    }
-
+impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Direct<K, V> for Sharded<A, B> {
     fn items(&self) -> Option<u64> {
         Some(self.0.iter().map(|shard| shard.read().count()).sum())
     }

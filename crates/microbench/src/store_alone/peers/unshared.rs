@@ -6,7 +6,7 @@ use std::borrow::Borrow;
 use glimmer_base::Keyhash;
 use hashbrown::{HashTable, hash_table::Entry};
 
-use super::{Handle, Held, HeldKey, Session};
+use super::{Direct, Held, HeldKey, Session};
 use crate::store_alone::items::SEED;
 
 /// A thread's table.
@@ -105,13 +105,8 @@ impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Session<K, V> fo
     }
 }
 
-impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Handle<K, V> for Unshared<A, B> {
+impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Direct<K, V> for Unshared<A, B> {
     const SHARED: bool = false;
-    type Session<'a> = &'a mut Self;
-
-    fn session(&mut self) -> &mut Self {
-        self
-    }
 
     fn items(&self) -> Option<u64> {
         Some(self.count())
