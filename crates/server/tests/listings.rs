@@ -1,122 +1,26 @@
 //! Keys of any bytes in every line that shows keys: no key begins a line or reaches a terminal as
 //! it is, and each can be read back.
 
+mod support;
+
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
-use std::sync::Arc;
 
 use glimmer_base::limits::KEY_BYTES_MAX;
-use glimmer_base::{Moment, shown};
-use glimmer_node::{AdminHandler, Clock, Devices, Part, Rest};
-use glimmer_proto::Accepts;
-use glimmer_proto::text::Shutdown;
+use glimmer_base::shown;
+use glimmer_server::Config;
 use glimmer_server::config::AccessMode;
-use glimmer_server::{Config, DrivenServer, HugepagePolicy};
-use glimmer_transport::stream::{ByteStream, LocalListener, LocalStream, StreamFaults};
-use glimmer_transport::{Received, Sent};
+use glimmer_transport::stream::StreamFaults;
 use proptest::prelude::*;
+use support::Rig;
 
-#[derive(Debug)]
-struct Still;
-
-impl Clock for Still {
-    fn now(&self) -> Moment {
-        Moment {
-            ms: Moment::EPOCH_LEAD_MS,
-            epoch_unix_ms: 0,
-        }
-    }
-
-    fn unix_us(&self) -> u128 {
-        0
-    }
-}
-
-/// Answers no `stats`.
-struct Silent;
-
-impl AdminHandler for Silent {
-    fn stats(&self, _: &[u8], _: u64, _: Moment, _: &mut Vec<u8>) -> Part {
-        Part::Last
-    }
-
-    fn admits(&self, _: &[u8], _: &[u8]) -> bool {
-        false
-    }
-
-    fn verbosity(&self, _: u32) {}
-
-    fn shutdown(&self, _: Shutdown, _: &mut Vec<u8>) -> bool {
-        false
-    }
-}
-
-/// A server of one worker, without threads and sockets.
-struct Rig {
-    server: DrivenServer,
-    listener: LocalListener,
-}
-
-impl Rig {
-    fn new() -> Rig {
-        let config = Config {
-            tcp: Vec::new(),
-            tcp_protocols: Vec::new(),
-            memory_bytes: 16 << 20,
-            workers: 1,
-            access: AccessMode::Erew,
-            hugepages: HugepagePolicy::Off,
-            ..Config::default()
-        };
-        let listener = LocalListener::new(SocketAddr::from(([10, 0, 0, 1], 1)));
-        let devices = vec![Devices {
-            listeners: vec![(Box::new(listener.clone()), Accepts::Any)],
-            ..Devices::default()
-        }];
-        let mut drawn = 0;
-        let mut random = || {
-            drawn += 1;
-            drawn
-        };
-        let (clock, admin) = (Arc::new(Still), Arc::new(Silent));
-        let server = DrivenServer::assemble(&config, devices, clock, admin, &mut random);
-        Rig {
-            server: server.unwrap(),
-            listener,
-        }
-    }
-
-    fn connect(&self, seed: u64) -> LocalStream {
-        let address = SocketAddr::from(([10, 0, 0, 2], seed as u16));
-        self.listener
-            .connect(address, StreamFaults::default(), seed)
-    }
-
-    /// Sends bytes, and receives until nothing more comes.
-    fn say(&mut self, stream: &mut LocalStream, said: &[u8]) -> Vec<u8> {
-        let (mut said, mut replies) = (said, Vec::new());
-        loop {
-            match stream.send(said) {
-                Sent::All => said = &[],
-                Sent::Part(bytes) => said = &said[bytes..],
-                Sent::Failed => return replies,
-            }
-            let worker = &mut self.server.node.workers[0];
-            let mut is_idle = !(worker.rest() == Rest::Busy || worker.is_called());
-            if !is_idle {
-                worker.turn();
-            }
-            replies.reserve(64 << 10);
-            match stream.receive(&mut replies) {
-                Received::Drained(0) => {}
-                Received::Ended => return replies,
-                _ => is_idle = false,
-            }
-            if is_idle && said.is_empty() && !stream.ready().readable {
-                return replies;
-            }
-        }
-    }
+/// A server of one worker.
+fn rig() -> Rig {
+    Rig::with(Config {
+        memory_bytes: 16 << 20,
+        workers: 1,
+        access: AccessMode::Erew,
+        ..Config::default()
+    })
 }
 
 /// A command of RESP.
@@ -162,8 +66,9 @@ fn key_of(line: &str, before: &str, after: &str) -> Vec<u8> {
 
 /// Each listing of a server that has these keys shows all of them, and nothing else.
 fn check(keys: &BTreeSet<Vec<u8>>) {
-    let mut rig = Rig::new();
-    let [mut text, mut client, mut watcher] = [1, 2, 3].map(|seed| rig.connect(seed));
+    let mut rig = rig();
+    let connect = |seed| rig.connect_with(StreamFaults::default(), seed);
+    let [mut text, mut client, mut watcher] = [1, 2, 3].map(connect);
     assert_eq!(rig.say(&mut text, b"stats detail on\r\n"), b"OK\r\n");
     let watches = rig.say(&mut watcher, b"watch fetchers mutations deletions\r\n");
     assert_eq!(watches, b"OK\r\n");
