@@ -334,15 +334,8 @@ fn sizes(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
     }
     let rows = shown.into_iter();
     let rows = rows.map(|row| Row::new(row.cells().into_iter().take(columns)));
-    let heads = heads.iter().take(columns);
-    let widths = heads
-        .clone()
-        .map(|(_, width)| Constraint::Length(*width as u16));
-    let head = Row::new(heads.map(|(head, _)| *head)).bold();
-    let table = Table::new(rows, widths.collect::<Vec<_>>())
-        .header(head)
-        .block(framed(title, area));
-    frame.render_widget(table, area);
+    let table = headed(&heads[..columns], rows);
+    frame.render_widget(table.block(framed(title, area)), area);
 }
 
 fn workers(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
@@ -378,15 +371,21 @@ fn workers(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
         let cells = cells.filter(|(place, _)| is_shown(*place));
         Row::new(cells.map(|(_, cell)| cell).take(columns))
     });
-    let heads = heads.iter().take(columns);
+    let table = headed(&heads[..columns], rows);
+    let title = title("workers", shown, all);
+    frame.render_widget(table.block(framed(title, area)), area);
+}
+
+/// A table with these heads and the widths of their columns.
+fn headed<'a>(
+    heads: &[(&'static str, usize)],
+    rows: impl IntoIterator<Item = Row<'a>>,
+) -> Table<'a> {
     let widths = heads
-        .clone()
+        .iter()
         .map(|(_, width)| Constraint::Length(*width as u16));
-    let head = Row::new(heads.map(|(head, _)| *head)).bold();
-    let table = Table::new(rows, widths.collect::<Vec<_>>())
-        .header(head)
-        .block(framed(title("workers", shown, all), area));
-    frame.render_widget(table, area);
+    let head = Row::new(heads.iter().map(|(head, _)| *head)).bold();
+    Table::new(rows, widths).header(head)
 }
 
 #[cfg(test)]
