@@ -2,11 +2,10 @@
 
 use crate::error::Error;
 use crate::interface;
-use crate::link::Link;
 use crate::program::Program;
 use crate::settings::{Growth, Limits, Mode, Settings};
 use glimmer_hotset::Memory;
-use glimmer_transport::xdp::Program as Redirection;
+use glimmer_transport::xdp::{Link, Program as Redirection};
 use std::sync::Arc;
 
 /// A packet program that is attached. Dropping it detaches the program; so does the end of the

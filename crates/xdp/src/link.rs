@@ -1,87 +1,24 @@
-//! What ties a program to an interface. The kernel takes a link away when its last descriptor is
-//! closed, so nothing is left when the process ends, however it ends. The library's own way falls
-//! back to one that would stay.
+//! Ties programs to an interface, and says why that is not possible.
 
 use crate::error::Error;
+use glimmer_transport::xdp::{Link, LinkPoint};
 use std::io;
-use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::os::fd::BorrowedFd;
 
-/// Where in a packet's way a program is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hook {
-    /// XDP in the driver.
-    XdpDriver,
-    /// XDP in the kernel's receive path.
-    XdpGeneric,
-    /// The tcx hook of incoming packets.
-    TcxIngress,
+/// Ties a program to an interface.
+///
+/// # Errors
+///
+/// Why that is not possible. Another program is never replaced.
+pub fn tie(program: BorrowedFd<'_>, ifindex: u32, at: LinkPoint) -> Result<Link, Error> {
+    Link::create(program, ifindex, at).map_err(|error| refusal(at, error))
 }
 
-/// A link, for as long as it exists.
-#[derive(Debug)]
-pub(crate) struct Link {
-    _fd: OwnedFd,
-}
-
-/// The members of `union bpf_attr` for BPF_LINK_CREATE. Those that follow are zero.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-struct Attributes {
-    program: u32,
-    ifindex: u32,
-    kind: u32,
-    flags: u32,
-    rest: [u64; 6],
-}
-
-const BPF_LINK_CREATE: libc::c_int = 28;
-const BPF_XDP: u32 = 37;
-const BPF_TCX_INGRESS: u32 = 46;
-const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
-const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
-
-impl Link {
-    /// Ties a program to an interface.
-    ///
-    /// # Errors
-    ///
-    /// Why that is not possible. Another program is never replaced.
-    pub fn create(program: BorrowedFd<'_>, ifindex: u32, hook: Hook) -> Result<Link, Error> {
-        let (kind, flags) = match hook {
-            Hook::XdpDriver => (BPF_XDP, XDP_FLAGS_DRV_MODE),
-            Hook::XdpGeneric => (BPF_XDP, XDP_FLAGS_SKB_MODE),
-            Hook::TcxIngress => (BPF_TCX_INGRESS, 0),
-        };
-        let attributes = Attributes {
-            program: program.as_raw_fd() as u32,
-            ifindex,
-            kind,
-            flags,
-            rest: [0; 6],
-        };
-        // SAFETY: the kernel reads as many bytes as the structure has, and keeps no pointer to it.
-        let fd = unsafe {
-            libc::syscall(
-                libc::SYS_bpf,
-                BPF_LINK_CREATE,
-                &raw const attributes,
-                size_of::<Attributes>(),
-            )
-        };
-        if fd < 0 {
-            return Err(refusal(hook, io::Error::last_os_error()));
-        }
-        // SAFETY: the kernel has just returned it, and it is nobody else's.
-        let _fd = unsafe { OwnedFd::from_raw_fd(fd as i32) };
-        Ok(Link { _fd })
-    }
-}
-
-fn refusal(hook: Hook, error: io::Error) -> Error {
-    match (hook, error.raw_os_error()) {
+fn refusal(at: LinkPoint, error: io::Error) -> Error {
+    match (at, error.raw_os_error()) {
         (_, Some(libc::ENODEV)) => Error::NoInterface,
-        (Hook::XdpDriver, Some(libc::EOPNOTSUPP)) => Error::NoDriverSupport,
-        (Hook::XdpDriver | Hook::XdpGeneric, Some(libc::EBUSY | libc::EEXIST)) => {
+        (LinkPoint::XdpDriver, Some(libc::EOPNOTSUPP)) => Error::NoDriverSupport,
+        (LinkPoint::XdpDriver | LinkPoint::XdpGeneric, Some(libc::EBUSY | libc::EEXIST)) => {
             Error::OtherProgram
         }
         _ => Error::from_call("attaching the program", error),

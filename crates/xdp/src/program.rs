@@ -1,7 +1,7 @@
 //! The program in the kernel.
 
 use crate::error::Error;
-use crate::link::{Hook, Link};
+use crate::link;
 use crate::maps::{self, Entries};
 use crate::settings::{Growth, Limits, Mode, Raw, Settings};
 use aya::maps::{Map, MapError};
@@ -9,7 +9,7 @@ use aya::programs::{ProgramError, SchedClassifier, TestRun as _, TestRunOptions,
 use aya::util::KernelVersion;
 use aya::{Ebpf, EbpfError, EbpfLoader};
 use glimmer_hotset::Memory;
-use glimmer_transport::xdp::Program as Redirection;
+use glimmer_transport::xdp::{Link, LinkPoint, Program as Redirection};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 
@@ -172,14 +172,14 @@ impl Program {
         let mut links = Vec::new();
         // What takes packets over comes before what hands them over.
         if self.hands_over {
-            links.push(Link::create(self.fd(HANDED)?, ifindex, Hook::TcxIngress)?);
+            links.push(link::tie(self.fd(HANDED)?, ifindex, LinkPoint::TcxIngress)?);
         }
-        let (name, hook) = match self.mode {
-            Mode::Driver => (XDP, Hook::XdpDriver),
-            Mode::Generic => (XDP, Hook::XdpGeneric),
-            Mode::Tcx => (TCX, Hook::TcxIngress),
+        let (name, at) = match self.mode {
+            Mode::Driver => (XDP, LinkPoint::XdpDriver),
+            Mode::Generic => (XDP, LinkPoint::XdpGeneric),
+            Mode::Tcx => (TCX, LinkPoint::TcxIngress),
         };
-        links.push(Link::create(self.fd(name)?, ifindex, hook)?);
+        links.push(link::tie(self.fd(name)?, ifindex, at)?);
         Ok(links)
     }
 

@@ -36,6 +36,7 @@
 //! program, loads this one.
 
 mod device;
+mod link;
 mod port;
 mod program;
 mod queue;
@@ -48,5 +49,6 @@ mod umem;
 #[path = "../../tests/support/veth.rs"]
 mod veth;
 
+pub use link::{Link, LinkPoint};
 pub use program::{AttachError, Hook, Program, Settings, prepare};
 pub use transport::Xdp;

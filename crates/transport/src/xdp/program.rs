@@ -3,18 +3,18 @@
 //! The program is `accel/xdp/redirect.h`. It has two maps: `routes`, from an address and port to
 //! numbers of sockets, and `sockets`. The kernel takes a link away when its last descriptor is
 //! closed, so nothing is left at the interface when the process ends, however it ends.
-#![allow(unsafe_code, reason = "the kernel is given pointers")]
 
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd};
 
 use aya::maps::{HashMap, MapData, MapError, XskMap};
 use aya::programs::{ProgramError, Xdp};
 use aya::{Ebpf, EbpfError, EbpfLoader};
 use glimmer_base::limits::{XDP_ROUTES_MAX, XDP_SOCKETS_MAX};
 
+use super::link::{Link, LinkPoint};
 use crate::address::ip_octets;
 
 /// The compiled program, aligned as the structures of an ELF file are.
@@ -65,7 +65,7 @@ pub struct Program {
     /// The number that the next socket gets.
     next: u32,
     /// What ties the program to the interface, and keeps it, unless it is somebody else's.
-    _link: Option<OwnedFd>,
+    _link: Option<Link>,
 }
 
 impl fmt::Debug for Program {
@@ -112,7 +112,11 @@ impl Program {
             .expect("the object has the program");
         let program: &mut Xdp = program.try_into()?;
         program.load()?;
-        let link = link(program.fd()?.as_fd(), interface, hook)?;
+        let at = match hook {
+            Hook::Driver => LinkPoint::XdpDriver,
+            Hook::Generic => LinkPoint::XdpGeneric,
+        };
+        let link = Link::create(program.fd()?.as_fd(), interface, at)?;
         Ok(Program {
             _link: Some(link),
             ..Program::of(&mut ebpf)?
@@ -217,48 +221,4 @@ impl From<ProgramError> for AttachError {
             other => AttachError::Other(io::Error::other(other)),
         }
     }
-}
-
-/// The members of `union bpf_attr` for BPF_LINK_CREATE. Those that follow are zero.
-#[repr(C)]
-struct LinkAttributes {
-    program: u32,
-    interface: u32,
-    kind: u32,
-    flags: u32,
-    rest: [u64; 6],
-}
-
-const BPF_LINK_CREATE: libc::c_int = 28;
-const BPF_XDP: u32 = 37;
-const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
-const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
-
-/// Ties a program to an interface, for as long as the link is open. The library's own way falls
-/// back to one that would stay.
-fn link(program: BorrowedFd<'_>, interface: u32, hook: Hook) -> io::Result<OwnedFd> {
-    let attributes = LinkAttributes {
-        program: program.as_raw_fd() as u32,
-        interface,
-        kind: BPF_XDP,
-        flags: match hook {
-            Hook::Driver => XDP_FLAGS_DRV_MODE,
-            Hook::Generic => XDP_FLAGS_SKB_MODE,
-        },
-        rest: [0; 6],
-    };
-    // SAFETY: the kernel reads as many bytes as the structure has, and keeps no pointer to it.
-    let fd = unsafe {
-        libc::syscall(
-            libc::SYS_bpf,
-            BPF_LINK_CREATE,
-            &raw const attributes,
-            size_of::<LinkAttributes>(),
-        )
-    };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel has just returned it, and nothing else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
