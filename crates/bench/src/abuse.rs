@@ -12,7 +12,7 @@ use glimmer_loadgen::driver::Address;
 use glimmer_notation::{self as notation, Location};
 
 use super::peers::{Peer, contenders, named};
-use glimmer_cli::vocabulary::{self, memory_mib, seconds};
+use glimmer_cli::vocabulary::{self, memory_mib, repetitions, seconds};
 
 /// Measure what well-behaved clients notice of hostile ones
 ///
@@ -87,6 +87,9 @@ pub struct Arguments {
     /// Seconds with well-behaved clients alone, before that
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     quiet_seconds: f64,
+    /// Runs of each case, with the servers in turn
+    #[arg(long, default_value_t = 1, value_parser = repetitions)]
+    repeat: u16,
     /// More arguments for our server, separated by spaces
     #[arg(long, default_value = "", allow_hyphen_values = true)]
     glimmer_args: String,
@@ -127,6 +130,11 @@ impl ValueEnum for Wanted {
 }
 
 impl Arguments {
+    /// Whether it starts the servers that it measures.
+    pub fn starts_servers(&self) -> bool {
+        self.server.is_none()
+    }
+
     /// Runs the scenarios and prints the table.
     pub fn run(&self) -> anyhow::Result<()> {
         let running = self.server.as_ref().map(Address::resolve).transpose()?;
@@ -141,6 +149,7 @@ impl Arguments {
             threads: usize::from(self.threads),
             quiet: Duration::from_secs_f64(self.quiet_seconds),
             attack: Duration::from_secs_f64(self.seconds),
+            repeat: usize::from(self.repeat),
             glimmer_arguments: super::words(&self.glimmer_args),
         };
         let report = abuse::run(&options, &super::progress)?;

@@ -75,6 +75,14 @@ enum What {
     Figure(figure::Arguments),
     #[command(name = "self")]
     Itself(itself::Arguments),
+    /// Print where and with what the command that is given is run, as it stands below tables
+    ///
+    /// For records of other programs.
+    Machine {
+        /// The command
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<String>,
+    },
 }
 
 impl What {
@@ -86,7 +94,8 @@ impl What {
             What::Accelerator(_) | What::Native(_) | What::Transports(_) | What::Itself(_) => true,
             // Figures ask for it themselves if they measure time.
             What::Figure(_) | What::Calibrate(_) | What::Echo(_) => false,
-            What::Load(_) | What::Memory(_) | What::HitRatio(_) | What::Abuse(_) => false,
+            What::Abuse(arguments) => arguments.starts_servers(),
+            What::Load(_) | What::Memory(_) | What::HitRatio(_) | What::Machine { .. } => false,
         }
     }
 
@@ -94,6 +103,7 @@ impl What {
     fn is_of_this_machine(&self) -> bool {
         match self {
             What::Memory(_) | What::HitRatio(_) | What::Abuse(_) => true,
+            What::Machine { .. } => true,
             _ => self.wants_quiet(),
         }
     }
@@ -105,8 +115,11 @@ impl Arguments {
         if !self.keep_priority && self.what.wants_quiet() {
             machine::raise_priority();
         }
-        let machine = Machine::here(&[]);
+        let mut machine = Machine::here(&[]);
         self.measure()?;
+        if let What::Machine { command } = &self.what {
+            machine.command = command.join(" ");
+        }
         if self.what.is_of_this_machine() {
             println!("\n{machine}");
         }
@@ -129,6 +142,7 @@ impl Arguments {
             What::Echo(arguments) => arguments.run(),
             What::Figure(arguments) => arguments.run(),
             What::Itself(arguments) => arguments.run(),
+            What::Machine { .. } => Ok(()),
         }
     }
 }

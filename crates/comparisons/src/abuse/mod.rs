@@ -33,7 +33,7 @@ use anyhow::{Context, Result};
 
 use crate::servers::{CONNECTIONS_MAX, Contender, Kind, Launch};
 use glimmer_loadgen::driver::Address;
-use glimmer_measure::machine;
+use glimmer_measure::{machine, noise};
 
 pub use crowd::{Crowd, raise_descriptor_limit};
 pub use manners::{Latency, PATIENCE, TextVisitor, Visitor};
@@ -97,13 +97,20 @@ pub struct Options {
     pub quiet: Duration,
     /// How long hostile clients are connected.
     pub attack: Duration,
+    /// How often each case is run, with the servers in turn.
+    pub repeat: usize,
     /// More arguments for our server.
     pub glimmer_arguments: Vec<String>,
 }
 
 /// Runs the scenarios. `progress` receives a line for each step.
 pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
-    let mut report = Report::default();
+    let servers = match options.running {
+        Some(_) => Vec::new(),
+        None => Contender::all_described(&options.servers)?,
+    };
+    let monitor = noise::Monitor::begin()?;
+    let mut rows = Vec::new();
     for scenario in SCENARIOS {
         if !options.scenarios.contains(&scenario.name()) {
             continue;
@@ -113,23 +120,46 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
             if !options.wants(&case) {
                 continue;
             }
-            match &options.running {
-                Some(address) => {
-                    let subject = Subject::running(address)?;
-                    report.add(one(options, *scenario, case, &subject, progress)?);
-                }
-                None => {
-                    let suits = |server: &&Contender| scenario.suits(server.kind());
-                    for contender in options.servers.iter().filter(suits) {
-                        let server = options.launch(*scenario, &case, contender).start()?;
-                        let subject = Subject::started(&server)?;
-                        report.add(one(options, *scenario, case.clone(), &subject, progress)?);
-                    }
-                }
+            for _ in 0..options.repeat {
+                rows.extend(once(options, *scenario, &case, progress)?);
             }
         }
     }
-    Ok(report)
+    Ok(Report {
+        servers,
+        threads: options.threads,
+        attack_s: options.attack.as_secs_f64(),
+        repeat: options.repeat,
+        noise: monitor.end(&[])?,
+        rows,
+    })
+}
+
+/// Runs one case of a scenario against every server.
+fn once(
+    options: &Options,
+    scenario: &dyn Scenario,
+    case: &Case,
+    progress: &dyn Fn(&str),
+) -> Result<Vec<Row>> {
+    if let Some(address) = &options.running {
+        let subject = Subject::running(address)?;
+        return Ok(vec![one(
+            options,
+            scenario,
+            case.clone(),
+            &subject,
+            progress,
+        )?]);
+    }
+    let suits = |server: &&Contender| scenario.suits(server.kind());
+    let contenders = options.servers.iter().filter(suits);
+    let rows = contenders.map(|contender| {
+        let server = options.launch(scenario, case, contender).start()?;
+        let subject = Subject::started(&server)?;
+        one(options, scenario, case.clone(), &subject, progress)
+    });
+    rows.collect()
 }
 
 impl Options {

@@ -5,7 +5,12 @@ use std::fmt;
 use serde::Serialize;
 
 use super::scenario::{Case, Check, Measured};
-use glimmer_measure::report::{Column, Table};
+use crate::servers::{self, Described};
+use glimmer_measure::{
+    noise::Noise,
+    report::{Column, Table},
+    stats::{Spread, number},
+};
 
 /// One case of a scenario on one server.
 #[derive(Clone, Debug, Serialize)]
@@ -45,56 +50,116 @@ impl Row {
 }
 
 /// All results.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    rows: Vec<Row>,
+    pub(super) servers: Vec<Described>,
+    /// Worker threads of each server.
+    pub(super) threads: usize,
+    /// How long hostile clients were connected, in seconds.
+    pub(super) attack_s: f64,
+    pub(super) repeat: usize,
+    pub(super) noise: Noise,
+    pub(super) rows: Vec<Row>,
 }
 
 impl Report {
-    pub(super) fn add(&mut self, row: Row) {
-        self.rows.push(row);
-    }
-
     /// Whether the server of this name passed all of its cases.
     pub fn passed(&self, server: &str) -> bool {
         (self.rows.iter()).all(|row| row.server != server || row.passed)
+    }
+
+    /// The repetitions of each case on each server.
+    fn repeated(&self) -> Vec<Repeated<'_>> {
+        let mut all: Vec<Repeated<'_>> = Vec::new();
+        for row in &self.rows {
+            let is_same = |it: &Row| {
+                (it.scenario, &it.case, &it.server) == (row.scenario, &row.case, &row.server)
+            };
+            match all.iter_mut().find(|it| is_same(it.0[0])) {
+                Some(repeated) => repeated.0.push(row),
+                None => all.push(Repeated(vec![row])),
+            }
+        }
+        all
+    }
+}
+
+/// The repetitions of one case on one server, of which there is at least one.
+struct Repeated<'a>(Vec<&'a Row>);
+
+impl Repeated<'_> {
+    /// One figure of all of them; `absent` if a repetition lacks it.
+    fn spread(
+        &self,
+        figure: impl Fn(&Measured) -> Option<f64>,
+        decimals: usize,
+        absent: &str,
+    ) -> String {
+        let figures = self.0.iter().map(|row| figure(&row.measured));
+        match figures.collect::<Option<Vec<f64>>>().as_deref() {
+            None => absent.to_owned(),
+            Some(&[figure]) => number(figure, decimals),
+            Some(figures) => Spread::of(figures).text(decimals),
+        }
+    }
+
+    fn sum(&self, count: fn(&Measured) -> u64) -> u64 {
+        self.0.iter().map(|row| count(&row.measured)).sum()
+    }
+
+    fn verdict(&self) -> String {
+        match self.0.iter().filter(|row| !row.passed).count() {
+            0 => "pass".to_owned(),
+            _ if self.0.len() == 1 => "FAIL".to_owned(),
+            failed => format!("FAIL, {failed} of {}", self.0.len()),
+        }
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.servers.is_empty() {
+            servers::list(&self.servers, out)?;
+        }
+        write!(
+            out,
+            "-t {}; {} s with hostile clients",
+            self.threads, self.attack_s
+        )?;
+        match self.repeat {
+            1 => writeln!(out, ".\n")?,
+            repeat => writeln!(out, "; median (min..max) of {repeat} repetitions.\n")?,
+        }
         let mib = |head: &str, bytes: fn(&Measured) -> Option<u64>| {
-            Column::new(head, move |row: &Row| match bytes(&row.measured) {
-                Some(bytes) => format!("{:.0}", bytes as f64 / f64::from(1 << 20)),
-                None => "?".to_owned(),
+            Column::new(head, move |row: &Repeated<'_>| {
+                let mib = |it: &Measured| Some(bytes(it)? as f64 / f64::from(1 << 20));
+                row.spread(mib, 0, "?")
             })
         };
-        let ms = |head: &str, ms: fn(&Measured) -> Option<f64>| {
-            Column::new(head, move |row: &Row| {
-                ms(&row.measured).map_or(String::new(), |ms| format!("{ms:.1}"))
-            })
+        let ms = |head: &str, decimals: usize, ms: fn(&Measured) -> Option<f64>| {
+            Column::new(head, move |row: &Repeated<'_>| row.spread(ms, decimals, ""))
         };
         let columns = [
-            Column::new("scenario", |row: &Row| {
-                format!("{} ({})", row.scenario, row.case)
+            Column::new("scenario", |row: &Repeated<'_>| {
+                format!("{} ({})", row.0[0].scenario, row.0[0].case)
             }),
-            Column::new("server", |row: &Row| row.server.clone()),
-            ms("p99 alone ms", |it| Some(it.quiet.p99_ms)),
-            ms("beside gets", |it| it.control.as_ref().map(|it| it.p99_ms)),
-            ms("p99 ms", |it| Some(it.attacked.p99_ms)),
-            ms("longest ms", |it| Some(it.attacked.longest_ms)),
-            Column::new("failed", |row: &Row| {
-                let attacked = &row.measured.attacked;
-                format!("{} of {}", attacked.failures, attacked.visits)
+            Column::new("server", |row: &Repeated<'_>| row.0[0].server.clone()),
+            ms("p50 beside gets", 2, |it| Some(it.control.as_ref()?.p50_ms)),
+            ms("p50 ms", 2, |it| Some(it.attacked.p50_ms)),
+            ms("p99 alone ms", 1, |it| Some(it.quiet.p99_ms)),
+            ms("beside gets", 1, |it| Some(it.control.as_ref()?.p99_ms)),
+            ms("p99 ms", 1, |it| Some(it.attacked.p99_ms)),
+            ms("longest ms", 1, |it| Some(it.attacked.longest_ms)),
+            Column::new("failed", |row: &Repeated<'_>| {
+                let failures = row.sum(|it| it.attacked.failures);
+                format!("{failures} of {}", row.sum(|it| it.attacked.visits))
             }),
             mib("RSS before MiB", |it| it.resident_before),
             mib("peak", |it| it.resident_peak),
             mib("after", |it| it.resident_after),
-            Column::new("verdict", |row: &Row| {
-                String::from(if row.passed { "pass" } else { "FAIL" })
-            }),
+            Column::new("verdict", Repeated::verdict),
         ];
-        write!(out, "{}", Table::of(&self.rows, columns))?;
+        write!(out, "{}", Table::of(&self.repeated(), columns))?;
         for row in &self.rows {
             let at = format!("{} ({}), {}", row.scenario, row.case, row.server);
             write!(out, "\n{at}: {}", row.measured.notes)?;
@@ -102,6 +167,6 @@ impl fmt::Display for Report {
                 write!(out, "; FAIL: {}", row.failed())?;
             }
         }
-        writeln!(out)
+        write!(out, "\n{}", self.noise)
     }
 }
