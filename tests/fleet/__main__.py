@@ -2,29 +2,48 @@
 
 import argparse
 import shutil
+import statistics
 import sys
 import tempfile
 
-from engines import ENGINES, MemcachedProxy, Proxy, check
+from engines import ENGINES, MemcachedProxy, Proxy, check, version
 from events import Trial
 from servers import WrongInput
 
-COLUMNS = ("event", "requests", "errors", "last error", "after its end", "moved", "missed", "old", "wrong", "note")
+COLUMNS = ("requests", "errors", "last error", "after its end", "moved", "missed", "old", "wrong", "note")
 
 
-def cells(row):
-    percent = lambda share: "" if share is None else f"{share:.1%}"
+def spread(figures, shown=str):
+    """The median of runs, with the least and the greatest where they differ in what is shown."""
+    if not figures:
+        return ""
+    least, median, most = (shown(pick(figures)) for pick in (min, statistics.median_low, max))
+    return median if least == most else f"{median} ({least}..{most})"
+
+
+def cells(rows):
+    """One event, from one run or several."""
+    percent = lambda shares: spread(shares, "{:.1%}".format)
+    seconds = lambda times: spread(times, "{:.1f} s".format)
+    failed = [row for row in rows if row.errors]
+    has_moved = rows[0].moved is not None
+    missed = [row.missed for row in rows]
+    notes = {row.note: None for row in rows if row.note}
+    note = " or ".join(notes).format(share=percent([row.share for row in rows]))
+    if any(row.later and any(row.later) for row in rows):
+        errors, old = (spread(counts) for counts in zip(*(row.later for row in rows)))
+        note = f"then {errors} errors, {old} old"
     return (
-        row.event,
-        str(row.requests),
-        str(row.errors),
-        f"{row.last_error_s:.1f} s" if row.errors else "",
-        f"{row.after_end_s:.1f} s" if row.errors else "",
-        percent(row.moved),
-        percent(row.missed) if row.moved is None or row.missed else "",
-        str(row.old),
-        str(row.wrong),
-        row.note,
+        rows[0].event,
+        spread([row.requests for row in rows]),
+        spread([row.errors for row in rows]),
+        seconds([row.last_error_s for row in failed]),
+        seconds([row.after_end_s for row in failed]),
+        percent([row.moved for row in rows]) if has_moved else "",
+        percent(missed) if not has_moved or any(missed) else "",
+        spread([row.old for row in rows]),
+        spread([row.wrong for row in rows]),
+        note,
     )
 
 
@@ -38,6 +57,7 @@ def arguments():
     parser.add_argument("--server", required=True, help="the server's program; one that is called memcached is started as such")
     parser.add_argument("--proxy", help="a memcached that is built with --enable-proxy")
     parser.add_argument("--seconds", type=float, default=5.0, help="for how long a killed server is away (default: 5)")
+    parser.add_argument("--repeat", type=int, default=1, help="how often each event happens, in a fleet of its own (default: 1)")
     parser.add_argument("--check", metavar="FILE", help="only see whether the servers of this configuration answer")
     parser.add_argument("--bench", help="glimmer-bench, to measure what a request costs a proxy")
     parser.add_argument("--verbose", action="store_true", help="show the first errors of each event")
@@ -54,7 +74,12 @@ def main():
     for program in filter(None, (given.server, given.proxy, given.bench)):
         if shutil.which(program) is None:
             raise WrongInput(f"{program} is no program")
+    if given.repeat < 1:
+        raise WrongInput("--repeat is at least 1")
     MemcachedProxy.binary = given.proxy
+    print(f"The servers: {version(given.server)}, with one worker each. A killed server is away for {given.seconds:g} s.")
+    if given.repeat > 1:
+        print(f"Median (min..max) of {given.repeat} runs; the median alone where all show the same.")
     wrong = 0
     for name in given.engine or ENGINES:
         engine = ENGINES[name]
@@ -66,18 +91,19 @@ def main():
                 raise WrongInput(f"{name} needs {missing}")
             print(f"\n{name}: SKIPPED: needs {missing}")
             continue
-        print(f"\n{name}:\n")
-        show(COLUMNS)
-        show(["---"] * len(COLUMNS))
+        print(f"\n{name}: {engine.version()}\n")
+        show([name, *COLUMNS])
+        show(["---"] * (1 + len(COLUMNS)))
         with tempfile.TemporaryDirectory() as folder:
             trial = Trial(engine, given.server, folder, given.seconds)
             for event in trial.all():
-                row = event()
-                wrong += row.wrong
-                show(cells(row))
-                if given.verbose or row.wrong:
-                    for example in row.examples or []:
-                        print(f"<!-- {example} -->", flush=True)
+                rows = [event() for _ in range(given.repeat)]
+                wrong += sum(row.wrong for row in rows)
+                show(cells(rows))
+                for row in rows:
+                    if given.verbose or row.wrong:
+                        for example in row.examples or []:
+                            print(f"<!-- {example} -->", flush=True)
             if given.bench and issubclass(engine, Proxy):
                 one, many = trial.cost(given.bench)
                 print(f"\nCPU for each request: {one:.1f} µs, and {many:.1f} µs with 16 at a time", flush=True)

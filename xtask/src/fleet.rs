@@ -19,6 +19,12 @@ pub struct Fleet {
     /// Seconds for which a killed server is away, from 0.5 to 60
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
+    /// How often each event happens, in a fleet of its own
+    #[arg(long, default_value_t = 1)]
+    repeat: usize,
+    /// Build and try a server as released, and print where that was, for docs/results
+    #[arg(long, conflicts_with_all = ["server", "check"])]
+    release: bool,
     /// Only see whether the servers that this configuration names answer
     #[arg(long, value_name = "FILE")]
     check: Option<PathBuf>,
@@ -58,15 +64,20 @@ pub enum Engine {
 impl Fleet {
     pub fn run(self) -> anyhow::Result<()> {
         let python = clients::python()?;
-        if self.server.is_none() && self.check.is_none() {
+        let mut profile = "debug";
+        if self.release {
+            profile = "release";
+            process::released()?;
+        } else if self.server.is_none() && self.check.is_none() {
             run(&mut process::cargo(&["build", "-p", "glimmer", "--bins"]))?;
         }
-        let own = || process::target_dir().join("debug/glimmer");
+        let own = || process::target_dir().join(profile).join("glimmer");
         let server = self.server.unwrap_or_else(own);
         let mut command = program(&python, &["tests/fleet", "--server"]);
         command.arg(std::path::absolute(server)?);
         command.env("PYTHONDONTWRITEBYTECODE", "1");
         command.arg("--seconds").arg(self.seconds.to_string());
+        command.arg("--repeat").arg(self.repeat.to_string());
         for engine in self.engine {
             let engine = engine.to_possible_value().expect("none is hidden");
             command.arg("--engine").arg(engine.get_name());
@@ -79,18 +90,24 @@ impl Fleet {
         path("--proxy", self.proxy.as_deref());
         path("--check", self.check.as_deref());
         if self.cost {
-            run(&mut process::cargo(&[
-                "build",
-                "-p",
-                "glimmer-bench",
-                "--bins",
-            ]))?;
-            let bench = process::target_dir().join("debug/glimmer-bench");
+            if !self.release {
+                run(&mut process::cargo(&[
+                    "build",
+                    "-p",
+                    "glimmer-bench",
+                    "--bins",
+                ]))?;
+            }
+            let bench = process::target_dir().join(profile).join("glimmer-bench");
             command.arg("--bench").arg(std::path::absolute(bench)?);
         }
         if self.verbose {
             command.arg("--verbose");
         }
-        run(&mut command)
+        run(&mut command)?;
+        if self.release {
+            process::say_where_measured()?;
+        }
+        Ok(())
     }
 }

@@ -38,6 +38,19 @@ pub fn program(name: impl AsRef<OsStr>, arguments: &[&str]) -> Command {
     command
 }
 
+/// Builds the server and the benchmarks as released.
+pub fn released() -> anyhow::Result<()> {
+    let wanted = ["-p", "glimmer", "-p", "glimmer-bench", "--bins"];
+    run(cargo(&["build", "--release"]).args(wanted))
+}
+
+/// Prints where and with what this program was run, as [released](released) benchmarks do below
+/// their tables.
+pub fn say_where_measured() -> anyhow::Result<()> {
+    let bench = target_dir().join("release/glimmer-bench");
+    run(program(bench, &["machine", "cargo", "xtask"]).args(std::env::args_os().skip(1)))
+}
+
 /// Runs a command to its end with its output on the terminal. Fails unless the command succeeds.
 pub fn run(command: &mut Command) -> anyhow::Result<()> {
     let status = command

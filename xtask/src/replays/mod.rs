@@ -4,7 +4,7 @@
 mod record;
 mod traces;
 
-use crate::process::{self, program, run};
+use crate::process::{self, program};
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use std::fs;
@@ -43,16 +43,7 @@ impl Replays {
             chosen.push((trace, trace.find(&self.folder)?));
         }
         let peer = self.peer()?;
-        let build = [
-            "build",
-            "--release",
-            "-p",
-            "glimmer",
-            "-p",
-            "glimmer-bench",
-            "--bins",
-        ];
-        run(&mut process::cargo(&build))?;
+        process::released()?;
         let mut outputs = record::read(&fs::read_to_string(RECORD).unwrap_or_default());
         let (begun, mut failed) = (Instant::now(), Vec::new());
         for (done, (trace, file)) in chosen.iter().enumerate() {
