@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | `engine` | the engine alone, per table and access mode |
 //! | `server` | a server with one worker, over TCP |
+//! | `limits` | what users and limits cost in a server |
 //! | `alone` | a table alone, as `bench store` drives it |
 //! | `budgets` | what each case may take |
 //! | `walk` | the files that a request passes |
@@ -15,6 +16,7 @@ mod alone;
 mod budgets;
 mod callgrind;
 mod engine;
+mod limits;
 mod server;
 mod walk;
 
@@ -36,6 +38,9 @@ pub struct Counting {
     /// Count tables alone, with the loop of `glimmer bench store`
     #[arg(long, conflicts_with = "server")]
     alone: bool,
+    /// Count what users and limits cost a request, for docs/results/limits.txt
+    #[arg(long, conflicts_with_all = ["server", "alone"])]
+    limits: bool,
     /// Compare with this program: target/callgrind/counted/examples/requests of another checkout,
     /// or with --server target/callgrind/counted/glimmer, or with --alone
     /// target/callgrind/counted/examples/operations
@@ -43,7 +48,7 @@ pub struct Counting {
     beside: Option<PathBuf>,
     /// Fail if a count is more than 2% above its budget in xtask/instructions.txt, or more than 10%
     /// on a processor of another make
-    #[arg(long, conflicts_with_all = ["beside", "server", "alone", "renew"])]
+    #[arg(long, conflicts_with_all = ["beside", "server", "alone", "limits", "renew"])]
     check: bool,
     /// Write the list of files that requests pass into ARCHITECTURE.md
     #[arg(long, conflicts_with_all = ["beside", "server", "alone", "renew", "check"])]
@@ -102,6 +107,9 @@ impl Counting {
         }
         if self.check {
             return check();
+        }
+        if self.limits {
+            return limits::count();
         }
         if self.walk {
             return walk::write(&server::build()?);

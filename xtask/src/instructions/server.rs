@@ -93,23 +93,42 @@ pub fn refuses_tls(server: &Path) -> anyhow::Result<()> {
 /// What the walk of a request follows: many of one kind.
 pub fn send_many(port: u16, is_set: bool) -> anyhow::Result<()> {
     let nth = usize::from(is_set);
-    send_all(port, &SCENARIOS[nth], WALKED_ROUNDS)
+    send_all(port, "", &SCENARIOS[nth], WALKED_ROUNDS)
 }
 
 /// Instructions per key. The difference between two runs with different numbers of requests
 /// excludes the cost of starting, storing the items and stopping.
 pub fn per_request(server: &Path, case: &Case) -> anyhow::Result<f64> {
-    let scenario = SCENARIOS.iter().find(|scenario| scenario.name == case.row);
-    let scenario = scenario.context("no such scenario")?;
-    let [few, many] = scenario.rounds;
-    let difference = collected(server, scenario, many)? - collected(server, scenario, few)?;
-    let keys = (many - few) * CONNECTIONS * scenario.requests * scenario.keys;
-    Ok(difference as f64 / keys as f64)
+    per_request_of(server, &case.row, &Connection::default())
 }
 
-fn collected(server: &Path, scenario: &Scenario, rounds: usize) -> anyhow::Result<u64> {
-    let command = callgrind::command(&[], server);
-    run_server(command, &[], |at| send_all(at.tcp, scenario, rounds))
+/// What a server is told of its clients, and what these say first.
+#[derive(Clone, Copy, Default)]
+pub struct Connection<'a> {
+    /// More options of the server.
+    pub options: &'a [&'a str],
+    /// The name of a user and the password; empty for none.
+    pub login: &'a str,
+}
+
+/// The same, of connections of this kind.
+pub fn per_request_of(
+    server: &Path,
+    scenario: &str,
+    connection: &Connection<'_>,
+) -> anyhow::Result<f64> {
+    let scenario = SCENARIOS.iter().find(|it| it.name == scenario);
+    let scenario = scenario.context("no such scenario")?;
+    let collected = |rounds| {
+        let command = callgrind::command(&[], server);
+        run_server(command, connection.options, |at| {
+            send_all(at.tcp, connection.login, scenario, rounds)
+        })
+    };
+    let [few, many] = scenario.rounds;
+    let difference = collected(many)? - collected(few)?;
+    let keys = (many - few) * CONNECTIONS * scenario.requests * scenario.keys;
+    Ok(difference as f64 / keys as f64)
 }
 
 /// Where a server listens.
@@ -195,6 +214,16 @@ pub fn connect(port: u16) -> anyhow::Result<TcpStream> {
     Ok(stream)
 }
 
+/// A connection, of a user if there is a login.
+fn logged_in(port: u16, login: &str) -> anyhow::Result<TcpStream> {
+    let mut stream = connect(port)?;
+    if !login.is_empty() {
+        let request = format!("set login 0 0 {}\r\n{login}\r\n", login.len());
+        exchange(&mut [&mut stream], &request, "STORED\r\n", 1)?;
+    }
+    Ok(stream)
+}
+
 fn key(number: usize) -> String {
     format!("key:{:012}", number % KEYS)
 }
@@ -206,7 +235,11 @@ fn set(number: usize) -> String {
 
 /// Stores the items. Returns the connection.
 pub fn store(port: u16) -> anyhow::Result<TcpStream> {
-    let mut stream = connect(port)?;
+    store_as(port, "")
+}
+
+fn store_as(port: u16, login: &str) -> anyhow::Result<TcpStream> {
+    let mut stream = logged_in(port, login)?;
     for number in 0..KEYS {
         exchange(&mut [&mut stream], &set(number), "STORED\r\n", 1)?;
     }
@@ -214,11 +247,11 @@ pub fn store(port: u16) -> anyhow::Result<TcpStream> {
 }
 
 /// Stores the items, then has every connection send that often.
-fn send_all(port: u16, scenario: &Scenario, rounds: usize) -> anyhow::Result<()> {
-    let first = store(port)?;
+fn send_all(port: u16, login: &str, scenario: &Scenario, rounds: usize) -> anyhow::Result<()> {
+    let first = store_as(port, login)?;
     let mut streams = vec![first];
     for _ in 1..CONNECTIONS {
-        streams.push(connect(port)?);
+        streams.push(logged_in(port, login)?);
     }
     let mut streams: Vec<&mut TcpStream> = streams.iter_mut().collect();
     for round in 0..rounds {
