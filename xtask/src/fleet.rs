@@ -22,7 +22,8 @@ pub struct Fleet {
     /// How often each event happens, in a fleet of its own
     #[arg(long, default_value_t = 1)]
     repeat: usize,
-    /// Build and try a server as released, and print where that was, for docs/results
+    /// Fetch every client library, try a server as released, and print where that was, for
+    /// docs/results/fleet.txt
     #[arg(long, conflicts_with_all = ["server", "check"])]
     release: bool,
     /// Only see whether the servers that this configuration names answer
@@ -63,10 +64,11 @@ pub enum Engine {
 
 impl Fleet {
     pub fn run(self) -> anyhow::Result<()> {
-        let python = clients::python()?;
-        let mut profile = "debug";
+        let (python, profile) = match self.release {
+            true => (clients::with_libraries()?, "release"),
+            false => (clients::python()?, "debug"),
+        };
         if self.release {
-            profile = "release";
             process::released()?;
         } else if self.server.is_none() && self.check.is_none() {
             run(&mut process::cargo(&["build", "-p", "glimmer", "--bins"]))?;

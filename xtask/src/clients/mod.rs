@@ -32,13 +32,19 @@ impl Ready {
     }
 }
 
+/// The Python of the tests, beside libraries of other languages, and with our own client.
+pub fn with_libraries() -> anyhow::Result<PathBuf> {
+    let python = libraries::python()?;
+    libraries::build()?;
+    libraries::wheel(&python)?;
+    Ok(python)
+}
+
 /// Installs what the tests need and builds the server.
 pub fn prepare() -> anyhow::Result<Ready> {
     // Tests skip what is still missing.
     tools::install(needs::TOOLS);
-    let python = libraries::python()?;
-    libraries::build()?;
-    libraries::wheel(&python)?;
+    let python = with_libraries()?;
     // The server and the examples are built together with those of other stages.
     programs::of_workspace()?;
     let server = process::target_dir().join("debug/glimmer");
