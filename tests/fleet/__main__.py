@@ -11,6 +11,7 @@ from events import Trial
 from servers import WrongInput
 
 COLUMNS = ("requests", "errors", "last error", "after its end", "moved", "missed", "old", "wrong", "note")
+COSTS = ("a proxy's CPU for a request", "one at a time, µs", "16 at a time, µs")
 
 
 def spread(figures, shown=str):
@@ -80,7 +81,7 @@ def main():
     print(f"The servers: {version(given.server)}, with one worker each. A killed server is away for {given.seconds:g} s.")
     if given.repeat > 1:
         print(f"Median (min..max) of {given.repeat} runs; the median alone where all show the same.")
-    wrong = 0
+    wrong, costs = 0, []
     for name in given.engine or ENGINES:
         engine = ENGINES[name]
         missing = engine.missing()
@@ -105,8 +106,12 @@ def main():
                         for example in row.examples or []:
                             print(f"<!-- {example} -->", flush=True)
             if given.bench and issubclass(engine, Proxy):
-                one, many = trial.cost(given.bench)
-                print(f"\nCPU for each request: {one:.1f} µs, and {many:.1f} µs with 16 at a time", flush=True)
+                runs = [trial.cost(given.bench) for _ in range(given.repeat)]
+                costs.append([name, *(spread(took_us, "{:.1f}".format) for took_us in zip(*runs))])
+    if costs:
+        print()
+        for words in (COSTS, ["---"] * len(COSTS), *costs):
+            show(words)
     if wrong:
         print(f"{wrong} wrong values", file=sys.stderr)
     return 1 if wrong else 0

@@ -90,6 +90,8 @@ class Proxy:
     needs_glimmer = False
     # A relay can be put before a server.
     goes_over_tcp = True
+    # What its clients speak, as glimmer-bench names it.
+    protocol = "text"
 
     def __init__(self, folder):
         self.folder, self.port, self.process = Path(folder), free_port(), None
@@ -178,7 +180,7 @@ class OverRedisProtocol:
 
 
 class Envoy(Proxy):
-    name, file = "envoy", "envoy.yaml"
+    name, file, protocol = "envoy", "envoy.yaml", "resp"
     needs_glimmer = True
 
     @staticmethod

@@ -276,7 +276,7 @@ class Trial:
         found = []
         for pipeline in (1, 16):
             with self.running() as (_, engine):
-                line = [bench, "load", f"127.0.0.1:{engine.port}", "--keys", "10k", "--seconds", 4, "--warm-up", 0, "--pipeline", pipeline]
+                line = [bench, "load", f"127.0.0.1:{engine.port}", "-B", engine.protocol, "--keys", "10k", "--seconds", 4, "--warm-up", 0, "--pipeline", pipeline]
                 before = cpu_s(engine.process.pid)
                 done = subprocess.run([str(word) for word in line], capture_output=True, text=True)
                 took_s = cpu_s(engine.process.pid) - before
