@@ -8,6 +8,7 @@ use glimmer_comparisons::{
     abuse::{self, Options, SCENARIOS},
     servers::{Contender, Kind},
 };
+use glimmer_figures::Machine;
 use glimmer_loadgen::driver::Address;
 use glimmer_notation::{self as notation, Location};
 
@@ -135,8 +136,9 @@ impl Arguments {
         self.server.is_none()
     }
 
-    /// Runs the scenarios and prints the table.
+    /// Runs the scenarios, and prints the table and where that was.
     pub fn run(&self) -> anyhow::Result<()> {
+        let machine = Machine::here(&[]);
         let running = self.server.as_ref().map(Address::resolve).transpose()?;
         let options = Options {
             scenarios: self.scenarios(),
@@ -153,7 +155,7 @@ impl Arguments {
             glimmer_arguments: super::words(&self.glimmer_args),
         };
         let report = abuse::run(&options, &super::progress)?;
-        print!("{report}");
+        println!("{report}\n{machine}");
         super::write_json(&self.json, &report)?;
         let judged = match &running {
             Some(address) => address.to_string(),

@@ -102,8 +102,9 @@ impl What {
     /// Whether its tables are of this machine alone. Figures have a record of it.
     fn is_of_this_machine(&self) -> bool {
         match self {
-            What::Memory(_) | What::HitRatio(_) | What::Abuse(_) => true,
-            What::Machine { .. } => true,
+            What::Memory(_) | What::HitRatio(_) | What::Machine { .. } => true,
+            // It says so itself, also where our server fails.
+            What::Abuse(_) => false,
             _ => self.wants_quiet(),
         }
     }
