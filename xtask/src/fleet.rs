@@ -29,7 +29,7 @@ pub struct Fleet {
     /// Only see whether the servers that this configuration names answer
     #[arg(long, value_name = "FILE")]
     check: Option<PathBuf>,
-    /// Measure what a request costs a proxy, with glimmer-bench
+    /// Measure only what a request costs proxies, with glimmer-bench
     #[arg(long)]
     cost: bool,
     /// Show the first errors of each event
