@@ -3,7 +3,8 @@
 //! `docs/results/NAME.txt` is what a command printed, tables and all. A hidden comment,
 //! `<!-- record: NAME -->`, stands before a table of a page. The table has the first column of a
 //! table of that record, others in an order of its own, and all rows. `cargo xtask results` writes
-//! the rows. A table that looks measured and is not has the name `none`.
+//! the rows. A table that looks measured and is not has the name `none`. One that was measured by
+//! hand, as no command prints it, has the name `by hand`.
 
 use crate::process;
 use anyhow::{Context as _, bail};
@@ -11,12 +12,15 @@ use std::fs;
 use std::path::PathBuf;
 
 const MARKER: &str = "<!-- record: ";
-/// The name before a table that has no figures.
-const NO_RECORD: &str = "none";
-/// Units of rates and times. A table that has one was measured.
-const UNITS: [&str; 9] = [
+/// The names before a table that has no figures, and before one that no command prints.
+const NO_RECORD: [&str; 2] = ["none", "by hand"];
+/// Units of rates, times and costs. A table that has one was measured.
+const UNITS: [&str; 12] = [
+    " s",
+    " ms",
     "µs",
     " ns",
+    "instructions",
     "k/s",
     "M/s",
     "million/s",
@@ -128,11 +132,12 @@ fn filled(page: &str, record: &dyn Fn(&str) -> anyhow::Result<String>) -> anyhow
         } else if is_kept.is_none() {
             let name = match named.take() {
                 Some(name) => name,
-                None if !looks_measured(&page[place..]) => NO_RECORD,
+                None if !looks_measured(&page[place..]) => NO_RECORD[0],
                 None => bail!("no record: {line}"),
             };
-            is_kept = Some(name == NO_RECORD);
-            if name != NO_RECORD {
+            let has_record = !NO_RECORD.contains(&name);
+            is_kept = Some(!has_record);
+            if has_record {
                 let heads = cells(line);
                 filled += &table(&heads, &record(name)?).with_context(|| name.to_owned())?;
             }
@@ -278,6 +283,9 @@ mod tests {
             "| a load | p50, µs |\n",
             "| a | b |\n|---|---|\n| ours | 1.5 (1.2 to 1.7) |\n",
             "| a | b |\n|---|---|\n| ours | **12 M/s** |\n",
+            "| a | b |\n|---|---|\n| ours | 3.1 s |\n",
+            "| a | ours: ms |\n|---|---|\n| b | 3 / 7 |\n",
+            "| a | one at a time, instructions |\n|---|---|\n| b | 3900 |\n",
         ] {
             assert!(of(table).to_string().contains("no record"), "{table}");
         }
