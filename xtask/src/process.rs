@@ -44,7 +44,7 @@ pub fn released() -> anyhow::Result<()> {
     run(cargo(&["build", "--release"]).args(wanted))
 }
 
-/// Prints where and with what this program was run, as [released](released) benchmarks do below
+/// Prints where and with what this program was run, as benchmarks do below
 /// their tables.
 pub fn say_where_measured() -> anyhow::Result<()> {
     let bench = target_dir().join("release/glimmer-bench");
