@@ -3,8 +3,7 @@
 //! `docs/results/NAME.txt` is what a command printed, tables and all. A hidden comment,
 //! `<!-- record: NAME -->`, stands before a table of a page. The table has the first column of a
 //! table of that record, others in an order of its own, and all rows. `cargo xtask results` writes
-//! the rows. A table that looks measured and is not has the name `none`. One that was measured by
-//! hand, as no command prints it, has the name `by hand`.
+//! the rows. A table that looks measured and is not has the name `none`.
 
 use crate::process;
 use anyhow::{Context as _, bail};
@@ -12,8 +11,8 @@ use std::fs;
 use std::path::PathBuf;
 
 const MARKER: &str = "<!-- record: ";
-/// The names before a table that has no figures, and before one that no command prints.
-const NO_RECORD: [&str; 2] = ["none", "by hand"];
+/// The name before a table that has no figures.
+const NO_RECORD: &str = "none";
 /// Units of rates, times and costs. A table that has one was measured.
 const UNITS: [&str; 12] = [
     " s",
@@ -132,12 +131,11 @@ fn filled(page: &str, record: &dyn Fn(&str) -> anyhow::Result<String>) -> anyhow
         } else if is_kept.is_none() {
             let name = match named.take() {
                 Some(name) => name,
-                None if !looks_measured(&page[place..]) => NO_RECORD[0],
+                None if !looks_measured(&page[place..]) => NO_RECORD,
                 None => bail!("no record: {line}"),
             };
-            let has_record = !NO_RECORD.contains(&name);
-            is_kept = Some(!has_record);
-            if has_record {
+            is_kept = Some(name == NO_RECORD);
+            if name != NO_RECORD {
                 let heads = cells(line);
                 filled += &table(&heads, &record(name)?).with_context(|| name.to_owned())?;
             }
