@@ -1,6 +1,6 @@
 //! The servers that figures compare: how to start and load them.
 
-use std::{fmt, net::Ipv4Addr, time::Duration};
+use std::{fmt, net::Ipv4Addr, path::Path, time::Duration};
 
 use anyhow::{Result, bail, ensure};
 use glimmer_comparisons::servers::{
@@ -28,7 +28,7 @@ const LAUNCH_VALUE_BYTES: usize = 64;
 #[derive(Clone, Debug)]
 pub struct System {
     name: String,
-    kind: Kind,
+    contender: Contender,
     threads: usize,
     arguments: Vec<String>,
     /// Whether its clients use the native protocol.
@@ -40,7 +40,7 @@ impl System {
     pub fn glimmer(access: &str) -> System {
         System {
             name: format!("glimmer {access}"),
-            kind: Kind::Glimmer,
+            contender: Kind::Glimmer.into(),
             threads: 1,
             arguments: ["--access", access].map(str::to_owned).into(),
             is_native: false,
@@ -71,16 +71,43 @@ impl System {
     pub fn peer(kind: Kind) -> System {
         System {
             name: kind.name().to_owned(),
-            kind,
+            contender: kind.into(),
             threads: 1,
             arguments: Vec::new(),
             is_native: false,
         }
     }
 
+    /// Another build of a peer: the program of this name on the search path. Whether it is there or
+    /// not, `run` notes it: its version and how it was built, or that it is left out.
+    pub fn build(name: &str, program: &str, run: &mut Run<'_>) -> Option<System> {
+        let named = Contender::named(name, Path::new(program));
+        match named.and_then(|contender| Ok((contender.described()?, contender))) {
+            Ok((described, contender)) => {
+                run.note(described.to_string());
+                Some(System {
+                    name: name.to_owned(),
+                    contender,
+                    ..System::peer(Kind::Memcached)
+                })
+            }
+            Err(error) => {
+                run.note(format!("{name} is left out: {error:#}"));
+                None
+            }
+        }
+    }
+
     /// Sets the number of threads.
     pub fn threads(mut self, threads: usize) -> System {
         self.threads = threads;
+        self
+    }
+
+    /// Adds arguments.
+    pub fn arguments(mut self, arguments: &[&str]) -> System {
+        let more = arguments.iter().map(|argument| (*argument).to_owned());
+        self.arguments.extend(more);
         self
     }
 
@@ -128,7 +155,7 @@ impl System {
         let mut arguments = self.arguments.clone();
         arguments.extend(native_port.map(|port| format!("--native-port={port}")));
         let server = Launch {
-            contender: self.kind.into(),
+            contender: self.contender.clone(),
             threads: self.threads,
             cores: (0..self.threads)
                 .map(|thread| SERVER_CORE + thread)
@@ -316,7 +343,7 @@ impl fmt::Display for Running {
 pub fn installed(systems: Vec<System>, run: &mut Run<'_>) -> Vec<System> {
     let mut here = Vec::new();
     for system in systems {
-        match Contender::from(system.kind).version() {
+        match system.contender.version() {
             Ok(_) => here.push(system),
             Err(error) => run.note(format!("{} is left out: {error:#}", system.name)),
         }

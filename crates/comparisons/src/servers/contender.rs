@@ -150,11 +150,17 @@ impl Contender {
     }
 }
 
-/// The first line of a program's version. All servers know this flag.
+/// The first line of a program's version. memcached before 1.5 has no flag for it, and its help
+/// begins with it.
 fn version_of(program: &Path) -> Result<String> {
-    let output = Command::new(program).arg("--version").output()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    Ok(text.lines().next().unwrap_or_default().to_owned())
+    for flag in ["--version", "-h"] {
+        let output = Command::new(program).arg(flag).output()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        if let Some(line) = text.lines().next() {
+            return Ok(line.to_owned());
+        }
+    }
+    Ok(String::new())
 }
 
 /// Whether a server that calls itself another one, as ours does under memcached's name, is ours.
@@ -175,6 +181,7 @@ fn on_search_path(program: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn our_server_under_memcacheds_name_is_recognised() {
@@ -200,6 +207,16 @@ mod tests {
             let error = Contender::named("newest", Path::new(program)).unwrap_err();
             assert!(error.to_string().contains(hint), "{error}");
         }
+    }
+
+    #[test]
+    fn the_help_of_an_old_memcached_says_its_version() {
+        let directory = tempfile::tempdir().unwrap();
+        let old = directory.path().join("old");
+        let script = "#!/bin/sh\n[ \"$1\" = -h ] && echo memcached 1.4.13 && echo usage\nexit 1\n";
+        std::fs::write(&old, script).unwrap();
+        std::fs::set_permissions(&old, PermissionsExt::from_mode(0o755)).unwrap();
+        assert_eq!(version_of(&old).unwrap(), "memcached 1.4.13");
     }
 
     #[test]
