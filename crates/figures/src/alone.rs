@@ -2,13 +2,13 @@
 //! worker per core; every request goes to the right core, as with clients that direct their
 //! requests (MICA §4.2.2). Other tables are driven by the same loop.
 
-use std::fmt;
+use std::{fmt, ops::Range};
 
 use anyhow::Result;
 use glimmer_engine::Stages;
 use glimmer_microbench::store_alone::{
     Candidate, Mode, Ours, Rig,
-    rig::{Task, Until},
+    rig::{Outcome, Task, Until},
     stream::Operation,
 };
 use glimmer_store::evict::S3_FIFO;
@@ -102,8 +102,20 @@ impl Alone {
             .operations_per_s(lists, Stages::ALL, run.measured(measured_ms))
     }
 
-    /// Percent of the reads that find nothing, while the operations run once that were drawn.
-    pub fn missed_percent(&mut self) -> Result<f64> {
+    /// Draws operations that store all of these new keys, in equal parts for all workers, among
+    /// reads of those that are there.
+    pub fn draw_new(&mut self, new: Range<u32>, get_share: f64) {
+        let (items, workers) = (self.items, self.workers as u32);
+        let part = (new.end - new.start) / workers;
+        self.draw_each("new keys".to_owned(), |rig, worker| {
+            let first = new.start + worker as u32 * part;
+            rig.share(worker)
+                .draw_new(items, first..first + part, get_share)
+        });
+    }
+
+    /// Executes the operations once that were drawn.
+    pub fn once(&mut self) -> Result<Outcome> {
         let Some((_, lists)) = &self.drawn else {
             anyhow::bail!("no operations have been drawn");
         };
@@ -112,7 +124,7 @@ impl Alone {
             fill: false,
             until: Until::End,
         };
-        Ok(100.0 * self.rig.run(lists, &task)?.missed())
+        self.rig.run(lists, &task)
     }
 }
 

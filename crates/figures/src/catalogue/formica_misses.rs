@@ -16,7 +16,7 @@ fn one_key_size<const K: usize>(run: &mut Run<'_>, items: u32) -> Result<()> {
     for mut store in stores::<K>(run, items)? {
         let requests = run.pick(REQUESTS, 20_000);
         store.draw_some(Mix::new(false, SHOWN_GETS), requests);
-        let missed = store.missed_percent()?;
+        let missed = 100.0 * store.once()?.missed();
         run.add(Point::new(PANEL, store.name(), K.to_string(), missed));
     }
     Ok(())

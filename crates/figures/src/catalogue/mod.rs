@@ -18,6 +18,7 @@ mod memc3_fig6;
 mod memc3_fig8;
 mod memc3_fig9;
 mod memc3_index;
+mod memc3_inserts;
 mod memc3_items;
 mod memc3_reads;
 mod memc3_retries;
@@ -106,6 +107,7 @@ pub fn pages() -> Vec<Page> {
                 &memc3_fig4::InsertCost,
                 &memc3_fig5::Factors,
                 &memc3_fig6::Threads,
+                &memc3_inserts::Inserts,
                 &memc3_table3::MissRatio,
                 &memc3_fig8::Throughput,
                 &memc3_fig9::FullSystem,

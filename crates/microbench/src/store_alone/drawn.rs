@@ -1,5 +1,7 @@
 //! Draws the operations of a worker.
 
+use std::ops::Range;
+
 use super::stream::{KEYS_MAX, Operation, Share};
 use glimmer_loadgen::workload::Popularity;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
@@ -15,6 +17,21 @@ impl Share {
     pub fn draw_absent(&self, items: u32, count: usize) -> Vec<Operation> {
         let keys = items.min(KEYS_MAX - items);
         self.draw_from(items, Popularity::uniform(keys.into()), 1.0, count)
+    }
+
+    /// Draws operations that store each of these new keys once, in order, among uniform reads of
+    /// the first `stored` keys, of which there are this share. Only for tables whose workers may
+    /// access all keys.
+    pub fn draw_new(&self, stored: u32, new: Range<u32>, get_share: f64) -> Vec<Operation> {
+        let mut rng = SmallRng::seed_from_u64(self.worker as u64);
+        let mut drawn = Vec::new();
+        for number in new {
+            while rng.random::<f64>() < get_share {
+                drawn.push(Operation::new(rng.random_range(0..stored), false));
+            }
+            drawn.push(Operation::new(number, true));
+        }
+        drawn
     }
 
     fn draw_from(
@@ -76,5 +93,24 @@ mod tests {
         assert!(absent.iter().all(|read| !read.writes()
             && (1000..2000).contains(&read.number())
             && owner(read) == 1));
+    }
+
+    #[test]
+    fn every_new_key_is_stored_once_among_reads_of_stored_ones() {
+        let share = Share {
+            map: PartitionMap::new(8, 1),
+            worker: 0,
+            reads_all: true,
+            writes_all: true,
+            keyhash: items::keyhash::<8>,
+        };
+        let drawn = share.draw_new(500, 500..600, 0.9);
+        let (writes, reads): (Vec<Operation>, Vec<Operation>) =
+            drawn.into_iter().partition(|operation| operation.writes());
+        let new: Vec<u32> = writes.into_iter().map(Operation::number).collect();
+        assert_eq!(new, Vec::from_iter(500..600));
+        assert!(reads.len().abs_diff(900) < 300, "{}", reads.len());
+        assert!(reads.into_iter().all(|read| read.number() < 500));
+        assert_eq!(share.draw_new(500, 500..600, 0.0).len(), 100);
     }
 }

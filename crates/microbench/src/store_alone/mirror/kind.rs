@@ -134,6 +134,16 @@ impl Kind {
         self.make(self.wanted(items as usize, Some(items), workers)?)
     }
 
+    /// The same with room for `capacity` items in total.
+    pub fn build_with_room(
+        self,
+        items: u32,
+        capacity: u32,
+        workers: usize,
+    ) -> Result<Box<dyn Rig>> {
+        self.make(self.wanted(capacity as usize, Some(items), workers)?)
+    }
+
     /// An empty table for the paper's items, which have `bytes` bytes in total. The index is
     /// additional.
     pub fn cache(self, bytes: usize, workers: usize) -> Result<Box<dyn Rig>> {
