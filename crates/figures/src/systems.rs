@@ -1,8 +1,8 @@
 //! The servers that figures compare: how to start and load them.
 
-use std::{fmt, net::Ipv4Addr, path::Path, time::Duration};
+use std::{fmt, fs, net::Ipv4Addr, path::Path, time::Duration};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use glimmer_comparisons::servers::{
     CONNECTIONS_MAX, Contender, Kind, Launch, Server, Worker, free_ports,
 };
@@ -275,6 +275,25 @@ impl Running {
     /// Executes a plan, with as many client threads as there are cores for them.
     pub fn measure(&self, plan: Plan) -> Result<Outcome> {
         self.measure_at(&self.target, plan)
+    }
+
+    /// The same, with the part of the server's CPU time that it spends in the kernel.
+    pub fn measure_in_parts(&self, plan: Plan) -> Result<(Outcome, f64)> {
+        let before = self.cpu_ticks()?;
+        let outcome = self.measure(plan)?;
+        let after = self.cpu_ticks()?;
+        let [user, kernel] = [0, 1].map(|part| (after[part] - before[part]) as f64);
+        Ok((outcome, kernel / (user + kernel).max(1.0)))
+    }
+
+    /// CPU time of the server outside and inside the kernel.
+    fn cpu_ticks(&self) -> Result<[u64; 2]> {
+        let text = fs::read_to_string(format!("/proc/{}/stat", self.server.pid()))?;
+        // The name before it may have any characters. `utime` and `stime` are fields 14 and 15.
+        let (_, fields) = text.rsplit_once(')').context("no name in stat")?;
+        let mut ticks = fields.split_whitespace().skip(11).map(str::parse::<u64>);
+        let mut next = || anyhow::Ok(ticks.next().context("stat is too short")??);
+        Ok([next()?, next()?])
     }
 
     /// Executes a plan with requests that go to all ports in turn; for a [`System::directing`].
