@@ -36,7 +36,7 @@ const DATASETS: [(&str, Items); 3] = [
 const QUICK_KEYS: u64 = 2000;
 const PEERS: [Server; 3] = [Server::Memcached, Server::Redis, Server::Pogocache];
 const OURS: [&str; 3] = ["glimmer erew", "glimmer crew", "glimmer crcw"];
-const CLIENT_BUSY: &str = "client busy";
+pub(super) const CLIENT_BUSY: &str = "client busy";
 
 /// MICA's throughput in Mops for these workloads: the lowest and highest values in the text.
 const PAPER: [(&str, &str, f64, f64); 8] = [
@@ -62,11 +62,11 @@ fn paper() -> Vec<Mark> {
 pub struct EndToEnd;
 
 /// One bar.
-struct Case<'a> {
-    server: &'a Running,
-    dataset: &'static str,
-    items: Items,
-    mix: Mix,
+pub(super) struct Case<'a> {
+    pub server: &'a Running,
+    pub dataset: &'static str,
+    pub items: Items,
+    pub mix: Mix,
 }
 
 impl fmt::Display for Case<'_> {

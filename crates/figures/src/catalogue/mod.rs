@@ -33,6 +33,7 @@ mod mica_fig14;
 mod mica_fig16;
 mod mica_heap;
 mod mica_index;
+mod mica_memc3;
 mod mica_skew;
 mod mica_table1;
 mod minos_fig1;
@@ -77,6 +78,7 @@ pub fn pages() -> Vec<Page> {
             figures: vec![
                 &mica_skew::PartitionSkew,
                 &mica_fig10::EndToEnd,
+                &mica_memc3::Rival,
                 &mica_fig11::Bursts,
                 &mica_fig12::Local,
                 &mica_index::BulkChaining,
