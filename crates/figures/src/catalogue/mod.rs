@@ -33,6 +33,7 @@ mod mica_fig14;
 mod mica_fig16;
 mod mica_heap;
 mod mica_index;
+mod mica_masstree;
 mod mica_memc3;
 mod mica_skew;
 mod mica_table1;
@@ -87,6 +88,7 @@ pub fn pages() -> Vec<Page> {
                 &native_latency::NativeLatency,
                 &mica_fig14::Cores,
                 &mica_fig16::AccessModes,
+                &mica_masstree::Masstree,
                 &mica_table1::Direction,
                 &eviction::HitRatio,
                 &mica_crew::CrewSampling,
