@@ -89,6 +89,15 @@ impl Needs {
             peers: &[],
         }
     }
+
+    /// What a figure needs whose server and client, or two threads, have a core each.
+    pub const fn two_cores(cores_of_paper: usize, memory_mib: u64) -> Needs {
+        Needs {
+            cores: 2,
+            cores_of_paper,
+            ..Needs::one_core(memory_mib)
+        }
+    }
 }
 
 /// Names of the columns of a figure's data.

@@ -66,12 +66,7 @@ impl Figure for Changes {
                    time and none of the server's. The time of the server is divided by reads and \
                    changes. The horizontal axis is the number of reads to a change.",
             kind: Kind::Timing,
-            needs: Needs {
-                cores: 2,
-                cores_of_paper: 1,
-                memory_mib: 1024,
-                peers: &[],
-            },
+            needs: Needs::two_cores(1, 1024),
             columns: Columns {
                 panel: "panel",
                 series: "system",

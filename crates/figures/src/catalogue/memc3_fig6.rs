@@ -76,12 +76,7 @@ impl Figure for Threads {
                    threads. Our own table is partitioned, so a writer waits only for other writers \
                    of its partition.",
             kind: Kind::Timing,
-            needs: Needs {
-                cores: 2,
-                cores_of_paper: 12,
-                memory_mib: 6000,
-                peers: &[],
-            },
+            needs: Needs::two_cores(12, 6000),
             columns: Columns {
                 panel: "panel",
                 series: "table",

@@ -101,12 +101,7 @@ impl Figure for Throughput {
                    contended bucket locks, and few threads contend here, while a cuckoo lookup \
                    reads two buckets and a short chain holds one or two items.",
             kind: Kind::Timing,
-            needs: Needs {
-                cores: 2,
-                cores_of_paper: 12,
-                memory_mib: 8000,
-                peers: &[],
-            },
+            needs: Needs::two_cores(12, 8000),
             columns: Columns {
                 panel: "cache",
                 series: "kind",

@@ -93,21 +93,16 @@ impl Figure for Inserts {
                     with 10 threads, about 8 times the default table. Writes keep their speed: \
                     with many of them it is as fast as chaining with one lock.",
             here: "The paper's cuckoo table and memcached's chained one, as in `memc3-fig6-7`, \
-                   with items of 16-byte keys and 32-byte values. A table is built anew for each \
-                   measurement. The cuckoo table has 4.2 million slots, of which 88% are in use \
-                   before the inserts and 93% after them; the chained table gets the same keys. \
+                   with items of 16-byte keys and 32-byte values. Each measurement builds a new \
+                   table. The cuckoo table has 4.2 million slots, of which 88% are in use before \
+                   the inserts and 93% after them. The chained table gets the same keys. \
                    Every insert is of a new key, so inserts into the cuckoo table displace keys. \
                    The threads insert different keys, among reads of random keys that were there \
                    before. Chaining with locks of buckets is left out: in our copy its inserts \
                    take turns. The paper does not state how full its tables are in this \
                    experiment.",
             kind: Kind::Timing,
-            needs: Needs {
-                cores: 2,
-                cores_of_paper: 12,
-                memory_mib: 2000,
-                peers: &[],
-            },
+            needs: Needs::two_cores(12, 2000),
             columns: Columns {
                 panel: "threads",
                 series: "table",

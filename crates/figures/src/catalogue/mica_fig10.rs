@@ -58,6 +58,13 @@ fn paper() -> Vec<Mark> {
     PAPER.map(mark).into()
 }
 
+pub(super) const COLUMNS: Columns = Columns {
+    panel: "dataset",
+    series: "system",
+    x: "workload",
+    y: "operations per s",
+};
+
 /// The figure.
 pub struct EndToEnd;
 
@@ -102,12 +109,7 @@ impl Figure for EndToEnd {
                 memory_mib: 4096,
                 peers: &PEERS,
             },
-            columns: Columns {
-                panel: "dataset",
-                series: "system",
-                x: "workload",
-                y: "operations per s",
-            },
+            columns: COLUMNS,
             plot: Plot::bars("", "operations per second").columns(1).paper(
                 "MICA, EREW, §5.2 and Tables 1 and 2, for one of its 16 cores: 76.9, 75.5, 70.4 \
                  and 65.6 Mops with tiny items, 12.6 to 14.6 and 8.6 to \

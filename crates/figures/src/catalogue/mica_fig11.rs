@@ -80,12 +80,7 @@ impl Figure for Bursts {
                    the requests that one system call receives. Where cores are not busy, the CPU \
                    time includes the time that workers spend looking for more requests.",
             kind: Kind::Timing,
-            needs: Needs {
-                cores: 2,
-                cores_of_paper: 16,
-                memory_mib: 1024,
-                peers: &[],
-            },
+            needs: Needs::two_cores(16, 1024),
             columns: Columns {
                 panel: "panel",
                 series: "core",

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fmt, process::Command};
 use anyhow::{Context, Result, ensure};
 use glimmer_microbench::store_alone::Mode;
 use serde::Deserialize;
+use tempfile::NamedTempFile;
 
 use crate::{
     Columns, Figure, Kind, Needs, Point, Run, Spec, alone::Alone, plot::Plot, systems,
@@ -44,19 +45,17 @@ fn lookups_per_s(notebook: &str) -> Result<f64> {
 
 /// Inserts this many keys with each thread, and looks all of them up.
 fn masstree(threads: usize, keys: u32) -> Result<f64> {
-    let file = std::env::temp_dir().join(format!("{PROGRAM}-{}.json", std::process::id()));
+    let file = NamedTempFile::new()?;
     let output = Command::new(PROGRAM)
         .arg(format!("-j{threads}"))
         .args(["-p", "-q", "-l", &keys.to_string(), "-b"])
-        .arg(&file)
+        .arg(file.path())
         .arg("rw1")
         .output()
         .with_context(|| format!("{PROGRAM} cannot be run"))?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{PROGRAM} has failed: {said}");
-    let notebook = std::fs::read_to_string(&file)?;
-    std::fs::remove_file(&file)?;
-    lookups_per_s(&notebook)
+    lookups_per_s(&std::fs::read_to_string(file.path())?)
 }
 
 enum Case {
@@ -87,12 +86,7 @@ impl Figure for Masstree {
                    up as many tiny items at random, in batches. Only lookups are compared, as the \
                    benchmark has no mixture of the paper's.",
             kind: Kind::Timing,
-            needs: Needs {
-                cores: 2,
-                cores_of_paper: 16,
-                memory_mib: 4096,
-                peers: &[],
-            },
+            needs: Needs::two_cores(16, 4096),
             columns: Columns {
                 panel: "panel",
                 series: "system",

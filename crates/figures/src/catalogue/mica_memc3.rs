@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 
-use super::mica_fig10::{CLIENT_BUSY, Case};
+use super::mica_fig10::{CLIENT_BUSY, COLUMNS, Case};
 use crate::{
-    Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
+    Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
     plot::{Mark, Plot},
     systems::{Items, System},
     workload::Mix,
@@ -36,18 +36,8 @@ impl Figure for Rival {
                    kernel as ours. `glimmer memc3` is MemC3's table in our server, so it has the \
                    same network stack as `glimmer erew`, and the same server around it.",
             kind: Kind::Timing,
-            needs: Needs {
-                cores: 2,
-                cores_of_paper: 16,
-                memory_mib: 4096,
-                peers: &[],
-            },
-            columns: Columns {
-                panel: "dataset",
-                series: "system",
-                x: "workload",
-                y: "operations per s",
-            },
+            needs: Needs::two_cores(16, 4096),
+            columns: COLUMNS,
             plot: Plot::bars("", "operations per second").columns(1).paper(
                 "MICA §5.2, for one of its 16 cores: 65.6 Mops, and MemC3's limit of 6.1 Mops",
                 vec![

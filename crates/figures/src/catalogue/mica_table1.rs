@@ -89,12 +89,7 @@ impl Figure for Direction {
                    throughput for which the workers have CPU time: two workers divided by the CPU \
                    time that a request costs both of them together.",
             kind: Kind::Timing,
-            needs: Needs {
-                cores: 2,
-                cores_of_paper: 16,
-                memory_mib: 1024,
-                peers: &[],
-            },
+            needs: Needs::two_cores(16, 1024),
             columns: Columns {
                 panel: "panel",
                 series: "direction",

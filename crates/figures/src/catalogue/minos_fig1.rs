@@ -63,12 +63,7 @@ impl Figure for ServiceTime {
                    request to the transmission of its reply, over UDP without the kernel, where a \
                    small request costs less.",
             kind: Kind::Timing,
-            needs: Needs {
-                cores: 2,
-                cores_of_paper: 1,
-                memory_mib: 2048,
-                peers: &[],
-            },
+            needs: Needs::two_cores(1, 2048),
             columns: Columns {
                 panel: "panel",
                 series: "system",
