@@ -253,7 +253,8 @@ impl Core {
     }
 
     /// Shows others what was counted: at the end of a turn, and before a client can see that its
-    /// connection was taken, refused or closed.
+    /// connection was taken, refused or closed, that it flushed or logged in, or that a request
+    /// was denied.
     pub fn show_figures(&mut self) {
         self.memory.count(&mut self.tally);
         self.shared.stats[self.me].publish(&mut self.tally);

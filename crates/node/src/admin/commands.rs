@@ -59,7 +59,10 @@ pub(crate) fn refuse(
         return false;
     };
     // As in memcached, a flush counts whether it is permitted or not.
-    core.tally.cmd_flush += u64::from(command == Some(AdminCommand::FlushAll));
+    if command == Some(AdminCommand::FlushAll) {
+        core.tally.cmd_flush += 1;
+        core.show_figures();
+    }
     match admin {
         Admin::Control(control, words) => words.emit(control, answer, out),
         _ => out.extend_from_slice(lines::unless(admin.is_quiet(), line).as_bytes()),
@@ -185,6 +188,7 @@ fn switch_to(words: [&[u8]; 2], core: &Core) -> Result<Switch, String> {
 /// Makes every item invisible that is older than a moment.
 fn flush(exptime: i64, core: &mut Core) {
     core.tally.cmd_flush += 1;
+    core.show_figures();
     let at_ms = flush_ms(exptime, core.now);
     core.engine.flush(core.now, at_ms);
     core.shared.switches.note_flush(at_ms);
@@ -197,6 +201,7 @@ fn flush_prefix(prefix: &[u8], core: &mut Core) -> Result<(), GroupError> {
         call_sweeps(core);
     }
     core.tally.prefix_flushes += u64::from(done.is_ok());
+    core.show_figures();
     done
 }
 

@@ -49,13 +49,12 @@ pub(crate) fn attempt(input: &[u8], client: i32, core: &mut Core) -> Attempt {
             let found = core.log_in(user, password);
             let is_admitted = matches!(found, Found::Admitted(_));
             core.audit(client, Audited::Login { user, is_admitted });
+            core.tally.user_connections_refused += u64::from(matches!(found, Found::Full));
+            core.show_figures();
             match found {
                 Found::Admitted(number) => (used, lines::STORED, Verdict::Admitted(number)),
                 Found::Wrong => (used, lines::WRONG_PASSWORD, Verdict::Wrong),
-                Found::Full => {
-                    core.tally.user_connections_refused += 1;
-                    (used, lines::USER_CONNECTIONS, Verdict::Full)
-                }
+                Found::Full => (used, lines::USER_CONNECTIONS, Verdict::Full),
             }
         }
     };

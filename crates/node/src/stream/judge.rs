@@ -121,5 +121,6 @@ impl Member {
                 core.tally.requests_denied += 1;
             }
         }
+        core.show_figures();
     }
 }

@@ -109,6 +109,7 @@ impl Streams {
         if connection.rx.awaits_value() || connection.session.parser.keeps_commands() {
             connection.refuse_value();
             core.tally.values_refused += 1;
+            core.show_figures();
             return true;
         }
         core.tally.stalled_kicks += 1;

@@ -100,6 +100,7 @@ fn log_in(credentials: Option<Credentials<'_>>, client: Client<'_>, core: &mut C
         Login::Full => core.tally.user_connections_refused += 1,
         Login::Wrong => {}
     }
+    core.show_figures();
     found
 }
 
