@@ -53,6 +53,28 @@ def test_clients_that_pause_before_they_read_are_not_cut(ours, mebibytes):
         assert server.stats()["response_obj_oom"] == "0"
 
 
+def test_clients_that_wait_in_one_value_are_not_cut(ours):
+    """Many ask for one large value until the kernel's buffers are full, and read nothing."""
+    clients, size = 300, 100_000
+    with Server("-m", 64) as server, server.wire() as wire:
+        wire.exchange(b"set large 0 0 %d\r\n" % size + bytes(size) + b"\r\n", STORED)
+        readers = []
+        for _ in range(clients):
+            reader = socket.socket()
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            reader.connect(server.address)
+            reader.sendall(b"get large\r\n" * 84)
+            readers.append(reader)
+        for number in range(5):
+            time.sleep(0.2)
+            wire.exchange(b"set small 0 0 1\r\n%d\r\n" % number, STORED)
+        own = server.stats("glimmer")
+        assert (own["stalled_kicks"], own["values_refused"]) == ("0", "0")
+        assert int(server.stats()["curr_connections"]) > clients
+        for reader in readers:
+            reader.close()
+
+
 def test_values_that_are_stored_again_meanwhile_are_not_mixed(ours):
     """What a slow client is sent is one value, although others have been stored in its place since."""
     with Server("-m", 64) as server:

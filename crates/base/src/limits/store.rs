@@ -22,7 +22,7 @@ pub const UPLOADS_PART: usize = 4;
 
 /// Large values that one partition lends at a time, to clients that are slow for as long as these
 /// take. One more is copied.
-pub const LOANS_MAX: usize = 256;
+pub const LOANS_MAX: usize = 16 << 10;
 
 /// Lent values whose places writers need are copied aside. The copies take at most this part of the
 /// memory for buffers, or what the largest item takes, until the connections that read them have

@@ -56,25 +56,32 @@
 //! loan that is made later finds the version even again, and so happens after.
 
 mod asides;
+mod notes;
 mod values;
 
 pub use asides::Asides;
+pub(crate) use notes::Note;
 pub use values::LongLoan;
 
 use super::DRAFT_WORDS_MIN;
 use crate::heap::Item;
 use glimmer_base::limits::LOANS_MAX;
-use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use glimmer_base::sync::{AtomicU64, Mutex, fence, weakened, yield_now};
-use std::array::from_fn;
+use glimmer_base::sync::Ordering::{Acquire, Relaxed, SeqCst};
+use glimmer_base::sync::{fence, weakened, yield_now};
+use notes::Notes;
 use std::ops::Range;
-use values::{Location, set_aside};
+use values::set_aside;
 
-/// Loans of a table at a time: few where each look at a note takes long.
-const MAX: usize = match (cfg!(loom), cfg!(miri)) {
+/// Notes that are made at a time: few where each look at one takes long.
+const BLOCK_NOTES: usize = match (cfg!(loom), cfg!(miri)) {
     (true, _) => 1,
     (_, true) => 2,
-    _ => LOANS_MAX,
+    _ => 256,
+};
+/// Blocks of notes of a table.
+const BLOCKS_MAX: usize = match cfg!(any(loom, miri)) {
+    true => 1,
+    false => LOANS_MAX / BLOCK_NOTES,
 };
 /// In a note: the value is lent, and a writer copies it instead of waiting.
 const LENT: u64 = 1 << 63;
@@ -83,13 +90,7 @@ const COPIED: u64 = u64::MAX;
 
 /// The loans of a table.
 pub(crate) struct Loans {
-    /// One more than the name of a place that is lent, or zero. See also [`LENT`] and [`COPIED`].
-    notes: [AtomicU64; MAX],
-    /// How many of the notes, from the first on, have ever been used. The others need not be looked
-    /// at: it is raised before the reader's fence, and read after the writer's.
-    used: AtomicU64,
-    /// Where the lent values are, by note. Changed together with the note, under the lock.
-    values: [Mutex<Location>; MAX],
+    notes: Notes,
     /// What the values take that are not in the table any more.
     asides: Asides,
 }
@@ -98,43 +99,22 @@ impl Loans {
     /// No loans yet, and what the copies of lent values may take.
     pub fn new(asides: Asides) -> Loans {
         Loans {
-            notes: from_fn(|_| AtomicU64::new(0)),
-            used: AtomicU64::new(0),
-            values: from_fn(|_| Mutex::default()),
+            notes: Notes::new(),
             asides,
-        }
-    }
-
-    /// The notes that may be in use. For a writer, after its fence.
-    fn used(&self) -> &[AtomicU64] {
-        match MAX {
-            // The model checker is not to explore this load.
-            1 => &self.notes,
-            _ => &self.notes[..self.used.load(Relaxed) as usize],
         }
     }
 
     /// Notes that the place of this name is to be lent, so that what is validated from here on
     /// stays valid. None if there are as many loans as there may be.
     pub fn note(&self, name: u64) -> Option<Note<'_>> {
-        let take = |note: &&AtomicU64| {
-            note.load(Relaxed) == 0 && note.compare_exchange(0, name + 1, Relaxed, Relaxed).is_ok()
-        };
-        let nth = self.notes.iter().position(|note| take(&note))?;
-        let note = Note(&self.notes[nth]);
-        if MAX > 1 && self.used.load(Relaxed) <= nth as u64 {
-            self.used.fetch_max(nth as u64 + 1, Relaxed);
-        }
-        if !weakened("loan_note_fence") {
-            fence(SeqCst);
-        }
-        Some(note)
+        self.notes.note(name)
     }
 
     /// The names of the places that are lent. Only for a writer that has given places up and has
     /// then run a `SeqCst` fence: no loan of them begins any more.
     pub fn lent(&self) -> LentNames {
-        let names = self.used().iter().map(|note| place_in(note.load(Acquire)));
+        let used = self.notes.used();
+        let names = used.map(|(note, _)| place_in(note.load(Acquire)));
         LentNames(names.flatten().collect())
     }
 
@@ -164,7 +144,7 @@ impl Loans {
             fence(SeqCst);
         }
         let mut copied = None;
-        for (note, value) in self.used().iter().zip(&self.values) {
+        for (note, value) in self.notes.used() {
             loop {
                 let noted = note.load(Acquire);
                 if !place_in(noted).is_some_and(&is_given_up) || weakened("loan_wait") {
@@ -189,11 +169,9 @@ impl Loans {
     /// writer has given up.
     pub fn lends_within(&self, names: Range<u64>) -> bool {
         // What the model checker explores is not to have these loads.
-        let is_lent = |note: &AtomicU64| {
-            let noted = note.load(Relaxed);
-            noted & LENT != 0 && place_in(noted).is_some_and(|name| names.contains(&name))
-        };
-        !cfg!(loom) && self.notes.iter().any(is_lent)
+        let mut noted = self.notes.used().map(|(note, _)| note.load(Relaxed));
+        let is_lent = |noted| place_in(noted).is_some_and(|name| names.contains(&name));
+        !cfg!(loom) && noted.any(|noted| noted & LENT != 0 && is_lent(noted))
     }
 }
 
@@ -210,16 +188,6 @@ impl LentNames {
 /// The name of the place in a note, if there is one.
 fn place_in(note: u64) -> Option<u64> {
     (note != 0 && note != COPIED).then(|| (note & !LENT) - 1)
-}
-
-/// A hazard pointer: a place that no writer overwrites, if it held the item after the note was
-/// made.
-pub(crate) struct Note<'a>(&'a AtomicU64);
-
-impl Drop for Note<'_> {
-    fn drop(&mut self) {
-        self.0.store(0, Release);
-    }
 }
 
 /// An item whose value does not change where it lies until this is dropped. Its other fields may

@@ -37,21 +37,21 @@ impl Loans {
     /// The item's memory has to be there until then.
     pub unsafe fn prolong(&self, loan: Loan<'_>) -> LongLoan {
         let Loan { item, note } = loan;
-        let nth = (self.notes.iter()).position(|one| std::ptr::eq(one, note.0));
-        let nth = nth.expect("the loan is one of this table's");
+        let number = note.number;
+        let (noted, value) = self.notes.get(number);
         // SAFETY: only the methods of this type use the item, and none does after `end`. Until then
         // the caller keeps the memory.
         let item = unsafe { std::mem::transmute::<Item<'_>, Item<'static>>(item) };
-        let mut value = lock(&self.values[nth]);
+        let mut value = lock(value);
         *value = Location::InTable(item);
-        note.0.store(note.0.load(Relaxed) | LENT, Release);
+        noted.store(noted.load(Relaxed) | LENT, Release);
         std::mem::forget(note);
-        LongLoan(nth)
+        LongLoan(number)
     }
 
     /// Passes some of the bytes of a lent value to `take`. Says whether they are still there.
     pub fn with(&self, loan: LongLoan, range: Range<usize>, take: &mut dyn FnMut(&[u8])) -> bool {
-        pass(&lock(&self.values[loan.0]), range, take)
+        pass(&lock(self.value(loan)), range, take)
     }
 
     /// The same, unless another thread uses the value or gives up its place now.
@@ -61,19 +61,23 @@ impl Loans {
         range: Range<usize>,
         take: &mut dyn FnMut(&[u8]),
     ) -> bool {
-        try_lock(&self.values[loan.0]).is_some_and(|value| pass(&value, range, take))
+        try_lock(self.value(loan)).is_some_and(|value| pass(&value, range, take))
     }
 
     /// Whether the value is not in the table any more.
     pub fn is_aside(&self, loan: LongLoan) -> bool {
-        !matches!(*lock(&self.values[loan.0]), Location::InTable(_))
+        !matches!(*lock(self.value(loan)), Location::InTable(_))
     }
 
     /// The value is lent no longer.
     pub fn end(&self, loan: LongLoan) {
-        let mut value = lock(&self.values[loan.0]);
+        let mut value = lock(self.value(loan));
         *value = Location::Nowhere;
-        self.notes[loan.0].store(0, Release);
+        self.notes.end(loan.0);
+    }
+
+    fn value(&self, loan: LongLoan) -> &Mutex<Location> {
+        self.notes.get(loan.0).1
     }
 }
 
@@ -101,7 +105,7 @@ impl Loans {
     fn pause<T>(&self, name: u64, change: impl FnOnce() -> T) -> T {
         fence(SeqCst);
         let mut locked: Vec<MutexGuard<'_, Location>> = Vec::new();
-        for (note, value) in self.used().iter().zip(&self.values) {
+        for (note, value) in self.notes.used() {
             loop {
                 let noted = note.load(Acquire);
                 if place_in(noted) != Some(name) {
