@@ -170,9 +170,13 @@ pub const DPDK_SEND_TRIES: u32 = 16;
 /// them is lost and counted.
 pub const DPDK_ELSEWHERE_MAX: usize = 256;
 
-/// Datagrams that such a device sends without receiving one before it asks again by whom their
-/// receivers are reached.
-pub const DPDK_UNANSWERED_MAX: u32 = 64;
+/// A device past the kernel's stack looks at the time once in so many datagrams to a peer of which
+/// it hears nothing. From the second time on it may doubt that the peer still has its hardware
+/// address.
+pub const PEER_UNHEARD_MAX: u32 = 8;
+
+/// Milliseconds since the first look at the time after which such a peer is doubted.
+pub const PEER_UNHEARD_MS: u64 = 100;
 
 /// Neighbours whose hardware addresses are known for being asked, of a NIC that DPDK drives. One
 /// more takes the place of any.

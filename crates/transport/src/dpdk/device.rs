@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrayvec::ArrayVec;
-use glimmer_base::limits::{DPDK_UNANSWERED_MAX, PACKET_BATCH_MAX};
+use glimmer_base::limits::PACKET_BATCH_MAX;
 use glimmer_base::sync::{Mutex, Ordering::Relaxed};
 
 use super::eal;
@@ -44,8 +44,6 @@ struct Shared {
 #[derive(Default)]
 struct State {
     routes: Routes,
-    /// Datagrams that were sent since one arrived.
-    unanswered: u32,
     calls: u32,
     /// What the driver has dropped, as far as no other device of the port reports it.
     drops: u32,
@@ -196,26 +194,30 @@ impl Shared {
     /// is reached is asked. That is also done where peers do not answer any more, as they may have
     /// got other hardware addresses.
     fn ends(&self, state: &mut State, peer: SocketAddr) -> Option<Ends> {
-        let known = state.routes.find(&peer).map(|(ends, _)| *ends);
-        let is_doubted = state.unanswered >= DPDK_UNANSWERED_MAX;
-        if known.is_some() && !is_doubted {
-            return known;
+        let known = state.routes.find(&peer);
+        if let Some(known) = known
+            && !known.is_doubted
+        {
+            return Some(known.ends);
         }
         let ours = (
             &*self.registration.addresses,
             self.registration.address.port(),
         );
         let mut question = None;
+        let is_doubted = known.is_some();
         let found = self.port.resolve(peer, ours, is_doubted, &mut question);
         if let Some(question) = question {
             self.port.tell(self.queue(), &question);
         }
-        let Some(known) = known else { return found };
-        let now = Ends {
-            their_mac: found.map_or(known.their_mac, |found| found.their_mac),
-            ..known
+        let Some(known) = known.map(|known| known.ends) else {
+            return found;
         };
-        state.routes.learn(&now, 0);
+        let their_mac = found.map_or(known.their_mac, |found| found.their_mac);
+        let now = Ends { their_mac, ..known };
+        if now != known {
+            state.routes.learn(&now, 0);
+        }
         Some(now)
     }
 
@@ -293,7 +295,6 @@ impl PacketSender for DpdkDevice {
             }
         }
         shared.flush(&mut burst, &mut transmitted);
-        state.unanswered = state.unanswered.saturating_add(messages.len() as u32);
         shared
             .port
             .counts
@@ -344,9 +345,6 @@ impl PacketDevice for DpdkDevice {
         shared.receive_left(&mut state, batch);
         if batch.count() < batch.most() {
             shared.receive_frames(&mut state, batch);
-        }
-        if batch.count() > 0 {
-            state.unanswered = 0;
         }
         let drops = shared.drops(&mut state);
         batch.note_drops(drops);

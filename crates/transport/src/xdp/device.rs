@@ -3,7 +3,9 @@
 //! A device has a socket of the kernel's as well, bound to the same address. It keeps the address
 //! from others, and carries what the queues cannot: datagrams in fragments, those longer than a
 //! frame, and those to hosts that have not sent anything of late. So the device receives whatever
-//! reaches the address, by any interface, and sends to whatever the kernel can reach.
+//! reaches the address, by any interface, and sends to whatever the kernel can reach. The first
+//! datagram of a client goes this way, too: the kernel asks for the server's hardware address, and
+//! the reply, which arrives at a queue, shows it.
 
 #![allow(unsafe_code, reason = "frames are known by addresses")]
 
@@ -266,10 +268,15 @@ impl Shared {
     /// Puts a datagram into the ring of the socket that its peer's last one arrived at. False: the
     /// peer is unknown, the datagram too long, or there is no free frame or place.
     fn put(&self, state: &mut State, message: &Message<'_>) -> bool {
-        let Some((ends, index)) = state.routes.find(&message.to) else {
+        let Some(found) = state.routes.find(&message.to) else {
             return false;
         };
-        let Attached { socket, queue, .. } = &mut state.sockets[index as usize];
+        // The kernel finds out where the peer is now, and its answer shows it.
+        if found.is_doubted {
+            return false;
+        }
+        let ends = &found.ends;
+        let Attached { socket, queue, .. } = &mut state.sockets[found.socket as usize];
         let queue = &self.port.queues[*queue];
         let bytes = wire::header_bytes(ends.theirs.ip()) + message.bytes();
         if bytes > self.port.frame_bytes_max {
