@@ -308,6 +308,8 @@ impl Lender for Port {
 pub struct Registration {
     port: Arc<Port>,
     addresses: Vec<SocketAddr>,
+    /// The first number of the sockets, and how many these are.
+    numbers: (u32, u32),
 }
 
 impl Registration {
@@ -320,6 +322,7 @@ impl Registration {
         let mut registration = Registration {
             port: port.clone(),
             addresses: Vec::new(),
+            numbers: (sockets.0, sockets.1 * sockets.2),
         };
         for &ip in &rules.addresses {
             let address = SocketAddr::new(ip, rules.port);
@@ -336,6 +339,8 @@ impl Drop for Registration {
         for &address in &self.addresses {
             program.remove_route(address);
         }
+        let (first, count) = self.numbers;
+        program.release(first, count);
     }
 }
 

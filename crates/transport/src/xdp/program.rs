@@ -58,19 +58,47 @@ pub fn prepare<'a>(loader: &mut EbpfLoader<'a>, settings: &'a Settings) {
         .map_max_entries("sockets", XDP_SOCKETS_MAX);
 }
 
+/// The numbers of sockets. Devices that come and go have as many sockets each.
+#[derive(Debug, Default)]
+struct Numbers {
+    /// The first that was never given.
+    next: u32,
+    /// Those that were given back: the first, and how many follow one another.
+    free: Vec<(u32, u32)>,
+}
+
+impl Numbers {
+    fn reserve(&mut self, count: u32) -> Option<u32> {
+        if let Some(found) = self.free.iter().position(|&(_, free)| free == count) {
+            return Some(self.free.swap_remove(found).0);
+        }
+        let first = self.next;
+        let is_room = count <= XDP_SOCKETS_MAX - first;
+        is_room.then(|| {
+            self.next += count;
+            first
+        })
+    }
+
+    fn release(&mut self, first: u32, count: u32) {
+        if count > 0 {
+            self.free.push((first, count));
+        }
+    }
+}
+
 /// The maps of a program that redirects.
 pub struct Program {
     routes: HashMap<MapData, Key, Route>,
     sockets: XskMap<MapData>,
-    /// The number that the next socket gets.
-    next: u32,
+    numbers: Numbers,
     /// What ties the program to the interface, and keeps it, unless it is somebody else's.
     _link: Option<Link>,
 }
 
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Program({} sockets)", self.next)
+        write!(f, "Program({} sockets)", self.numbers.next)
     }
 }
 
@@ -87,7 +115,7 @@ impl Program {
         Ok(Program {
             routes: routes.try_into()?,
             sockets: sockets.try_into()?,
-            next: 0,
+            numbers: Numbers::default(),
             _link: None,
         })
     }
@@ -125,15 +153,17 @@ impl Program {
 
     /// Numbers for this many sockets, one after the other.
     pub fn reserve(&mut self, sockets: u32) -> io::Result<u32> {
-        let first = self.next;
-        self.next = first + sockets;
-        match self.next <= XDP_SOCKETS_MAX {
-            true => Ok(first),
-            false => Err(io::Error::other(format!(
-                "the server would have more than {XDP_SOCKETS_MAX} sockets at the interface: take \
-                 fewer queues, as in xdp:IF:1, or fewer threads with -t"
-            ))),
-        }
+        self.numbers.reserve(sockets).ok_or_else(|| {
+            io::Error::other(format!(
+                "there would be more than {XDP_SOCKETS_MAX} sockets at the interface: take fewer \
+                 queues, as in xdp:IF:1, or fewer threads or connections"
+            ))
+        })
+    }
+
+    /// Gives back the numbers of sockets to which nothing is redirected any more.
+    pub fn release(&mut self, first: u32, sockets: u32) {
+        self.numbers.release(first, sockets);
     }
 
     /// Gives a number to a socket.
@@ -220,5 +250,25 @@ impl From<ProgramError> for AttachError {
             ProgramError::SyscallError(error) => error.io_error.into(),
             other => AttachError::Other(io::Error::other(other)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_that_come_and_go_never_run_out_of_numbers() {
+        let mut numbers = Numbers::default();
+        let kept = numbers.reserve(3).unwrap();
+        for _ in 0..XDP_SOCKETS_MAX {
+            let [one, other] = [2, 3].map(|count| numbers.reserve(count).unwrap());
+            assert!(one != kept && other != kept && one.abs_diff(other) >= 2);
+            numbers.release(one, 2);
+            numbers.release(other, 3);
+        }
+        assert_eq!(numbers.reserve(XDP_SOCKETS_MAX), None);
+        assert_eq!(numbers.reserve(XDP_SOCKETS_MAX - 8), Some(8));
+        assert_eq!((numbers.reserve(1), numbers.reserve(0)), (None, Some(4096)));
     }
 }
