@@ -1,5 +1,6 @@
-//! Checks what is built with the feature `dpdk`: the transport's lints and tests, and on request a
-//! whole server. The tests need root for namespaces, and neither a NIC nor huge pages.
+//! Checks what is built with the feature `dpdk`: lints and tests of the transport and the client
+//! library, and on request a whole server. The tests need root for namespaces, and neither a NIC
+//! nor huge pages.
 
 use crate::process::{cargo, run, run_tests};
 use crate::tools::{self, Tool};
@@ -17,8 +18,15 @@ const NEEDS: &[Tool] = &[
     },
 ];
 
-/// The transport alone: the server would be built a second time, with other features.
-const TRANSPORT: [&str; 4] = ["--package", "glimmer-transport", "--features", "dpdk,xdp"];
+/// Not the server: it would be built a second time, with other features.
+const LIBRARIES: [&str; 6] = [
+    "--package",
+    "glimmer-transport",
+    "--package",
+    "glimmer-client",
+    "--features",
+    "glimmer-client/dpdk,glimmer-client/xdp,glimmer-client/tokio",
+];
 const SERVER: [&str; 6] = [
     "--package",
     "glimmer",
@@ -44,8 +52,8 @@ impl Dpdk {
             return Ok(());
         }
         let lints = ["--all-targets", "--", "-D", "warnings"];
-        run(&mut cargo(&[&["clippy"], &TRANSPORT[..], &lints].concat()))?;
-        run_tests(&mut cargo(&[&["test"], &TRANSPORT[..]].concat()))?;
+        run(&mut cargo(&[&["clippy"], &LIBRARIES[..], &lints].concat()))?;
+        run_tests(&mut cargo(&[&["test"], &LIBRARIES[..]].concat()))?;
         if self.server {
             run_tests(&mut cargo(&[&["test"], &SERVER[..]].concat()))?;
         }

@@ -10,16 +10,20 @@ use crate::operation::{self, Operation};
 use crate::placement::{Choice, Member, Placement};
 use crate::{Ask, Exptime, Failure, Settings};
 use glimmer_proto::StoreMode;
+use glimmer_transport::packet::PacketTransport;
+use glimmer_transport::transports;
 use link::Links;
 use std::fmt::Debug;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
 
 /// A blocking client of one server, or of several servers among which keys are placed. Each call
 /// sends its request and waits for the answer; [`Client::get_many`] sends many requests together.
 ///
 /// After a fork, the parent and the child may both keep using it. The child fetches the servers'
-/// directories again before its first request and is a new client to the servers.
+/// directories again before its first request and is a new client to the servers. Past the kernel's
+/// stack ([`Client::connect_over`]), requests of the child fail.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -55,9 +59,33 @@ impl Client {
         server: impl ToSocketAddrs + Debug,
         settings: Settings,
     ) -> Result<Client, ConnectError> {
+        Client::connect_over(transports::default(), server, settings)
+    }
+
+    /// Like [`Client::connect_with`], over another [transport](transports) than UDP sockets. Clone
+    /// the transport for further clients of the process.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use glimmer_client::{Client, Settings, transports};
+    ///
+    /// let transport = transports::named("xdp:eth0")?;
+    /// let mut client = Client::connect_over(transport, "10.0.0.1:11300", Settings::default())?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`Client::connect`], and if the transport cannot be used.
+    pub fn connect_over(
+        transport: Arc<dyn PacketTransport>,
+        server: impl ToSocketAddrs + Debug,
+        settings: Settings,
+    ) -> Result<Client, ConnectError> {
         let server = address_of(server)?;
         let mut client = Client {
-            links: Links::open(&[server], settings)?,
+            links: Links::open(&[server], transport, settings)?,
             choice: Choice::one(),
         };
         client.links.find(settings.deadline_us)?;
@@ -94,6 +122,20 @@ impl Client {
         placement: Placement,
         settings: Settings,
     ) -> Result<Client, ConnectError> {
+        Client::connect_to_all_over(transports::default(), members, placement, settings)
+    }
+
+    /// Like [`Client::connect_to_all`], over another [transport](transports) than UDP sockets.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Client::connect_to_all`], and if the transport cannot be used.
+    pub fn connect_to_all_over(
+        transport: Arc<dyn PacketTransport>,
+        members: &[Member],
+        placement: Placement,
+        settings: Settings,
+    ) -> Result<Client, ConnectError> {
         let addresses = members
             .iter()
             .map(|member| address_of((member.host.as_str(), member.native_port)))
@@ -102,7 +144,7 @@ impl Client {
             return Err(ConnectError::no_server());
         }
         let mut client = Client {
-            links: Links::open(&addresses, settings)?,
+            links: Links::open(&addresses, transport, settings)?,
             choice: Choice::among(placement, members, settings.eject),
         };
         client.links.find(settings.deadline_us)?;

@@ -17,7 +17,7 @@ pub enum ConnectError {
         /// The resolver's error.
         reason: io::Error,
     },
-    /// The socket could not be opened.
+    /// The socket, or the device of another transport, could not be opened.
     #[error("no socket for the native protocol: {0}")]
     Socket(#[from] io::Error),
     /// Nothing listens at the server's UDP port: its host refused the datagram.

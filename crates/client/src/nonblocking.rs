@@ -13,6 +13,8 @@ use crate::session::IN_FLIGHT_MAX;
 use crate::{Ask, Exptime, Failure, Settings};
 use driver::Server;
 use glimmer_proto::StoreMode;
+use glimmer_transport::packet::PacketTransport;
+use glimmer_transport::transports;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,7 +74,26 @@ impl Client {
         server: impl ToSocketAddrs + Debug,
         settings: Settings,
     ) -> Result<Client, ConnectError> {
-        let servers = [open(server, settings).await?];
+        Client::connect_over(transports::default(), server, settings).await
+    }
+
+    /// Like [`crate::Client::connect_over`]. While requests are in flight, the task of a client
+    /// over DPDK takes a turn again and again and leaves a thread of the runtime to other tasks
+    /// only in between.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Client::connect`], and if the transport cannot be used.
+    ///
+    /// # Panics
+    ///
+    /// As for [`Client::connect`].
+    pub async fn connect_over(
+        transport: Arc<dyn PacketTransport>,
+        server: impl ToSocketAddrs + Debug,
+        settings: Settings,
+    ) -> Result<Client, ConnectError> {
+        let servers = [open(server, &*transport, settings).await?];
         find(&servers, settings).await?;
         Ok(Client {
             servers: servers.into(),
@@ -95,9 +116,28 @@ impl Client {
         placement: Placement,
         settings: Settings,
     ) -> Result<Client, ConnectError> {
+        Client::connect_to_all_over(transports::default(), members, placement, settings).await
+    }
+
+    /// Like [`crate::Client::connect_to_all_over`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Client::connect_to_all`], and if the transport cannot be used.
+    ///
+    /// # Panics
+    ///
+    /// As for [`Client::connect`].
+    pub async fn connect_to_all_over(
+        transport: Arc<dyn PacketTransport>,
+        members: &[Member],
+        placement: Placement,
+        settings: Settings,
+    ) -> Result<Client, ConnectError> {
         let mut servers = Vec::with_capacity(members.len());
         for member in members {
-            servers.push(open((member.host.as_str(), member.native_port), settings).await?);
+            let name = (member.host.as_str(), member.native_port);
+            servers.push(open(name, &*transport, settings).await?);
         }
         find(&servers, settings).await?;
         Ok(Client {
@@ -284,6 +324,7 @@ async fn find(servers: &[Server], settings: Settings) -> Result<(), ConnectError
 
 async fn open(
     server: impl ToSocketAddrs + Debug,
+    transport: &dyn PacketTransport,
     settings: Settings,
 ) -> Result<Server, ConnectError> {
     let name = format!("{server:?}");
@@ -296,5 +337,5 @@ async fn open(
         Err(reason) => Err(reason),
     };
     let address = address.map_err(no_address)?;
-    Ok(Server::open(address, settings)?)
+    Ok(Server::open(address, transport, settings)?)
 }

@@ -1,4 +1,4 @@
-//! Every packet transport that a server can be told to use.
+//! Every packet transport that a server or a client can be told to use.
 
 use crate::packet::{Named, PacketTransport, TransportKind};
 use crate::udp::{PlainUdp, Udp};
@@ -16,9 +16,8 @@ pub const TRANSPORTS: &[TransportKind] = &[
 
 /// What is said of a transport that needs a feature.
 #[cfg(not(feature = "dpdk"))]
-const WITHOUT_DPDK: &str = "this program was built without DPDK: build one with `cargo build \
-                            --release -p glimmer --features dpdk`, which needs libdpdk-dev 22.11 \
-                            or newer";
+const WITHOUT_DPDK: &str = "this program was built without DPDK: build it with `--features dpdk`, \
+                            which needs libdpdk-dev 22.11 or newer";
 
 /// The default packet transport.
 pub fn default() -> Arc<dyn PacketTransport> {

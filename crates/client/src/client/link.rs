@@ -1,14 +1,15 @@
-//! Sessions with their sockets and a clock, driven by the calling thread.
+//! Sessions with their packet devices and a clock, driven by the calling thread.
 
 use crate::error::ConnectError;
 use crate::process::{Process, client_number};
 use crate::{Ask, Failure, Session, Settings};
 use glimmer_proto::native::{Reply, RequestHeader};
 use glimmer_transport::Poller;
-use glimmer_transport::packet::{Message, PacketDevice, PacketSender, RxBatch};
-use glimmer_transport::udp::UdpDevice;
+use glimmer_transport::packet::{Message, PacketDevice, PacketSender, PacketTransport};
+use glimmer_transport::packet::{RxBatch, Wakeup};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Called for each answer, with the tag of the request and the reply.
@@ -20,7 +21,7 @@ const QUOTED_BYTES: usize = RequestHeader::BYTES;
 /// One server.
 struct Link {
     session: Session<usize>,
-    device: UdpDevice,
+    device: Box<dyn PacketDevice>,
     server: SocketAddr,
 }
 
@@ -29,29 +30,40 @@ pub struct Links {
     process: Process,
     settings: Settings,
     links: Vec<Link>,
-    poller: Poller,
+    /// Tells which devices have received something; `None` if they have to be asked.
+    poller: Option<Poller>,
     received: RxBatch,
     begun: Instant,
+    transport: Arc<dyn PacketTransport>,
 }
 
 impl Links {
-    /// Opens a socket for each server. No directory is known yet.
-    pub fn open(servers: &[SocketAddr], settings: Settings) -> io::Result<Links> {
+    /// Opens a device for each server. No directory is known yet.
+    pub fn open(
+        servers: &[SocketAddr],
+        transport: Arc<dyn PacketTransport>,
+        settings: Settings,
+    ) -> io::Result<Links> {
         let process = Process::this()?;
         let poller = Poller::new(servers.len())?;
         let mut links = Vec::with_capacity(servers.len());
+        let mut is_woken = true;
         for &server in servers {
-            let link = Link::open(server, settings)?;
-            poller.watch_level(&link.device, links.len() as u64)?;
+            let link = Link::open(server, &*transport, settings)?;
+            match link.device.wakeup() {
+                Wakeup::Poll => is_woken = false,
+                wakeup => poller.watch_level(wakeup, links.len() as u64)?,
+            }
             links.push(link);
         }
         Ok(Links {
             process,
             settings,
             links,
-            poller,
+            poller: is_woken.then_some(poller),
             received: RxBatch::default(),
             begun: Instant::now(),
+            transport,
         })
     }
 
@@ -67,8 +79,15 @@ impl Links {
 
     #[cold]
     fn open_anew(&mut self) -> io::Result<()> {
+        if !self.transport.are_sockets() {
+            return Err(io::Error::other(format!(
+                "a client over {} is of no use in a forked child: open another one there, with a \
+                 transport of its own",
+                self.transport.name()
+            )));
+        }
         let servers: Vec<_> = self.links.iter().map(|link| link.server).collect();
-        *self = Links::open(&servers, self.settings)?;
+        *self = Links::open(&servers, self.transport.clone(), self.settings)?;
         Ok(())
     }
 
@@ -135,17 +154,34 @@ impl Links {
                 .or(wakes_us);
         }
         let wait_us = wakes_us.unwrap_or(now_us).saturating_sub(self.now_us());
-        self.poller.wait(Some(Duration::from_micros(wait_us)))?;
-        let now_us = self.now_us();
-        for index in 0..self.poller.ready_count() {
-            let ready = self.poller.ready(index);
+        let Some(poller) = &mut self.poller else {
+            self.look(on_answer);
+            return Ok(());
+        };
+        poller.wait(Some(Duration::from_micros(wait_us)))?;
+        let now_us = self.begun.elapsed().as_micros() as u64;
+        for index in 0..poller.ready_count() {
+            let ready = poller.ready(index);
             let link = &mut self.links[ready.token as usize];
-            link.receive(&mut self.received, now_us, on_answer);
-            if ready.failed {
+            let received = link.receive(&mut self.received, now_us, on_answer);
+            if ready.failed || received == 0 {
                 link.take_refusals(now_us, on_answer);
             }
         }
         Ok(())
+    }
+
+    /// Handles what has arrived at devices that wake nobody.
+    fn look(&mut self, on_answer: &mut OnAnswer<'_>) {
+        let now_us = self.now_us();
+        let mut received = 0;
+        for link in &mut self.links {
+            received += link.receive(&mut self.received, now_us, on_answer);
+        }
+        if received == 0 {
+            // The server may be on the same core.
+            std::thread::yield_now();
+        }
     }
 
     fn now_us(&self) -> u64 {
@@ -153,14 +189,26 @@ impl Links {
     }
 }
 
+impl Drop for Links {
+    /// A forked child leaves devices that are not sockets to its parent, which uses the same
+    /// memory.
+    fn drop(&mut self) {
+        if !self.transport.are_sockets() && !self.process.is_this() {
+            std::mem::forget(std::mem::take(&mut self.links));
+            std::mem::forget(std::mem::take(&mut self.received));
+            std::mem::forget(self.transport.clone());
+        }
+    }
+}
+
 impl Link {
-    fn open(server: SocketAddr, settings: Settings) -> io::Result<Link> {
-        let any: IpAddr = match server {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let device = UdpDevice::bind(SocketAddr::new(any, 0))?;
-        // Where the system does not support this, a closed port is noticed only at the deadline.
+    fn open(
+        server: SocketAddr,
+        transport: &dyn PacketTransport,
+        settings: Settings,
+    ) -> io::Result<Link> {
+        let device = transport.open_towards(server)?;
+        // Where the device does not support this, a closed port is noticed only at the deadline.
         let _ = device.report_refusals();
         Ok(Link {
             session: Session::new(settings, client_number()?),
@@ -169,7 +217,7 @@ impl Link {
         })
     }
 
-    /// Handles the system's reports of datagrams that reached a closed port.
+    /// Handles reports of datagrams that reached a closed port.
     #[cold]
     fn take_refusals(&mut self, now_us: u64, mut on_answer: &mut OnAnswer<'_>) {
         let mut quoted = [0; QUOTED_BYTES];
@@ -194,8 +242,15 @@ impl Link {
         });
     }
 
-    fn receive(&mut self, received: &mut RxBatch, now_us: u64, mut on_answer: &mut OnAnswer<'_>) {
-        for batch in 0..self.device.receive(received) {
+    /// Handles datagrams that have arrived. Returns the number of segment batches.
+    fn receive(
+        &mut self,
+        received: &mut RxBatch,
+        now_us: u64,
+        mut on_answer: &mut OnAnswer<'_>,
+    ) -> usize {
+        let count = self.device.receive(received);
+        for batch in 0..count {
             let port = received.peer(batch).port();
             if port != self.server.port() && !self.session.has_port(port) {
                 continue;
@@ -204,5 +259,6 @@ impl Link {
                 self.session.receive(datagram, now_us, &mut on_answer);
             }
         }
+        count
     }
 }

@@ -1,15 +1,14 @@
-//! A session, its socket, and the task that moves datagrams between them.
+//! A session, its packet device, and the task that moves datagrams between them.
 
 use crate::answer::Told;
 use crate::process::client_number;
 use crate::{Ask, Failure, Session, Settings};
 use glimmer_base::limits::PACKET_BATCH_MAX;
 use glimmer_proto::native::RequestHeader;
-use glimmer_transport::packet::{Message, PacketDevice, PacketSender, RxBatch};
-use glimmer_transport::udp::UdpDevice;
+use glimmer_transport::packet::{Message, PacketDevice, PacketTransport, RxBatch};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::net::SocketAddr;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
@@ -41,29 +40,34 @@ struct Shared {
     begun: Instant,
 }
 
-struct Descriptor(UdpDevice);
-
-impl AsRawFd for Descriptor {
-    fn as_raw_fd(&self) -> RawFd {
-        self.0.as_fd().as_raw_fd()
-    }
+/// A device, with the descriptor that tells when it has received something; `None` if it has to be
+/// asked.
+struct Watched {
+    device: Box<dyn PacketDevice>,
+    ready: Option<AsyncFd<OwnedFd>>,
+    are_sockets: bool,
 }
 
 impl Server {
     /// Starts a task on the caller's runtime.
-    pub fn open(server: SocketAddr, settings: Settings) -> io::Result<Server> {
-        let any: IpAddr = match server {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let device = UdpDevice::bind(SocketAddr::new(any, 0))?;
-        // Where the system does not support this, a closed port is noticed only at the deadline.
+    pub fn open(
+        server: SocketAddr,
+        transport: &dyn PacketTransport,
+        settings: Settings,
+    ) -> io::Result<Server> {
+        let device = transport.open_towards(server)?;
+        // Where the device does not support this, a closed port is noticed only at the deadline.
         let _ = device.report_refusals();
-        // SAFETY: `Descriptor` owns its socket, so the file descriptor stays open and unchanged for
-        // as long as the `Descriptor` exists.
-        let socket = unsafe {
-            AsyncFd::register_with_interest(Descriptor(device), INTEREST)
-                .map_err(io::Error::from)?
+        let watch = |descriptor: BorrowedFd<'_>| {
+            let descriptor = descriptor.try_clone_to_owned()?;
+            // SAFETY: an owned descriptor stays open and unchanged for as long as it exists.
+            let ready = unsafe { AsyncFd::register_with_interest(descriptor, INTEREST) };
+            ready.map_err(io::Error::from)
+        };
+        let watched = Watched {
+            ready: device.wakeup().descriptor().map(watch).transpose()?,
+            device,
+            are_sockets: transport.are_sockets(),
         };
         let shared = Arc::new(Shared {
             session: Mutex::new(Some(Session::new(settings, client_number()?))),
@@ -72,7 +76,7 @@ impl Server {
             begun: Instant::now(),
         });
         let driven = Driven(shared.clone());
-        let task = tokio::spawn(drive(driven, socket, server)).abort_handle();
+        let task = tokio::spawn(drive(driven, watched, server)).abort_handle();
         Ok(Server {
             address: server,
             shared,
@@ -160,14 +164,16 @@ impl Drop for Driven {
 }
 
 /// Sends and receives until the task is aborted.
-async fn drive(driven: Driven, socket: AsyncFd<Descriptor>, server: SocketAddr) {
+async fn drive(driven: Driven, watched: Watched, server: SocketAddr) {
     let shared = &driven.0;
-    // A second handle of the same socket; `socket` itself is borrowed only while the task waits for
-    // it.
-    let mut device = socket.get_ref().0.clone();
+    let Watched {
+        mut device,
+        ready,
+        are_sockets,
+    } = watched;
     let mut batch = RxBatch::default();
     loop {
-        let wakes_us = send(shared, &mut device, server);
+        let wakes_us = send(shared, &mut *device, server);
         let wakes = wakes_us.map(|wakes_us| shared.begun + Duration::from_micros(wakes_us));
         let sleep = async {
             match wakes {
@@ -175,19 +181,36 @@ async fn drive(driven: Driven, socket: AsyncFd<Descriptor>, server: SocketAddr) 
                 None => std::future::pending().await,
             }
         };
+        let readiness = async {
+            match &ready {
+                Some(ready) => Some(ready.ready(INTEREST).await),
+                // Other tasks have their turn before the device is asked again.
+                None if wakes.is_some() => {
+                    tokio::task::yield_now().await;
+                    None
+                }
+                // Nothing is expected.
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             () = shared.asked.notified() => {}
             () = sleep => {}
-            ready = socket.ready(INTEREST) => {
-                // This fails only while the runtime shuts down, which ends the task as well.
-                let Ok(mut ready) = ready else { return };
-                if ready.ready().is_error() {
-                    ready.clear_ready_matching(Ready::ERROR);
-                    take_refusals(shared, &device, server);
+            readiness = readiness => match readiness {
+                Some(Ok(mut ready)) => {
+                    let received = receive(shared, &mut *device, server, &mut batch);
+                    if ready.ready().is_error() || received == 0 {
+                        ready.clear_ready_matching(Ready::ERROR);
+                        take_refusals(shared, &*device, server);
+                    }
+                    if received == 0 || are_sockets && received < PACKET_BATCH_MAX {
+                        ready.clear_ready_matching(Ready::READABLE);
+                    }
                 }
-                let received = receive(shared, &mut device, server, &mut batch);
-                if received < PACKET_BATCH_MAX {
-                    ready.clear_ready_matching(Ready::READABLE);
+                // This fails only while the runtime shuts down, which ends the task as well.
+                Some(Err(_)) => return,
+                None => {
+                    receive(shared, &mut *device, server, &mut batch);
                 }
             }
         }
@@ -195,7 +218,7 @@ async fn drive(driven: Driven, socket: AsyncFd<Descriptor>, server: SocketAddr) 
 }
 
 /// Sends what is due. Returns when it must be called again even if nothing happens.
-fn send(shared: &Shared, device: &mut UdpDevice, server: SocketAddr) -> Option<u64> {
+fn send(shared: &Shared, device: &mut dyn PacketDevice, server: SocketAddr) -> Option<u64> {
     let mut session = shared.session();
     let session = session.as_mut()?;
     let now_us = shared.now_us();
@@ -213,7 +236,7 @@ fn send(shared: &Shared, device: &mut UdpDevice, server: SocketAddr) -> Option<u
 /// Handles the datagrams that have arrived. Returns the number of segment batches.
 fn receive(
     shared: &Shared,
-    device: &mut UdpDevice,
+    device: &mut dyn PacketDevice,
     server: SocketAddr,
     batch: &mut RxBatch,
 ) -> usize {
@@ -241,9 +264,9 @@ fn receive(
     received
 }
 
-/// Handles the system's reports of datagrams that reached a closed port.
+/// Handles reports of datagrams that reached a closed port.
 #[cold]
-fn take_refusals(shared: &Shared, device: &UdpDevice, server: SocketAddr) {
+fn take_refusals(shared: &Shared, device: &dyn PacketDevice, server: SocketAddr) {
     let mut session = shared.session();
     let Some(session) = session.as_mut() else {
         return;

@@ -1,13 +1,14 @@
 //! How a load opens its connections. Servers and protocols that this crate does not know plug in
 //! here.
 
-use std::{fmt, marker::PhantomData, os::fd::AsFd};
+use std::{fmt, marker::PhantomData, sync::Arc};
 
 use anyhow::{Result, ensure};
 use glimmer_connect::Admission;
+use glimmer_transport::packet::PacketTransport;
 
 use super::datagrams::Sending;
-use super::{Address, Datagrams, Link, Protocol, Stream};
+use super::{Address, Awaited, Datagrams, Link, Protocol, Stream};
 
 /// Keys in flight on a connection while all keys are stored or read back.
 pub(super) const BURST_KEYS: u32 = 64;
@@ -20,14 +21,15 @@ pub trait Job {
     type Output;
 
     /// Does the work.
-    fn run<L: Link + AsFd>(self, links: Vec<L>) -> Result<Self::Output>;
+    fn run<L: Link + Awaited>(self, links: Vec<L>) -> Result<Self::Output>;
 }
 
 /// A server to which connections can be opened.
 ///
 /// [`Target`](super::Target) is one of this crate's protocols, chosen at run time. [`Endpoint`] is
-/// one protocol, chosen at compile time, for example your own. A transport other than TCP, UDP and
-/// Unix sockets implements this trait itself, with a [`Link`] of its own.
+/// one protocol, chosen at compile time, for example your own; [`Endpoint::over`] has its datagrams
+/// carried past the kernel's stack. What is neither datagrams nor a stream over TCP or a Unix
+/// socket implements this trait itself, with a [`Link`] of its own.
 pub trait Connect: Sync {
     /// Opens this many connections and does a job with them on the calling thread.
     ///
@@ -46,6 +48,7 @@ pub trait Connect: Sync {
 pub struct Endpoint<P> {
     address: Address,
     admission: Admission,
+    transport: Option<Arc<dyn PacketTransport>>,
     protocol: PhantomData<fn() -> P>,
 }
 
@@ -55,6 +58,7 @@ impl<P> Endpoint<P> {
         Endpoint {
             address,
             admission: Admission::default(),
+            transport: None,
             protocol: PhantomData,
         }
     }
@@ -62,6 +66,12 @@ impl<P> Endpoint<P> {
     /// The same server, which wants this of its clients.
     pub fn admitting(self, admission: Admission) -> Endpoint<P> {
         Endpoint { admission, ..self }
+    }
+
+    /// The same server, whose datagrams this transport carries; the kernel's sockets do if there is
+    /// none.
+    pub fn over(self, transport: Option<Arc<dyn PacketTransport>>) -> Endpoint<P> {
+        Endpoint { transport, ..self }
     }
 }
 
@@ -89,6 +99,18 @@ impl<P: Protocol> Connect for Endpoint<P> {
             "a login goes over TCP or a Unix socket, and {} is neither: leave --auth-user out",
             self.address
         );
+        ensure!(
+            !is_stream || self.transport.is_none(),
+            "--packet-transport carries datagrams, and {} is a stream: give udp:HOST:PORT, or one \
+             of the native protocols",
+            self.address
+        );
+        if let (Some(transport), Address::Udp(address) | Address::UdpTrains(address)) =
+            (&self.transport, &self.address)
+        {
+            let open = || Datagrams::<P>::open_over(&**transport, *address);
+            return job.run(all(connections, open)?);
+        }
         match &self.address {
             Address::Tcp(address) => {
                 let open = || Stream::<P>::tcp(*address, admission);

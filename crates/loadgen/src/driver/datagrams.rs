@@ -1,20 +1,16 @@
 //! memcached over UDP. Every datagram begins with a frame of eight bytes. A request is one
 //! datagram; a reply is one or more.
 
-use std::{
-    collections::VecDeque,
-    io::ErrorKind,
-    net::SocketAddr,
-    os::fd::{AsFd, BorrowedFd},
-};
+use std::{collections::VecDeque, io::ErrorKind, net::SocketAddr};
 
 use anyhow::{Context, Result, bail, ensure};
 use arrayvec::ArrayVec;
 use glimmer_base::limits::PACKET_BATCH_MAX;
-use glimmer_transport::packet::{Message, RxBatch};
+use glimmer_transport::Wakeup;
+use glimmer_transport::packet::{Message, PacketDevice, PacketSender, PacketTransport, RxBatch};
 use glimmer_transport::udp::UdpDevice;
 
-use super::{Link, Protocol, Reply, pending::Queue};
+use super::{Awaited, Link, Protocol, Reply, pending::Queue};
 use crate::workload::Ask;
 
 /// Request id, number of this datagram, number of datagrams, reserved: 16 bits each, big-endian.
@@ -43,10 +39,17 @@ pub enum Sending {
     Segmented,
 }
 
-/// A connected UDP socket with requests in flight.
+/// By what requests leave and replies arrive.
+enum Way {
+    /// A socket that is connected to the server.
+    Socket(UdpDevice),
+    /// A device of another transport. What it cannot send now is lost.
+    Device(Box<dyn PacketDevice>),
+}
+
+/// A UDP socket, or another device, with requests in flight.
 pub struct Datagrams<P> {
-    device: UdpDevice,
-    /// The server's address. The socket is connected to it.
+    way: Way,
     server: SocketAddr,
     protocol: P,
     /// Unsent requests, one after the other.
@@ -68,12 +71,23 @@ impl<P: Protocol> Datagrams<P> {
     pub fn open(address: SocketAddr, sending: Sending) -> Result<Datagrams<P>> {
         let device =
             UdpDevice::connect(address).with_context(|| format!("a UDP socket to {address}"))?;
-        Ok(Datagrams {
-            device: match sending {
-                Sending::Plain => device.without_coalescing(),
-                Sending::Segmented => device,
-            },
-            server: address,
+        let device = match sending {
+            Sending::Plain => device.without_coalescing(),
+            Sending::Segmented => device,
+        };
+        Ok(Datagrams::by(Way::Socket(device), address))
+    }
+
+    /// Opens a device of a transport to reach a server.
+    pub fn open_over(transport: &dyn PacketTransport, address: SocketAddr) -> Result<Datagrams<P>> {
+        let device = transport.open_towards(address)?;
+        Ok(Datagrams::by(Way::Device(device), address))
+    }
+
+    fn by(way: Way, server: SocketAddr) -> Datagrams<P> {
+        Datagrams {
+            way,
+            server,
             protocol: P::default(),
             out: Vec::new(),
             unsent: VecDeque::new(),
@@ -84,7 +98,7 @@ impl<P: Protocol> Datagrams<P> {
             spare: Vec::new(),
             received: RxBatch::default(),
             joined: Vec::new(),
-        })
+        }
     }
 
     /// Ends a request, and drops ended requests from the front of the queue.
@@ -101,6 +115,10 @@ impl<P: Protocol> Datagrams<P> {
 
     /// Handles a received datagram. Late datagrams of requests that were given up are ignored.
     fn arrived(&mut self, index: usize, on_step: &mut impl FnMut(Reply)) -> Result<()> {
+        // A connected socket receives from nobody else.
+        if matches!(self.way, Way::Device(_)) && self.received.peer(index) != self.server {
+            return Ok(());
+        }
         let arrived_ns = self.received.arrived_ns(index);
         let on_step = &mut |reply| {
             on_step(Reply {
@@ -159,9 +177,32 @@ impl<P: Protocol> Datagrams<P> {
     }
 }
 
-impl<P> AsFd for Datagrams<P> {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.device.as_fd()
+impl<P> Awaited for Datagrams<P> {
+    fn wakeup(&self) -> Wakeup<'_> {
+        match &self.way {
+            Way::Socket(socket) => socket.wakeup(),
+            Way::Device(device) => device.wakeup(),
+        }
+    }
+}
+
+impl Way {
+    /// Sends the first of these messages, and returns how many need not be sent again.
+    fn send(&mut self, messages: &[Message<'_>]) -> std::io::Result<usize> {
+        match self {
+            Way::Socket(socket) => socket.try_send(messages),
+            Way::Device(device) => {
+                device.send(messages);
+                Ok(messages.len())
+            }
+        }
+    }
+
+    fn receive(&mut self, batch: &mut RxBatch) -> std::io::Result<usize> {
+        match self {
+            Way::Socket(socket) => socket.try_receive(batch),
+            Way::Device(device) => Ok(device.receive(batch)),
+        }
     }
 }
 
@@ -193,7 +234,7 @@ impl<P: Protocol> Link for Datagrams<P> {
                     Message::framed(self.server, header, payload)
                 });
             let outgoing: ArrayVec<_, PACKET_BATCH_MAX> = outgoing.collect();
-            match self.device.try_send(&outgoing) {
+            match self.way.send(&outgoing) {
                 Ok(count) => {
                     if let Some((_, end)) = self.unsent.drain(..count).next_back() {
                         self.written = end;
@@ -223,7 +264,7 @@ impl<P: Protocol> Link for Datagrams<P> {
 
     fn receive(&mut self, on_step: &mut impl FnMut(Reply)) -> Result<()> {
         for _ in 0..RECEIVES_MAX {
-            let count = match self.device.try_receive(&mut self.received) {
+            let count = match self.way.receive(&mut self.received) {
                 Ok(count) => count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
                 Err(error) => return Err(error).context("receiving replies"),
@@ -253,7 +294,11 @@ impl<P: Protocol> Link for Datagrams<P> {
     }
 
     fn note_arrivals(&mut self) -> Result<()> {
-        self.device.report_arrivals().context("SO_TIMESTAMPNS")?;
+        let reported = match &self.way {
+            Way::Socket(socket) => socket.report_arrivals(),
+            Way::Device(device) => device.report_arrivals(),
+        };
+        reported.context("receive timestamps (SO_TIMESTAMPNS) need sockets")?;
         self.received.keep_arrivals();
         Ok(())
     }

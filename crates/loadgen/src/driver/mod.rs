@@ -3,7 +3,8 @@
 //!
 //! A protocol implements [`Protocol`] in one file: it writes requests and recognises replies. A
 //! transport implements [`Link`]: [`Stream`] for TCP and Unix sockets, [`Datagrams`] for
-//! memcached's UDP. A protocol with its own datagrams is another [`Link`]: [`Native`].
+//! memcached's UDP. A protocol with its own datagrams is another [`Link`]: [`Native`]. Both go over
+//! sockets, or over any other packet transport.
 
 mod address;
 mod arrivals;
@@ -29,7 +30,7 @@ pub use connect::{Connect, Endpoint, Job};
 pub use datagrams::Datagrams;
 pub use meta::Meta;
 pub use native::{Native, SendMode};
-pub use poll::Poll;
+pub use poll::{Awaited, Poll};
 pub use resp::Resp;
 pub use stream::Stream;
 pub use target::{Dialect, Target};

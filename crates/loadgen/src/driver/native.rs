@@ -2,8 +2,7 @@
 //! would get.
 
 use std::{
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    os::fd::{AsFd, BorrowedFd},
+    net::SocketAddr,
     time::{Duration, Instant},
 };
 
@@ -14,12 +13,12 @@ use glimmer_client::{
     Status, StoreMode, What,
 };
 use glimmer_transport::{
-    Poller,
-    packet::{Message, PacketDevice, RxBatch, TxBatch},
+    Wakeup,
+    packet::{Message, PacketDevice, PacketTransport, RxBatch, TxBatch},
     udp::UdpDevice,
 };
 
-use super::{Link, Meaning, Reply};
+use super::{Awaited, Link, Meaning, Poll, Reply};
 use crate::workload::{Ask, Key, Then, Verb, value};
 
 /// A request that has no answer for this long is lost. It is not retransmitted, because losses are
@@ -65,10 +64,10 @@ impl SendMode {
     }
 }
 
-/// A session with its socket.
+/// A session with its packet device.
 pub struct Native {
     session: Session<Pending>,
-    device: UdpDevice,
+    device: Box<dyn PacketDevice>,
     server: SocketAddr,
     received: RxBatch,
     /// Whether datagrams of equal length are sent as one segment batch.
@@ -110,16 +109,28 @@ impl Groups {
 }
 
 impl Native {
-    /// Opens a socket and connects to a server's first native port.
-    pub fn open(server: SocketAddr, way: SendMode) -> Result<Native> {
-        let any: IpAddr = match server {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let device = UdpDevice::bind(SocketAddr::new(any, 0)).context("a UDP socket")?;
-        let device = match way {
-            SendMode::Plain => device.without_coalescing(),
-            _ => device,
+    /// Opens a device of a transport, or a socket if there is none, and connects to a server's
+    /// first native port.
+    pub fn open(
+        server: SocketAddr,
+        way: SendMode,
+        transport: Option<&dyn PacketTransport>,
+    ) -> Result<Native> {
+        let device = match transport {
+            Some(transport) => transport.open_towards(server)?,
+            None => {
+                let any: SocketAddr = if server.is_ipv4() {
+                    "0.0.0.0:0"
+                } else {
+                    "[::]:0"
+                }
+                .parse()?;
+                let device = UdpDevice::bind(any).context("a UDP socket")?;
+                match way {
+                    SendMode::Plain => Box::new(device.without_coalescing()),
+                    _ => Box::new(device) as Box<dyn PacketDevice>,
+                }
+            }
         };
         let settings = Settings {
             resends: false,
@@ -142,14 +153,14 @@ impl Native {
             value: Vec::new(),
             groups: Groups::default(),
         };
-        let mut poller = Poller::new(1)?;
-        poller.watch_level(&native.device, 0)?;
+        let mut poll = Poll::new(std::slice::from_ref(&native))?;
         while native.session.directory().is_none() {
             if native.begun.elapsed() > DIRECTORY_MAX {
                 bail!("no reply from {server}: is it a native port?");
             }
             native.send()?;
-            poller.wait(Some(Duration::from_millis(10)))?;
+            let patience = Duration::from_millis(10);
+            poll.ready(std::slice::from_ref(&native), patience, &mut Vec::new())?;
             native.receive(&mut |_| {})?;
         }
         let directs = |directory: &Directory| directory.direction == Direction::Server;
@@ -164,9 +175,9 @@ impl Native {
     }
 }
 
-impl AsFd for Native {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.device.as_fd()
+impl Awaited for Native {
+    fn wakeup(&self) -> Wakeup<'_> {
+        self.device.wakeup()
     }
 }
 
@@ -230,8 +241,8 @@ impl Link for Native {
         session.transmit(self.now_us, &mut |port, bytes, segment_bytes| {
             let to = SocketAddr::new(server.ip(), port.unwrap_or(server.port()));
             let message = Message::segments(to, bytes, segment_bytes);
-            // A datagram that the kernel does not accept is lost, as any datagram may be.
-            let mut out = TxBatch::new(device);
+            // A datagram that the device does not accept is lost, as any datagram may be.
+            let mut out = TxBatch::new(&mut **device);
             match *segments {
                 true => out.push(message),
                 false => message.apart().for_each(|datagram| out.push(datagram)),
@@ -298,7 +309,8 @@ impl Link for Native {
     }
 
     fn note_arrivals(&mut self) -> Result<()> {
-        self.device.report_arrivals().context("SO_TIMESTAMPNS")?;
+        let reported = self.device.report_arrivals();
+        reported.context("receive timestamps (SO_TIMESTAMPNS) need sockets")?;
         self.received.keep_arrivals();
         Ok(())
     }

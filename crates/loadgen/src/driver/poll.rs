@@ -1,12 +1,13 @@
 //! Waits for many connections at once.
 
 use std::{
-    os::fd::{AsFd, OwnedFd},
+    os::fd::{BorrowedFd, OwnedFd},
     time::Duration,
 };
 
 use anyhow::{Context, Result};
 use arrayvec::ArrayVec;
+use glimmer_transport::Wakeup;
 use rustix::{
     event::{
         PollFd, PollFlags, Timespec,
@@ -21,6 +22,12 @@ use rustix::{
 /// UDP sockets, these notifications cost both ends more than a `poll` over the sockets.
 const FEW_MAX: usize = 8;
 
+/// A connection whose replies a loop waits for.
+pub trait Awaited {
+    /// How the loop learns that something has arrived.
+    fn wakeup(&self) -> Wakeup<'_>;
+}
+
 /// A set of connections, identified by their index in a list.
 pub enum Poll {
     /// Up to eight connections: the events that each one waits for.
@@ -32,11 +39,19 @@ pub enum Poll {
         /// The events of the last wait.
         events: Vec<Event>,
     },
+    /// Connections over a device that wakes nobody. All of them are ready at any time.
+    Always,
 }
 
 impl Poll {
     /// Waits for replies on all of `links`.
-    pub fn new(links: &[impl AsFd]) -> Result<Poll> {
+    pub fn new(links: &[impl Awaited]) -> Result<Poll> {
+        if links
+            .iter()
+            .any(|link| link.wakeup().descriptor().is_none())
+        {
+            return Ok(Poll::Always);
+        }
         if links.len() <= FEW_MAX {
             return Ok(Poll::Few(links.iter().map(|_| PollFlags::IN).collect()));
         }
@@ -44,7 +59,7 @@ impl Poll {
         for (place, link) in links.iter().enumerate() {
             epoll::add(
                 &epoll,
-                link,
+                descriptor(link),
                 EventData::new_u64(place as u64),
                 EventFlags::IN,
             )?;
@@ -56,14 +71,16 @@ impl Poll {
     }
 
     /// Starts or stops waiting for room to send on a connection.
-    pub fn watch_output(&mut self, place: usize, link: &impl AsFd, watch: bool) -> Result<()> {
+    pub fn watch_output(&mut self, place: usize, link: &impl Awaited, watch: bool) -> Result<()> {
         match self {
             Poll::Few(flags) => flags[place].set(PollFlags::OUT, watch),
             Poll::Many { epoll, .. } => {
                 let mut flags = EventFlags::IN;
                 flags.set(EventFlags::OUT, watch);
-                epoll::modify(epoll, link, EventData::new_u64(place as u64), flags)?;
+                let data = EventData::new_u64(place as u64);
+                epoll::modify(epoll, descriptor(link), data, flags)?;
             }
+            Poll::Always => {}
         }
         Ok(())
     }
@@ -72,15 +89,16 @@ impl Poll {
     /// returns at once. `links` must be the list passed to [`Poll::new`].
     pub fn ready(
         &mut self,
-        links: &[impl AsFd],
+        links: &[impl Awaited],
         patience: Duration,
         places: &mut Vec<usize>,
     ) -> Result<()> {
         match self {
             Poll::Few(flags) => {
                 let fds = links.iter().zip(flags);
-                let mut fds: ArrayVec<PollFd<'_>, FEW_MAX> =
-                    fds.map(|(link, flags)| PollFd::new(link, *flags)).collect();
+                let fds =
+                    fds.map(|(link, flags)| PollFd::from_borrowed_fd(descriptor(link), *flags));
+                let mut fds: ArrayVec<PollFd<'_>, FEW_MAX> = fds.collect();
                 sleep(&mut fds, patience)?;
                 let fds = fds.iter().enumerate();
                 places.extend(fds.filter_map(|(place, fd)| {
@@ -102,9 +120,15 @@ impl Poll {
                 }
                 places.extend(events.iter().map(|event| event.data.u64() as usize));
             }
+            Poll::Always => places.extend(0..links.len()),
         }
         Ok(())
     }
+}
+
+fn descriptor(link: &impl Awaited) -> BorrowedFd<'_> {
+    let descriptor = link.wakeup().descriptor();
+    descriptor.expect("a poll with descriptors has one of each connection")
 }
 
 fn sleep(fds: &mut [PollFd<'_>], patience: Duration) -> Result<()> {
@@ -129,6 +153,34 @@ fn timespec(duration: Duration) -> Timespec {
 mod tests {
     use super::*;
     use std::{io::Write, os::unix::net::UnixStream};
+
+    impl Awaited for UnixStream {
+        fn wakeup(&self) -> Wakeup<'_> {
+            self.into()
+        }
+    }
+
+    /// A connection over a device that wakes nobody.
+    struct Silent;
+
+    impl Awaited for Silent {
+        fn wakeup(&self) -> Wakeup<'_> {
+            Wakeup::Poll
+        }
+    }
+
+    #[test]
+    fn what_wakes_nobody_is_asked_again_and_again() {
+        let links = [Silent, Silent];
+        let mut poll = Poll::new(&links).unwrap();
+        poll.watch_output(1, &links[1], true).unwrap();
+        for _ in 0..2 {
+            let mut places = Vec::new();
+            poll.ready(&links, Duration::from_secs(3600), &mut places)
+                .unwrap();
+            assert_eq!(places, [0, 1]);
+        }
+    }
 
     /// The connections that a wait reports out of `count`, whose other ends stay open.
     fn reported(count: usize, talking: &[usize], full: &[usize]) -> Vec<usize> {

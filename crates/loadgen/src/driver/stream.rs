@@ -5,7 +5,7 @@ use std::{
     net::{SocketAddr, TcpStream},
     ops::Range,
     os::{
-        fd::{AsFd, BorrowedFd, OwnedFd},
+        fd::{AsFd, OwnedFd},
         unix::net::UnixStream,
     },
     path::Path,
@@ -14,9 +14,10 @@ use std::{
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use glimmer_connect::{Admission, ELSEWHERE, Sealed, Session};
+use glimmer_transport::Wakeup;
 use rustix::{io::Errno, net::SendFlags};
 
-use super::{Link, Protocol, Reply, arrivals::Arrivals, pending::Queue};
+use super::{Awaited, Link, Protocol, Reply, arrivals::Arrivals, pending::Queue};
 use crate::workload::{Ask, VALUE_BYTES_MAX};
 
 /// Initial size of the receive buffer in bytes. It holds more than a burst of replies, and fifty
@@ -168,9 +169,9 @@ fn log_in<P: Protocol>(admission: &Admission, stream: &mut (impl Read + Write)) 
     login.say(speech, stream)
 }
 
-impl<P> AsFd for Stream<P> {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+impl<P> Awaited for Stream<P> {
+    fn wakeup(&self) -> Wakeup<'_> {
+        Wakeup::Descriptor(self.socket.as_fd())
     }
 }
 

@@ -1,10 +1,11 @@
 //! A server whose protocol is one of this crate's, chosen at run time.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::{Result, bail, ensure};
 use glimmer_connect::Admission;
-use serde::Serialize;
+use glimmer_transport::packet::PacketTransport;
+use serde::{Serialize, Serializer};
 
 use super::connect::{BURST_KEYS, burst_keys};
 use super::{
@@ -73,6 +74,20 @@ pub struct Target {
     /// What the server wants of its clients.
     #[serde(skip)]
     pub admission: Admission,
+    /// What carries datagrams; the kernel's sockets if there is none.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "name_of")]
+    pub transport: Option<Arc<dyn PacketTransport>>,
+}
+
+fn name_of<S: Serializer>(
+    transport: &Option<Arc<dyn PacketTransport>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(
+        transport
+            .as_ref()
+            .map_or("udp", |transport| transport.name()),
+    )
 }
 
 impl Dialect {
@@ -90,6 +105,7 @@ impl Target {
             address,
             dialect,
             admission: Admission::default(),
+            transport: None,
         }
     }
 
@@ -110,7 +126,8 @@ impl Target {
             "the native protocol has no encryption and no login: leave --tls and --auth-user out, \
              and have the server listen for it where it needs neither"
         );
-        let links = (0..connections).map(|_| Native::open(address, way));
+        let open = |_| Native::open(address, way, self.transport.as_deref());
+        let links = (0..connections).map(open);
         job.run(links.collect::<Result<Vec<_>>>()?)
     }
 }
@@ -120,7 +137,7 @@ impl Connect for Target {
         fn open<P: Protocol, J: Job>(target: &Target, count: usize, job: J) -> Result<J::Output> {
             let endpoint = Endpoint::<P>::new(target.address.clone());
             let endpoint = endpoint.admitting(target.admission.clone());
-            endpoint.open(count, job)
+            endpoint.over(target.transport.clone()).open(count, job)
         }
         match self.dialect {
             Dialect::Text => open::<Text, J>(self, connections, job),

@@ -1,12 +1,12 @@
 //! Goes through all keys once: stores them before a measurement, or reads them back after it.
 
-use std::{os::fd::AsFd, sync::mpsc, time::Instant};
+use std::{sync::mpsc, time::Instant};
 
 use anyhow::Result;
 
 use super::{CountBy, Drive, Kernel, Recorder, Tally, Window, closed, record::Glance};
 use crate::{
-    driver::{Connect, Job, Link},
+    driver::{Awaited, Connect, Job, Link},
     workload::{Ask, Key, Source, Verb, Workload},
 };
 
@@ -75,7 +75,7 @@ struct Run<'a> {
 impl Job for Run<'_> {
     type Output = Tally;
 
-    fn run<L: Link + AsFd>(mut self, links: Vec<L>) -> Result<Tally> {
+    fn run<L: Link + Awaited>(mut self, links: Vec<L>) -> Result<Tally> {
         let (window, glance) = (Window::closed(), Glance::default());
         let (sender, _receiver) = mpsc::channel();
         let mut recorder = Recorder::new(&window, &glance, None, sender);

@@ -1,7 +1,6 @@
 //! Executes a plan: starts the threads with their connections and combines their results.
 
 use std::{
-    os::fd::AsFd,
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -21,7 +20,7 @@ use super::{
     warming::{SAMPLE, Warming},
 };
 use crate::{
-    driver::{Connect, Job, Link},
+    driver::{Awaited, Connect, Job, Link},
     workload::{Drawn, Source, trace::Replay},
 };
 use glimmer_measure::machine;
@@ -116,7 +115,7 @@ struct Thread<'a> {
 impl Job for Thread<'_> {
     type Output = Option<Span>;
 
-    fn run<L: Link + AsFd>(self, links: Vec<L>) -> Result<Option<Span>> {
+    fn run<L: Link + Awaited>(self, links: Vec<L>) -> Result<Option<Span>> {
         let Thread {
             shared,
             part,

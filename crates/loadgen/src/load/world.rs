@@ -1,15 +1,12 @@
 //! What a loop needs from its environment: the time, and which connections are ready. Tests provide
 //! virtual time instead.
 
-use std::{
-    os::fd::AsFd,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::driver::{Link, Poll};
+use crate::driver::{Awaited, Link, Poll};
 
 /// Comparisons of two clocks, of which the shortest counts.
 const LOOKS: usize = 5;
@@ -40,7 +37,7 @@ pub struct Kernel {
 
 impl Kernel {
     /// Time counts from `start`.
-    pub fn new(start: Instant, links: &[impl AsFd]) -> Result<Kernel> {
+    pub fn new(start: Instant, links: &[impl Awaited]) -> Result<Kernel> {
         Ok(Kernel {
             start,
             poll: Poll::new(links)?,
@@ -48,7 +45,7 @@ impl Kernel {
     }
 }
 
-impl<L: Link + AsFd> World<L> for Kernel {
+impl<L: Link + Awaited> World<L> for Kernel {
     #[inline]
     fn now_ns(&mut self) -> u64 {
         self.start.elapsed().as_nanos() as u64

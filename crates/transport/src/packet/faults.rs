@@ -269,6 +269,18 @@ impl<D: PacketDevice> PacketDevice for FaultInjector<D> {
         self.device.address()
     }
 
+    fn report_arrivals(&self) -> io::Result<()> {
+        self.device.report_arrivals()
+    }
+
+    fn report_refusals(&self) -> io::Result<()> {
+        self.device.report_refusals()
+    }
+
+    fn take_refusal(&self, quoted: &mut [u8]) -> Option<(SocketAddr, usize)> {
+        self.device.take_refusal(quoted)
+    }
+
     fn twin(&self) -> Box<dyn PacketDevice> {
         Box::new(FaultInjector {
             device: self.device.twin(),

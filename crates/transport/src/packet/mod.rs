@@ -120,8 +120,9 @@ pub(crate) fn send_each<S: PacketSender + ?Sized>(sender: &mut S, batch: &RxBatc
 /// Where datagrams come in and go out.
 pub trait PacketDevice: PacketSender {
     /// Replaces what is in the batch by what waits, as much as one call brings and the batch is
-    /// [bounded](RxBatch::bound) to, and returns how many segment batches that are. Fewer than
-    /// [`RxBatch::most`] say that nothing more waited.
+    /// [bounded](RxBatch::bound) to, and returns how many segment batches that are. Of a
+    /// [socket](PacketTransport::are_sockets), fewer than [`RxBatch::most`] say that nothing more
+    /// waited.
     fn receive(&mut self, batch: &mut RxBatch) -> usize;
 
     /// How to wait for what is to be received. A descriptor is readable for as long as something
@@ -130,6 +131,34 @@ pub trait PacketDevice: PacketSender {
 
     /// The address at which others reach it.
     fn address(&self) -> io::Result<SocketAddr>;
+
+    /// Has the kernel tell when it received each datagram (`SO_TIMESTAMPNS`), for batches that keep
+    /// it ([`RxBatch::keep_arrivals`]).
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::Unsupported`] if the kernel does not receive them.
+    fn report_arrivals(&self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Has the kernel report datagrams that reached a host where nothing listens at their port, as
+    /// it does unasked for a connected socket. [`PacketDevice::take_refusal`] has to be called
+    /// whenever the device is ready and has nothing to receive, or it goes on being ready.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::Unsupported`] if the device does not learn of them.
+    fn report_refusals(&self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// The next datagram that was refused: where it went, and how many bytes of it the network
+    /// returned, which are written to `quoted`. Entries that report anything else are dropped.
+    fn take_refusal(&self, quoted: &mut [u8]) -> Option<(SocketAddr, usize)> {
+        let _ = quoted;
+        None
+    }
 
     /// The same device for another thread. It sends from the same address, and receives from the
     /// same queue: what one of them has received, the others do not receive.
@@ -157,6 +186,18 @@ impl<D: PacketDevice + ?Sized> PacketDevice for Box<D> {
 
     fn address(&self) -> io::Result<SocketAddr> {
         (**self).address()
+    }
+
+    fn report_arrivals(&self) -> io::Result<()> {
+        (**self).report_arrivals()
+    }
+
+    fn report_refusals(&self) -> io::Result<()> {
+        (**self).report_refusals()
+    }
+
+    fn take_refusal(&self, quoted: &mut [u8]) -> Option<(SocketAddr, usize)> {
+        (**self).take_refusal(quoted)
     }
 
     fn twin(&self) -> Box<dyn PacketDevice> {

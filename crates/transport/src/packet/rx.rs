@@ -128,7 +128,7 @@ impl RxBatch {
     }
 
     /// From now on, it keeps when each segment batch arrived, where the device tells
-    /// ([`UdpDevice::report_arrivals`](crate::udp::UdpDevice::report_arrivals)).
+    /// ([`PacketDevice::report_arrivals`](super::PacketDevice::report_arrivals)).
     pub fn keep_arrivals(&mut self) {
         self.arrived_ns = Some(Box::new([0; PACKET_BATCH_MAX]));
     }

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt::Debug;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use super::{Instruction, PacketDevice};
@@ -33,6 +33,26 @@ pub trait PacketTransport: Debug + Send + Sync {
     ///
     /// The address cannot be used, or belongs to another device.
     fn open(&self, address: SocketAddr) -> io::Result<Box<dyn PacketDevice>>;
+
+    /// Opens the device of a client of this server: at any port, of the server's family.
+    ///
+    /// # Errors
+    ///
+    /// As for [`PacketTransport::open`].
+    fn open_towards(&self, server: SocketAddr) -> io::Result<Box<dyn PacketDevice>> {
+        let any: IpAddr = match server {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        self.open(SocketAddr::new(any, 0))
+    }
+
+    /// Whether each device is a socket of the kernel's. Otherwise a forked child can neither use
+    /// nor drop the devices of its parent, as both have the same memory, and a device may have
+    /// several sources: a call that receives something may leave more than that.
+    fn are_sockets(&self) -> bool {
+        false
+    }
 
     /// Opens a device for each of several workers that share an address. The transport spreads the
     /// peers among them. A port of 0 is replaced by a free one, the same for all.

@@ -112,31 +112,6 @@ impl UdpDevice {
         self
     }
 
-    /// Has the kernel tell when it received each datagram (`SO_TIMESTAMPNS`), for batches that keep
-    /// it ([`RxBatch::keep_arrivals`]).
-    pub fn report_arrivals(&self) -> io::Result<()> {
-        tell_arrivals(self.as_fd())
-    }
-
-    /// Has the kernel report datagrams that reached a host where nothing listens at their port, as
-    /// it does unasked for a connected socket. [`UdpDevice::take_refusal`] has to be called
-    /// whenever the socket reports an error, or it goes on reporting it.
-    pub fn report_refusals(&self) -> io::Result<()> {
-        refusals::report(self.as_fd(), self.address()?.is_ipv4())
-    }
-
-    /// The next datagram that was refused: where it went, and how many bytes of it the network
-    /// returned, which are written to `quoted`. Entries that report anything else are dropped.
-    #[cold]
-    pub fn take_refusal(&self, quoted: &mut [u8]) -> Option<(SocketAddr, usize)> {
-        while let Some(report) = refusals::take(self.as_fd(), quoted) {
-            if report.is_refusal {
-                return Some((report.peer, report.bytes));
-            }
-        }
-        None
-    }
-
     /// As [`PacketDevice::receive`], with the errors that earlier datagrams met on their way.
     #[inline]
     pub fn try_receive(&self, batch: &mut RxBatch) -> io::Result<usize> {
@@ -222,6 +197,24 @@ impl PacketDevice for UdpDevice {
 
     fn address(&self) -> io::Result<SocketAddr> {
         UdpDevice::address(self)
+    }
+
+    fn report_arrivals(&self) -> io::Result<()> {
+        tell_arrivals(self.as_fd())
+    }
+
+    fn report_refusals(&self) -> io::Result<()> {
+        refusals::report(self.as_fd(), UdpDevice::address(self)?.is_ipv4())
+    }
+
+    #[cold]
+    fn take_refusal(&self, quoted: &mut [u8]) -> Option<(SocketAddr, usize)> {
+        while let Some(report) = refusals::take(self.as_fd(), quoted) {
+            if report.is_refusal {
+                return Some((report.peer, report.bytes));
+            }
+        }
+        None
     }
 
     fn twin(&self) -> Box<dyn PacketDevice> {

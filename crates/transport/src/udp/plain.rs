@@ -39,6 +39,10 @@ impl PacketTransport for PlainUdp {
         PlainUdp::KIND.name
     }
 
+    fn are_sockets(&self) -> bool {
+        true
+    }
+
     fn open(&self, address: SocketAddr) -> io::Result<Box<dyn PacketDevice>> {
         // Unlike a socket that is alone, one of a group receives every datagram by itself.
         let devices = UdpDevice::bind_group(address, 1)?;
@@ -157,6 +161,14 @@ impl PacketDevice for PlainDevice {
 
     fn address(&self) -> io::Result<SocketAddr> {
         self.sender.socket.address()
+    }
+
+    fn report_refusals(&self) -> io::Result<()> {
+        self.sender.socket.report_refusals()
+    }
+
+    fn take_refusal(&self, quoted: &mut [u8]) -> Option<(SocketAddr, usize)> {
+        self.sender.socket.take_refusal(quoted)
     }
 
     fn twin(&self) -> Box<dyn PacketDevice> {

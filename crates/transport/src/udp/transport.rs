@@ -24,6 +24,10 @@ impl PacketTransport for Udp {
         Udp::KIND.name
     }
 
+    fn are_sockets(&self) -> bool {
+        true
+    }
+
     fn open(&self, address: SocketAddr) -> io::Result<Box<dyn PacketDevice>> {
         Ok(Box::new(UdpDevice::bind(address)?))
     }

@@ -487,6 +487,16 @@ impl PacketDevice for XdpDevice {
         Ok(self.0.address)
     }
 
+    /// The kernel learns of them also where the datagram went by a queue: its own socket has the
+    /// address.
+    fn report_refusals(&self) -> io::Result<()> {
+        self.0.kernel.report_refusals()
+    }
+
+    fn take_refusal(&self, quoted: &mut [u8]) -> Option<(SocketAddr, usize)> {
+        self.0.kernel.take_refusal(quoted)
+    }
+
     fn twin(&self) -> Box<dyn PacketDevice> {
         Box::new(self.clone())
     }
