@@ -79,12 +79,16 @@ impl Routes {
     }
 }
 
+/// Bits of the number of a place.
+const PLACE_BITS: u32 = XDP_PEERS.ilog2();
+const _: () = assert!(XDP_PEERS.is_power_of_two());
+
 #[inline]
 fn place(peer: &SocketAddr) -> usize {
     let ip = u128::from_be_bytes(ip_octets(peer));
     let both = (ip >> 64) as u64 ^ ip as u64 ^ u64::from(peer.port()) << 48;
     // The upper bits of the product depend on all bits.
-    (both.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % XDP_PEERS
+    (both.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - PLACE_BITS)) as usize
 }
 
 #[cfg(test)]
@@ -116,6 +120,32 @@ mod tests {
         });
         assert!((1..=XDP_PEERS).contains(&found.count()));
     }
+    /// Of a quarter as many peers as there are places, at one address or at many.
+    #[test]
+    fn most_peers_have_a_place_for_themselves() {
+        for is_one_host in [true, false] {
+            let mut routes = Routes::default();
+            let peers: Vec<SocketAddr> = (0..XDP_PEERS as u16 / 4)
+                .map(|number| match is_one_host {
+                    true => ([10, 0, 0, 2], 40_000 + number).into(),
+                    false => ([10, 0, (number >> 8) as u8, number as u8], 11_211).into(),
+                })
+                .collect();
+            for &theirs in &peers {
+                let ends = Ends {
+                    our_mac: [1; 6],
+                    their_mac: [2; 6],
+                    ours: "10.0.0.1:1".parse().unwrap(),
+                    theirs,
+                };
+                routes.learn(&ends, 0);
+            }
+            let found = peers.iter().filter(|peer| routes.find(peer).is_some());
+            let found = found.count();
+            assert!(found * 4 >= peers.len() * 3, "{found} of {}", peers.len());
+        }
+    }
+
     #[test]
     fn a_peer_is_doubted_when_much_was_sent_and_nothing_heard_for_a_while() {
         let mut routes = Routes::default();
