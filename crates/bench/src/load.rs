@@ -3,7 +3,7 @@
 mod arguments;
 mod watch;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use glimmer_connect::{Admission, Tls};
@@ -14,6 +14,7 @@ use glimmer_loadgen::{
 };
 use glimmer_measure::report::Table;
 use glimmer_notation as notation;
+use glimmer_transport::{packet::PacketTransport, transports};
 use serde::Serialize;
 
 pub use arguments::{Arguments, TraceFormat};
@@ -52,6 +53,7 @@ impl Arguments {
                 host: location.host().map(str::to_owned),
                 ..self.admission.read()?
             },
+            transport: self.transport(),
             ..Target::new(Address::resolve(&location)?, self.protocol.into())
         };
         let filled = match &plan.requests {
@@ -89,6 +91,13 @@ impl Arguments {
                 sweep: probes,
             },
         )
+    }
+
+    /// What carries datagrams, if that is not what does so anyway.
+    fn transport(&self) -> Option<Arc<dyn PacketTransport>> {
+        let transport = &self.packet_transport;
+        transport.expect_workers(usize::from(self.client.threads));
+        (transport.name() != transports::TRANSPORTS[0].name).then(|| transport.clone())
     }
 
     fn plan(&self) -> Result<Plan> {

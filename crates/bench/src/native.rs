@@ -20,9 +20,15 @@ use glimmer_cli::vocabulary::{self, connections, count, memory_mib, repetitions,
 /// hand requests over. "server ns" is the CPU time that a request costs all
 /// workers together.
 ///
+/// With --packet-transport, server and client use that transport between two
+/// network namespaces, which are made for it and vanish with this command, and the
+/// echo is one over the same transport. It needs root.
+///
 /// Examples:
 ///
 ///   glimmer bench native
+///
+///   glimmer bench native --packet-transport xdp
 ///
 ///   glimmer bench native --workload large --gets 0.95 --redis
 #[derive(Debug, clap::Args)]
@@ -76,9 +82,37 @@ pub struct Arguments {
     /// Workers of the server [default: 1; 2 with --direction server]
     #[arg(long, short, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
+    /// What carries datagrams at both ends, between two network namespaces [default: sockets on
+    /// loopback]
+    #[arg(long, value_name = "TRANSPORT")]
+    packet_transport: Option<Transport>,
     /// Also write all measurements to this file as JSON
     #[arg(long, value_name = "FILE", value_parser = vocabulary::output)]
     json: Option<PathBuf>,
+}
+
+/// What carries datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Transport {
+    /// Sockets
+    Udp,
+    /// Sockets without segmentation offload
+    UdpPlain,
+    /// Past the kernel's stack (AF_XDP)
+    Xdp,
+    /// Memory that both processes share, driven by DPDK; in a build with the feature dpdk
+    Dpdk,
+}
+
+impl Transport {
+    fn name(self) -> &'static str {
+        match self {
+            Transport::Udp => "udp",
+            Transport::UdpPlain => "udp-plain",
+            Transport::Xdp => "xdp",
+            Transport::Dpdk => "dpdk",
+        }
+    }
 }
 
 /// Who sends a native request to the worker that owns its key.
@@ -109,6 +143,7 @@ impl Arguments {
                 .threads
                 .map_or(1 + usize::from(server_directs), usize::from),
             server_directs,
+            transport: self.packet_transport.map(|it| it.name().to_owned()),
         };
         let report = native::run(&options, &super::progress)?;
         print!("{report}");

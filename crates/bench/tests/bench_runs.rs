@@ -352,15 +352,59 @@ fn native_is_measured_beside_the_echo() {
     }
 }
 
+/// Whether there are network namespaces to be had.
+fn has_namespaces() -> bool {
+    let made = glimmer_measure::namespaces::Namespace::new();
+    if made.is_err() {
+        println!("SKIPPED: this test needs network namespaces");
+        assert!(std::env::var_os("CI").is_none(), "network namespaces");
+    }
+    made.is_ok()
+}
+
+/// The client uses the same transport as the server. What this program cannot do is said.
+#[test]
+fn native_is_measured_past_the_kernels_stack() {
+    if !has_namespaces() {
+        return;
+    }
+    let line = "native --keys 2000 --seconds 0.1 --repeat 1 --pipeline 64 --memory-limit 64 \
+                --gets 0.95 --packet-transport";
+    let table = bench(&format!("{line} xdp"));
+    for row in ["echo over xdp:veth0", "native, 95% GET, uniform ", "zipf"] {
+        assert!(table.contains(row), "{row} in {table}");
+    }
+    assert!(!table.contains("without segment batches"), "{table}");
+    let complaint = refused(command(&format!("{line} dpdk")));
+    assert!(complaint.contains("without the feature"), "{complaint}");
+}
+
+/// What carries datagrams carries no streams, and is refused as at a server.
+#[test]
+fn load_refuses_a_transport_that_cannot_be_used() {
+    for (line, hint) in [
+        ("--packet-transport udp-plain", "give udp:HOST:PORT"),
+        (
+            "-B native --packet-transport pigeon",
+            "one of udp, udp-plain, xdp",
+        ),
+        (
+            "-B native --packet-transport xdp:none",
+            "there is no such interface",
+        ),
+        ("-B native --packet-transport dpdk:x", "built without DPDK"),
+    ] {
+        let complaint = refused(command(&format!("load 127.0.0.1:1 --no-fill {line}")));
+        assert!(complaint.contains(hint), "{line}: {complaint}");
+    }
+}
+
 /// Each transport is measured, or it is said why not.
 #[test]
 fn transports_are_measured_beside_an_echo() {
-    let Ok(namespace) = glimmer_measure::namespaces::Namespace::new() else {
-        println!("SKIPPED: this test needs network namespaces");
-        assert!(std::env::var_os("CI").is_none(), "network namespaces");
+    if !has_namespaces() {
         return;
-    };
-    drop(namespace);
+    }
     let table = bench("transports --seconds 0.1 --repeat 1");
     for row in ["| udp ", "| udp-plain ", "| xdp:veth0 ", "dpdk: left out"] {
         assert!(table.contains(row), "{row} in {table}");

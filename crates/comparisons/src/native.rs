@@ -13,8 +13,10 @@ use serde::Serialize;
 
 use crate::{
     echo::{self, EchoMode},
+    lab::Place,
     row::{self, Column, Figure, Row},
     servers::{CONNECTIONS_MAX, Contender, Kind, Launch, Server, free_ports},
+    transports::{self, Halves, Way},
 };
 use glimmer_loadgen::{
     driver::{Address, Dialect, Target},
@@ -37,9 +39,14 @@ const ITEM_BYTES: usize = 64;
 /// Segment batches that are echoed, in datagrams: the usual size in benchmarks of segmentation
 /// offload, and the kernel's maximum, which the client reaches when enough requests are ready.
 const BATCHES: [usize; 2] = [32, SEGMENTS_MAX];
+/// Datagrams of an echo that are under way at a time, over other transports than loopback's
+/// sockets.
+const ECHO_IN_FLIGHT: usize = 256;
 /// Requests in flight on each of Redis's connections, and the number of connections.
 const REDIS_PIPELINE: u32 = 32;
 const REDIS_CONNECTIONS: usize = 50;
+/// The transport that the load generator has unless it is given one.
+const SOCKETS: &str = "udp";
 const WARM_UP: Duration = Duration::from_millis(300);
 
 /// What to measure, and for how long.
@@ -70,6 +77,9 @@ pub struct Options {
     /// Whether the server directs requests to their owners. If so, requests are also sent to every
     /// port in turn, for comparison.
     pub server_directs: bool,
+    /// What carries datagrams between two network namespaces: udp, udp-plain, xdp or dpdk. Sockets
+    /// on loopback do if nothing is said.
+    pub transport: Option<String>,
 }
 
 const PER_S: Figure = Figure::repeated("per_s");
@@ -93,10 +103,71 @@ pub struct Report {
     in_flight: u32,
     seconds: f64,
     repeat: usize,
-    echo_plain_per_s: Vec<f64>,
-    /// With segment batches of each size.
-    echo_batches_per_s: [Vec<f64>; BATCHES.len()],
+    /// What carries datagrams, if these are not sockets on loopback.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transport: Option<String>,
+    /// Datagrams per second that come back without a server.
+    echoes: Vec<Row>,
     rows: Vec<Row>,
+}
+
+/// Two namespaces with a transport between them, and two more for its echo: an interface has one
+/// program at a time.
+struct Between {
+    halves: Halves,
+    echo_halves: Halves,
+    way: Way,
+}
+
+/// What is echoed beside the server.
+struct Echoes<'a> {
+    between: Option<&'a Between>,
+    bytes: usize,
+    in_flight: usize,
+    cores: (usize, usize),
+    measured: Duration,
+}
+
+impl Echoes<'_> {
+    /// A row for each echo.
+    fn rows(&self) -> Vec<Row> {
+        let names = match self.between {
+            Some(between) => vec![format!("echo over {}", between.way.name)],
+            None => {
+                let [few, many] = BATCHES.map(|count| format!("UDP echo, batches of {count}"));
+                vec![few, many, "UDP echo, plain".to_owned()]
+            }
+        };
+        let row = |name| Row::new("name", name, &[PER_S]);
+        names.into_iter().map(row).collect()
+    }
+
+    /// Adds a repetition, during which the server does nothing.
+    fn measure(&self, server: &Server, rows: &mut [Row]) -> Result<()> {
+        if let Some(Between {
+            echo_halves, way, ..
+        }) = self.between
+        {
+            let requests = (&*vec![0; self.bytes], ECHO_IN_FLIGHT);
+            // One that polls would take the echo's core.
+            server.pause(true)?;
+            let rate = transports::datagrams_per_s(echo_halves, way, requests, self.measured);
+            server.pause(false)?;
+            rows[0].add(PER_S, rate?);
+            return Ok(());
+        }
+        let cores = (Some(self.cores.0), Some(self.cores.1));
+        let modes = BATCHES.map(EchoMode::Segmented);
+        for (row, mode) in rows
+            .iter_mut()
+            .zip(modes.into_iter().chain([EchoMode::Plain]))
+        {
+            let (bytes, in_flight) = (self.bytes, self.in_flight);
+            let rate = echo::datagrams_per_s(mode, bytes, in_flight, cores, self.measured)?;
+            row.add(PER_S, rate);
+        }
+        Ok(())
+    }
 }
 
 /// A server under measurement and its load.
@@ -114,6 +185,17 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     if options.with_redis {
         Contender::from(Kind::Redis).version()?;
     }
+    let between = options.transport.as_deref().map(between).transpose()?;
+    let between = between.as_ref();
+    let (place, native_ip) = match between {
+        Some(Between { halves, way, .. }) => (halves.place(), way.server_at),
+        None => (Place::loopback(), Ipv4Addr::LOCALHOST),
+    };
+    // Loads are driven from here on.
+    let _visit = between.map(|it| it.halves.visit_clients()).transpose()?;
+    // The load generator has sockets anyway.
+    let other = between.filter(|it| it.way.kind != SOCKETS);
+    let carries = other.map(|it| (it.way.client.transport)()).transpose()?;
     let cores = machine::cores();
     let core = |wanted: usize| wanted.min(cores - 1);
     let (server_core, client_core) = (core(SERVER_CORE), core(SERVER_CORE + options.threads));
@@ -139,14 +221,20 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     if options.server_directs {
         arguments.push("--native-direction=server".to_owned());
     }
-    let glimmer = launch(Kind::Glimmer, options.threads, arguments).start()?;
+    if let Some(Between { way, .. }) = between {
+        arguments.extend(["--packet-transport".to_owned(), way.server.clone()]);
+    }
+    let glimmer = launch(Kind::Glimmer, options.threads, arguments).start_at(&place)?;
     let redis = match options.with_redis {
-        true => Some(launch(Kind::Redis, 1, Vec::new()).start()?),
+        true => Some(launch(Kind::Redis, 1, Vec::new()).start_at(&place)?),
         false => None,
     };
     let native = |dialect| {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, native_port));
-        Target::new(Address::Udp(address), dialect)
+        let address = SocketAddr::from((native_ip, native_port));
+        Target {
+            transport: carries.clone(),
+            ..Target::new(Address::Udp(address), dialect)
+        }
     };
     let workload = |law, gets| Workload {
         law,
@@ -174,10 +262,12 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         }
     }
     let first = options.gets.first().copied().unwrap_or(1.0);
-    for (dialect, how) in [
-        (Dialect::NativePacked, "several requests per datagram"),
-        (Dialect::NativePlain, "without segment batches"),
-    ] {
+    let mut others = vec![(Dialect::NativePacked, "several requests per datagram")];
+    // Others than sockets have no segment batches.
+    if other.is_none() {
+        others.push((Dialect::NativePlain, "without segment batches"));
+    }
+    for (dialect, how) in others {
         cases.push(Case {
             name: format!("native, {:.0}% GET, uniform, {how}", first * 100.0),
             server: &glimmer,
@@ -197,7 +287,13 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
             in_flight: REDIS_PIPELINE,
         });
     }
-    let echo_bytes = HEADS_BYTES + preset.key_bytes;
+    let echoes = Echoes {
+        between,
+        bytes: HEADS_BYTES + preset.key_bytes,
+        in_flight: options.in_flight as usize,
+        cores: (server_core, client_core),
+        measured: options.measured,
+    };
     // Over protocols that lose nothing.
     let mut filled: Vec<Target> = Vec::new();
     for case in &cases {
@@ -222,18 +318,12 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         in_flight: options.in_flight,
         seconds: options.measured.as_secs_f64(),
         repeat: options.repeat,
-        echo_plain_per_s: Vec::new(),
-        echo_batches_per_s: [const { Vec::new() }; BATCHES.len()],
+        transport: between.map(|it| it.way.name.clone()),
+        echoes: echoes.rows(),
         rows: cases.iter().map(|case| row(&case.name)).collect(),
     };
     for repetition in 0..options.repeat {
-        let pair = (Some(server_core), Some(client_core));
-        let in_flight = options.in_flight as usize;
-        let echo = |way| echo::datagrams_per_s(way, echo_bytes, in_flight, pair, options.measured);
-        report.echo_plain_per_s.push(echo(EchoMode::Plain)?);
-        for (per_s, datagrams) in report.echo_batches_per_s.iter_mut().zip(BATCHES) {
-            per_s.push(echo(EchoMode::Segmented(datagrams))?);
-        }
+        echoes.measure(&glimmer, &mut report.echoes)?;
         for (case, row) in cases.iter().zip(&mut report.rows) {
             let plan = Plan {
                 connections: case.connections,
@@ -263,6 +353,19 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         }
     }
     Ok(report)
+}
+
+/// The two ends of a transport of this kind.
+fn between(kind: &str) -> Result<Between> {
+    let way = transports::way_of_kind(kind)?;
+    let (halves, echo_halves) = (Halves::new()?, Halves::new()?);
+    // What this machine cannot do is said before anything is measured.
+    drop(way.echo.open(&echo_halves)?);
+    Ok(Between {
+        halves,
+        echo_halves,
+        way,
+    })
 }
 
 /// MiB that hold 1.5 times the workload's items.
@@ -308,35 +411,30 @@ impl fmt::Display for Report {
             "median (min..max) of {} repetitions of {} s.\n",
             self.repeat, self.seconds
         )?;
-        let echoes = [
-            ("UDP echo, batches of 32", &self.echo_batches_per_s[0]),
-            ("UDP echo, batches of 64", &self.echo_batches_per_s[1]),
-            ("UDP echo, plain", &self.echo_plain_per_s),
-        ];
-        let echoes = echoes.map(|(name, per_s)| {
-            let mut row = Row::new("name", name, &[PER_S]);
-            per_s.iter().for_each(|&rate| row.add(PER_S, rate));
-            row
-        });
         let sum = |head: &str, figure, show: fn(f64) -> String| {
             Column::new(head, move |row: &Row| {
                 let sum = row.has(figure).then(|| row.sum(figure));
                 sum.map_or(String::new(), show)
             })
         };
-        let columns = [
-            row::name("what"),
-            row::scaled("M/s", PER_S, 1e6, 2),
-            row::part("of echo, batches of 32", PER_S, &echoes[0]),
-            row::part("of echo, batches of 64", PER_S, &echoes[1]),
-            row::part("of plain echo", PER_S, &echoes[2]),
+        let mut columns = vec![row::name("what"), row::scaled("M/s", PER_S, 1e6, 2)];
+        for echo in &self.echoes {
+            let (_, which) = echo.name.split_once("echo").unwrap_or_default();
+            let which = match which.strip_prefix(", ") {
+                Some("plain") => "of plain echo".to_owned(),
+                Some(batches) => format!("of echo, {batches}"),
+                None => "of the echo".to_owned(),
+            };
+            columns.push(row::part(which, PER_S, echo));
+        }
+        columns.extend([
             sum("lost", LOST, |lost| format!("{:.3}%", lost * 100.0)),
             sum("found", FOUND, |found| format!("{:.1}%", found * 100.0)),
             sum("p50 µs", P50, |us| format!("{us:.0}")),
             sum("p99 µs", P99, |us| format!("{us:.0}")),
             sum("server ns", SERVER_NS, |ns| number(ns, 0)),
-        ];
-        let table = Table::of(echoes.iter().chain(&self.rows), columns);
+        ]);
+        let table = Table::of(self.echoes.iter().chain(&self.rows), columns);
         write!(out, "{table}")
     }
 }

@@ -244,6 +244,21 @@ impl Server {
         self.child.id()
     }
 
+    /// Has it stand still, or go on.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system.
+    pub fn pause(&self, is_paused: bool) -> Result<()> {
+        let signal = if is_paused {
+            Signal::STOP
+        } else {
+            Signal::CONT
+        };
+        let pid = Pid::from_raw(self.child.id() as i32).context("a process has a number")?;
+        Ok(kill_process(pid, signal)?)
+    }
+
     /// Its standard error output.
     fn said(&mut self) -> String {
         let mut text = Vec::new();

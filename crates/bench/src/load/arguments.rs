@@ -1,6 +1,6 @@
 //! The command line of `glimmer bench load`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use clap::{ArgGroup, ValueEnum};
 use glimmer_loadgen::{
@@ -9,6 +9,7 @@ use glimmer_loadgen::{
     workload::{Law, Sizes, Ttl, trace::Format},
 };
 use glimmer_notation as notation;
+use glimmer_transport::{packet::PacketTransport, transports};
 
 use glimmer_cli::{
     AdmissionArguments,
@@ -56,6 +57,8 @@ use glimmer_cli::{
 ///
 ///   glimmer bench load 127.0.0.1:11300 --protocol native --connections 4 --pipeline 512
 ///
+///   glimmer bench load 10.0.0.1:11300 --protocol native --packet-transport xdp:eth0
+///
 ///   glimmer bench load --trace cluster52.csv --speed 10
 ///
 ///   glimmer bench load cache.example --tls --tls-ca ca.pem --pipeline 32
@@ -68,6 +71,10 @@ pub struct Arguments {
     /// Protocol of the server
     #[arg(long, short = 'B', default_value = "text")]
     pub protocol: Protocol,
+    /// What carries datagrams at the client's end, as at the server's: udp, udp-plain, xdp:IF or
+    /// dpdk:ip=ADDRESS/BITS. For udp: addresses and the native protocols
+    #[arg(long, value_name = "TRANSPORT", default_value = "udp", value_parser = transports::named)]
+    pub packet_transport: Arc<dyn PacketTransport>,
     #[command(flatten)]
     pub workload: WorkloadArguments,
     #[command(flatten)]

@@ -10,7 +10,7 @@ use anyhow::{Error, Result};
 use glimmer_transport::transports;
 use tempfile::TempDir;
 
-use super::{Opens, Way};
+use super::ways::{End, Way};
 
 /// The addresses of the server and its client, and of the echo and its client.
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 213, 0, 1);
@@ -56,6 +56,7 @@ fn way() -> Result<Way> {
         false => "dpdk, memif without huge pages",
     };
     Ok(Way {
+        kind: "dpdk",
         name: name.to_owned(),
         server: format!("dpdk:ip={SERVER}/24 {common} --vdev=net_memif0,role=client,{served}"),
         server_at: SERVER,
@@ -65,18 +66,22 @@ fn way() -> Result<Way> {
     })
 }
 
-/// Devices at one of this process's ports. The port is taken now and kept, so that a server that
-/// connects later finds it.
-fn port(ip: Ipv4Addr, number: u16, eal: &str, directory: &Arc<TempDir>) -> Result<Opens> {
+/// One of this process's ports. It is taken now and kept, so that a server that connects later
+/// finds it.
+fn port(ip: Ipv4Addr, number: u16, eal: &str, directory: &Arc<TempDir>) -> Result<End> {
     let named = transports::named(&format!("dpdk:ip={ip}/24,port={number} {eal}"));
+    let transport = named.map_err(Error::msg)?;
+    drop(transport.open((ip, 0).into())?);
     // The directory of the sockets goes last.
-    let port = (named.map_err(Error::msg)?, directory.clone());
-    let open = move || {
-        let (transport, _directory) = &port;
-        Ok(transport.open((ip, 0).into())?)
-    };
-    drop(open()?);
-    Ok(Box::new(move |_| open()))
+    let port = (transport, directory.clone());
+    Ok(End {
+        transport: Box::new(move || {
+            let (transport, _directory) = &port;
+            Ok(transport.clone())
+        }),
+        at: ip,
+        is_server: false,
+    })
 }
 
 /// Huge pages of the usual size that nobody has.
