@@ -70,6 +70,7 @@ impl Server {
 
 impl Link {
     pub const SERVER_INTERFACE: &str = "server";
+    pub const CLIENT_INTERFACE: &str = "client";
     pub const SERVER_ADDRESSES: [IpAddr; 2] = [
         IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1)),
         IpAddr::V6(Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 1)),
@@ -127,7 +128,8 @@ impl Link {
             set_up(Link::SERVER_INTERFACE, ["10.77.0.1/24", "fd77::1/64 nodad"]);
         });
         // Requests are to have complete checksums, as on a wire.
-        ethtool("client", SET_TX_CHECKSUMS, 0);
+        ethtool(Link::CLIENT_INTERFACE, SET_TX_CHECKSUMS, 0);
+        strip_vlan_tags(Link::CLIENT_INTERFACE, false);
         if driver != Driver::SendsToNobody {
             link._takes_packets = bpf::pass_all("client").ok();
         }
@@ -142,12 +144,7 @@ impl Link {
 
     /// Whether the server's interface removes VLAN tags.
     pub fn set_vlan_stripping(&self, is_on: bool) {
-        self.beyond(|| {
-            let flags = ethtool(Link::SERVER_INTERFACE, GET_FLAGS, 0);
-            let others = flags & !RX_VLAN;
-            let wanted = if is_on { others | RX_VLAN } else { others };
-            ethtool(Link::SERVER_INTERFACE, SET_FLAGS, wanted);
-        });
+        self.beyond(|| strip_vlan_tags(Link::SERVER_INTERFACE, is_on));
     }
 
     /// Does something in the server's namespace.
@@ -219,6 +216,13 @@ pub fn ip(arguments: &str) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "ip {arguments}: {errors}");
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// Has an interface remove VLAN tags, or not.
+fn strip_vlan_tags(name: &str, is_on: bool) {
+    let others = ethtool(name, GET_FLAGS, 0) & !RX_VLAN;
+    let wanted = if is_on { others | RX_VLAN } else { others };
+    ethtool(name, SET_FLAGS, wanted);
 }
 
 /// A request of the program ethtool, with a number there and back.

@@ -17,10 +17,10 @@ mod server;
 
 use std::time::{Duration, Instant};
 
-use glimmer_client::Client;
+use glimmer_client::{Client, transports};
 use link::{Driver, Link, has};
 use plain::Plain;
-use served::{packets, read_long, store_natively};
+use served::{packets, read_long, store_natively, store_over};
 use server::{PATIENCE, Server, Text};
 
 /// The program whose command `serve` is the server.
@@ -70,6 +70,36 @@ fn clients_notice_nothing() {
     while !link.programs().is_empty() {
         assert!(begin.elapsed() < PATIENCE, "{:?}", link.programs());
         std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The client goes past the kernel's stack as well, to workers with ports of their own and to those
+/// that share one. Long items travel in fragments of the protocol's.
+#[test]
+fn both_ends_go_past_the_kernels_stack() {
+    for arguments in [
+        &["--native-port", "-1"][..],
+        &["--native-port", "-1", "--native-single-port"],
+    ] {
+        let Some(link) = Link::make(Driver::SendsToNobody) else {
+            return;
+        };
+        let Some(mut server) = has(start(&link, "xdp:server", arguments)) else {
+            return;
+        };
+        let transport = transports::named("xdp:client").unwrap();
+        store_over(transport.clone(), server.native(), 50);
+        let figures = transport.figures().unwrap();
+        // The kernel finds the way to each port of the server.
+        let by_kernel = figures.kernel_sent;
+        assert!(by_kernel > 0 && by_kernel * 2 < figures.sent, "{figures:?}");
+        assert!(
+            figures.sent >= 100 && figures.received >= 100,
+            "{figures:?}"
+        );
+        assert_eq!(packets(&server, "kernel_sent"), 0);
+        assert!(packets(&server, "received") >= 100);
+        assert!(server.stop().success());
     }
 }
 

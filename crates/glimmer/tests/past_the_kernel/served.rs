@@ -1,8 +1,9 @@
 //! What the tests of every transport past the kernel's stack do with a server.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
-use glimmer_client::Client;
+use glimmer_client::{Client, PacketTransport, Settings, transports};
 
 use crate::link::Link;
 use crate::plain::Plain;
@@ -31,7 +32,12 @@ pub fn packets(server: &Server, name: &str) -> u64 {
 
 /// Stores this many items by the native protocol, one in ten of them long, and reads them.
 pub fn store_natively(server: SocketAddr, items: usize) {
-    let mut client = Client::connect(server).unwrap();
+    store_over(transports::default(), server, items);
+}
+
+/// The same by a client over this transport.
+pub fn store_over(transport: Arc<dyn PacketTransport>, server: SocketAddr, items: usize) {
+    let mut client = Client::connect_over(transport, server, Settings::default()).unwrap();
     let long = [b'v'; 20_000];
     for number in 0..items {
         let key = format!("native {number}");
