@@ -234,7 +234,7 @@ SHOWN = {
     "access": ("glimmer_access", str),
     "dispatch": ("glimmer_dispatch", str),
     "pin": ("glimmer_pin", YES_OR_NO),
-    "busy-poll": ("glimmer_busy_poll", YES_OR_NO),
+    "busy-poll": ("glimmer_busy_poll", str),
     "verbose": ("verbosity", str),
 }
 # These are shown elsewhere, or say nothing about a server that runs.

@@ -118,6 +118,12 @@ pub const XDP_SEND_FRAMES_MIN: usize = 1 << 10;
 /// to send: with none it would receive nothing, and nothing would wake the worker.
 pub const XDP_FILL_FRAMES_LOW: u32 = 64;
 
+/// Microseconds for which a worker looks for datagrams before it sleeps, at most.
+pub const BUSY_POLL_US_MAX: u32 = 1_000_000;
+
+/// Packets that the kernel takes from a NIC's queue with one look, for a socket that polls busily.
+pub const BUSY_POLL_BUDGET: u16 = 64;
+
 /// Frames that may wait at one socket in either direction, a power of two. What arrives beyond them
 /// is lost and counted; what is to be sent beyond them goes through the kernel's stack.
 pub const XDP_RING_ENTRIES: u32 = 1 << 10;

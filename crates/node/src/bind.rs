@@ -12,6 +12,7 @@ use glimmer_transport::stream::StreamListener;
 use glimmer_transport::udp::UdpDevice;
 use glimmer_transport::{Endpoint, Listener, tcp, unix};
 
+use crate::busy_poll::BusyPoll;
 use crate::config::{Address, Error, NodeConfig};
 use crate::devices::Devices;
 use crate::packet::source::{PacketSource, Service};
@@ -111,6 +112,11 @@ impl Bound {
                 };
                 native_ports.push((address.ip(), ports.map_err(fail)?));
             }
+        }
+
+        if let BusyPoll::For(us) = config.busy_poll {
+            let polling = packets::poll_busily(&sources, us);
+            polling.map_err(|(address, source)| Error::Udp { address, source })?;
         }
 
         // Last, so that a client that can connect finds the other sockets open.

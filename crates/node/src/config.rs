@@ -20,6 +20,7 @@ use glimmer_transport::stream::StreamListener;
 use glimmer_transport::tcp::Liveness;
 
 use crate::admin::observe::Observers;
+use crate::busy_poll::BusyPoll;
 use crate::clock::Clock;
 use crate::packet::native::NativeConfig;
 use crate::permits::Permits;
@@ -97,8 +98,8 @@ pub struct NodeConfig {
     pub slow_ms: u64,
     /// What changes the access mode of the engines; `None`: it stays.
     pub access_modes: Option<Arc<dyn Rebuild>>,
-    /// Workers never sleep.
-    pub busy_poll: bool,
+    /// Whether workers look for something to do instead of sleeping.
+    pub busy_poll: BusyPoll,
     /// When the kernel gives up a connection whose client has vanished.
     pub liveness: Liveness,
     /// Connections that may wait to be accepted, per worker and address.

@@ -30,6 +30,8 @@ mod bind;
 #[cfg(not(loom))]
 mod budget;
 #[cfg(not(loom))]
+mod busy_poll;
+#[cfg(not(loom))]
 mod clock;
 #[cfg(not(loom))]
 mod config;
@@ -69,6 +71,7 @@ pub use {
     admin::snapshot::copy_all,
     admin::stats::{Tally, WorkerStats},
     bind::{Bound, Inherited, PassedOver},
+    busy_poll::BusyPoll,
     clock::{Clock, SystemClock},
     config::{Address, Encryption, Error, NodeConfig},
     devices::Devices,

@@ -7,6 +7,7 @@ use crate::log::LogFormat;
 use glimmer_base::{Moment, limits};
 pub use glimmer_dispatch::AccessMode;
 use glimmer_dispatch::{POLICIES, Policy, Settings};
+pub use glimmer_node::BusyPoll;
 use glimmer_node::{Permits, Quotas};
 use glimmer_proto::Accepts;
 use glimmer_store::evict::{CLOCK, LRU, Objective, Rule};
@@ -46,8 +47,8 @@ pub struct Config {
     pub native_checks_reads: bool,
     /// Who directs native requests to the workers that own their keys (`--native-direction`).
     pub native_direction: Direction,
-    /// Whether workers never sleep (`--busy-poll`).
-    pub busy_poll: bool,
+    /// Whether workers look for something to do instead of sleeping (`--busy-poll`).
+    pub busy_poll: BusyPoll,
     /// Where the pages for operators are served (`--http`), like `tcp`. Empty: nowhere.
     pub http: Vec<SocketAddr>,
     /// A Unix socket (`-s`). It replaces all other addresses.
@@ -287,7 +288,7 @@ impl Default for Config {
             native_single_port: false,
             native_checks_reads: false,
             native_direction: Direction::Client,
-            busy_poll: false,
+            busy_poll: BusyPoll::Off,
             http: Vec::new(),
             unix: None,
             interfaces: None,

@@ -116,10 +116,7 @@ fn an_idle_server_sleeps() {
     assert_eq!(server.text_figure("stats packets", "mode"), "generic");
     let client = Plain::of(server.udp[0]);
     assert_eq!(client.ask(b"set a 0 0 1\r\n1\r\n"), "STORED\r\n");
-    let begin = Instant::now();
-    while wakeups(&server) != (std::thread::sleep(Duration::from_secs(1)), wakeups(&server)).1 {
-        assert!(begin.elapsed() < PATIENCE, "it never sleeps for a second");
-    }
+    sleeps(&server);
     assert!(packets(&server, "received") > 0);
     assert!(server.stop().success());
     assert!(link.programs().is_empty());
@@ -144,6 +141,40 @@ fn wakeups(server: &Server) -> u64 {
         }
     };
     tasks.map(|task| of(task.unwrap().path())).sum()
+}
+
+/// A worker that polls for a while is awake when the next request comes, and sleeps when none does.
+#[test]
+fn a_worker_polls_for_a_while_before_it_sleeps() {
+    for (transport, time_us) in [("xdp:server", "200000"), ("udp", "200000")] {
+        let Some(link) = Link::make(Driver::Xdp) else {
+            return;
+        };
+        let arguments = ["-t", "1", "--busy-poll", time_us];
+        let Some(mut server) = has(start(&link, transport, &arguments)) else {
+            return;
+        };
+        let shown = server.text_figure("stats settings", "glimmer_busy_poll");
+        assert_eq!(shown, time_us);
+        let client = Plain::of(server.udp[0]);
+        assert_eq!(client.ask(b"set a 0 0 1\r\n1\r\n"), "STORED\r\n");
+        let before = wakeups(&server);
+        for _ in 0..200 {
+            assert_eq!(client.ask(b"get a\r\n"), "VALUE a 0 1\r\n1\r\nEND\r\n");
+        }
+        let more = wakeups(&server) - before;
+        assert!(more < 100, "{transport}: it was woken {more} times");
+        sleeps(&server);
+        assert!(server.stop().success());
+    }
+}
+
+/// Waits until no worker is woken for a second.
+fn sleeps(server: &Server) {
+    let begin = Instant::now();
+    while wakeups(server) != (std::thread::sleep(Duration::from_secs(1)), wakeups(server)).1 {
+        assert!(begin.elapsed() < PATIENCE, "it never sleeps for a second");
+    }
 }
 
 /// The accelerator and the redirection are one program.

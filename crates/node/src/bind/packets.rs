@@ -82,6 +82,12 @@ pub(super) fn listen_native_shared(
     Ok(ports)
 }
 
+/// Has the kernel look at the NICs' queues for the devices of all workers.
+pub(super) fn poll_busily(sources: &[Sources], us: u32) -> Result<(), (SocketAddr, io::Error)> {
+    let mut all = sources.iter().flat_map(|sources| &sources.packets);
+    all.try_for_each(|source| source.poll_busily(us))
+}
+
 /// Has every worker serve native clients at a device of its own. All workers know all ports.
 pub(super) fn serve_native(
     devices: Vec<Box<dyn PacketDevice>>,

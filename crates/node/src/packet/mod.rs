@@ -169,8 +169,11 @@ impl Packets {
             let (received, requests) = self.receive(index, core, port);
             let source = &mut self.sources[index];
             source.note_segments(received, requests);
+            let looks_again = source.looks_again(received, core);
             if received < most {
-                if burst == 0 && received == 0 {
+                if looks_again {
+                    source.watch_by(Watch::Worker, poller);
+                } else if burst == 0 && received == 0 {
                     source.watch_by(Watch::Poller, poller);
                 }
                 break;

@@ -16,7 +16,7 @@
 //!
 //! All workers that receive from a device watch it, and the kernel wakes one that sleeps. It passes
 //! over those that are busy, so that a worker without work is called for what a busy one leaves.
-//! Nobody polls.
+//! With busy polling, a worker goes on to look for a while, and others are called all the same.
 //!
 //! **No datagram waits for a worker that does not look.** A worker that was called goes on to look
 //! until it has found the device empty. Two cannot do this: one that stops to receive from the
@@ -171,7 +171,7 @@ impl Packets {
                 let (received, requests) = self.receive_most(index, most, core, port);
                 let source = &mut self.sources[index];
                 source.note_received(received, requests);
-                source.is_called = received == most;
+                source.is_called = source.looks_again(received, core) || received == most;
                 if received < most {
                     break;
                 }
@@ -224,7 +224,8 @@ impl Packets {
             }
             let (received, _) = self.receive_most(index, most, core, port);
             let is_more = received == most;
-            self.sources[index].is_called = is_more;
+            let source = &mut self.sources[index];
+            source.is_called = source.looks_again(received, core) || is_more;
             if received > 0 {
                 self.sharing.first = (place + 1) % count;
                 self.sharing.take_max = match is_more {

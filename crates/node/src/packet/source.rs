@@ -4,6 +4,8 @@
 //! worker does not receive from only sends: replies leave through the device at which their
 //! requests arrived.
 
+use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use glimmer_base::limits::{DATAGRAM_REQUESTS_PER_TURN_MAX, PACKET_BATCH_MAX};
@@ -20,7 +22,8 @@ use crate::stream::registry::SocketEntry;
 /// The kernel reports every datagram that arrives or was sent to a poller that watches the socket.
 /// With full bursts, these reports cost both ends more time than the server's own work, and they
 /// are not needed. The worker then polls the device itself in every turn, until a poll finds
-/// nothing. A device without wake-ups is always polled.
+/// nothing, or with busy polling until it has found nothing for a while. A device without wake-ups
+/// is always polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Watch {
     Poller,
@@ -83,6 +86,8 @@ pub(crate) struct PacketSource {
     /// receives from it.
     pub(super) segments: usize,
     watched_by: Watch,
+    /// With busy polling, when the worker has received something, if it looks for more.
+    heard_ns: Option<u64>,
     /// The device's last reported count of dropped datagrams, of all twins.
     drops: Arc<AtomicU32>,
     /// Its token in the poller.
@@ -101,6 +106,7 @@ impl PacketSource {
             credit: 0,
             segments: UNKNOWN,
             watched_by: Watch::Off,
+            heard_ns: None,
             drops: Arc::default(),
             token: 0,
         }
@@ -117,6 +123,18 @@ impl PacketSource {
     /// The same source, with its token in the poller.
     pub fn with_token(self, token: u64) -> PacketSource {
         PacketSource { token, ..self }
+    }
+
+    /// Has the kernel look at the NIC's queue while the worker looks at the device.
+    ///
+    /// # Errors
+    ///
+    /// The device's address, and why that is not possible.
+    pub fn poll_busily(&self, us: u32) -> Result<(), (SocketAddr, io::Error)> {
+        self.device.poll_busily(us).map_err(|error| {
+            let address = self.device.address();
+            (address.unwrap_or(([0; 4], 0).into()), error)
+        })
     }
 
     /// Whether the worker must poll the device itself.
@@ -183,6 +201,25 @@ impl PacketSource {
             }
             (Watch::Worker | Watch::Off, _) => who,
         };
+    }
+
+    /// Whether the worker, which has looked and found this, looks again without being called: with
+    /// busy polling, until it has found nothing for a while.
+    #[inline]
+    pub(super) fn looks_again(&mut self, received: usize, core: &Core) -> bool {
+        let config = &core.shared.config;
+        let busy_poll_ns = config.busy_poll.ns();
+        if busy_poll_ns == 0 {
+            return false;
+        }
+        let now_ns = config.clock.ns();
+        if received > 0 {
+            self.heard_ns = Some(now_ns);
+            return true;
+        }
+        let is_soon = |heard_ns: &u64| now_ns - *heard_ns < busy_poll_ns;
+        self.heard_ns = self.heard_ns.filter(is_soon);
+        self.heard_ns.is_some()
     }
 
     /// Adds the device to the connection registry.

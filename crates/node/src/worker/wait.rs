@@ -5,6 +5,7 @@ use std::time::Duration;
 use glimmer_base::limits::SHORT_TICK_MS;
 
 use super::{TICK, Worker};
+use crate::busy_poll::BusyPoll;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 const SHORT_TICK: Duration = Duration::from_millis(SHORT_TICK_MS);
@@ -35,9 +36,9 @@ impl Worker {
         if self.has_handed_in() {
             return Rest::Busy;
         }
-        let busy_poll = self.core.shared.config.busy_poll;
+        let never_sleeps = self.core.shared.config.busy_poll == BusyPoll::Always;
         let is_busy = self.is_busy();
-        if is_busy || self.idle_turns_left > 0 || busy_poll {
+        if is_busy || self.idle_turns_left > 0 || never_sleeps {
             if !is_busy {
                 self.naps.idle();
             }

@@ -12,7 +12,7 @@ use crate::support::{self, Admin, PATIENCE, config};
 use glimmer_client::{Client, Settings};
 use glimmer_dispatch::{PartitionMap, named};
 use glimmer_node::native::NativeConfig;
-use glimmer_node::{Error, Node, Tally};
+use glimmer_node::{BusyPoll, Error, Node, Tally};
 use glimmer_proto::StoreMode;
 use glimmer_proto::native::directory::{Access, Direction, REPLY_BYTES_MAX};
 use glimmer_proto::native::request::{Action, Change, Exptime};
@@ -20,11 +20,11 @@ use glimmer_proto::native::{
     Directory, Kind, Reach, Record, Reply, ReplyHeader, RequestHeader, Status,
 };
 
-fn start(access: Access, workers: usize, busy_poll: bool) -> Node {
+fn start(access: Access, workers: usize, busy_poll: BusyPoll) -> Node {
     start_directed(Direction::Client, access, workers, busy_poll)
 }
 
-fn start_directed(by: Direction, access: Access, workers: usize, busy_poll: bool) -> Node {
+fn start_directed(by: Direction, access: Access, workers: usize, busy_poll: BusyPoll) -> Node {
     let server = Server::directed(by, access, workers);
     let mut config = config();
     config.hasher = native::hasher();
@@ -54,12 +54,12 @@ fn tally(node: &Node) -> Tally {
 #[test]
 fn clients_read_what_they_wrote_in_every_access_mode() {
     for (by, access, workers, busy_poll) in [
-        (Direction::Client, Access::Erew, 3, false),
-        (Direction::Client, Access::Crew, 2, false),
-        (Direction::Client, Access::Crcw, 2, false),
-        (Direction::Client, Access::Erew, 1, true),
-        (Direction::Server, Access::Erew, 3, false),
-        (Direction::Server, Access::Crew, 2, false),
+        (Direction::Client, Access::Erew, 3, BusyPoll::Off),
+        (Direction::Client, Access::Crew, 2, BusyPoll::Off),
+        (Direction::Client, Access::Crcw, 2, BusyPoll::For(200)),
+        (Direction::Client, Access::Erew, 1, BusyPoll::Always),
+        (Direction::Server, Access::Erew, 3, BusyPoll::Off),
+        (Direction::Server, Access::Crew, 2, BusyPoll::Off),
     ] {
         let node = start_directed(by, access, workers, busy_poll);
         // One request to a datagram: several would seldom belong to one worker where the client
@@ -284,7 +284,7 @@ fn one_port_makes_each_change_once() {
 
 #[test]
 fn a_client_finds_a_node_that_was_started_anew() {
-    let first = start(Access::Erew, 2, false);
+    let first = start(Access::Erew, 2, BusyPoll::Off);
     let ports = first.native_ports()[0].1.clone();
     let mut client = Client::connect(address(&first)).unwrap();
     client.put(b"key", b"value", 0, 0).unwrap();
@@ -307,7 +307,7 @@ fn a_client_finds_a_node_that_was_started_anew() {
 
 #[test]
 fn a_native_port_in_use_is_an_error() {
-    let node = start(Access::Erew, 1, false);
+    let node = start(Access::Erew, 1, BusyPoll::Off);
     let port = node.native_ports()[0].1[0];
     let server = Server::new(Access::Erew, 1);
     let mut config = config();
@@ -401,7 +401,7 @@ fn header(kind: Kind, count: u8, directory: u32, token: u64) -> RequestHeader {
 #[test]
 fn a_change_that_comes_by_two_ports_is_made_once() {
     for access in [Access::Erew, Access::Crew] {
-        let node = start_directed(Direction::Server, access, 2, false);
+        let node = start_directed(Direction::Server, access, 2, BusyPoll::Off);
         let client = Bare::new(&node);
         assert_eq!(client.directory.direction, Direction::Server);
         let key_of = |owner: usize| {

@@ -1,6 +1,6 @@
 //! Settings that exclude each other.
 
-use super::{AccessMode, Config, Mode, TableKind};
+use super::{AccessMode, BusyPoll, Config, Mode, TableKind};
 use crate::accelerate::{Accelerate, Hook, Sources};
 use crate::encryption::ListenerTls;
 use glimmer_proto::Accepts;
@@ -107,6 +107,11 @@ impl Config {
             Some(reason)
         } else if self.packets.interface().is_some() && !has_udp && self.native.is_empty() {
             Some("--packet-transport carries datagrams: give a port with -U or --native-port")
+        } else if matches!(self.busy_poll, BusyPoll::For(_)) && !has_udp && self.native.is_empty() {
+            Some(
+                "--busy-poll with a time is for datagrams: give a port with -U or --native-port, \
+                 or --busy-poll always",
+            )
         } else if self.native_single_port && self.native.is_empty() {
             Some("--native-single-port needs a port: give one with --native-port")
         } else if self.native_single_port && !self.executes_anywhere() {

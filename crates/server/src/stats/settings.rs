@@ -225,7 +225,7 @@ fn beyond_memcached(config: &Config, lines: &mut Lines<'_>) {
     lines.put("glimmer_accelerate", &config.accelerate);
     lines.put("glimmer_accelerate_slots", config.accelerate_slots);
     lines.put("glimmer_accelerate_policy", config.accelerate_policy);
-    lines.put_yes_or_no("glimmer_busy_poll", config.busy_poll);
+    lines.put("glimmer_busy_poll", config.busy_poll);
     lines.put_yes_or_no("glimmer_lock_memory", config.lock_memory);
     let snapshot = config.snapshot.as_deref();
     let snapshot = snapshot.map_or(UNNAMED.into(), std::path::Path::to_string_lossy);

@@ -269,6 +269,10 @@ impl<D: PacketDevice> PacketDevice for FaultInjector<D> {
         self.device.address()
     }
 
+    fn poll_busily(&self, time_us: u32) -> io::Result<()> {
+        self.device.poll_busily(time_us)
+    }
+
     fn report_arrivals(&self) -> io::Result<()> {
         self.device.report_arrivals()
     }

@@ -132,6 +132,18 @@ pub trait PacketDevice: PacketSender {
     /// The address at which others reach it.
     fn address(&self) -> io::Result<SocketAddr>;
 
+    /// Has the kernel look at the NIC's queue when the device is asked and has nothing, instead of
+    /// waiting for an interrupt. The caller asks for this time without a pause. Does nothing where
+    /// that is of no use.
+    ///
+    /// # Errors
+    ///
+    /// One line that says what to do, if the kernel cannot, or does not let this process.
+    fn poll_busily(&self, time_us: u32) -> io::Result<()> {
+        let _ = time_us;
+        Ok(())
+    }
+
     /// Has the kernel tell when it received each datagram (`SO_TIMESTAMPNS`), for batches that keep
     /// it ([`RxBatch::keep_arrivals`]).
     ///
@@ -186,6 +198,10 @@ impl<D: PacketDevice + ?Sized> PacketDevice for Box<D> {
 
     fn address(&self) -> io::Result<SocketAddr> {
         (**self).address()
+    }
+
+    fn poll_busily(&self, time_us: u32) -> io::Result<()> {
+        (**self).poll_busily(time_us)
     }
 
     fn report_arrivals(&self) -> io::Result<()> {

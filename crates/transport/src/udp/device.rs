@@ -14,7 +14,7 @@ use crate::packet::{
 };
 use crate::sys::headers::{tell_arrivals, tell_drops};
 use crate::sys::udp::{self, Way};
-use crate::sys::{refusals, steering};
+use crate::sys::{options, refusals, steering};
 
 /// A UDP socket. Each thread that serves an address has one of its own.
 #[derive(Clone, Debug)]
@@ -197,6 +197,12 @@ impl PacketDevice for UdpDevice {
 
     fn address(&self) -> io::Result<SocketAddr> {
         UdpDevice::address(self)
+    }
+
+    /// A process that may not have the kernel look at the queue still asks without a pause.
+    fn poll_busily(&self, time_us: u32) -> io::Result<()> {
+        let _ = options::poll_busily(self.as_fd(), time_us);
+        Ok(())
     }
 
     fn report_arrivals(&self) -> io::Result<()> {

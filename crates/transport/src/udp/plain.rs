@@ -163,6 +163,10 @@ impl PacketDevice for PlainDevice {
         self.sender.socket.address()
     }
 
+    fn poll_busily(&self, time_us: u32) -> io::Result<()> {
+        self.sender.socket.poll_busily(time_us)
+    }
+
     fn report_refusals(&self) -> io::Result<()> {
         self.sender.socket.report_refusals()
     }

@@ -28,6 +28,7 @@ use crate::packet::{
     Bypass, Message, PacketDevice, PacketSender, RxBatch, Transmitted, Wakeup, send_each,
 };
 use crate::sys::frames::{Frame, Lender};
+use crate::sys::options;
 use crate::udp::UdpDevice;
 
 /// While frames arrive without a pause, the kernel's socket has its turn once in so many calls.
@@ -67,6 +68,8 @@ struct State {
     /// The socket that is asked first.
     first: usize,
     calls: u32,
+    /// Whether the kernel looks at the queues when a socket is asked.
+    is_busy_polling: bool,
     /// What the queues and the kernel's socket have dropped.
     drops: [u32; 2],
 }
@@ -154,6 +157,7 @@ impl XdpDevice {
                 routes: Routes::default(),
                 first: 0,
                 calls: 0,
+                is_busy_polling: false,
                 drops: [0; 2],
             }),
             waiting,
@@ -237,6 +241,14 @@ impl Shared {
         unsafe { batch.frames.lend(&self.lender, lent, count) };
         batch.describe(batch.count() - 1, ends.theirs, count.max(1));
         Ok(ends)
+    }
+
+    /// Has the kernel take what the NIC has received, and run the program on it, within this call.
+    fn look_at_queues(&self, state: &State) {
+        for attached in &state.sockets {
+            // There is nothing to be done about a driver that does not.
+            let _ = socket::kick_fill(attached.socket.as_fd());
+        }
     }
 
     /// Receives by the kernel's socket.
@@ -471,6 +483,10 @@ impl PacketDevice for XdpDevice {
         if received == 0 {
             received = shared.receive_frames(&mut state, batch);
         }
+        if received == 0 && state.is_busy_polling {
+            shared.look_at_queues(&state);
+            received = shared.receive_frames(&mut state, batch);
+        }
         if received == 0 && !state.calls.is_multiple_of(KERNEL_EVERY) {
             received = shared.receive_kernel(&mut state, batch);
         }
@@ -485,6 +501,26 @@ impl PacketDevice for XdpDevice {
 
     fn address(&self) -> io::Result<SocketAddr> {
         Ok(self.0.address)
+    }
+
+    fn poll_busily(&self, time_us: u32) -> io::Result<()> {
+        let mut state = self.0.state.lock();
+        for attached in &state.sockets {
+            options::poll_busily(attached.socket.as_fd(), time_us).map_err(|error| {
+                io::Error::new(
+                    error.kind(),
+                    format!(
+                        "xdp:{}: the kernel does not look at queues for a socket \
+                         (SO_PREFER_BUSY_POLL: {error}): leave --busy-poll out, or give \
+                         --busy-poll always",
+                        self.0.port.interface.name
+                    ),
+                )
+            })?;
+        }
+        state.is_busy_polling = !state.sockets.is_empty();
+        drop(state);
+        self.0.kernel.poll_busily(time_us)
     }
 
     /// The kernel learns of them also where the datagram went by a queue: its own socket has the

@@ -134,3 +134,22 @@ fn a_reply_that_finds_no_room_in_the_ring_goes_through_the_kernel() {
     let frames = figures.frames_free + figures.fill_waiting;
     assert_eq!(frames, u64::from(XDP_FRAMES_PER_QUEUE));
 }
+
+/// The kernel takes the options for the sockets at queues and for its own, and the device goes on.
+#[test]
+fn a_device_polls_busily() {
+    let Some(veth) = Veth::new(false) else { return };
+    let [here, there] = veth.ends();
+    let mut server = device(here);
+    server.poll_busily(50).unwrap();
+    let state = server.0.state.lock();
+    for socket in [state.sockets[0].socket.as_fd(), server.0.kernel.as_fd()] {
+        assert_eq!(options::busy_polling(socket).unwrap(), (true, 50));
+    }
+    drop(state);
+    let mut batch = RxBatch::default();
+    assert_eq!(server.receive(&mut batch), 0);
+    let mut client = there.run(|| UdpDevice::bind(there.address(true)).unwrap());
+    client.send(&[Message::alone(server.address().unwrap(), b"request")]);
+    assert_eq!(next(&mut server, &mut batch), b"request");
+}

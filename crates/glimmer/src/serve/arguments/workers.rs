@@ -5,7 +5,7 @@ use clap::Args;
 use glimmer_base::limits;
 use glimmer_dispatch::{Cost, LargeCores, POLICIES, Settings};
 use glimmer_notation as notation;
-use glimmer_server::AccessMode;
+use glimmer_server::{AccessMode, BusyPoll};
 
 /// Threads, and which of them executes a request.
 #[derive(Args, Debug)]
@@ -129,12 +129,21 @@ pub struct Workers {
     #[arg(long)]
     pub(in crate::serve) pin: bool,
 
-    /// Never sleep, and poll for requests instead
+    /// Poll for requests instead of sleeping: off, always, or for so many microseconds
     ///
     /// Use this on machines whose cores have nothing else to do. It saves the time to wake up,
-    /// which is most of the latency of a single request.
-    #[arg(long)]
-    pub(in crate::serve) busy_poll: bool,
+    /// which is most of the latency of a single request. Without a value, and with always, workers
+    /// never sleep. With a number, a worker that has received a datagram looks for the next one for
+    /// so many microseconds before it sleeps; where the kernel can, it looks at the network card's
+    /// queue in these calls (SO_PREFER_BUSY_POLL), instead of waiting for an interrupt.
+    #[arg(
+        long,
+        value_name = "MICROSECONDS",
+        num_args = 0..=1,
+        default_missing_value = "always",
+        default_value_t = BusyPoll::Off,
+    )]
+    pub(in crate::serve) busy_poll: BusyPoll,
 }
 
 /// The short help of `--dispatch`.

@@ -15,7 +15,7 @@ pub use glimmer_dispatch::AccessMode as Access;
 use glimmer_dispatch::{Layout, POLICIES, PartitionMap, Policy, Settings};
 use glimmer_engine::{Done, Engine, Figures, Job, LentParts, ListCursor, Listed, Rebuild, Status};
 use glimmer_node::{
-    Address, AdminHandler, Clock, Node, NodeConfig, Observers, Part, Permits, SystemClock,
+    Address, AdminHandler, BusyPoll, Clock, Node, NodeConfig, Observers, Part, Permits, SystemClock,
 };
 use glimmer_proto::text::{Limits, Reply, Shutdown, emit, lines};
 use glimmer_proto::{Accepts, Form, Request, StoreMode, Verb};
@@ -282,7 +282,7 @@ pub fn config() -> NodeConfig {
         udp_names: Vec::new(),
         liveness: Liveness::default(),
         native: None,
-        busy_poll: false,
+        busy_poll: BusyPoll::Off,
         rejects_beyond_max: true,
         encryption: None,
         turn_requests: TURN_REQUESTS_MAX,
