@@ -30,6 +30,9 @@ pub enum Driver {
     Xdp,
     /// The same, and the client's interface drops what they send.
     SendsToNobody,
+    /// The same with two queues at either end.
+    #[allow(dead_code, reason = "the tests of transports need it")]
+    TwoQueues,
     /// It does not: the interface is a second one on top of another.
     Plain,
 }
@@ -113,11 +116,15 @@ impl Link {
         let version = Command::new("ip").arg("-V").output();
         version.map_err(|_| "the program `ip` (the package iproute2)")?;
         let end = match driver {
-            Driver::Xdp | Driver::SendsToNobody => Link::SERVER_INTERFACE,
             Driver::Plain => "below",
+            _ => Link::SERVER_INTERFACE,
+        };
+        let queues = match driver {
+            Driver::TwoQueues => " numrxqueues 2 numtxqueues 2",
+            _ => "",
         };
         ip(&format!(
-            "link add client type veth peer name {end} netns {path}"
+            "link add client{queues} type veth peer name {end}{queues} netns {path}"
         ));
         set_up("client", ["10.77.0.2/24", "fd77::2/64 nodad"]);
         link.beyond(|| {
@@ -130,7 +137,7 @@ impl Link {
         // Requests are to have complete checksums, as on a wire.
         ethtool(Link::CLIENT_INTERFACE, SET_TX_CHECKSUMS, 0);
         strip_vlan_tags(Link::CLIENT_INTERFACE, false);
-        if driver != Driver::SendsToNobody {
+        if !matches!(driver, Driver::SendsToNobody | Driver::TwoQueues) {
             link._takes_packets = bpf::pass_all("client").ok();
         }
         link.beyond(|| {

@@ -103,6 +103,43 @@ fn both_ends_go_past_the_kernels_stack() {
     }
 }
 
+/// Each of two workers has a queue. What clients send to a worker's port reaches it from either
+/// queue, and what would have it arrive at the worker's own is named. A port that workers share is
+/// served at both queues.
+#[test]
+fn two_workers_have_two_queues() {
+    let Some(link) = Link::make(Driver::TwoQueues) else {
+        return;
+    };
+    let arguments = ["--native-port", "-1", "--dispatch", "keyhash"];
+    let Some(mut server) = has(start(&link, "xdp:server", &arguments)) else {
+        return;
+    };
+    assert_eq!(packets(&server, "queues"), 2);
+    assert_eq!(server.text_figure("stats packets", "steering"), "none");
+    let transport = transports::named("xdp:client").unwrap();
+    let begin = Instant::now();
+    // The kernel chooses a queue for the first datagrams of each, and the others follow them.
+    let (mut elsewhere, mut received) = (0, 0);
+    while elsewhere == 0 || elsewhere == received {
+        store_over(transport.clone(), server.native(), 20);
+        elsewhere = packets(&server, "elsewhere");
+        received = packets(&server, "received");
+        assert!(begin.elapsed() < PATIENCE, "one queue gets everything");
+    }
+    assert_eq!(transport.figures().unwrap().queues, 2);
+    let steering = server.text_figure("stats packets", "steering");
+    assert!(steering.contains("ethtool -N server"), "{steering}");
+    let before = packets(&server, "received");
+    for _ in 0..16 {
+        let client = Plain::of(server.udp[0]);
+        assert_eq!(client.ask(b"get none\r\n"), "END\r\n");
+    }
+    assert!(packets(&server, "received") >= before + 16);
+    assert_eq!(packets(&server, "kernel_received"), 0);
+    assert!(server.stop().success());
+}
+
 /// Nobody is woken when nothing arrives, and another user goes on.
 #[test]
 fn an_idle_server_sleeps() {
