@@ -14,9 +14,15 @@ use glimmer_cli::vocabulary::{self, repetitions, seconds};
 /// server over memcached's UDP protocol. What this machine cannot do is named with
 /// the reason. It needs root.
 ///
-/// Example:
+/// With --queues, the interfaces have several queues, each of which has a worker of
+/// the server, or a thread of the echo, on a core of its own as far as there are
+/// cores. "server ns" is the CPU time that a read costs all workers together.
+///
+/// Examples:
 ///
 ///   glimmer bench transports
+///
+///   glimmer bench transports --queues 2
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -26,6 +32,9 @@ pub struct Arguments {
     /// Repetitions of every measurement
     #[arg(long, default_value_t = 5, value_parser = repetitions)]
     repeat: u16,
+    /// Queues of the interfaces, each of which has a worker of the server
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    queues: u16,
     /// Also write all measurements to this file as JSON
     #[arg(long, value_name = "FILE", value_parser = vocabulary::output)]
     json: Option<PathBuf>,
@@ -37,6 +46,7 @@ impl Arguments {
         let options = Options {
             measured: Duration::from_secs_f64(self.seconds),
             repeat: usize::from(self.repeat),
+            queues: usize::from(self.queues),
         };
         let report = transports::run(&options, &super::progress)?;
         print!("{report}");

@@ -405,9 +405,11 @@ fn transports_are_measured_beside_an_echo() {
     if !has_namespaces() {
         return;
     }
-    let table = bench("transports --seconds 0.1 --repeat 1");
-    for row in ["| udp ", "| udp-plain ", "| xdp:veth0 ", "dpdk: left out"] {
-        assert!(table.contains(row), "{row} in {table}");
+    for queues in ["", " --queues 2"] {
+        let table = bench(&format!("transports --seconds 0.1 --repeat 1{queues}"));
+        for row in ["| udp ", "| udp-plain ", "| xdp:veth0 ", "dpdk: left out"] {
+            assert!(table.contains(row), "{row} in {table}");
+        }
     }
 }
 

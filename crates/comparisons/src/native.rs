@@ -358,9 +358,9 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
 /// The two ends of a transport of this kind.
 fn between(kind: &str) -> Result<Between> {
     let way = transports::way_of_kind(kind)?;
-    let (halves, echo_halves) = (Halves::new()?, Halves::new()?);
+    let (halves, echo_halves) = (Halves::new(1)?, Halves::new(1)?);
     // What this machine cannot do is said before anything is measured.
-    drop(way.echo.open(&echo_halves)?);
+    drop(way.echo.open(&echo_halves, 1)?);
     Ok(Between {
         halves,
         echo_halves,

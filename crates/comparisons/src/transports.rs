@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use glimmer_measure::{machine, report::Table, stats::Spread};
+use glimmer_measure::{report::Table, stats::Spread};
 use serde::Serialize;
 
 mod echo;
@@ -23,6 +23,7 @@ mod ways;
 
 use crate::servers::{CONNECTIONS_MAX, Contender, Kind, Launch};
 
+use echo::Driven;
 pub(crate) use echo::datagrams_per_s;
 pub(crate) use ways::{Halves, Way};
 
@@ -43,6 +44,8 @@ pub struct Options {
     pub measured: Duration,
     /// Repetitions of every measurement.
     pub repeat: usize,
+    /// Queues of the interface, each of which has a worker and a thread of the echo.
+    pub queues: usize,
 }
 
 /// Datagrams per second over one transport, of each repetition.
@@ -54,6 +57,8 @@ pub struct Row {
     pub echo_per_s: Vec<f64>,
     /// Of our server.
     pub reads_per_s: Vec<f64>,
+    /// CPU time of all workers for a read, in nanoseconds.
+    pub server_ns: Vec<f64>,
 }
 
 /// All transports that this machine can do.
@@ -66,15 +71,18 @@ pub struct Report {
 }
 
 /// Every way that there is, and a line for each transport that is left out.
-fn all_ways() -> (Vec<Way>, String) {
+fn all_ways(queues: usize) -> (Vec<Way>, String) {
     let ways: Vec<Way> = ways::TRANSPORTS
         .into_iter()
         .map(Way::of_interface)
         .collect();
     #[cfg(feature = "dpdk")]
-    return memif::beside(ways);
+    return memif::beside(ways, queues);
     #[cfg(not(feature = "dpdk"))]
-    (ways, LEFT_OUT.to_owned())
+    {
+        let _ = queues;
+        (ways, LEFT_OUT.to_owned())
+    }
 }
 
 /// The way of this kind: udp, udp-plain, xdp or dpdk.
@@ -83,7 +91,7 @@ fn all_ways() -> (Vec<Way>, String) {
 ///
 /// Why there is none.
 pub(crate) fn way_of_kind(kind: &str) -> Result<Way> {
-    let (ways, left_out) = all_ways();
+    let (ways, left_out) = all_ways(1);
     let found = ways.into_iter().find(|way| way.kind == kind);
     found.with_context(|| left_out.trim_end().to_owned())
 }
@@ -94,16 +102,17 @@ pub(crate) fn way_of_kind(kind: &str) -> Result<Way> {
 ///
 /// If there are no namespaces to be had, or a server does not start.
 pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
-    let halves = Halves::new()?;
-    let (ways, mut left_out) = all_ways();
+    let halves = Halves::new(options.queues)?;
+    let (ways, mut left_out) = all_ways(options.queues);
     let mut rows = Vec::new();
     for way in ways {
-        match way.echo.open(&halves) {
+        match way.echo.open(&halves, 1) {
             Ok(_) => {
                 let row = Row {
                     transport: way.name.clone(),
                     echo_per_s: Vec::new(),
                     reads_per_s: Vec::new(),
+                    server_ns: Vec::new(),
                 };
                 rows.push((row, way));
             }
@@ -116,31 +125,41 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
             let echoed =
                 echo::datagrams_per_s(&halves, way, (REQUEST, IN_FLIGHT), options.measured);
             row.echo_per_s.push(echoed?);
-            row.reads_per_s.push(reads(&halves, way, options.measured)?);
+            let read = reads(&halves, way, options.measured)?;
+            row.reads_per_s.push(read.per_s());
+            let ns = read.server_cpu.as_nanos() as f64;
+            row.server_ns.push(ns / read.replies as f64);
         }
     }
     let rows = rows.into_iter().map(|(row, _)| row).collect();
     Ok(Report { rows, left_out })
 }
 
-/// Reads that our server answers in a second.
-fn reads(halves: &Halves, way: &Way, measured: Duration) -> Result<f64> {
+/// Reads that our server answers.
+fn reads(halves: &Halves, way: &Way, measured: Duration) -> Result<Driven> {
+    let queues = halves.queues;
+    let mut arguments = vec!["--packet-transport".into(), way.server.clone()];
+    if queues > 1 {
+        // Each worker executes what arrives at its queue.
+        arguments.extend(["--dispatch".into(), "keyhash".into()]);
+    }
     let launch = Launch {
         contender: Contender::from(Kind::Glimmer),
-        threads: 1,
-        cores: vec![machine::SERVER_CORE],
+        threads: queues,
+        cores: (0..queues).map(echo::core_of).collect(),
         memory_mib: MEMORY_MIB,
         value_bytes: 0,
         udp: true,
         connections_max: CONNECTIONS_MAX,
-        arguments: vec!["--packet-transport".into(), way.server.clone()],
+        arguments,
     };
     let _visit = halves.visit_clients()?;
     let server = launch.start_at(&halves.place())?;
     let address = server.address();
     store(address)?;
     let there = SocketAddr::new(way.server_at.into(), address.port());
-    echo::drive_from(halves, &way.client, there, (REQUEST, IN_FLIGHT), measured)
+    let requests = (there, (REQUEST, IN_FLIGHT));
+    echo::drive_from(halves, &way.client, requests, measured, &|| server.cpu())
 }
 
 /// Stores the item that is read.
@@ -161,6 +180,7 @@ impl fmt::Display for Report {
             "memcached UDP get",
             "of the echo",
             "of udp",
+            "server ns",
         ]);
         let thousands = |rates: &[f64]| {
             let rates: Vec<f64> = rates.iter().map(|rate| rate / 1e3).collect();
@@ -175,6 +195,7 @@ impl fmt::Display for Report {
                 thousands(&row.reads_per_s),
                 of_echo.text(2),
                 of_udp.text(2),
+                Spread::of(&row.server_ns).text(0),
             ]);
         }
         write!(out, "{table}\n{}", self.left_out)

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use glimmer_measure::machine;
+use glimmer_measure::machine::{self, SERVER_CORE};
 use glimmer_transport::{
     Poller,
     packet::{Message, PacketDevice, RxBatch, TxBatch, Wakeup},
@@ -19,48 +19,90 @@ use super::ways::{End, Halves, Way};
 const TICK: Duration = Duration::from_millis(20);
 /// Time for the first reply.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Devices of a client for each queue, if there are several, so that each queue gets some of them.
+const DEVICES_PER_QUEUE: usize = 4;
 
-/// Datagrams that come back from an echo in a second, with so many of these requests under way.
+/// What came back.
+#[derive(Clone, Copy, Debug)]
+pub struct Driven {
+    /// Replies.
+    pub replies: u64,
+    /// In this time.
+    pub time: Duration,
+    /// CPU time of the server meanwhile.
+    pub server_cpu: Duration,
+}
+
+impl Driven {
+    /// Replies in a second.
+    pub fn per_s(&self) -> f64 {
+        self.replies as f64 / self.time.as_secs_f64()
+    }
+}
+
+/// The core of a server's thread, and of a client beside this many of them.
+pub fn core_of(thread: usize) -> usize {
+    (SERVER_CORE + thread).min(machine::cores() - 1)
+}
+
+/// Datagrams that come back from an echo in a second, with so many of these requests under way. The
+/// echo has a thread for each queue.
 pub fn datagrams_per_s(
     halves: &Halves,
     way: &Way,
     requests: (&[u8], usize),
     measured: Duration,
 ) -> Result<f64> {
-    let device = way.echo.open(halves)?;
-    let address = device.address()?;
+    let devices = way.echo.open(halves, halves.queues)?;
+    let address = devices[0].address()?;
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let echo = scope.spawn(|| echo(device, &stop));
-        let rate = drive_from(halves, &way.echo_client, address, requests, measured);
+        let stop = &stop;
+        let start = |(thread, device)| scope.spawn(move || echo(device, core_of(thread), stop));
+        let echoes: Vec<_> = devices.into_iter().enumerate().map(start).collect();
+        let idle = || Ok(Duration::ZERO);
+        let driven = drive_from(
+            halves,
+            &way.echo_client,
+            (address, requests),
+            measured,
+            &idle,
+        );
         stop.store(true, Ordering::Relaxed);
-        echo.join().expect("an echo does not panic")?;
-        rate
+        for echo in echoes {
+            echo.join().expect("an echo does not panic")?;
+        }
+        Ok(driven?.per_s())
     })
 }
 
-/// Sends requests from one core, and returns the replies per second.
+/// Sends requests from one core. `cpu` tells the CPU time that the server has used.
 pub fn drive_from(
     halves: &Halves,
     client: &End,
-    to: SocketAddr,
-    requests: (&[u8], usize),
+    (to, requests): (SocketAddr, (&[u8], usize)),
     measured: Duration,
-) -> Result<f64> {
-    let mut device = client.open(halves)?;
-    let core = machine::client_cores(1).first().copied();
-    machine::on_core(core, || drive(&mut *device, to, requests, measured))?
+    cpu: &(dyn Fn() -> Result<Duration> + Sync),
+) -> Result<Driven> {
+    let count = match halves.queues {
+        1 => 1,
+        queues => queues * DEVICES_PER_QUEUE,
+    };
+    let devices = client.open(halves, count)?;
+    let core = core_of(halves.queues);
+    machine::on_core(Some(core), || drive(devices, to, requests, measured, cpu))?
 }
 
 /// Sends back what arrives.
-fn echo(mut device: Box<dyn PacketDevice>, stop: &AtomicBool) -> Result<()> {
-    machine::pin([machine::SERVER_CORE])?;
-    let mut waiting = Waiting::of(&*device)?;
+fn echo(device: Box<dyn PacketDevice>, core: usize, stop: &AtomicBool) -> Result<()> {
+    machine::pin([core])?;
+    let mut devices = [device];
+    let mut waiting = Waiting::of(&devices)?;
     let mut received = RxBatch::default();
     while !stop.load(Ordering::Relaxed) {
         waiting.wait()?;
-        while device.receive(&mut received) > 0 {
-            device.send_back(&mut received);
+        while devices[0].receive(&mut received) > 0 {
+            devices[0].send_back(&mut received);
         }
     }
     Ok(())
@@ -70,12 +112,14 @@ fn echo(mut device: Box<dyn PacketDevice>, stop: &AtomicBool) -> Result<()> {
 struct Waiting(Option<Poller>);
 
 impl Waiting {
-    fn of(device: &dyn PacketDevice) -> Result<Waiting> {
-        if let Wakeup::Poll = device.wakeup() {
-            return Ok(Waiting(None));
+    fn of(devices: &[Box<dyn PacketDevice>]) -> Result<Waiting> {
+        let poller = Poller::new(devices.len())?;
+        for device in devices {
+            match device.wakeup() {
+                Wakeup::Poll => return Ok(Waiting(None)),
+                wakeup => poller.watch_level(wakeup, 0)?,
+            }
         }
-        let poller = Poller::new(1)?;
-        poller.watch_level(device.wakeup(), 0)?;
         Ok(Waiting(Some(poller)))
     }
 
@@ -87,48 +131,81 @@ impl Waiting {
     }
 }
 
-/// Keeps requests under way, and counts replies.
+/// A device of the client.
+struct Client {
+    device: Box<dyn PacketDevice>,
+    heard: Instant,
+    /// It has heard something.
+    is_warm: bool,
+}
+
+impl Client {
+    fn send(&mut self, to: SocketAddr, request: &[u8], count: usize) {
+        let mut out = TxBatch::new(&mut *self.device);
+        (0..count).for_each(|_| out.push(Message::alone(to, request)));
+        out.finish();
+    }
+
+    fn receive(&mut self, received: &mut RxBatch) -> usize {
+        let mut datagrams = 0;
+        while self.device.receive(received) > 0 {
+            let all = 0..received.count();
+            datagrams += all.map(|at| received.datagrams(at)).sum::<usize>();
+        }
+        datagrams
+    }
+}
+
+/// Keeps requests under way, and counts replies from when every device has heard one.
 fn drive(
-    device: &mut dyn PacketDevice,
+    devices: Vec<Box<dyn PacketDevice>>,
     to: SocketAddr,
     (request, in_flight): (&[u8], usize),
     measured: Duration,
-) -> Result<f64> {
-    let send = |device: &mut dyn PacketDevice, count: usize| {
-        let mut out = TxBatch::new(device);
-        (0..count).for_each(|_| out.push(Message::alone(to, request)));
-        out.finish();
+    cpu: &dyn Fn() -> Result<Duration>,
+) -> Result<Driven> {
+    let mut waiting = Waiting::of(&devices)?;
+    let in_flight = in_flight / devices.len();
+    let client = |device| Client {
+        device,
+        heard: Instant::now(),
+        is_warm: false,
     };
-    let mut waiting = Waiting::of(device)?;
+    let mut clients: Vec<Client> = devices.into_iter().map(client).collect();
     let mut received = RxBatch::default();
-    let mut heard = Instant::now();
     // The first one finds the way, and its reply shows it.
-    send(device, 1);
-    let (mut begin, mut back, mut is_warm) = (Instant::now(), 0u64, false);
-    while begin.elapsed() < measured || !is_warm && begin.elapsed() < PATIENCE {
+    clients.iter_mut().for_each(|it| it.send(to, request, 1));
+    let (mut begin, mut used) = (Instant::now(), Duration::ZERO);
+    let (mut back, mut cold) = (0u64, clients.len());
+    while begin.elapsed() < measured || cold > 0 && begin.elapsed() < PATIENCE {
         waiting.wait()?;
-        let mut more = 0;
-        while device.receive(&mut received) > 0 {
-            more += (0..received.count())
-                .map(|at| received.datagrams(at))
-                .sum::<usize>();
-        }
-        back += more as u64;
-        if more == 0 && heard.elapsed() < TICK {
-            continue;
-        }
-        heard = Instant::now();
-        match (is_warm, more) {
-            (false, 1..) => {
-                (begin, back, is_warm) = (Instant::now(), 0, true);
-                send(device, in_flight);
+        for client in &mut clients {
+            let more = client.receive(&mut received);
+            back += more as u64;
+            if more == 0 && client.heard.elapsed() < TICK {
+                continue;
             }
-            (false, 0) => send(device, 1),
-            // Everything that was under way is lost.
-            (true, 0) => send(device, in_flight),
-            (true, _) => send(device, more),
+            client.heard = Instant::now();
+            match (client.is_warm, more) {
+                (false, 1..) => {
+                    client.is_warm = true;
+                    cold -= 1;
+                    if cold == 0 {
+                        (begin, back, used) = (Instant::now(), 0, cpu()?);
+                    }
+                    client.send(to, request, in_flight);
+                }
+                (false, 0) => client.send(to, request, 1),
+                // Everything that was under way is lost.
+                (true, 0) => client.send(to, request, in_flight),
+                (true, _) => client.send(to, request, more),
+            }
         }
     }
     ensure!(back > 0, "no datagram came back from {to}");
-    Ok(back as f64 / begin.elapsed().as_secs_f64())
+    Ok(Driven {
+        replies: back,
+        time: begin.elapsed(),
+        server_cpu: cpu()?.saturating_sub(used),
+    })
 }

@@ -21,8 +21,8 @@ const ECHO_CLIENT: Ipv4Addr = Ipv4Addr::new(10, 214, 0, 2);
 const PAGES_EACH: u64 = 64;
 
 /// The other ways and this one, or a line that says why not.
-pub fn beside(mut others: Vec<Way>) -> (Vec<Way>, String) {
-    match way() {
+pub fn beside(mut others: Vec<Way>, queues: usize) -> (Vec<Way>, String) {
+    match way(queues) {
         Ok(way) => {
             others.push(way);
             (others, String::new())
@@ -31,7 +31,7 @@ pub fn beside(mut others: Vec<Way>) -> (Vec<Way>, String) {
     }
 }
 
-fn way() -> Result<Way> {
+fn way(queues: usize) -> Result<Way> {
     let has_pages = free_huge_pages() >= 2 * PAGES_EACH;
     let memory = if has_pages {
         "-m 128"
@@ -58,19 +58,30 @@ fn way() -> Result<Way> {
     Ok(Way {
         kind: "dpdk",
         name: name.to_owned(),
-        server: format!("dpdk:ip={SERVER}/24 {common} --vdev=net_memif0,role=client,{served}"),
+        server: format!(
+            "dpdk:queues={queues},ip={SERVER}/24 {common} --vdev=net_memif0,role=client,{served}"
+        ),
         server_at: SERVER,
-        client: port(CLIENT, 0, &eal, &directory)?,
-        echo: port(ECHO, 1, &eal, &directory)?,
-        echo_client: port(ECHO_CLIENT, 2, &eal, &directory)?,
+        client: port(CLIENT, 0, queues, &eal, &directory)?,
+        echo: port(ECHO, 1, queues, &eal, &directory)?,
+        echo_client: port(ECHO_CLIENT, 2, queues, &eal, &directory)?,
     })
 }
 
 /// One of this process's ports. It is taken now and kept, so that a server that connects later
 /// finds it.
-fn port(ip: Ipv4Addr, number: u16, eal: &str, directory: &Arc<TempDir>) -> Result<End> {
-    let named = transports::named(&format!("dpdk:ip={ip}/24,port={number} {eal}"));
+fn port(
+    ip: Ipv4Addr,
+    number: u16,
+    queues: usize,
+    eal: &str,
+    directory: &Arc<TempDir>,
+) -> Result<End> {
+    let named = transports::named(&format!(
+        "dpdk:queues={queues},ip={ip}/24,port={number} {eal}"
+    ));
     let transport = named.map_err(Error::msg)?;
+    transport.expect_workers(queues);
     drop(transport.open((ip, 0).into())?);
     // The directory of the sockets goes last.
     let port = (transport, directory.clone());

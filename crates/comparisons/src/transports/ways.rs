@@ -26,10 +26,13 @@ pub const TRANSPORTS: [(&str, &str); 3] = [
     ("udp-plain", "udp-plain"),
     ("xdp", "xdp:veth0"),
 ];
+
 /// The machine's two halves: a namespace for servers and one for clients.
 pub struct Halves {
     servers: Arc<Namespace>,
     clients: Namespace,
+    /// The queues of either interface.
+    pub queues: usize,
 }
 
 /// One end of a transport.
@@ -58,14 +61,23 @@ pub struct Way {
 }
 
 impl End {
-    /// A device at any port.
-    pub fn open(&self, halves: &Halves) -> Result<Box<dyn PacketDevice>> {
+    /// A device for each of this many workers. Those of a server share a port.
+    pub fn open(&self, halves: &Halves, workers: usize) -> Result<Vec<Box<dyn PacketDevice>>> {
         let (transport, at) = ((self.transport)()?, self.at);
+        transport.expect_workers(halves.queues);
         let namespace = match self.is_server {
             true => &*halves.servers,
             false => &halves.clients,
         };
-        namespace.inside(|| Ok(transport.open((at, 0).into())?))
+        let (is_group, address) = (self.is_server && workers > 1, (at, 0).into());
+        namespace.inside(|| {
+            Ok(match is_group {
+                true => transport.open_group(address, workers)?,
+                false => (0..workers)
+                    .map(|_| transport.open(address))
+                    .collect::<Result<_, _>>()?,
+            })
+        })
     }
 }
 
@@ -90,12 +102,12 @@ impl Way {
 }
 
 impl Halves {
-    /// Two new namespaces with a pair of interfaces between them.
+    /// Two new namespaces with a pair of interfaces between them, each with this many queues.
     ///
     /// # Errors
     ///
     /// If there are none to be had.
-    pub fn new() -> Result<Halves> {
+    pub fn new(queues: usize) -> Result<Halves> {
         let lacks = "two network namespaces: this needs root, or CAP_SYS_ADMIN and CAP_NET_ADMIN";
         let (servers, clients) = (Namespace::new(), Namespace::new());
         let (servers, clients) = (servers.context(lacks)?, clients.context(lacks)?);
@@ -106,7 +118,8 @@ impl Halves {
         );
         servers.inside(|| {
             ip(&format!(
-                "link add {INTERFACE} type veth peer name {INTERFACE} netns {there}"
+                "link add {INTERFACE} numrxqueues {queues} numtxqueues {queues} type veth \
+                 peer name {INTERFACE} numrxqueues {queues} numtxqueues {queues} netns {there}"
             ))
         })?;
         for (namespace, address) in [(&servers, SERVER), (&clients, CLIENT)] {
@@ -120,6 +133,7 @@ impl Halves {
         Ok(Halves {
             servers: Arc::new(servers),
             clients,
+            queues,
         })
     }
 
