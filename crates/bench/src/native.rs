@@ -52,14 +52,14 @@ pub struct Arguments {
     /// Sockets of the client
     #[arg(long, short, default_value_t = 4, value_parser = connections)]
     connections: u16,
-    /// Requests in flight on each socket
+    /// Requests in flight on each socket [default: 512; 32 with --packet-transport, as a virtual
+    /// interface has room for 256 frames]
     #[arg(
         long,
         value_name = "REQUESTS",
-        default_value_t = 512,
         value_parser = notation::within::<u32>(notation::count, 1..=4096),
     )]
-    pipeline: u32,
+    pipeline: Option<u32>,
     /// Length of one measurement in seconds
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     seconds: f64,
@@ -128,12 +128,17 @@ impl Arguments {
     /// Measures and prints the table.
     pub fn run(&self) -> anyhow::Result<()> {
         let server_directs = self.direction == Direction::Server;
+        let in_flight = if self.packet_transport.is_some() {
+            32
+        } else {
+            512
+        };
         let options = Options {
             workload: self.workload.clone(),
             keys: self.keys,
             gets: self.gets.clone(),
             connections: usize::from(self.connections),
-            in_flight: self.pipeline,
+            in_flight: self.pipeline.unwrap_or(in_flight),
             measured: Duration::from_secs_f64(self.seconds),
             repeat: usize::from(self.repeat),
             memory_mib: self.memory_limit.or(server_directs.then_some(4096)),

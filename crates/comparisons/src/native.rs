@@ -39,9 +39,6 @@ const ITEM_BYTES: usize = 64;
 /// Segment batches that are echoed, in datagrams: the usual size in benchmarks of segmentation
 /// offload, and the kernel's maximum, which the client reaches when enough requests are ready.
 const BATCHES: [usize; 2] = [32, SEGMENTS_MAX];
-/// Datagrams of an echo that are under way at a time, over other transports than loopback's
-/// sockets.
-const ECHO_IN_FLIGHT: usize = 256;
 /// Requests in flight on each of Redis's connections, and the number of connections.
 const REDIS_PIPELINE: u32 = 32;
 const REDIS_CONNECTIONS: usize = 50;
@@ -123,7 +120,9 @@ struct Between {
 struct Echoes<'a> {
     between: Option<&'a Between>,
     bytes: usize,
+    /// Datagrams under way on each of some sockets, and those of all sockets of the client.
     in_flight: usize,
+    all_in_flight: usize,
     cores: (usize, usize),
     measured: Duration,
 }
@@ -148,7 +147,7 @@ impl Echoes<'_> {
             echo_halves, way, ..
         }) = self.between
         {
-            let requests = (&*vec![0; self.bytes], ECHO_IN_FLIGHT);
+            let requests = (&*vec![0; self.bytes], self.all_in_flight);
             // One that polls would take the echo's core.
             server.pause(true)?;
             let rate = transports::datagrams_per_s(echo_halves, way, requests, self.measured);
@@ -291,6 +290,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         between,
         bytes: HEADS_BYTES + preset.key_bytes,
         in_flight: options.in_flight as usize,
+        all_in_flight: options.in_flight as usize * options.connections,
         cores: (server_core, client_core),
         measured: options.measured,
     };

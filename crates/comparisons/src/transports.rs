@@ -27,10 +27,8 @@ use echo::Driven;
 pub(crate) use echo::datagrams_per_s;
 pub(crate) use ways::{Halves, Way};
 
-/// What is not measured here.
-#[cfg(not(feature = "dpdk"))]
-const LEFT_OUT: &str = "dpdk: left out, this program was built without the feature `dpdk`\n";
-
+/// The kind of transport that needs a feature.
+const DPDK: &str = "dpdk";
 /// Requests under way at a time.
 const IN_FLIGHT: usize = 256;
 const MEMORY_MIB: usize = 64;
@@ -72,16 +70,14 @@ pub struct Report {
 
 /// Every way that there is, and a line for each transport that is left out.
 fn all_ways(queues: usize) -> (Vec<Way>, String) {
-    let ways: Vec<Way> = ways::TRANSPORTS
-        .into_iter()
-        .map(Way::of_interface)
-        .collect();
-    #[cfg(feature = "dpdk")]
-    return memif::beside(ways, queues);
-    #[cfg(not(feature = "dpdk"))]
-    {
-        let _ = queues;
-        (ways, LEFT_OUT.to_owned())
+    let interfaces = ways::TRANSPORTS.into_iter();
+    let mut ways: Vec<Way> = interfaces.map(Way::of_interface).collect();
+    match by_dpdk(queues) {
+        Ok(way) => {
+            ways.push(way);
+            (ways, String::new())
+        }
+        Err(error) => (ways, format!("{DPDK}: left out, {error:#}\n")),
     }
 }
 
@@ -91,9 +87,21 @@ fn all_ways(queues: usize) -> (Vec<Way>, String) {
 ///
 /// Why there is none.
 pub(crate) fn way_of_kind(kind: &str) -> Result<Way> {
-    let (ways, left_out) = all_ways(1);
-    let found = ways.into_iter().find(|way| way.kind == kind);
-    found.with_context(|| left_out.trim_end().to_owned())
+    let mut interfaces = ways::TRANSPORTS.into_iter();
+    match interfaces.find(|(known, _)| *known == kind) {
+        Some(interface) => Ok(Way::of_interface(interface)),
+        None => by_dpdk(1).context(DPDK),
+    }
+}
+
+#[cfg(feature = "dpdk")]
+fn by_dpdk(queues: usize) -> Result<Way> {
+    memif::way(queues)
+}
+
+#[cfg(not(feature = "dpdk"))]
+fn by_dpdk(_: usize) -> Result<Way> {
+    anyhow::bail!("this program was built without the feature `dpdk`")
 }
 
 /// Measures every transport in turn, as often as the options say.

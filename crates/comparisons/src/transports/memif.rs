@@ -20,18 +20,12 @@ const ECHO_CLIENT: Ipv4Addr = Ipv4Addr::new(10, 214, 0, 2);
 /// Huge pages of 2 MiB for either process.
 const PAGES_EACH: u64 = 64;
 
-/// The other ways and this one, or a line that says why not.
-pub fn beside(mut others: Vec<Way>, queues: usize) -> (Vec<Way>, String) {
-    match way(queues) {
-        Ok(way) => {
-            others.push(way);
-            (others, String::new())
-        }
-        Err(error) => (others, format!("dpdk: left out, {error:#}\n")),
-    }
-}
-
-fn way(queues: usize) -> Result<Way> {
+/// This way, with so many queues.
+///
+/// # Errors
+///
+/// Why there is none.
+pub fn way(queues: usize) -> Result<Way> {
     let has_pages = free_huge_pages() >= 2 * PAGES_EACH;
     let memory = if has_pages {
         "-m 128"
