@@ -48,8 +48,19 @@ mod real {
     /// Has the compiler leave the stores before this before those after it. A process that ends
     /// between two of its instructions leaves in a mapped file what the instructions before have
     /// stored, so this is all that such stores need. It costs nothing.
+    #[cfg(not(debug_assertions))]
     #[inline(always)]
     pub fn in_program_order() {
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+    }
+
+    /// The same where debug assertions are compiled: it is also [noted](super::order_points).
+    #[cfg(debug_assertions)]
+    #[inline(always)]
+    #[track_caller]
+    pub fn in_program_order() {
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+        super::order_points::note(core::panic::Location::caller());
         core::sync::atomic::compiler_fence(Ordering::SeqCst);
     }
 
@@ -126,6 +137,48 @@ mod real {
         mutex
             .into_inner()
             .expect("no thread panics while it holds a lock")
+    }
+}
+
+/// Where a thread has called [`in_program_order`], for a test of what a process leaves in a mapped
+/// file that ends: between two of these calls, the compiler may put stores in any order.
+#[cfg(all(debug_assertions, not(loom)))]
+pub mod order_points {
+    use core::cell::{Cell, RefCell};
+    use core::panic::Location;
+
+    /// The callers, one after the other.
+    pub type Points = Vec<&'static Location<'static>>;
+
+    thread_local! {
+        static COUNT: Cell<usize> = const { Cell::new(0) };
+        static NOTED: RefCell<Option<Points>> = const { RefCell::new(None) };
+    }
+
+    pub(super) fn note(caller: &'static Location<'static>) {
+        let is_noted = |noted: &RefCell<Option<Points>>| {
+            let mut noted = noted.borrow_mut();
+            noted.as_mut().map(|points| points.push(caller)).is_some()
+        };
+        if NOTED.with(is_noted) {
+            COUNT.set(COUNT.get() + 1);
+        }
+    }
+
+    /// Notes the calls of this thread from now on.
+    pub fn begin() {
+        COUNT.set(0);
+        NOTED.with(|noted| *noted.borrow_mut() = Some(Points::new()));
+    }
+
+    /// How many were noted. A signal handler may ask.
+    pub fn count() -> usize {
+        COUNT.get()
+    }
+
+    /// Notes no more, and returns what was noted.
+    pub fn end() -> Points {
+        NOTED.with(|noted| noted.borrow_mut().take().unwrap_or_default())
     }
 }
 

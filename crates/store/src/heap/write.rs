@@ -55,6 +55,7 @@ pub(crate) fn unsettle(place: Words<'_>, words: usize) {
 /// where there is no reader.
 #[inline(always)]
 fn settle(place: Words<'_>, header: u64) {
+    in_program_order();
     place.word(0).store(header, Release);
     in_program_order();
 }

@@ -11,6 +11,16 @@
 //! - Nothing is counted as lost that is there.
 //! - No memory is lost: the table says so when it is [audited](Kept::audit).
 //!
+//! The same has to hold for every order of the stores that a compiler may choose, and this one has
+//! chosen one of them. So the file is also made as it is when some of the stores are done that no
+//! call of `in_program_order` parts, and others are not.
+//!
+//! This is not a test for loom. Loom shows what one thread may see of another's stores, while both
+//! run. The process that attaches the file sees all that the last one has stored: no processor
+//! forgets a store that an instruction before the end has made. Which stores these are is all that
+//! is in question, and what decides it is the order of the instructions of a thread. Loom takes
+//! that for given.
+//!
 //! Requests that do rare things are searched for ([`paths`](super::paths)).
 
 use super::copy::Copy;
@@ -19,13 +29,14 @@ use super::paths::{self, Ends, Met, Path};
 use super::place::{Contents, Kept, Kind, Place, Store};
 use super::watch::{Step, Watch};
 use glimmer_base::Moment;
-use glimmer_seeds::each_seed;
+use glimmer_seeds::{each_seed, tried_states};
 use glimmer_store::access::{Crcw, Crew, Erew};
 use glimmer_store::evict::RULES;
 use glimmer_store::table::Counts;
 use glimmer_store::{memc3, mica_cache, mica_store};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use std::collections::BTreeSet;
 
 /// Stores to the file after which one run ends the process, at least.
 const STORES: usize = if cfg!(debug_assertions) {
@@ -36,6 +47,8 @@ const STORES: usize = if cfg!(debug_assertions) {
 /// Stores of one request, about, of those that go on from word to word and of the others: of a
 /// request that makes more, some.
 const STORES_OF_REQUEST_MAX: [usize; 2] = [20, 200];
+/// Orders of unordered stores that are tried for one request, about.
+const ORDERS_OF_REQUEST_MAX: usize = 40;
 /// Requests that pass at full speed before the next that is watched, at most.
 const SKIPPED_MAX: u64 = 20;
 /// Of the requests that do nothing rare, one in this many is looked into.
@@ -89,7 +102,7 @@ struct Around {
 
 /// Whether what is found is what a client may see that does not know whether a request was carried
 /// out.
-fn check<T: Kept>(found: &Found, around: &Around) {
+fn check<T: Kept>(found: &Found, around: &Around, how: &str) {
     let Around {
         request,
         before,
@@ -101,7 +114,10 @@ fn check<T: Kept>(found: &Found, around: &Around) {
         let is = |state: &Found| state.contents.get(key) == Some(held);
         let text = String::from_utf8_lossy(key);
         let is_known = is(before) || is(after);
-        assert!(is_known, "{text} is neither old nor new: {request:?}");
+        assert!(
+            is_known,
+            "{text} is neither old nor new: {request:?}, {how}"
+        );
     }
     let stays = before.contents.iter();
     let stays = stays.filter(|(key, held)| after.contents.get(*key) == Some(*held));
@@ -116,21 +132,21 @@ fn check<T: Kept>(found: &Found, around: &Around) {
         .collect();
     assert!(
         gone <= lost,
-        "{shown:?} are gone, {lost} counted: {request:?}"
+        "{shown:?} are gone, {lost} counted: {request:?}, {how}"
     );
-    assert!(lost <= 1, "{lost} are lost by {request:?}");
+    assert!(lost <= 1, "{lost} are lost by {request:?}, {how}");
     let own = key_of(request.key);
     let is_its_own = missing.iter().all(|key| **key == own);
     assert!(
         T::LOSES_OTHERS || is_its_own,
-        "{shown:?} are gone: {request:?}"
+        "{shown:?} are gone: {request:?}, {how}"
     );
     let is_own_gone = before.contents.contains_key(&own)
         && after.contents.contains_key(&own)
         && !contents.contains_key(&own);
     assert!(
         !is_own_gone || lost == 1 || *has_evicted,
-        "the request's own item is gone, and not counted: {request:?}"
+        "the request's own item is gone, and not counted: {request:?}, {how}"
     );
     // An item that had expired may be the one that was not whole.
     let is_gone = |key: &Vec<u8>| before.all.contains_key(key) && !found.all.contains_key(key);
@@ -140,7 +156,7 @@ fn check<T: Kept>(found: &Found, around: &Around) {
     };
     assert!(
         lost == 0 || is_true,
-        "one is counted that is there: {request:?}"
+        "one is counted that is there: {request:?}, {how}"
     );
 }
 
@@ -234,25 +250,76 @@ impl<T: Kept> Ending<T> {
         are_within.iter().map(&mut is_chosen).collect()
     }
 
-    /// Ends the process after stores of a request. Returns how many there were.
-    fn end_after(&mut self, request: Request, steps: &[Step], has_evicted: bool) -> usize {
+    /// How often the process ends among each of these groups of unordered stores.
+    fn orders(&mut self, groups: &[&[Step]]) -> Vec<usize> {
+        let lone = |group: &&[Step]| group.len() < 2;
+        let many = groups.iter().filter(|group| !lone(group)).count();
+        let orders = |group: &&[Step]| {
+            // Two stores have one more state than those that come one after the other.
+            let all = if group.len() == 2 { 1 } else { 3 };
+            let is_chosen = many * all <= ORDERS_OF_REQUEST_MAX
+                || (self.rng).random_ratio(ORDERS_OF_REQUEST_MAX as u32, (many * all) as u32);
+            if is_chosen && !lone(group) { all } else { 0 }
+        };
+        groups.iter().map(orders).collect()
+    }
+
+    /// Some of a few unordered stores, of which another order of the instructions would have made
+    /// these first. Stores to one word stay in their order.
+    fn some_of<'a>(&mut self, group: &'a [Step]) -> Vec<&'a Step> {
+        if let [first, last] = group
+            && first.words().all(|word| last.value_of(word).is_none())
+        {
+            return vec![last];
+        }
+        let share = [0.1, 0.5, 0.9][self.rng.random_range(0..3)];
+        let mut left_out = BTreeSet::new();
+        let mut some = Vec::new();
+        for step in group {
+            let is_free = step.words().all(|word| !left_out.contains(&word));
+            if is_free && self.rng.random_bool(share) {
+                some.push(step);
+            } else {
+                left_out.extend(step.words());
+            }
+        }
+        some
+    }
+
+    /// Ends the process after stores of a request. Returns how many there were, and how many states
+    /// of the file were attached.
+    fn end_after(&mut self, request: Request, steps: &[Step], has_evicted: bool) -> (usize, usize) {
         let (flushes, now) = (self.load.flushes, request.now);
         // The file counts a flush before any partition carries it out.
         let is_flush = matches!(request.verb, Verb::Flush);
         let before = self.found((flushes - u64::from(is_flush), now));
         let chosen = self.chosen(steps);
-        let mut states = Vec::new();
-        for (step, is_chosen) in steps.iter().zip(chosen) {
-            self.watch.redo(step);
-            if !is_chosen {
-                continue;
+        let groups: Vec<&[Step]> = steps.chunk_by(Step::is_unordered_with).collect();
+        let orders = self.orders(&groups);
+        let stores = chosen.iter().filter(|is_chosen| **is_chosen).count();
+        let (mut states, mut chosen) = (Vec::new(), chosen.into_iter());
+        for (group, orders) in groups.into_iter().zip(orders) {
+            for _ in 0..orders {
+                let some = self.some_of(group);
+                let words: Vec<_> = some.iter().flat_map(|step| step.words()).collect();
+                let undo = self.watch.redo_some(some.into_iter());
+                let how = format!("words {words:x?} before others after {}", group[0].after());
+                states.push((how, self.found((flushes, now))));
+                self.watch.undo(undo);
             }
-            if self.rng.random_ratio(1, ATTACHED_TWICE_ONE_IN) {
-                self.copy.become_what(&self.watch);
-                drop(self.kind.attached::<T>(&self.copied).unwrap());
-                states.push(found::<T>(&self.kind, &self.copied, (flushes, now)));
+            for (step, is_chosen) in group.iter().zip(&mut chosen) {
+                self.watch.redo(step);
+                if !is_chosen {
+                    continue;
+                }
+                if self.rng.random_ratio(1, ATTACHED_TWICE_ONE_IN) {
+                    self.copy.become_what(&self.watch);
+                    drop(self.kind.attached::<T>(&self.copied).unwrap());
+                    let found = found::<T>(&self.kind, &self.copied, (flushes, now));
+                    states.push(("attached twice".to_owned(), found));
+                }
+                states.push((step.after(), self.found((flushes, now))));
             }
-            states.push(self.found((flushes, now)));
         }
         self.watch.follow();
         let after = self.found((flushes, now));
@@ -265,17 +332,20 @@ impl<T: Kept> Ending<T> {
             after,
             has_evicted,
         };
-        states.iter().for_each(|state| {
-            check::<T>(state, &around);
-            assert!(!is_flush || state.all.is_empty(), "a flush is undone");
+        states.iter().for_each(|(how, state)| {
+            check::<T>(state, &around, how);
+            assert!(
+                !is_flush || state.all.is_empty(),
+                "a flush is undone: {how}"
+            );
         });
-        states.len()
+        (stores, states.len())
     }
 }
 
 fn is_ended_anywhere<T: Ends>(seed: u64, met: &mut Met) {
     let mut ending: Ending<T> = Ending::new(seed);
-    let (mut stores, mut requests, mut watched) = (0, 0, 0);
+    let (mut stores, mut states, mut requests, mut watched) = (0, 0, 0, 0);
     let mut here = Met::default();
     while stores < STORES || watched < WATCHED_MAX && !here.has_all(T::USUAL_PATHS) {
         watched += 1;
@@ -294,9 +364,12 @@ fn is_ended_anywhere<T: Ends>(seed: u64, met: &mut Met) {
         requests += 1;
         let has_left = |it: &Counts| it.evictions + it.index_evictions + it.expired_reclaimed;
         let has_evicted = has_left(&ending.counts()) > has_left(&known);
-        stores += ending.end_after(request, &steps, has_evicted);
+        let (stores_here, states_here) = ending.end_after(request, &steps, has_evicted);
+        stores += stores_here;
+        states += states_here;
     }
     println!("the process ended after {stores} stores of {requests} requests: {here:?}");
+    tried_states(states as u64);
     here.assert_all(T::USUAL_PATHS);
     met.add(&here);
 }

@@ -51,7 +51,7 @@ use crate::table::Index;
 use crossbeam_utils::CachePadded;
 use glimmer_base::Keyhash;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
-use glimmer_base::sync::{AtomicU64, weakened};
+use glimmer_base::sync::{AtomicU64, in_program_order, weakened};
 
 /// The index may grow until this many bits of the tag say nothing about the key beyond its bucket.
 /// Half of the tag is left: then one lookup in some twenty compares one key in vain.
@@ -163,7 +163,9 @@ impl ChainedIndex {
         };
         self.shape.store(shape.0, order);
         if let Some(record) = &self.record {
+            in_program_order();
             record.shape().store(shape.0, Relaxed);
+            in_program_order();
         }
     }
 

@@ -4,7 +4,7 @@ use super::{ChainedIndex, FreeList, LEVELS_MAX, Shape};
 use crate::index::{CHAIN_BUCKETS_MAX, CHAIN_ENTRIES_MAX, Entry};
 use crate::memory::Record;
 use crate::work;
-use glimmer_base::sync::weakened;
+use glimmer_base::sync::{in_program_order, weakened};
 
 const _: () = assert!(
     2 * CHAIN_ENTRIES_MAX <= Record::ENTRIES_MAX,
@@ -223,6 +223,8 @@ impl ChainedIndex {
         let shared = shared && !weakened("split_version");
         main.write_begin(shared);
         self.write_chain(parent, stay.entries(), &mut spare);
+        // A process that ends leaves no spare bucket in both chains, as each may need all others.
+        in_program_order();
         self.write_chain(child, go.entries(), &mut spare);
         self.publish(shape.with(added + 1, level));
         main.write_end(shared);
