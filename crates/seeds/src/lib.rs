@@ -11,6 +11,9 @@ pub const VARIABLE: &str = "GLIMMER_SEED";
 /// The environment variable that says how many seeds [`each_seed`] takes.
 pub const RUNS: &str = "GLIMMER_RUNS";
 
+/// What the line begins with by which a test says how many [states](tried_states) it has tried.
+const STATES: &str = "GLIMMER_STATES=";
+
 /// Seeds between two lines about how far a long run is.
 const TELL: usize = 100;
 
@@ -63,6 +66,11 @@ pub fn each_seed(kept: &[u64], mut test: impl FnMut(u64)) {
         failed.len(),
         seeds.len()
     );
+}
+
+/// Says in how many states a test has looked at what it tests. `cargo xtask soak` adds them up.
+pub fn tried_states(count: u64) {
+    println!("{STATES}{count}");
 }
 
 fn runs() -> u64 {

@@ -93,7 +93,11 @@ impl Test {
             .stdout(output.try_clone()?)
             .stderr(output.try_clone()?);
         let status = run_until(&mut command, HANGS)?;
+        output.rewind()?;
+        let mut said = Vec::new();
+        output.read_to_end(&mut said)?;
         record.count(1);
+        record.count_states_in(&String::from_utf8_lossy(&said));
         if status.is_some_and(|status| status.success()) {
             return Ok(());
         }
@@ -108,9 +112,6 @@ impl Test {
             self.program.selected, self.name
         );
         let log = format!("{}-{seed}.log", self.name.replace("::", "-"));
-        output.rewind()?;
-        let mut said = Vec::new();
-        output.read_to_end(&mut said)?;
         record.failed(format!("{repeats} ({what}{given_up})"), &log, &said)
     }
 }

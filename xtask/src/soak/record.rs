@@ -8,6 +8,9 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
+/// What a line begins with by which a test says how many states it has tried (`glimmer_seeds`).
+const STATES: &str = "GLIMMER_STATES=";
+
 /// Seeds and failures of a stage so far.
 pub struct Record {
     name: String,
@@ -18,6 +21,8 @@ pub struct Record {
 
 struct State {
     seeds: u64,
+    /// States that tests have counted.
+    states: u64,
     /// How often all of the stage ran, in units of what continuous integration does.
     rounds: f64,
     failures: Vec<String>,
@@ -31,6 +36,7 @@ impl Record {
     pub fn new(name: String, folder: PathBuf) -> Record {
         let state = State {
             seeds: 0,
+            states: 0,
             rounds: 0.0,
             failures: Vec::new(),
             begun: Instant::now(),
@@ -70,6 +76,12 @@ impl Record {
         self.state().seeds += seeds;
     }
 
+    /// Adds the states that a run says it has tried.
+    pub fn count_states_in(&self, said: &str) {
+        let counts = said.lines().filter_map(|line| line.strip_prefix(STATES));
+        self.state().states += counts.filter_map(|it| it.parse::<u64>().ok()).sum::<u64>();
+    }
+
     /// All of the stage has run once more.
     pub fn count_round(&self) {
         self.state().rounds += 1.0;
@@ -96,6 +108,7 @@ impl Record {
             core_hours: state.cpu() / 3600.0,
             name: self.name,
             seeds: state.seeds,
+            states: state.states,
             rounds: state.rounds,
             failures: state.failures,
         }
@@ -105,9 +118,10 @@ impl Record {
     pub fn line(&self) -> String {
         let state = self.state();
         format!(
-            "{}: {} seeds, {} failures, {:.0} s, {:.0} s of CPU time",
+            "{}: {} seeds{}, {} failures, {:.0} s, {:.0} s of CPU time",
             self.name,
             grouped(state.seeds),
+            of_states(state.states),
             state.failures.len(),
             state.begun.elapsed().as_secs_f64(),
             state.cpu(),
@@ -125,6 +139,7 @@ impl State {
 pub struct Summary {
     name: String,
     seeds: u64,
+    states: u64,
     rounds: f64,
     /// Commands that repeat them.
     pub failures: Vec<String>,
@@ -137,11 +152,13 @@ impl Summary {
         let Summary {
             name,
             seeds,
+            states,
             rounds: times,
             failures,
             core_hours: hours,
         } = self;
-        let (seeds, failures) = (grouped(*seeds), failures.len());
+        let seeds = grouped(*seeds) + &of_states(*states);
+        let failures = failures.len();
         format!("| `{name}` | {seeds} | {times:.0} | {failures} | {hours:.2} | {date} | {commit} |")
     }
 }
@@ -158,6 +175,14 @@ pub fn table(summaries: &[Summary]) -> anyhow::Result<String> {
     ];
     lines.extend(summaries.iter().map(|summary| summary.row(date, &commit)));
     Ok(lines.join("\n"))
+}
+
+/// What is said of the states that tests have counted, if any has.
+fn of_states(states: u64) -> String {
+    match states {
+        0 => String::new(),
+        _ => format!(", of {} states", grouped(states)),
+    }
 }
 
 /// 1234567 as `1,234,567`.
@@ -182,17 +207,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let record = Record::new("store".into(), folder.path().to_owned());
         record.count(1_234);
+        record.count_states_in("GLIMMER_SEED=7\nGLIMMER_STATES=5000\nGLIMMER_STATES=321\n");
         record.count_round();
         record.failed("again".into(), "a.log", b"output").unwrap();
         assert!(
             record
                 .line()
-                .starts_with("store: 1,234 seeds, 1 failures, ")
+                .starts_with("store: 1,234 seeds, of 5,321 states, 1 failures, ")
         );
         let summary = record.end();
         assert_eq!(summary.failures, ["again"]);
         let row = summary.row("2026-01-02", "abc");
-        let expected = "| `store` | 1,234 | 1 | 1 | 0.00 | 2026-01-02 | abc |";
+        let expected = "| `store` | 1,234, of 5,321 states | 1 | 1 | 0.00 | 2026-01-02 | abc |";
         assert_eq!(row, expected);
         let log = std::fs::read(folder.path().join("a.log")).unwrap();
         assert_eq!(log, b"output");
