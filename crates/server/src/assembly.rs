@@ -1,10 +1,11 @@
 //! The only place that names concrete combinations of mode, table, access mode and eviction rule.
 
+use crate::attach;
 use crate::config::{AccessMode, Config, HugepagePolicy, Mode, TableKind};
 use crate::memory_plan::MemoryPlan;
-use crate::patience::Patience;
 use glimmer_base::KeyHasher;
 use glimmer_base::limits::ASIDES_PART;
+use glimmer_dispatch::PartitionMap;
 use glimmer_engine::{
     ChangeObserver, Engine, FlushClock, Groups, Rebuild, Spread, Uniques, build_observed, rebuild,
 };
@@ -12,11 +13,11 @@ use glimmer_node::Observers;
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::Learner;
 use glimmer_store::memc3;
-use glimmer_store::memory::{MemoryFile, PagePolicy, PagesAhead};
+use glimmer_store::memory::{InFile, MemoryFile, PagePolicy, PagesAhead};
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
 use glimmer_store::mica_store::{self, StoreConfig};
 use glimmer_store::removals::Tap;
-use glimmer_store::table::{Asides, ConfigError, Table};
+use glimmer_store::table::{Asides, Attach, ConfigError, Table};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -107,18 +108,11 @@ impl Store<'_> {
                 partition.pages_ahead = PagesAhead::start().ok();
             }
         }
-        let mut places = self.places();
-        build_observed(
-            &self.spread,
-            self.uniques(),
-            self.observers.tap(),
-            self.flushes()?,
-            |numa_node| {
-                partition.numa_node = numa_node;
-                partition.file = places();
-                Owner::<A>::new(&partition, rule)
-            },
-        )
+        self.build(|numa_node, file| {
+            partition.numa_node = numa_node;
+            partition.file = file;
+            Owner::<A>::mapped(&partition, rule)
+        })
     }
 
     /// Whether partitions claim their memory as they fill. What is locked or reserved is taken at
@@ -141,61 +135,67 @@ impl Store<'_> {
         Ok(flushes.with_groups(Arc::new(groups)))
     }
 
-    /// Where one partition after the other lies. To look at what a killed process has left in a
-    /// large file takes its time.
-    fn places(&self) -> impl FnMut() -> Option<(Arc<MemoryFile>, usize)> {
-        let (mut numbers, mut patience) = (0.., Patience::default());
-        move || {
-            let file = self.file.cloned()?;
-            patience.ask();
-            Some(file).zip(numbers.next())
-        }
-    }
-
     fn store_mode<A: Access>(&self) -> Engines {
-        let mut places = self.places();
-        build_observed(
-            &self.spread,
-            self.uniques(),
-            self.observers.tap(),
-            self.flushes()?,
-            |numa_node| {
-                let partition = StoreConfig {
-                    bytes: self.plan.log_bytes,
-                    item_bytes_max: self.plan.item_bytes_max,
-                    pages: self.pages(),
-                    hasher: self.hasher.clone(),
-                    asides: self.asides.clone(),
-                    numa_node,
-                    file: places(),
-                    ..StoreConfig::default()
-                };
-                mica_store::Owner::<A>::new(&partition)
-            },
-        )
+        self.build(|numa_node, file| {
+            let partition = StoreConfig {
+                bytes: self.plan.log_bytes,
+                item_bytes_max: self.plan.item_bytes_max,
+                pages: self.pages(),
+                hasher: self.hasher.clone(),
+                asides: self.asides.clone(),
+                numa_node,
+                file,
+                ..StoreConfig::default()
+            };
+            mica_store::Owner::<A>::mapped(&partition)
+        })
     }
 
     fn memc3<A: Access>(&self) -> Engines {
-        let mut places = self.places();
+        self.build(|numa_node, file| {
+            let memory_bytes = self.plan.partition_bytes();
+            let table = memc3::Memc3Config {
+                memory_bytes,
+                page_bytes: memc3::Memc3Config::page_bytes_for(memory_bytes),
+                item_bytes_max: self.plan.item_bytes_max,
+                pages: self.pages(),
+                hasher: self.hasher.clone(),
+                asides: self.asides.clone(),
+                numa_node,
+                file,
+            };
+            memc3::Owner::<A>::mapped(&table)
+        })
+    }
+
+    /// Builds the partitions, whose memory `map` gets, and the engines.
+    fn build<T: Table>(
+        &self,
+        mut map: impl FnMut(Option<u32>, InFile) -> Result<Attach<T>, ConfigError>,
+    ) -> Engines {
+        let flushes = self.flushes()?;
+        let Spread {
+            partitions,
+            workers,
+            numa_nodes,
+        } = &self.spread;
+        let owners = PartitionMap::new(*partitions, *workers);
+        let mapped = (0..*partitions).map(|partition| {
+            let numa_node = numa_nodes.get(owners.owner_of(partition)).copied();
+            map(numa_node, self.file.cloned().zip(Some(partition)))
+        });
+        let mapped: Vec<Attach<T>> = mapped.collect::<Result<_, _>>()?;
+        let tables: Vec<T> = match self.file {
+            Some(_) => attach::by_several(mapped, *workers)?,
+            None => (mapped.into_iter().map(|attach| attach())).collect::<Result<_, _>>()?,
+        };
+        let mut tables = tables.into_iter();
         build_observed(
             &self.spread,
             self.uniques(),
             self.observers.tap(),
-            self.flushes()?,
-            |numa_node| {
-                let memory_bytes = self.plan.partition_bytes();
-                let table = memc3::Memc3Config {
-                    memory_bytes,
-                    page_bytes: memc3::Memc3Config::page_bytes_for(memory_bytes),
-                    item_bytes_max: self.plan.item_bytes_max,
-                    pages: self.pages(),
-                    hasher: self.hasher.clone(),
-                    asides: self.asides.clone(),
-                    numa_node,
-                    file: places(),
-                };
-                memc3::Owner::<A>::new(&table)
-            },
+            flushes,
+            |_| Ok(tables.next().expect("there is one for each partition")),
         )
     }
 

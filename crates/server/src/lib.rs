@@ -23,6 +23,7 @@
 
 mod accelerate;
 mod assembly;
+mod attach;
 mod auth;
 pub mod config;
 mod cores;

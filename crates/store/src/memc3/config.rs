@@ -3,7 +3,7 @@
 use super::{Chunks, Shared, State};
 use crate::heap::slab::Slabs;
 use crate::index::cuckoo::{BUCKET_SLOTS, CuckooIndex, Directory, Slot, buckets_in};
-use crate::memory::{LINE_WORDS, MemoryFile, PagePolicy, Pool};
+use crate::memory::{InFile, LINE_WORDS, PagePolicy, Pool};
 use crate::table::{Asides, Common, ConfigError, Ledger};
 use crossbeam_utils::CachePadded;
 use glimmer_base::counter::Counter;
@@ -11,7 +11,6 @@ use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::{KeyHasher, Seed};
 use std::io;
-use std::sync::Arc;
 
 /// Sizes and choices for one table.
 #[derive(Clone, Debug)]
@@ -32,7 +31,7 @@ pub struct Memc3Config {
     /// What copies of lent values may take beside the table.
     pub asides: Asides,
     /// The file that the table lies in, and which of the file's partitions it is.
-    pub file: Option<(Arc<MemoryFile>, usize)>,
+    pub file: InFile,
 }
 
 /// Smallest item in words, by which the directory is sized.

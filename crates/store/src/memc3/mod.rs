@@ -46,7 +46,7 @@ use crate::heap::slab::Slabs;
 use crate::index::cuckoo::{Breadth, Cell, Slot, SlotAt, Step};
 use crate::memory::Words;
 use crate::table::{
-    self, ConfigError, Design, Draft, Ledger, Reservation, Reserved, Search, Stored,
+    self, Attach, ConfigError, Design, Draft, Ledger, Reservation, Reserved, Search, Stored,
 };
 use glimmer_base::{Expiry, Keyhash};
 use heap::Chunks;
@@ -106,10 +106,25 @@ impl<A: Access> Owner<A> {
     ///
     /// [`ConfigError`], if the sizes do not fit together or the memory is not to be had.
     pub fn new(config: &Memc3Config) -> Result<Self, ConfigError> {
-        let (shared, state) = config.build()?;
+        Owner::mapped(config)?()
+    }
+
+    /// The memory of a table, and what makes its owner of that. Where the memory lies in a file
+    /// that was not closed, making the owner takes long, and can be done beside others; memory has
+    /// to be had in the same order every time.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`], if the sizes do not fit together or the memory is not to be had.
+    pub fn mapped(config: &Memc3Config) -> Result<Attach<Self>, ConfigError> {
+        let (shared, mut state) = config.build()?;
+        state.keep_in(config, &shared)?;
         let mut owner = Owner::of(shared, state);
-        owner.attach(config)?;
-        Ok(owner)
+        let file = config.file.clone();
+        Ok(Box::new(move || {
+            owner.attach(file)?;
+            Ok(owner)
+        }))
     }
 }
 

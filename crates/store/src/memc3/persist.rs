@@ -19,10 +19,10 @@
 //! downwards. So the directory follows from the prefixes that they had at first: those of a later
 //! segment were an earlier one's.
 
-use super::{Memc3Config, Owner, Shared, Writer};
+use super::{Memc3Config, Owner, Shared, State, Writer};
 use crate::access::Access;
 use crate::heap::slab::Outline;
-use crate::memory::{FileState, MemoryFile, Record, ZeroedSlice, sum_of_many};
+use crate::memory::{FileState, InFile, Record, ZeroedSlice, sum_of_many};
 use crate::table::{ConfigError, Table};
 use glimmer_base::Expiry;
 use glimmer_base::sync::Ordering::Relaxed;
@@ -97,17 +97,16 @@ fn of_words(words: &[u64]) -> Option<(Image, Outline)> {
 
 impl<A: Access> Owner<A> {
     /// Goes on with what the table's file has of it, if it lies in one.
-    pub(super) fn attach(&mut self, config: &Memc3Config) -> Result<(), ConfigError> {
-        let Some((file, number)) = &config.file else {
+    pub(super) fn attach(&mut self, file: InFile) -> Result<(), ConfigError> {
+        let Some((file, number)) = file else {
             return Ok(());
         };
-        let record = file.record(*number);
+        let record = file.record(number);
         let shared = Arc::get_mut(&mut self.shared).expect("the table is not shared yet");
         shared.common.flushes.keep_in(&record);
         let flushes = shared.common.flushes.get();
         let mut writer = self.enter(flushes);
         writer.state.ledger.cas.keep_in(&record);
-        writer.keep_in(file, config, record.clone())?;
         let state = file.state();
         if state == FileState::New {
             writer.note_segments();
@@ -129,31 +128,35 @@ impl<A: Access> Owner<A> {
     }
 }
 
-impl<A: Access> Writer<'_, A> {
-    /// Keeps in a file from now on what is to be known at all times.
-    fn keep_in(
+impl State {
+    /// Keeps in the table's file from now on what is to be known at all times.
+    pub(super) fn keep_in(
         &mut self,
-        file: &MemoryFile,
         config: &Memc3Config,
-        record: Record,
+        shared: &Shared,
     ) -> Result<(), ConfigError> {
-        let (pages, segments_max) = (self.shared.pool().pages(), self.state.segments_max);
-        let words = pages + segments_max + self.state.slabs.note_words();
+        let Some((file, number)) = &config.file else {
+            return Ok(());
+        };
+        let (pages, segments_max) = (shared.pool().pages(), self.segments_max);
+        let words = pages + segments_max + self.slabs.note_words();
         let notes = file.memory(words, config.pages).and_then(|notes| {
             notes.settle(config.pages, config.numa_node)?;
             Ok(notes)
         });
         let notes = notes.map_err(ConfigError::Memory)?;
-        self.state.slabs.keep_owners_in(notes.clone());
-        self.state.kept = Some(Kept {
-            record,
+        self.slabs.keep_owners_in(notes.clone());
+        self.kept = Some(Kept {
+            record: file.record(*number),
             notes,
             pages,
             segments_max,
         });
         Ok(())
     }
+}
 
+impl<A: Access> Writer<'_, A> {
     /// The index has another number of segments.
     pub(super) fn note_segments(&self) {
         if let Some(kept) = &self.state.kept {

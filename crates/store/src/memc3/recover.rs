@@ -47,6 +47,10 @@ use crate::access::Access;
 use crate::heap::{Begins, Item};
 use crate::index::cuckoo::{LINE_BUCKETS, Slot, line_at, places};
 use crate::memory::{LINE_WORDS, Record};
+use crate::table::Heap;
+
+/// This many lines before a slot's turn, its item is fetched.
+const FETCHED_AHEAD: usize = 2;
 
 /// What has been found.
 struct Findings<'a> {
@@ -80,7 +84,12 @@ impl<A: Access> Writer<'_, A> {
         };
         self.state.slabs.begin_again(pool.pages() - segments);
         for page in (0..segments).map(|segment| shared.page_of(segment)) {
-            for line in shared.index.segment_on(page).lines() {
+            let segment = shared.index.segment_on(page);
+            let ahead = segment.lines().skip(FETCHED_AHEAD).map(Some);
+            for (line, ahead) in segment.lines().zip(ahead.chain(std::iter::repeat(None))) {
+                if let Some(ahead) = ahead {
+                    shared.fetch_items(ahead);
+                }
                 self.recover_line(page, line, &mut found);
             }
         }
@@ -128,6 +137,13 @@ impl<A: Access> Writer<'_, A> {
 }
 
 impl Shared {
+    /// Fetches the items of a line without waiting for them.
+    fn fetch_items(&self, line: usize) {
+        let it = line_at(self.pool(), line);
+        let slots = places().filter(|&(bucket, place)| it.tag(bucket, place) != 0);
+        slots.for_each(|(bucket, place)| self.heap.prefetch(it.slot(bucket, place), 0));
+    }
+
     /// What a slot of a bucket, on a page of the index, names.
     fn named(&self, (page, bucket): (usize, usize), tag: u8, slot: Slot) -> Named<'_> {
         let (index, pool) = (&self.index, self.pool());

@@ -143,6 +143,9 @@ pub enum FileError {
     },
 }
 
+/// The file that a partition lies in, if it lies in one, and which of the file's partitions it is.
+pub type InFile = Option<(Arc<MemoryFile>, usize)>;
+
 /// See the module's text.
 pub struct MemoryFile {
     file: File,

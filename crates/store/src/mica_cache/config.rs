@@ -7,7 +7,7 @@ use crate::evict::{Learner, Rule};
 use crate::heap::{CircularLog, Geometry};
 use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
 use crate::index::{BUCKETS_MAX, SPARE_WORDS};
-use crate::memory::{Commons, HUGE_PAGE, MemoryFile, PagePolicy, PagesAhead, ZeroedSlice};
+use crate::memory::{Commons, HUGE_PAGE, InFile, MemoryFile, PagePolicy, PagesAhead, ZeroedSlice};
 use crate::table::{Asides, Common, ConfigError};
 use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::sync::AtomicU64;
@@ -53,7 +53,7 @@ pub struct PartitionConfig {
     pub learner: Option<Arc<Learner>>,
     /// The file that the memory lies in, and the partition's number there. Partitions are made in
     /// the order of their numbers. None: the memory is the process's own.
-    pub file: Option<(Arc<MemoryFile>, usize)>,
+    pub file: InFile,
 }
 
 /// Logs are made of whole pages; under loom and Miri, of single words.

@@ -41,8 +41,8 @@ use crate::index::chained::{Border, FreeList};
 use crate::index::{Entry, LogId, Slot};
 use crate::memory::Words;
 use crate::table::{
-    self, ConfigError, DRAFT_WORDS_MIN, Design, Draft, Heap, Ledger, Reservation, Reserved, Search,
-    Step, Stored,
+    self, Attach, ConfigError, DRAFT_WORDS_MIN, Design, Draft, Heap, Ledger, Reservation, Reserved,
+    Search, Step, Stored,
 };
 use calendar::Calendar;
 use glimmer_base::sync::AtomicU64;
@@ -121,6 +121,17 @@ impl<A: Access> Owner<A> {
     ///
     /// [`ConfigError`], if the sizes do not fit together or the memory is not to be had.
     pub fn new(config: &PartitionConfig, rule: Rule) -> Result<Self, ConfigError> {
+        Owner::mapped(config, rule)?()
+    }
+
+    /// The memory of a partition, and what makes its owner of that. Where the memory lies in a file
+    /// that was not closed, making the owner takes long, and can be done beside others; memory has
+    /// to be had in the same order every time.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`], if the sizes do not fit together or the memory is not to be had.
+    pub fn mapped(config: &PartitionConfig, rule: Rule) -> Result<Attach<Self>, ConfigError> {
         let (mut shared, share, limits) = config.build(rule)?;
         if let Some((file, number)) = &config.file {
             shared.keep_in(&file.record(*number), file.state())?;
@@ -153,8 +164,11 @@ impl<A: Access> Owner<A> {
             evicted_from: None,
         };
         let mut owner = Owner::of(shared, state);
-        owner.attach(config)?;
-        Ok(owner)
+        let file = config.file.clone();
+        Ok(Box::new(move || {
+            owner.attach(file)?;
+            Ok(owner)
+        }))
     }
 }
 

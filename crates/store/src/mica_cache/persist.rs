@@ -14,12 +14,12 @@
 
 use super::lookahead::Lookahead;
 use super::share::Extent;
-use super::{Logs, Owner, PartitionConfig, Shared, Writer};
+use super::{Logs, Owner, Shared, Writer};
 use crate::access::Access;
 use crate::heap::Offset;
 use crate::index::LogId;
 use crate::index::chained::{Border, FreeList};
-use crate::memory::{FileState, Record};
+use crate::memory::{FileState, InFile, Record};
 use crate::table::{ConfigError, Table};
 use glimmer_base::Expiry;
 
@@ -103,11 +103,11 @@ impl Shared {
 
 impl<A: Access> Owner<A> {
     /// Goes on with what the partition's file has of it, if it lies in one.
-    pub(super) fn attach(&mut self, config: &PartitionConfig) -> Result<(), ConfigError> {
-        let Some((file, number)) = &config.file else {
+    pub(super) fn attach(&mut self, file: InFile) -> Result<(), ConfigError> {
+        let Some((file, number)) = file else {
             return Ok(());
         };
-        let record = file.record(*number);
+        let record = file.record(number);
         let flushes = self.shared.common.flushes.get();
         let mut writer = self.enter(flushes);
         writer.ledger().cas.keep_in(&record);

@@ -93,7 +93,9 @@ impl<A: Access> Writer<'_, A> {
             items: Default::default(),
             record,
         };
-        let mut spares = index.recover_chains(|home, entry| self.judge(home, entry, &mut found));
+        let fetch = |entry| self.shared.heap.prefetch(entry, 0);
+        let judge = |home, entry| self.judge(home, entry, &mut found);
+        let mut spares = index.recover_chains(fetch, judge);
         let mut free = spares.free_list(index);
         let journal = record.journal();
         let of_kind = |is_moved: bool| {

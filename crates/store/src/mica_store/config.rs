@@ -4,13 +4,12 @@ use super::{Items, Shared};
 use crate::heap::segregated_fits::{HEAP_WORDS_MAX, SegregatedFits, Space};
 use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
 use crate::index::{BUCKETS_MAX, SPARE_WORDS};
-use crate::memory::{HUGE_PAGE, MemoryFile, PagePolicy, ZeroedSlice};
+use crate::memory::{HUGE_PAGE, InFile, PagePolicy, ZeroedSlice};
 use crate::table::{Asides, Common, ConfigError};
 use glimmer_base::limits::{ITEM_BYTES_DEFAULT, KEY_BYTES_MAX};
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::{KeyHasher, Seed};
 use std::io;
-use std::sync::Arc;
 
 /// Sizes and choices for one partition.
 #[derive(Clone, Debug)]
@@ -33,7 +32,7 @@ pub struct StoreConfig {
     /// What copies of lent values may take beside the table.
     pub asides: Asides,
     /// The file that the partition lies in, and which of the file's partitions it is.
-    pub file: Option<(Arc<MemoryFile>, usize)>,
+    pub file: InFile,
 }
 
 /// Where a partition's writer writes down what it knows of the heap.

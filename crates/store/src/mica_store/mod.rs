@@ -52,7 +52,8 @@ use crate::index::Entry;
 use crate::index::chained::{Border, FreeList};
 use crate::memory::Words;
 use crate::table::{
-    self, ConfigError, Design, Draft, Ledger, Reservation, Reserved, Step, Stored, TableWriter,
+    self, Attach, ConfigError, Design, Draft, Ledger, Reservation, Reserved, Step, Stored,
+    TableWriter,
 };
 use glimmer_base::Expiry;
 use glimmer_base::limits::UPLOADS_PART;
@@ -98,6 +99,17 @@ impl<A: Access> Owner<A> {
     ///
     /// [`ConfigError`], if the sizes do not fit together or the memory is not to be had.
     pub fn new(config: &StoreConfig) -> Result<Self, ConfigError> {
+        Owner::mapped(config)?()
+    }
+
+    /// The memory of a partition, and what makes its owner of that. Where the memory lies in a file
+    /// that was not closed, making the owner takes long, and can be done beside others; memory has
+    /// to be had in the same order every time.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`], if the sizes do not fit together or the memory is not to be had.
+    pub fn mapped(config: &StoreConfig) -> Result<Attach<Self>, ConfigError> {
         let (mut shared, notes) = config.build()?;
         if let Some((file, number)) = &config.file {
             shared.keep_in(&file.record(*number), file.state())?;
@@ -112,8 +124,11 @@ impl<A: Access> Owner<A> {
             notes,
         };
         let mut owner = Owner::of(shared, state);
-        owner.attach(config)?;
-        Ok(owner)
+        let file = config.file.clone();
+        Ok(Box::new(move || {
+            owner.attach(file)?;
+            Ok(owner)
+        }))
     }
 }
 

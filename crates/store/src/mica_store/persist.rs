@@ -9,11 +9,11 @@
 //! out.
 
 use super::name::Generation;
-use super::{Owner, Shared, StoreConfig, Writer};
+use super::{Owner, Shared, Writer};
 use crate::access::Access;
 use crate::heap::segregated_fits::{Outline, SegregatedFits};
 use crate::index::chained::{Border, FreeList};
-use crate::memory::{FileState, Record};
+use crate::memory::{FileState, InFile, Record};
 use crate::table::{ConfigError, Table};
 use glimmer_base::Expiry;
 use glimmer_base::sync::Ordering::Relaxed;
@@ -93,11 +93,11 @@ impl Shared {
 
 impl<A: Access> Owner<A> {
     /// Goes on with what the partition's file has of it, if it lies in one.
-    pub(super) fn attach(&mut self, config: &StoreConfig) -> Result<(), ConfigError> {
-        let Some((file, number)) = &config.file else {
+    pub(super) fn attach(&mut self, file: InFile) -> Result<(), ConfigError> {
+        let Some((file, number)) = file else {
             return Ok(());
         };
-        let record = file.record(*number);
+        let record = file.record(number);
         let flushes = self.shared.common.flushes.get();
         let mut writer = self.enter(flushes);
         writer.state.ledger.cas.keep_in(&record);

@@ -109,7 +109,9 @@ impl<A: Access> Writer<'_, A> {
             record,
             has_overflowed: false,
         };
-        let mut spares = index.recover_chains(|home, entry| shared.judge(home, entry, &mut found));
+        let fetch = |entry| self.shared.heap.prefetch(entry, 0);
+        let judge = |home, entry| shared.judge(home, entry, &mut found);
+        let mut spares = index.recover_chains(fetch, judge);
         let mut free = spares.free_list(index);
         let journal = record.journal();
         let (entries, _) = journal.as_chunks::<2>();

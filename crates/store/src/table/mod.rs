@@ -49,6 +49,9 @@ pub use upload::{Announced, Begun, Upload, UploadFigures};
 pub(crate) use upload::{Cell, Underway, Uploads};
 pub(crate) use verbs::learn_size;
 
+/// Makes the owner of memory that is there: it takes up what the memory holds.
+pub type Attach<T> = Box<dyn FnOnce() -> Result<T, ConfigError> + Send>;
+
 /// The writing side of one partition. One thread at a time has it; where all may write, each has
 /// one of its own and writers exclude one another.
 pub trait Table: Send + Sized + 'static {

@@ -7,6 +7,9 @@
 use super::{ChainedIndex, FreeList};
 use crate::index::{CHAIN_BUCKETS_MAX, Entry, Slot};
 
+/// This many chains before an entry's turn, its item is fetched.
+const FETCHED_AHEAD: usize = 2;
+
 /// What becomes of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -64,10 +67,21 @@ impl Spares {
 impl ChainedIndex {
     /// Walks all chains, and has `judge` say what becomes of each entry of the chain that begins at
     /// a number. An entry is not asked about whose item another one of the chain names that stays.
-    pub fn recover_chains(&self, mut judge: impl FnMut(usize, Entry) -> Verdict) -> Spares {
+    /// `fetch` fetches an entry's item, without waiting for it, before it is asked about.
+    pub fn recover_chains(
+        &self,
+        fetch: impl Fn(Entry),
+        mut judge: impl FnMut(usize, Entry) -> Verdict,
+    ) -> Spares {
         let mut spares = Spares::of(self);
         let mut seen = Vec::new();
-        for home in (0..self.mains()).map(|main| self.main(main)) {
+        for main in 0..self.mains() {
+            if main + FETCHED_AHEAD < self.mains() {
+                let ahead = self.main(main + FETCHED_AHEAD);
+                let entries = self.bucket(ahead).entries(Self::entries_of(ahead, ahead));
+                entries.filter(|it| !it.is_empty()).for_each(&fetch);
+            }
+            let home = self.main(main);
             self.bucket(home).calm();
             seen.clear();
             let mut number = home;
