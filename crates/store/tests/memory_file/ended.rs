@@ -1,34 +1,13 @@
-//! A process that is ended between any two of its instructions.
-//!
-//! Requests are executed while every store to the file is watched ([`watch`](super::watch)). Then
-//! the file is made again as it was after each of these stores, and attached, as the next process
-//! would find it if this one had ended there:
-//!
-//! - Each item is as it was before the request, or as it is after it. Nothing has come back that
-//!   had expired, or had been deleted or flushed.
-//! - An item is missing that is there both before and after only if it is counted as lost. That is
-//!   one item at most: the request's own, or in cache mode one that the eviction rule moves.
-//! - Nothing is counted as lost that is there.
-//! - No memory is lost: the table says so when it is [audited](Kept::audit).
-//!
-//! The same has to hold for every order of the stores that a compiler may choose, and this one has
-//! chosen one of them. So the file is also made as it is when some of the stores are done that no
-//! call of `in_program_order` parts, and others are not.
-//!
-//! This is not a test for loom. Loom shows what one thread may see of another's stores, while both
-//! run. The process that attaches the file sees all that the last one has stored: no processor
-//! forgets a store that an instruction before the end has made. Which stores these are is all that
-//! is in question, and what decides it is the order of the instructions of a thread. Loom takes
-//! that for given.
-//!
-//! Requests that do rare things are searched for ([`paths`](super::paths)).
+//! A process that is [ended](super::ending) between any two of its instructions, while it executes
+//! random requests. Those that do rare things are searched for ([`paths`](super::paths)).
+//! `GLIMMER_STORES` says after how many stores a run ends the process. A long run takes more than
+//! the suite, since it looks for rare things once, and
+//! into all that it has watched.
 
-use super::copy::Copy;
-use super::load::{BEGINNING, Load, Request, Verb, key_of};
-use super::paths::{self, Ends, Met, Path};
-use super::place::{Contents, Kept, Kind, Place, Store};
-use super::watch::{Step, Watch};
-use glimmer_base::Moment;
+use super::ending::Ending;
+use super::load::{Load, Request, Verb};
+use super::paths::{Ends, Met, Path};
+use super::place::Kind;
 use glimmer_seeds::{each_seed, tried_states};
 use glimmer_store::access::{Crcw, Crew, Erew};
 use glimmer_store::evict::RULES;
@@ -36,19 +15,13 @@ use glimmer_store::table::Counts;
 use glimmer_store::{memc3, mica_cache, mica_store};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use std::collections::BTreeSet;
 
-/// Stores to the file after which one run ends the process, at least.
+/// Stores to the file after which one run ends the process, at least, unless told.
 const STORES: usize = if cfg!(debug_assertions) {
     1_000
 } else {
     20_000
 };
-/// Stores of one request, about, of those that go on from word to word and of the others: of a
-/// request that makes more, some.
-const STORES_OF_REQUEST_MAX: [usize; 2] = [20, 200];
-/// Orders of unordered stores that are tried for one request, about.
-const ORDERS_OF_REQUEST_MAX: usize = 40;
 /// Requests that pass at full speed before the next that is watched, at most.
 const SKIPPED_MAX: u64 = 20;
 /// Of the requests that do nothing rare, one in this many is looked into.
@@ -59,8 +32,6 @@ const WATCHED_MAX: u64 = 2_000;
 const RUNS: u64 = 60;
 /// How often one run looks into a request that does one of the rare things.
 const RARE: u64 = if cfg!(debug_assertions) { 1 } else { 10 };
-/// Of the states, one in this many is attached by a process that does not come to serve.
-const ATTACHED_TWICE_ONE_IN: u32 = 30;
 
 fn kind_of(seed: u64) -> Kind {
     let mut rng = SmallRng::seed_from_u64(seed);
@@ -74,290 +45,44 @@ fn kind_of(seed: u64) -> Kind {
     }
 }
 
-/// What the next process finds.
-struct Found {
-    contents: Contents,
-    /// With those that have expired.
-    all: Contents,
-    lost: u64,
-}
-
-fn found<T: Kept>(kind: &Kind, copy: &Place, (flushes, now): (u64, Moment)) -> Found {
-    let mut store: Store<T> = kind.store(copy);
-    Found {
-        contents: store.contents(flushes, now),
-        all: store.contents(flushes, BEGINNING),
-        lost: store.lost(),
+/// After how many stores a run ends the process, and of how many requests that do nothing rare it
+/// looks into one.
+fn wanted() -> (usize, u32) {
+    match std::env::var("GLIMMER_STORES") {
+        Ok(told) => (told.parse().expect("GLIMMER_STORES is a number"), 1),
+        Err(_) => (STORES, USUAL_ONE_IN),
     }
 }
 
-/// What there is before and after a request.
-struct Around {
-    request: Request,
-    before: Found,
-    after: Found,
-    /// Whether items have left to make room.
-    has_evicted: bool,
-}
-
-/// Whether what is found is what a client may see that does not know whether a request was carried
-/// out.
-fn check<T: Kept>(found: &Found, around: &Around, how: &str) {
-    let Around {
-        request,
-        before,
-        after,
-        has_evicted,
-    } = around;
-    let (contents, lost) = (&found.contents, found.lost);
-    for (key, held) in contents {
-        let is = |state: &Found| state.contents.get(key) == Some(held);
-        let text = String::from_utf8_lossy(key);
-        let is_known = is(before) || is(after);
-        assert!(
-            is_known,
-            "{text} is neither old nor new: {request:?}, {how}"
-        );
-    }
-    let stays = before.contents.iter();
-    let stays = stays.filter(|(key, held)| after.contents.get(*key) == Some(*held));
-    let missing: Vec<_> = stays
-        .map(|(key, _)| key)
-        .filter(|key| !contents.contains_key(*key))
-        .collect();
-    let gone = missing.len() as u64;
-    let shown: Vec<_> = missing
-        .iter()
-        .map(|it| String::from_utf8_lossy(it))
-        .collect();
-    assert!(
-        gone <= lost,
-        "{shown:?} are gone, {lost} counted: {request:?}, {how}"
-    );
-    assert!(lost <= 1, "{lost} are lost by {request:?}, {how}");
-    let own = key_of(request.key);
-    let is_its_own = missing.iter().all(|key| **key == own);
-    assert!(
-        T::LOSES_OTHERS || is_its_own,
-        "{shown:?} are gone: {request:?}, {how}"
-    );
-    let is_own_gone = before.contents.contains_key(&own)
-        && after.contents.contains_key(&own)
-        && !contents.contains_key(&own);
-    assert!(
-        !is_own_gone || lost == 1 || *has_evicted,
-        "the request's own item is gone, and not counted: {request:?}, {how}"
-    );
-    // An item that had expired may be the one that was not whole.
-    let is_gone = |key: &Vec<u8>| before.all.contains_key(key) && !found.all.contains_key(key);
-    let is_true = match T::LOSES_OTHERS {
-        true => before.all.keys().any(is_gone),
-        false => is_gone(&own),
-    };
-    assert!(
-        lost == 0 || is_true,
-        "one is counted that is there: {request:?}, {how}"
-    );
-}
-
-/// A store whose process ends again and again.
-struct Ending<T: Kept> {
-    kind: Kind,
-    rng: SmallRng,
-    load: Load,
-    store: Store<T>,
-    watch: Box<Watch>,
-    copy: Copy,
-    copied: Place,
-    _place: Place,
-}
-
-impl<T: Kept> Ending<T> {
-    fn new(seed: u64) -> Ending<T> {
-        let (kind, place, copied) = (kind_of(seed), Place::new(), Place::new());
-        let store: Store<T> = kind.store(&place);
-        let watch = Watch::of(&place.0);
-        let copy = Copy::of(&watch, &copied);
-        Ending {
-            kind,
-            rng: SmallRng::seed_from_u64(seed),
-            load: Load::new(seed, 900, 18 << 10).with_uploads(),
-            store,
-            watch,
-            copy,
-            copied,
-            _place: place,
+/// The next request. Some that are rare come when they can if none was looked into so far.
+fn next(load: &mut Load, met: &Met) -> Request {
+    let mut request = load.request();
+    if load.has_uploads() {
+        if met.times(Path::FlushBesideUpload) == 0 {
+            request.verb = Verb::Flush;
+        } else if met.times(Path::Finish) == 0 {
+            request = load.finish_one();
         }
     }
-
-    fn counts(&self) -> Counts {
-        let figures = self.store.partitions[0].figures();
-        figures.counts(self.load.flushes)
-    }
-
-    /// What the next process finds if this one ends now.
-    fn found(&self, when: (u64, Moment)) -> Found {
-        self.copy.become_what(&self.watch);
-        found::<T>(&self.kind, &self.copied, when)
-    }
-
-    /// The next request. Some that are rare come when they can if none was looked into so far.
-    fn next(&mut self, met: &Met) -> Request {
-        let mut request = self.load.request();
-        if self.load.has_uploads() {
-            if met.times(Path::FlushBesideUpload) == 0 {
-                request.verb = Verb::Flush;
-            } else if met.times(Path::Finish) == 0 {
-                request = self.load.finish_one();
-            }
-        }
-        request
-    }
-
-    /// Watches a request, and says what it did. The file is known as it was before.
-    fn watch(&mut self, request: Request) -> (Vec<Step>, Vec<Path>) {
-        let before = self.counts();
-        let Ending {
-            load, store, watch, ..
-        } = self;
-        load.run_after(store, request, || watch.begin());
-        let steps = self.watch.end();
-        let counts = (&before, &self.counts());
-        let paths = paths::of(&request, &self.load, counts, &steps);
-        (steps, paths)
-    }
-
-    /// After which stores of a request the process ends. Few of those matter that copy a value.
-    fn chosen(&mut self, steps: &[Step]) -> Vec<bool> {
-        let goes_on = |pair: &[Step]| pair[1].goes_on_from(&pair[0]);
-        let is_within = |nth: usize| {
-            let around = nth
-                .checked_sub(1)
-                .and_then(|first| steps.get(first..nth + 2));
-            around.is_some_and(|around| around.windows(2).all(goes_on))
-        };
-        let are_within: Vec<bool> = (0..steps.len()).map(is_within).collect();
-        let count = |kind| are_within.iter().filter(|it| **it == kind).count();
-        let [usual, within] = [false, true].map(count);
-        let [within_max, usual_max] = STORES_OF_REQUEST_MAX;
-        let mut is_chosen = |&is_within: &bool| {
-            let (of, most) = match is_within {
-                true => (within, within_max),
-                false => (usual, usual_max),
-            };
-            of <= most || self.rng.random_ratio(most as u32, of as u32)
-        };
-        are_within.iter().map(&mut is_chosen).collect()
-    }
-
-    /// How often the process ends among each of these groups of unordered stores.
-    fn orders(&mut self, groups: &[&[Step]]) -> Vec<usize> {
-        let lone = |group: &&[Step]| group.len() < 2;
-        let many = groups.iter().filter(|group| !lone(group)).count();
-        let orders = |group: &&[Step]| {
-            // Two stores have one more state than those that come one after the other.
-            let all = if group.len() == 2 { 1 } else { 3 };
-            let is_chosen = many * all <= ORDERS_OF_REQUEST_MAX
-                || (self.rng).random_ratio(ORDERS_OF_REQUEST_MAX as u32, (many * all) as u32);
-            if is_chosen && !lone(group) { all } else { 0 }
-        };
-        groups.iter().map(orders).collect()
-    }
-
-    /// Some of a few unordered stores, of which another order of the instructions would have made
-    /// these first. Stores to one word stay in their order.
-    fn some_of<'a>(&mut self, group: &'a [Step]) -> Vec<&'a Step> {
-        if let [first, last] = group
-            && first.words().all(|word| last.value_of(word).is_none())
-        {
-            return vec![last];
-        }
-        let share = [0.1, 0.5, 0.9][self.rng.random_range(0..3)];
-        let mut left_out = BTreeSet::new();
-        let mut some = Vec::new();
-        for step in group {
-            let is_free = step.words().all(|word| !left_out.contains(&word));
-            if is_free && self.rng.random_bool(share) {
-                some.push(step);
-            } else {
-                left_out.extend(step.words());
-            }
-        }
-        some
-    }
-
-    /// Ends the process after stores of a request. Returns how many there were, and how many states
-    /// of the file were attached.
-    fn end_after(&mut self, request: Request, steps: &[Step], has_evicted: bool) -> (usize, usize) {
-        let (flushes, now) = (self.load.flushes, request.now);
-        // The file counts a flush before any partition carries it out.
-        let is_flush = matches!(request.verb, Verb::Flush);
-        let before = self.found((flushes - u64::from(is_flush), now));
-        let chosen = self.chosen(steps);
-        let groups: Vec<&[Step]> = steps.chunk_by(Step::is_unordered_with).collect();
-        let orders = self.orders(&groups);
-        let stores = chosen.iter().filter(|is_chosen| **is_chosen).count();
-        let (mut states, mut chosen) = (Vec::new(), chosen.into_iter());
-        for (group, orders) in groups.into_iter().zip(orders) {
-            for _ in 0..orders {
-                let some = self.some_of(group);
-                let words: Vec<_> = some.iter().flat_map(|step| step.words()).collect();
-                let undo = self.watch.redo_some(some.into_iter());
-                let how = format!("words {words:x?} before others after {}", group[0].after());
-                states.push((how, self.found((flushes, now))));
-                self.watch.undo(undo);
-            }
-            for (step, is_chosen) in group.iter().zip(&mut chosen) {
-                self.watch.redo(step);
-                if !is_chosen {
-                    continue;
-                }
-                if self.rng.random_ratio(1, ATTACHED_TWICE_ONE_IN) {
-                    self.copy.become_what(&self.watch);
-                    drop(self.kind.attached::<T>(&self.copied).unwrap());
-                    let found = found::<T>(&self.kind, &self.copied, (flushes, now));
-                    states.push(("attached twice".to_owned(), found));
-                }
-                states.push((step.after(), self.found((flushes, now))));
-            }
-        }
-        self.watch.follow();
-        let after = self.found((flushes, now));
-        let is_so = after.contents == self.store.contents(flushes, now);
-        assert!(is_so, "it is not in the file: {request:?}");
-        assert!(!is_flush || after.all.is_empty(), "it is not flushed");
-        let around = Around {
-            request,
-            before,
-            after,
-            has_evicted,
-        };
-        states.iter().for_each(|(how, state)| {
-            check::<T>(state, &around, how);
-            assert!(
-                !is_flush || state.all.is_empty(),
-                "a flush is undone: {how}"
-            );
-        });
-        (stores, states.len())
-    }
+    request
 }
 
 fn is_ended_anywhere<T: Ends>(seed: u64, met: &mut Met) {
-    let mut ending: Ending<T> = Ending::new(seed);
+    let load = Load::new(seed, 900, 18 << 10).with_uploads();
+    let mut ending: Ending<T> = Ending::new(seed, kind_of(seed), load);
     let (mut stores, mut states, mut requests, mut watched) = (0, 0, 0, 0);
-    let mut here = Met::default();
-    while stores < STORES || watched < WATCHED_MAX && !here.has_all(T::USUAL_PATHS) {
+    let (mut here, (wanted, one_in)) = (Met::default(), wanted());
+    while stores < wanted || watched < WATCHED_MAX && !here.has_all(T::USUAL_PATHS) {
         watched += 1;
         for _ in 0..ending.rng.random_range(0..SKIPPED_MAX) {
             let request = ending.load.request();
             ending.load.run(&mut ending.store, request);
         }
-        let request = ending.next(&here);
+        let request = next(&mut ending.load, &here);
         let known = ending.counts();
         let (steps, paths) = ending.watch(request);
         let is_rare = paths.iter().any(|path| here.times(*path) < RARE);
-        if !is_rare && (stores >= STORES || !ending.rng.random_ratio(1, USUAL_ONE_IN)) {
+        if !is_rare && (stores >= wanted || !ending.rng.random_ratio(1, one_in)) {
             continue;
         }
         here.note(&paths);

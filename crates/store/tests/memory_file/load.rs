@@ -153,15 +153,20 @@ impl Load {
         }
     }
 
-    /// The rest of an upload arrives.
-    pub fn finish_one(&mut self) -> Request {
+    /// A certain request.
+    pub fn of(&mut self, key: u64, verb: Verb) -> Request {
         self.next += 1;
         Request {
             number: self.next,
-            key: self.open[0].key,
-            verb: Verb::Finish(0),
+            key,
+            verb,
             now: self.now,
         }
+    }
+
+    /// The rest of an upload arrives.
+    pub fn finish_one(&mut self) -> Request {
+        self.of(self.open[0].key, Verb::Finish(0))
     }
 
     /// Most items that expire do so soon.

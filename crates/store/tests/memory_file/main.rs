@@ -10,9 +10,13 @@ mod copy;
 mod damage;
 #[cfg(target_arch = "x86_64")]
 mod ended;
+#[cfg(target_arch = "x86_64")]
+mod ending;
 mod load;
 #[cfg(target_arch = "x86_64")]
 mod paths;
 mod place;
+#[cfg(target_arch = "x86_64")]
+mod rare;
 #[cfg(target_arch = "x86_64")]
 mod watch;
