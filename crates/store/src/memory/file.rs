@@ -19,6 +19,13 @@
 //! a process uses it, and *closed* when that process has written down all that it knew
 //! ([`close`](MemoryFile::close)). A process that finds an open file which nobody has locked comes
 //! after one that was ended.
+//!
+//! Such a process sees all that the instructions of the last one have stored: no processor forgets
+//! a store that has been made. So what matters is the order of these instructions, and not the
+//! order in which another thread sees the stores. The compiler chooses the former, except across a
+//! call of [`in_program_order`]. Loom explores the latter, so it cannot check this. The tests of
+//! memory files end a process after single stores, and try other orders of the stores between two
+//! of these calls.
 
 use super::record::{RECORD_WORDS, Record};
 use super::{HUGE_PAGE, ZeroedSlice};
