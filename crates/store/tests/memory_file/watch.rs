@@ -300,8 +300,8 @@ impl Drop for Watch {
 }
 
 /// How many calls of `in_program_order` count, after each of them. Those do not that stand in the
-/// line of a file which `GLIMMER_WEAKEN` names, as `order:heap/write.rs:59`: a test that passes then
-/// has not shown that the call is needed.
+/// line of a file which `GLIMMER_WEAKEN` names, as `order:heap/write.rs:59`. A test that passes
+/// then has not shown that the call is needed.
 fn counted(points: &[&Location<'_>]) -> Vec<usize> {
     let weakened = std::env::var("GLIMMER_WEAKEN").unwrap_or_default();
     let left_out = weakened.strip_prefix("order:");
