@@ -123,6 +123,15 @@ class Server:
                 figures[name.decode()] = value.decode()
             return figures
 
+    def pause(self):
+        """Stops the process. Its threads stop one after the other; this returns when all of them stand still."""
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitpid(self.pid, os.WUNTRACED)
+
+    def go_on(self):
+        """Has a process go on that was paused."""
+        self.process.send_signal(signal.SIGCONT)
+
     def stop(self, sig=signal.SIGTERM):
         """Asks the server to stop; returns its exit code."""
         if self.process.poll() is None:
@@ -213,6 +222,17 @@ class Wire:
 
     def __exit__(self, *exception):
         self.close()
+
+
+def in_a_moment(converse):
+    """Runs what expects that no second passes meanwhile. Where it fails because the machine stood still for a while, it runs again."""
+    for attempts_left in (2, 1, 0):
+        begin = time.monotonic()
+        try:
+            return converse()
+        except AssertionError:
+            if attempts_left == 0 or time.monotonic() - begin < 0.4:
+                raise
 
 
 def shorten(data):

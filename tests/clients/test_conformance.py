@@ -6,8 +6,8 @@ from clauses_binary import BINARY
 from clauses_meta import META_READS
 from clauses_meta_writes import META_WRITES
 from conformance import converse
-from conftest import require_protocol
-from harness import version
+from conftest import emptied, require_protocol
+from harness import in_a_moment, version
 
 
 def require(server, protocol, row):
@@ -19,8 +19,12 @@ def require(server, protocol, row):
 @pytest.mark.parametrize("row", META_READS + META_WRITES, ids=lambda row: row.name)
 def test_meta(server_or_peer, row):
     require(server_or_peer, "meta", row)
-    with server_or_peer.wire() as wire:
-        converse(wire, row, barrier=(b"mn\r\n", b"MN\r\n"), anything=rb"\d+")
+
+    def run():
+        with emptied(server_or_peer).wire() as wire:
+            converse(wire, row, barrier=(b"mn\r\n", b"MN\r\n"), anything=rb"\d+")
+
+    in_a_moment(run)
 
 
 @pytest.mark.parametrize("row", BINARY, ids=lambda row: row.name)

@@ -59,11 +59,11 @@ def test_connections_that_cannot_be_accepted(ours):
 def test_datagrams_that_the_kernel_drops(ours, flag):
     port = free_port()
     with Server("-t", 1, flag, port) as server, Udp(port) as udp:
-        os.kill(server.pid, signal.SIGSTOP)
+        server.pause()
         # More than any receive buffer holds. The server drops all of it.
         for _ in range(20_000):
             udp.socket.send(bytes(1400))
-        os.kill(server.pid, signal.SIGCONT)
+        server.go_on()
 
         def is_counted():
             # The first datagram after a loss reports it.

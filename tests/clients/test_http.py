@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import time
 import urllib.error
@@ -100,13 +99,11 @@ def test_a_program_asks_whether_the_server_is_well(pages):
     ]:
         found = asked(*arguments)
         assert found.returncode != 0 and expected in found.stderr, found
-    pages.process.send_signal(signal.SIGSTOP)
-    # The threads stop one after the other, and that of the pages may be the last one.
-    os.waitpid(pages.process.pid, os.WUNTRACED)
+    pages.pause()
     try:
         found = asked("--timeout", 1, pages.http)
     finally:
-        pages.process.send_signal(signal.SIGCONT)
+        pages.go_on()
     assert found.returncode == 1 and "no answer" in found.stderr, found
 
 

@@ -3,7 +3,6 @@
 import os
 import pydoc
 import re
-import signal
 import socket
 import struct
 import threading
@@ -196,7 +195,7 @@ def test_a_server_that_is_silent_is_not_waited_for(server):
         for key in keys:
             stays.put(key, b"value")
         # It exists but is silent: its port is open.
-        other.process.send_signal(signal.SIGSTOP)
+        other.pause()
         lost = []
         for key in keys:
             try:
@@ -211,7 +210,7 @@ def test_a_server_that_is_silent_is_not_waited_for(server):
         for key in keys:
             ejects.put(key, b"elsewhere")
             assert ejects.get(key) == b"elsewhere"
-        other.process.send_signal(signal.SIGCONT)
+        other.go_on()
 
 
 class LyingServer(threading.Thread):

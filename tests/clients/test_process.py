@@ -60,14 +60,14 @@ def test_connections_that_wait_are_served_before_the_end(ours):
     server = Server("-t", 2)
     with server.wire() as wire:
         wire.exchange(store(b"1"), STORED)
-    os.kill(server.pid, signal.SIGSTOP)
+    server.pause()
     waiting = [server.wire() for _ in range(300)]
     for wire in waiting:
         wire.send(b"get a\r\n")
     # On a busy machine the kernel is late, and what arrives after the end is not answered.
     await_arrival(waiting)
     os.kill(server.pid, signal.SIGTERM)
-    os.kill(server.pid, signal.SIGCONT)
+    server.go_on()
     for wire in waiting:
         wire.expect(value(b"a", b"1") + END)
         wire.expect_closed()

@@ -9,7 +9,7 @@ import time
 import pytest
 import redis as redis_py
 import resp
-from harness import PATIENCE_S, Server
+from harness import PATIENCE_S, Server, in_a_moment
 from resp import say
 from test_auth import users  # noqa: F401, a fixture
 
@@ -142,21 +142,28 @@ def wires(server, redis, version):
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
 def test_replies_are_those_of_redis(server, redis, version, name):
-    ours, theirs = wires(server, redis, version)
-    with ours, theirs:
-        for arguments in CONVERSATIONS[name]:
-            assert say(ours, *arguments) == say(theirs, *arguments), arguments
+    def run():
+        ours, theirs = wires(server, redis, version)
+        with ours, theirs:
+            for arguments in CONVERSATIONS[name]:
+                assert say(ours, *arguments) == say(theirs, *arguments), arguments
+
+    in_a_moment(run)
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
 def test_pipelined_commands_are_answered_in_order(server, redis, version, name):
     """The whole conversation at once, so that parts of several commands are under way together."""
-    ours, theirs = wires(server, redis, version)
-    with ours, theirs:
-        for wire in (ours, theirs):
-            wire.send(b"".join(resp.command(*arguments) for arguments in CONVERSATIONS[name]))
-        for arguments in CONVERSATIONS[name]:
-            assert resp.reply(ours) == resp.reply(theirs), arguments
+
+    def run():
+        ours, theirs = wires(server, redis, version)
+        with ours, theirs:
+            for wire in (ours, theirs):
+                wire.send(b"".join(resp.command(*arguments) for arguments in CONVERSATIONS[name]))
+            for arguments in CONVERSATIONS[name]:
+                assert resp.reply(ours) == resp.reply(theirs), arguments
+
+    in_a_moment(run)
 
 
 def random_command(rng):
