@@ -155,16 +155,22 @@ fn tasks_are_served_over_every_pair_of_transports() {
     }
 }
 
+/// A server behind a socket at one end, and at the other a client past the kernel's stack.
+fn past_the_kernel(here: &End, there: &End) -> (Server, Client) {
+    let device = there.run(|| transports::default().open(there.address(true)).unwrap());
+    let serving = Server::start(device);
+    let transport = here.transport().clone();
+    let connected = here.run(|| Client::connect_over(transport, serving.address, SETTINGS));
+    (serving, connected.unwrap())
+}
+
 /// Almost all datagrams of a client go past the kernel's stack, not only those that arrive.
 #[test]
 fn what_follows_the_first_answer_goes_past_the_kernels_stack() {
     let Some(veth) = Veth::new(false) else { return };
     let [here, there] = veth.ends();
-    let device = there.run(|| transports::default().open(there.address(true)).unwrap());
-    let serving = Server::start(device);
-    let transport = here.transport().clone();
-    let connected = here.run(|| Client::connect_over(transport, serving.address, SETTINGS));
-    talk(&mut connected.unwrap());
+    let (serving, mut client) = past_the_kernel(here, there);
+    talk(&mut client);
     serving.stop();
     let figures = here.transport().figures().unwrap();
     // The first one may have been sent several times before its answer arrived.
@@ -204,11 +210,7 @@ fn a_closed_port_is_noticed_past_the_kernels_stack() {
 fn a_client_follows_a_server_to_another_hardware_address() {
     let Some(veth) = Veth::new(false) else { return };
     let [here, there] = veth.ends();
-    let device = there.run(|| transports::default().open(there.address(true)).unwrap());
-    let serving = Server::start(device);
-    let transport = here.transport().clone();
-    let connected = here.run(|| Client::connect_over(transport, serving.address, SETTINGS));
-    let mut client = connected.unwrap();
+    let (serving, mut client) = past_the_kernel(here, there);
     talk(&mut client);
     there.run(|| {
         ip(&format!(

@@ -85,7 +85,7 @@ fn all_ways(queues: usize) -> (Vec<Way>, String) {
 ///
 /// # Errors
 ///
-/// Why there is none.
+/// The kind is unknown, the program was built without it, or this machine lacks what it needs.
 pub(crate) fn way_of_kind(kind: &str) -> Result<Way> {
     let mut interfaces = ways::TRANSPORTS.into_iter();
     match interfaces.find(|(known, _)| *known == kind) {

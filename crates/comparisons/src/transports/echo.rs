@@ -45,8 +45,8 @@ pub fn core_of(thread: usize) -> usize {
     (SERVER_CORE + thread).min(machine::cores() - 1)
 }
 
-/// Datagrams that come back from an echo in a second, with so many of these requests under way. The
-/// echo has a thread for each queue.
+/// Measures how many datagrams an echo returns in a second. `requests` is the request that is sent,
+/// and how many of them are in flight. The echo has a thread for each queue.
 pub fn datagrams_per_s(
     halves: &Halves,
     way: &Way,

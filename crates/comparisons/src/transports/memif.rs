@@ -20,11 +20,11 @@ const ECHO_CLIENT: Ipv4Addr = Ipv4Addr::new(10, 214, 0, 2);
 /// Huge pages of 2 MiB for either process.
 const PAGES_EACH: u64 = 64;
 
-/// This way, with so many queues.
+/// DPDK over a shared-memory interface with this number of queues.
 ///
 /// # Errors
 ///
-/// Why there is none.
+/// No folder for the sockets can be made, or DPDK refuses a port.
 pub fn way(queues: usize) -> Result<Way> {
     let has_pages = free_huge_pages() >= 2 * PAGES_EACH;
     let memory = if has_pages {

@@ -106,7 +106,7 @@ impl Halves {
     ///
     /// # Errors
     ///
-    /// If there are none to be had.
+    /// The process may not make namespaces, or `ip` fails.
     pub fn new(queues: usize) -> Result<Halves> {
         let lacks = "two network namespaces: this needs root, or CAP_SYS_ADMIN and CAP_NET_ADMIN";
         let (servers, clients) = (Namespace::new(), Namespace::new());

@@ -129,13 +129,13 @@ pub struct Workers {
     #[arg(long)]
     pub(in crate::serve) pin: bool,
 
-    /// Poll for requests instead of sleeping: off, always, or for so many microseconds
+    /// Poll for requests instead of sleeping: off, always, or a time in microseconds
     ///
     /// Use this on machines whose cores have nothing else to do. It saves the time to wake up,
     /// which is most of the latency of a single request. Without a value, and with always, workers
-    /// never sleep. With a number, a worker that has received a datagram looks for the next one for
-    /// so many microseconds before it sleeps; where the kernel can, it looks at the network card's
-    /// queue in these calls (SO_PREFER_BUSY_POLL), instead of waiting for an interrupt.
+    /// never sleep. With a time, a worker that has received a datagram looks for the next one for
+    /// that long before it sleeps. Where the kernel can, it looks at the network card's queue in
+    /// these calls (SO_PREFER_BUSY_POLL), instead of waiting for an interrupt.
     #[arg(
         long,
         value_name = "MICROSECONDS",
