@@ -9,7 +9,8 @@ use glimmer_seeds::{each_seed, tried_states};
 use glimmer_store::access::{Crcw, Crew, Erew};
 use glimmer_store::evict::FIFO;
 use glimmer_store::{memc3, mica_store};
-use rand::Rng;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
 use std::collections::BTreeSet;
 
 fn kind_of(bytes: usize, main_buckets: usize) -> Kind {
@@ -102,15 +103,28 @@ fn an_item_may_be_written_over_its_own_room() {
 }
 
 /// Slabs of all lengths move to pages that others have left, as the index needs the last pages.
+/// Whether one has to depends on where the first ones lie, so a table in which none did gives way
+/// to another one.
 fn slabs_move<T: Kept>(seed: u64) {
-    let kind = kind_of(100 << 10, seed as usize % 3);
-    let mut ending: Ending<T> = Ending::new(seed, kind, Load::new(seed, 1, 1));
-    ending.after_each = true;
-    let (mut moves, mut states, mut next) = (0, 0, 0);
-    for round in 0..ROUNDS_MAX {
-        if round >= ROUNDS_USUAL && moves > 0 {
+    let mut seeds = SmallRng::seed_from_u64(seed);
+    let (mut moves, mut states) = (0, 0);
+    for _ in 0..TABLES_MAX {
+        slabs_of_a_table_move::<T>(seed, seeds.random(), &mut moves, &mut states);
+        if moves > 0 {
             break;
         }
+    }
+    println!("{moves} slabs have moved");
+    assert!(moves > 0, "no slab has moved");
+    tried_states(states as u64);
+}
+
+fn slabs_of_a_table_move<T: Kept>(seed: u64, load: u64, moves: &mut usize, states: &mut usize) {
+    let kind = kind_of(100 << 10, seed as usize % 3);
+    let mut ending: Ending<T> = Ending::new(load, kind, Load::new(load, 1, 1));
+    ending.after_each = true;
+    let mut next = 0;
+    for _ in 0..ROUNDS {
         let first = next;
         while ending.counts().evictions == 0 || next < first + 100 {
             let bytes = match ending.rng.random_range(0..4) {
@@ -133,31 +147,25 @@ fn slabs_move<T: Kept>(seed: u64) {
             let before = ending.counts().evictions;
             let (steps, paths) = ending.watch(request);
             if paths.contains(&Path::Move) {
-                moves += 1;
+                *moves += 1;
                 let has_evicted = ending.counts().evictions > before;
-                states += ending.end_after(request, &steps, has_evicted).1;
+                *states += ending.end_after(request, &steps, has_evicted).1;
             }
-            if moves >= MOVES {
-                break;
+            if *moves >= MOVES {
+                return;
             }
-        }
-        if moves >= MOVES {
-            break;
         }
         let request = ending.load.of(0, Verb::Flush);
         ending.load.run(&mut ending.store, request);
     }
-    println!("{moves} slabs have moved");
-    assert!(moves > 0, "no slab has moved");
-    tried_states(states as u64);
 }
 
 /// Slabs whose moves one run looks into, at most.
 const MOVES: usize = 3;
-/// How often the table is filled for that.
-const ROUNDS_USUAL: usize = 4;
-/// How often it is filled if no slab has moved so far.
-const ROUNDS_MAX: usize = 60;
+/// How often a table is filled for that.
+const ROUNDS: usize = 4;
+/// How many tables are tried until a slab has moved. In about one of six none moves.
+const TABLES_MAX: usize = 20;
 /// Small items that are stored after that, for which the index grows.
 const SMALL_OF_ROUND: usize = 600;
 
