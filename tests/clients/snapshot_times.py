@@ -1,10 +1,15 @@
-"""How long a server takes to write a snapshot, at a command and at its stop, and to load it.
+"""How long a server takes to write a snapshot, at a command and at its stop, and to load it, and what clients notice meanwhile.
 
 The server has one worker, and items with keys of 16 bytes and values of 100. The times are those that an operator sees: until
 `glimmer snapshot` ends, until the process has ended after SIGTERM, and from its start until it says that it is ready.
+
+For the latencies, 20 connections send 10,000 requests a second, alone and beside `glimmer snapshot`. The server's threads run
+on one core and the client on another.
 """
 
 import argparse
+import json
+import os
 import pathlib
 import signal
 import socket
@@ -16,13 +21,15 @@ import time
 CHUNK = 10_000
 VALUE = b"v" * 100
 PATIENCE_S = 600
+SERVER_CORE, CLIENT_CORE = {0}, {1}
 
 
 def start(arguments, path):
     """A server with this snapshot, and the seconds until it served."""
     command = [arguments.server, "serve", "-l", "127.0.0.1", "-p", str(arguments.port), "-t", "1", "-m", "2048", "-u", "root"]
     begin = time.monotonic()
-    server = subprocess.Popen([*command, "--snapshot", path], stderr=subprocess.PIPE, text=True)
+    pin = lambda: os.sched_setaffinity(0, SERVER_CORE)
+    server = subprocess.Popen([*command, "--snapshot", path], stderr=subprocess.PIPE, text=True, preexec_fn=pin)
     lines = []
     for line in server.stderr:
         lines.append(line)
@@ -59,8 +66,33 @@ def timed(work):
     return time.monotonic() - begin
 
 
+def latency(arguments, folder, *more):
+    """The median and the 99th percentile of requests, in microseconds."""
+    report = pathlib.Path(folder, "load.json")
+    load = [pathlib.Path(arguments.server).with_name("glimmer-bench"), "load", f"127.0.0.1:{arguments.port}", "--keys", "100000"]
+    load += ["--rate", "10k", "--connections", "20", "--seconds", "2", "--json", report, *more]
+    pin = lambda: os.sched_setaffinity(0, CLIENT_CORE)
+    subprocess.run(load, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=pin)
+    measured = json.loads(report.read_text())["result"]["latency"]
+    return measured["p50_us"], measured["p99_us"]
+
+
+def latencies(arguments, folder, tell):
+    """Pairs of latencies, alone and beside a snapshot."""
+    latency(arguments, folder)
+    pairs = []
+    for _ in range(arguments.pairs):
+        alone = latency(arguments, folder, "--no-fill")
+        writing = subprocess.Popen(tell, stdout=subprocess.DEVNULL)
+        beside = latency(arguments, folder, "--no-fill")
+        assert writing.poll() is None, "the snapshot was complete before the load ended: more --items make it longer"
+        assert writing.wait(PATIENCE_S) == 0
+        pairs.append((alone, beside))
+    return pairs
+
+
 def measure(arguments, folder):
-    """Seconds of a command, of a stop and of a start, and the bytes of the file."""
+    """Seconds of a command, of a stop and of a start, the bytes of the file, and the latencies."""
     path = pathlib.Path(folder, "glimmer.snapshot")
     path.unlink(missing_ok=True)
     server, _ = start(arguments, path)
@@ -68,11 +100,12 @@ def measure(arguments, folder):
         fill(arguments)
         tell = [arguments.server, "snapshot", "--server", f"127.0.0.1:{arguments.port}"]
         told = timed(lambda: subprocess.run(tell, check=True, stdout=subprocess.DEVNULL))
+        pairs = latencies(arguments, folder, tell)
         server.send_signal(signal.SIGTERM)
         stopped = timed(lambda: server.wait(PATIENCE_S))
         server, loaded = start(arguments, path)
-        assert items(arguments) == arguments.items
-        return stopped, told, loaded, path.stat().st_size
+        assert items(arguments) >= arguments.items
+        return stopped, told, loaded, path.stat().st_size, pairs
     finally:
         server.kill()
         server.wait()
@@ -84,6 +117,7 @@ def main():
     parser.add_argument("--port", type=int, default=11311)
     parser.add_argument("--items", type=int, default=4_000_000)
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--pairs", type=int, default=3, help="of loads alone and beside a snapshot, in each run")
     parser.add_argument("--folder", action="append", help="where the file is written; may be repeated [default: /dev/shm, .]")
     arguments = parser.parse_args()
     folders = arguments.folder or ["/dev/shm", "."]
@@ -97,6 +131,11 @@ def main():
     for row, name in enumerate(rows):
         cells = (f"{statistics.median(times):.1f} s ({min(times):.1f}..{max(times):.1f})" for times in (column[row] for column in columns))
         print(f"| {name} | {' | '.join(cells)} |")
+    for place, percentile in enumerate(("half", "99%")):
+        for which, when in enumerate(("without a snapshot", "while one is written")):
+            found = [sorted(pair[which][place] for run in column[4] for pair in run) for column in columns]
+            cells = (f"{statistics.median(times):.0f} µs ({times[0]:.0f}..{times[-1]:.0f})" for times in found)
+            print(f"| {percentile} of requests are answered within, {when} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

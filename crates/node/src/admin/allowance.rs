@@ -173,8 +173,13 @@ impl Allowance {
 
     /// The share of one walk in what is left now.
     pub fn share(&self) -> Share {
+        self.share_of(ADMIN_SHARE_NS)
+    }
+
+    /// A share of so much of what is left now.
+    pub fn share_of(&self, ns: u64) -> Share {
         Share {
-            end_ns: self.all.left_ns.saturating_sub(ADMIN_SHARE_NS),
+            end_ns: self.all.left_ns.saturating_sub(ns),
         }
     }
 

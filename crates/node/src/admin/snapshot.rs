@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use glimmer_base::limits::{SNAPSHOT_BLOCK_BYTES, SNAPSHOT_CHAIN_BYTES};
+use glimmer_base::limits::{SNAPSHOT_BLOCK_BYTES, SNAPSHOT_CHAIN_BYTES, SNAPSHOT_SHARE_NS};
 use glimmer_base::{KeyHasher, Moment};
 use glimmer_engine::Engine;
 use glimmer_engine::snapshot::SnapshotWalk;
@@ -58,7 +58,7 @@ impl SnapshotPart {
             copying.walk.give_up(&mut *core.engine, core.now);
             return;
         }
-        let share = core.allowance.share();
+        let share = core.allowance.share_of(SNAPSHOT_SHARE_NS);
         while core.allowance.has(share) {
             if copying.is_full() && !copying.feed.offer(&mut copying.portion) {
                 copying.is_waiting = true;

@@ -1,6 +1,6 @@
 //! Writing a snapshot while the server serves: by a thread of its own, which clients call.
 
-use super::write::Pace;
+use super::out::Pace;
 use super::{Order, SnapshotError, Snapshots, epoch_unix_ms, unix_ms};
 use glimmer_node::NodeFigures;
 use glimmer_notation::{counted, memory};

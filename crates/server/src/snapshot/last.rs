@@ -1,6 +1,6 @@
 //! Writing a snapshot when the server has stopped: nothing changes any more.
 
-use super::write::Pace;
+use super::out::Pace;
 use super::{SnapshotError, Snapshots, epoch_unix_ms, unix_ms};
 use crate::log::Log;
 use crate::patience;

@@ -13,6 +13,7 @@ mod background;
 mod error;
 mod last;
 mod load;
+mod out;
 mod status;
 mod write;
 

@@ -1,23 +1,12 @@
 //! Copied items become a file. It is written under another name, and takes the place of the older
 //! one when all of it is on the disk.
 
+use super::out::{Out, Pace};
 use super::status::Last;
 use super::{SnapshotError, Snapshots, UNFINISHED, unix_ms};
-use glimmer_base::limits::SNAPSHOT_SYNC_BYTES;
 use glimmer_engine::snapshot::{FileHead, Totals, seal};
 use glimmer_node::SnapshotFeed;
-use std::fs::File;
-use std::io::{self, Write};
 use std::time::Instant;
-
-/// Whether others want the disk meanwhile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pace {
-    /// What is written goes to the disk soon, so that little of it is in memory.
-    Steady,
-    /// The kernel chooses when.
-    Fast,
-}
 
 impl Snapshots {
     /// Writes what comes by the feed. Only after [`Status::begin`](super::Status::begin). Calls
@@ -66,12 +55,7 @@ impl Snapshots {
         };
         let place = self.place()?;
         let unfinished = place.begin(UNFINISHED).map_err(fail)?;
-        let mut out = Out {
-            file: unfinished.file(),
-            pace,
-            bytes: 0,
-            synced: 0,
-        };
+        let mut out = Out::new(unfinished.file(), pace);
         let head = FileHead {
             begun_unix_ms: unix_ms(),
             seed: getrandom::u64().expect("the kernel has random numbers from its start on"),
@@ -86,7 +70,7 @@ impl Snapshots {
             totals.items += u64::from(portion.items);
             totals.bytes += portion.bytes.len() as u64;
             feed.give_back(portion.bytes);
-            report(totals.items, out.bytes);
+            report(totals.items, out.bytes());
         }
         if feed.is_cancelled() {
             return Err(SnapshotError::Cancelled(self.path.clone()));
@@ -95,33 +79,10 @@ impl Snapshots {
         totals.cas = cas.ok_or_else(|| SnapshotError::Overrun(self.path.clone()))?;
         totals.ended_unix_ms = unix_ms();
         out.write(&totals.encode(head.seed)).map_err(fail)?;
-        let bytes = out.bytes;
+        let bytes = out.bytes();
+        out.finish().map_err(fail)?;
         unfinished.finish().map_err(fail)?;
         Ok((totals, bytes))
-    }
-}
-
-/// The file, and how much of it is written.
-struct Out<'f> {
-    file: &'f File,
-    pace: Pace,
-    bytes: u64,
-    synced: u64,
-}
-
-impl Out<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)?;
-        self.bytes += bytes.len() as u64;
-        if self.pace == Pace::Steady && self.bytes - self.synced >= SNAPSHOT_SYNC_BYTES {
-            self.file.sync_data()?;
-            // The server does not read it.
-            let written = std::num::NonZero::new(self.bytes);
-            let advice = rustix::fs::Advice::DontNeed;
-            let _ = rustix::fs::fadvise(self.file, 0, written, advice);
-            self.synced = self.bytes;
-        }
-        Ok(())
     }
 }
 
