@@ -75,6 +75,34 @@ def test_clients_that_wait_in_one_value_are_not_cut(ours):
             reader.close()
 
 
+def test_values_of_medium_size_are_neither_sent_nor_read_quickly(ours):
+    """Half of many clients send most of a value and pause, the others ask for such values and read none of them. What they
+    hold in buffers would not fit into the memory for these: it stays in the table."""
+    clients, size = 100, 16_000
+    with Server("-m", 64) as server, server.wire() as wire:
+        wire.exchange(b"set medium 0 0 %d\r\n" % size + b"m" * size + b"\r\n", STORED)
+        senders, readers = [], []
+        for number in range(clients):
+            sender, reader = server.wire(), server.wire()
+            sender.send(b"set k%d 0 0 %d\r\n" % (number, size) + b"%04d" % number * (size // 8))
+            reader.send(b"get medium\r\n" * 500)
+            senders.append(sender)
+            readers.append(reader)
+        time.sleep(1)
+        own = server.stats("glimmer")
+        assert (own["stalled_kicks"], own["values_refused"]) == ("0", "0")
+        for number, sender in enumerate(senders):
+            sender.send(b"%04d" % number * (size // 8) + b"\r\n")
+            sender.expect(STORED)
+        for number in range(clients):
+            value = b"%04d" % number * (size // 4)
+            wire.exchange(b"get k%d\r\n" % number, b"VALUE k%d 0 %d\r\n" % (number, size) + value + b"\r\nEND\r\n")
+        for reader in readers[:10]:
+            reader.expect((b"VALUE medium 0 %d\r\n" % size + b"m" * size + b"\r\nEND\r\n") * 500)
+        for connection in senders + readers:
+            connection.close()
+
+
 def test_values_that_are_stored_again_meanwhile_are_not_mixed(ours):
     """What a slow client is sent is one value, although others have been stored in its place since."""
     with Server("-m", 64) as server:

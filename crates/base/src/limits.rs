@@ -274,6 +274,16 @@ pub const LARGE_REPLY_BYTES: usize = 16 << 10;
 /// other replies.
 pub const LENT_BYTES_MIN: usize = 16 << 10;
 
+/// While connections hold more than half of their memory, values of at least this many bytes are
+/// treated as large ones always are: they leave from the table's memory, and what arrives of them
+/// late is received into it. So slow clients hold little. At other times copies are faster.
+pub const MEDIUM_BYTES_MIN: usize = 4 << 10;
+
+/// Bytes of unsent replies of a connection behind which values of at least half a
+/// [buffer](BUFFER_BYTES) are lent, too: a client that is slow from its first reply on is to hold
+/// no more copies.
+pub const LENT_AFTER_BYTES: usize = REPLY_BYTES_HIGH / 4;
+
 /// Bytes of replies that the connections with large replies may be expected to produce in one turn.
 /// One such connection is always served, whatever the size of its replies.
 pub const TURN_LARGE_BYTES_MAX: usize = 1 << 20;

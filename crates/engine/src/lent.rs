@@ -3,7 +3,9 @@
 //! A reply is data: bytes in a reply buffer, and for large values a [`LentPart`] that says where in
 //! them a value belongs. The engine sends nothing, and does not know who does.
 
-use glimmer_base::limits::REPLY_BYTES_HIGH;
+use glimmer_base::limits::{
+    BUFFER_BYTES, LENT_AFTER_BYTES, LENT_BYTES_MIN, MEDIUM_BYTES_MIN, REPLY_BYTES_HIGH,
+};
 use glimmer_store::table::LentValue;
 
 /// A part of a reply that is not in the reply buffer.
@@ -17,17 +19,46 @@ pub struct LentPart {
 }
 
 /// The lent parts of the replies of some batches, in the order of the replies of each buffer.
-#[derive(Default)]
 pub struct LentParts {
     /// One bit for each reply buffer that may have such parts.
     buffers: u64,
+    /// Values of at least this many bytes are lent.
+    bytes_min: usize,
     parts: Vec<LentPart>,
+}
+
+impl Default for LentParts {
+    fn default() -> LentParts {
+        LentParts {
+            buffers: 0,
+            bytes_min: LENT_BYTES_MIN,
+            parts: Vec::new(),
+        }
+    }
 }
 
 impl LentParts {
     /// Says which reply buffers may have such parts from here on: bit `n` is for buffer `n`.
     pub fn lend_to(&mut self, buffers: u64) {
         self.buffers = buffers;
+    }
+
+    /// Says whether values of medium size are lent as well from here on, which saves memory for
+    /// buffers.
+    pub fn lend_medium(&mut self, lends: bool) {
+        self.bytes_min = match lends {
+            true => MEDIUM_BYTES_MIN,
+            false => LENT_BYTES_MIN,
+        };
+    }
+
+    /// Whether a value of this many bytes is lent, if it may be, and a reply buffer holds that many
+    /// already.
+    #[inline(always)]
+    pub(crate) fn lends(&self, value_bytes: usize, buffered: usize) -> bool {
+        value_bytes >= MEDIUM_BYTES_MIN
+            && (value_bytes >= self.bytes_min
+                || value_bytes >= BUFFER_BYTES / 2 && buffered >= LENT_AFTER_BYTES)
     }
 
     /// Whether there is no part.

@@ -54,7 +54,7 @@ pub fn get<T: Table, O: ChangeObserver, const IS_APART: bool>(
             context.flushes,
             |item| {
                 out.truncate(start);
-                match item.value().len() >= LENT_BYTES_MIN {
+                match context.lent.lends(item.value().len(), out.len()) {
                     true => Look::Large,
                     false => look(item, job, context.now, out),
                 }
@@ -102,7 +102,7 @@ pub fn get<T: Table, O: ChangeObserver, const IS_APART: bool>(
             // Another worker may have stored a larger item since.
             return look(item, job, now, out);
         }
-        match item.value().len() >= LENT_BYTES_MIN {
+        match context.lent.lends(item.value().len(), out.len()) {
             true => Look::Large,
             false => show(item, job, now, out),
         }

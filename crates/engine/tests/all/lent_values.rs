@@ -118,9 +118,17 @@ fn binary_set(key: &str, value_bytes: usize) -> Vec<u8> {
     bytes
 }
 
+/// Which values are lent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lends {
+    None,
+    Large,
+    Medium,
+}
+
 /// Executes what is said, in batches. Returns what the client is sent, and how many values were
 /// lent for that.
-fn converse(engine: &mut dyn Engine, said: &[u8], lends: bool) -> (Vec<u8>, usize) {
+fn converse(engine: &mut dyn Engine, said: &[u8], lends: Lends) -> (Vec<u8>, usize) {
     let mut parser = Parser::new(Limits {
         item_bytes_max: ITEM_BYTES_MAX,
     });
@@ -137,7 +145,8 @@ fn converse(engine: &mut dyn Engine, said: &[u8], lends: bool) -> (Vec<u8>, usiz
     }
     let mut outs = [Vec::new()];
     let mut lent = LentParts::default();
-    lent.lend_to(u64::from(lends));
+    lent.lend_to(u64::from(lends != Lends::None));
+    lent.lend_medium(lends == Lends::Medium);
     for batch in jobs.chunks(BATCH_MAX) {
         let mut done = vec![Done::SKIPPED; batch.len()];
         engine.run_with(NOW, batch, &mut outs, &mut lent, &mut done);
@@ -186,11 +195,15 @@ fn check<T: Table>(name: &str, make: impl Fn() -> T) {
     };
     for talk in talks() {
         let name = format!("{name}, {}", talk.name);
-        let (expected, copied) = converse(engine().as_mut(), &talk.said, false);
+        let (expected, copied) = converse(engine().as_mut(), &talk.said, Lends::None);
         assert_eq!(copied, 0, "{name}");
-        let (replies, lent) = converse(engine().as_mut(), &talk.said, true);
+        let (replies, lent) = converse(engine().as_mut(), &talk.said, Lends::Large);
         assert!(replies == expected, "{name}");
         assert_eq!(lent, talk.values, "{name}");
+        let (replies, more) = converse(engine().as_mut(), &talk.said, Lends::Medium);
+        assert!(replies == expected, "{name}");
+        let shows_medium = expected.windows(8).any(|part| part == b"llllllll");
+        assert_eq!(more > lent, shows_medium, "{name}");
     }
     waits(engine().as_mut());
     is_not_copied(engine().as_mut());
@@ -199,7 +212,7 @@ fn check<T: Table>(name: &str, make: impl Fn() -> T) {
 fn store(engine: &mut dyn Engine) {
     let value = "v".repeat(LARGE);
     let set = format!("set key 0 0 {LARGE}\r\n{value}\r\n");
-    converse(engine, set.as_bytes(), false);
+    converse(engine, set.as_bytes(), Lends::None);
 }
 
 /// Executes these requests. Returns what became of them, and of their values.

@@ -119,6 +119,7 @@ impl Burst {
         if !jobs.is_empty() {
             let (core, done) = (&mut *tools.core, &mut self.done[..jobs.len()]);
             self.lent.lend_to(members_to_lend_to(&self.members));
+            self.lent.lend_medium(core.memory.budget.is_scarce());
             (core.engine).run_with(core.now, jobs, &mut self.outs, &mut self.lent, done);
             for out in self.lent.buffers_of_parts() {
                 self.members[out as usize].has_lent = true;

@@ -1,6 +1,6 @@
 //! A connection, or a datagram, while it is part of a burst.
 
-use glimmer_base::limits::{LARGE_REPLY_BYTES, REPLY_BYTES_HIGH};
+use glimmer_base::limits::{DRAFT_BYTES_MIN, LARGE_REPLY_BYTES, REPLY_BYTES_HIGH};
 use glimmer_engine::{Job, Upload};
 use glimmer_proto::text::lines;
 use glimmer_proto::{Admin, AdminCommand, After, Announced, Control, Parser, Step, control};
@@ -207,10 +207,12 @@ impl Member {
         self.rare.as_deref().and_then(|rare| rare.value.as_deref())
     }
 
-    /// Notes that its next request has announced its value, which is to get a place in the table.
+    /// Notes that its next request has announced its value, which is to get a place in the table. A
+    /// value of medium size gets one only while memory for buffers is scarce.
     #[cold]
     pub fn announce(&mut self, announced: &Announced<'_>, core: &Core) {
-        if self.value().is_some() || !self.is_connection() {
+        let is_wanted = announced.value_bytes >= DRAFT_BYTES_MIN || core.memory.budget.is_scarce();
+        if self.value().is_some() || !self.is_connection() || !is_wanted {
             return;
         }
         let announcement = announced.with_key(|key| Announcement {

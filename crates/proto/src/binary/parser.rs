@@ -172,7 +172,7 @@ impl Parser {
         let is_stored = command::stored_flags(header, extras).is_some();
         Step::Need {
             need: BYTES + header.body_bytes,
-            announced: announced.large().filter(|_| is_stored),
+            announced: announced.medium().filter(|_| is_stored),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::{Trace, without_used};
 use crate::text::{After, Step};
 use crate::{Announced, Parser};
-use glimmer_base::limits::DRAFT_BYTES_MIN;
+use glimmer_base::limits::MEDIUM_BYTES_MIN;
 use std::ops::Range;
 
 /// Bytes of values that [`filled`] adds to a stream at most.
@@ -145,7 +145,7 @@ fn check_again(before: Parser, input: &[u8], step: Step<'_>, after: Parser) {
 }
 
 fn check(announced: &Announced<'_>, input: &[u8], need: usize) {
-    assert!(announced.value_bytes >= DRAFT_BYTES_MIN);
+    assert!(announced.value_bytes >= MEDIUM_BYTES_MIN);
     assert!(announced.value_at <= input.len());
     assert!(announced.value_at + announced.value_bytes <= need);
     assert!(super::lies_in(announced.key, &input[..announced.value_at]));

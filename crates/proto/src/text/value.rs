@@ -30,7 +30,7 @@ impl Source {
     /// The announcement of a large value, unless the caller has taken it already.
     pub fn announce<'a>(self, announced: Announced<'a>) -> Option<Announced<'a>> {
         match self {
-            Source::Input { .. } => announced.large(),
+            Source::Input { .. } => announced.medium(),
             Source::Taken { .. } => None,
         }
     }

@@ -1,6 +1,6 @@
 //! Stores of a value, up to the value.
 
-use glimmer_base::limits::DRAFT_BYTES_MIN;
+use glimmer_base::limits::{DRAFT_BYTES_MIN, MEDIUM_BYTES_MIN};
 use glimmer_proto::binary;
 
 /// A store of `key`.
@@ -34,6 +34,14 @@ impl Store {
     fn new(make: Make, tail: &'static str) -> Store {
         let head = make.head(DRAFT_BYTES_MIN);
         Store { head, tail, make }
+    }
+
+    /// The length of the smallest value that is announced.
+    pub fn announced_min(&self) -> usize {
+        match self.head.starts_with(b"*") {
+            true => DRAFT_BYTES_MIN,
+            false => MEDIUM_BYTES_MIN,
+        }
     }
 
     /// The head for a value of another length.

@@ -43,6 +43,8 @@ fn each_store_announces_its_large_value() {
         assert_eq!(announced.value_at, store.head.len(), "{shown}");
         assert_eq!(announced.value_bytes, DRAFT_BYTES_MIN, "{shown}");
         announced.with_key(|key| assert_eq!(key, b"key", "{shown}"));
+        let head = store.with_length(store.announced_min());
+        assert!(self::announced(&head).is_some(), "{shown}");
     }
 }
 
@@ -53,7 +55,7 @@ fn other_values_are_not_announced() {
     }
     for store in stores() {
         let shown = store.head.escape_ascii();
-        for value_bytes in [0, 1, DRAFT_BYTES_MIN - 1, 2 << 20] {
+        for value_bytes in [0, 1, store.announced_min() - 1, 2 << 20] {
             let head = store.with_length(value_bytes);
             assert_eq!(announced(&head), None, "{shown} with {value_bytes} bytes");
         }

@@ -14,7 +14,7 @@ use crate::evict::{Arrival, AtHead, Budget};
 use crate::heap::{Geometry, Header, Item, Offset};
 use crate::index::{Entry, LogId, Slot};
 use crate::removals::Reason;
-use crate::table::{DRAFT_WORDS_MIN, Index, ROOM_WORDS_PER_HOLD};
+use crate::table::{DRAFT_WORDS_MIN, Index, LOAN_WORDS_MIN, ROOM_WORDS_PER_HOLD};
 use crate::work;
 use glimmer_base::sync::{in_program_order, weakened};
 use glimmer_base::{Keyhash, Moment};
@@ -227,7 +227,7 @@ impl<A: Access> Writer<'_, A> {
     /// An item is about to be passed, live or dead: its value may be lent.
     #[inline(always)]
     fn note_passing(&mut self, id: LogId, item: &Item<'_>) {
-        self.state.passed_large[id as usize] |= item.words() >= DRAFT_WORDS_MIN;
+        self.state.passed_large[id as usize] |= item.words() >= LOAN_WORDS_MIN;
     }
 
     /// Where a live item at the head goes on, and with which count of reads; none if it goes.
@@ -352,7 +352,7 @@ impl<A: Access> Writer<'_, A> {
         let shared = self.shared;
         let (from_log, to_log) = (shared.log(id), shared.log(to));
         let words = self.geometry(id).distance(head, after);
-        self.state.passed_large[id as usize] |= words >= DRAFT_WORDS_MIN as u64;
+        self.state.passed_large[id as usize] |= words >= LOAN_WORDS_MIN as u64;
         // The space at the tail may be the item's own: in one log the tail lies before the head, so
         // that the words are copied in their order. The head is published first, and the chain
         // stays locked while the item is in neither place.

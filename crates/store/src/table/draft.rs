@@ -20,6 +20,7 @@
 //! has reserved the place itself, so the release fences of its entering and of its head lie before
 //! its stores (see [`Table::enter_at`](super::Table::enter_at)).
 
+use super::LOAN_WORDS_MIN;
 use crate::evict::Budget;
 use crate::heap::{Put, draft_layout};
 use glimmer_base::limits::{DRAFTS_MAX, ROOM_BYTES_PER_HOLD, ROOM_TRIES_FACTOR};
@@ -136,7 +137,8 @@ pub enum Step {
 }
 
 impl<'a> Reservation<'a> {
-    /// A place for a value of this many bytes. None for values that are copied under the lock.
+    /// A place for a value of this many bytes. None for drafts that are copied under the lock, and
+    /// for uploads that are received as a whole.
     pub(crate) fn of(
         purpose: Purpose,
         (key, keyhash): (&'a [u8], Keyhash),
@@ -146,7 +148,11 @@ impl<'a> Reservation<'a> {
         let layout = draft_layout(key, value_bytes);
         let words = layout.words_with_all() as u64;
         let steps = words.div_ceil(ROOM_WORDS_PER_HOLD) * ROOM_TRIES_FACTOR as u64;
-        (layout.words() >= DRAFT_WORDS_MIN).then_some(Reservation {
+        let least = match purpose {
+            Purpose::Draft => DRAFT_WORDS_MIN,
+            Purpose::Upload => LOAN_WORDS_MIN,
+        };
+        (layout.words() >= least).then_some(Reservation {
             purpose,
             key,
             keyhash,

@@ -1,13 +1,13 @@
 //! The writing side of every table, and a writer at work. A [`Design`] says what kind of table it
 //! is.
 
-use super::loans::Loan;
+use super::loans::{LOAN_WORDS_MIN, Loan};
 use super::shared::{
     CellIn, EntryIn, Heap, HomeBucketIn, Index, Ledger, LockIn, Shared, SlotIn, State,
 };
 use super::{
-    Announced, Begun, DRAFT_WORDS_MIN, Draft, Found, Large, Lent, Purpose, Reader, Reservation,
-    Reserved, Step, Stored, Table, TableFigures, TableWriter, WithLent,
+    Announced, Begun, Draft, Found, Large, Lent, Purpose, Reader, Reservation, Reserved, Step,
+    Stored, Table, TableFigures, TableWriter, WithLent,
 };
 use crate::access::{Access, Gate};
 use crate::batches::{Batches, Seat};
@@ -237,7 +237,7 @@ pub(crate) fn note_read<'a, D: Design>(
 }
 
 const _: () = assert!(
-    (KEY_BYTES_MAX + 2 * 256) / 8 < DRAFT_WORDS_MIN || cfg!(any(loom, miri)),
+    (KEY_BYTES_MAX + 2 * 256) / 8 < LOAN_WORDS_MIN || cfg!(any(loom, miri)),
     "an item with nothing beside a key and a short value is never lent"
 );
 

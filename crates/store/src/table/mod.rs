@@ -40,7 +40,7 @@ pub use handles::{Design, Owner, Parts, Writer};
 pub(crate) use lent::Lent;
 pub use lent::{LentValue, WithLent};
 pub use loans::Asides;
-pub(crate) use loans::Loans;
+pub(crate) use loans::{LOAN_WORDS_MIN, Loans};
 pub use read::{Found, Reader};
 pub(crate) use search::Search;
 pub use shared::{Chain, Fetched, Heap, Index, Ledger, Shared, State};

@@ -2,7 +2,7 @@
 
 use super::loans::{Loan, Note};
 use super::shared::{CellIn, EntryIn, Heap, HomeBucketIn, Index, LockIn, Named, Shared, SlotIn};
-use super::{Absence, Busy, DRAFT_WORDS_MIN, Lent, TableReader, WithLent, expired};
+use super::{Absence, Busy, LOAN_WORDS_MIN, Lent, TableReader, WithLent, expired};
 use crate::batches::{Batch, Seat};
 use crate::flushes::has_groups;
 use crate::heap::Item;
@@ -240,7 +240,7 @@ impl<H: Heap> Shared<H> {
 
     /// Notes that a value is to be lent, if it is one that may be.
     pub(super) fn note_loan(&self, found: &Found<'_, H>) -> Option<Note<'_>> {
-        match found.item.words() < DRAFT_WORDS_MIN {
+        match found.item.words() < LOAN_WORDS_MIN {
             true => None,
             false => self.common.loans.note(self.heap.loan_name(found.entry)),
         }

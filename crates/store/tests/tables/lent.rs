@@ -1,7 +1,7 @@
 //! Values that are lent, beside random operations of the writer: they stay as they were.
 
 use crate::oracle::SEED;
-use glimmer_base::limits::{DRAFT_BYTES_MIN, LOANS_MAX};
+use glimmer_base::limits::{DRAFT_BYTES_MIN, LOANS_MAX, MEDIUM_BYTES_MIN};
 use glimmer_base::{Expiry, Moment};
 use glimmer_store::batches::Batches;
 use glimmer_store::heap::{History, Item, NewItem};
@@ -97,7 +97,8 @@ impl<T: Table> Hand<T> {
                     true => self.rng.random_range(0..1_000),
                     // Few sizes, so that many values fit where others lay.
                     false => {
-                        DRAFT_BYTES_MIN * self.rng.random_range(1..4) + self.rng.random_range(0..3)
+                        let unit = [MEDIUM_BYTES_MIN, DRAFT_BYTES_MIN][self.rng.random_range(0..2)];
+                        unit * self.rng.random_range(1..4) + self.rng.random_range(0..3)
                     }
                 };
                 let value = vec![self.rng.random(); bytes];
@@ -259,7 +260,7 @@ pub fn values_stay_where_an_index_grows<T: Table>(owner: T, count: u16) -> Count
 const GROWN_FROM: usize = if cfg!(miri) {
     500
 } else {
-    2 * DRAFT_BYTES_MIN - 12
+    2 * MEDIUM_BYTES_MIN - 12
 };
 /// Bytes of the largest item where it grows.
 pub const GROWN_ITEM_BYTES_MAX: usize = GROWN_FROM + 300;

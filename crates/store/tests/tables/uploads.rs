@@ -1,7 +1,7 @@
 //! Values that are received where their items are to lie, beside random operations of the writer.
 
 use crate::oracle::SEED;
-use glimmer_base::limits::DRAFT_BYTES_MIN;
+use glimmer_base::limits::MEDIUM_BYTES_MIN;
 use glimmer_base::{Expiry, Keyhash, Moment};
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::table::{
@@ -12,7 +12,7 @@ use rand::{Rng, SeedableRng};
 use std::collections::HashMap;
 
 /// The least value that is received in place.
-const BYTES_MIN: usize = if cfg!(miri) { 64 } else { DRAFT_BYTES_MIN };
+const BYTES_MIN: usize = if cfg!(miri) { 64 } else { MEDIUM_BYTES_MIN };
 
 /// What a table is put under.
 #[derive(Clone, Copy)]

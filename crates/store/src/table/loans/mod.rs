@@ -63,7 +63,6 @@ pub use asides::Asides;
 pub(crate) use notes::Note;
 pub use values::LongLoan;
 
-use super::DRAFT_WORDS_MIN;
 use crate::heap::Item;
 use glimmer_base::limits::LOANS_MAX;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, SeqCst};
@@ -72,6 +71,11 @@ use notes::Notes;
 use std::ops::Range;
 use values::set_aside;
 
+/// Items of at least this many words may be lent. The model checker takes small ones.
+pub(crate) const LOAN_WORDS_MIN: usize = match cfg!(any(loom, miri)) {
+    true => 8,
+    false => glimmer_base::limits::MEDIUM_BYTES_MIN / 8,
+};
 /// Notes that are made at a time: few where each look at one takes long.
 const BLOCK_NOTES: usize = match (cfg!(loom), cfg!(miri)) {
     (true, _) => 1,
@@ -122,7 +126,7 @@ impl Loans {
     /// lent. The index does not name the item any more, or is in the midst of a change of it.
     #[inline(always)]
     pub fn give_up_item(&self, name: u64, words: usize) {
-        if words >= DRAFT_WORDS_MIN {
+        if words >= LOAN_WORDS_MIN {
             self.give_up_one(name);
         }
     }

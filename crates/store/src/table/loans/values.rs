@@ -1,9 +1,9 @@
 //! What is lent: where the values are, how they are used, and how a writer moves them aside.
 
+use super::LOAN_WORDS_MIN;
 use super::asides::{Aside, Asides};
 use super::{COPIED, LENT, Loan, Loans, place_in};
 use crate::heap::{Item, Put, changes_length};
-use crate::table::DRAFT_WORDS_MIN;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use glimmer_base::sync::{
     Arc, AtomicU64, Mutex, MutexGuard, fence, lock, try_lock, weakened, yield_now,
@@ -92,7 +92,7 @@ impl Loans {
         (put, old): (&Put<'_>, &Item<'_>),
         grow: impl FnOnce() -> T,
     ) -> T {
-        match old.words() >= DRAFT_WORDS_MIN && changes_length(put, old) {
+        match old.words() >= LOAN_WORDS_MIN && changes_length(put, old) {
             true => self.pause(name, grow),
             false => grow(),
         }
