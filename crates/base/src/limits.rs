@@ -188,8 +188,8 @@ pub const PAGES_KEPT_MS: u64 = 2_000;
 /// turn.
 pub const REPORT_BYTES_HIGH: usize = 4 << 10;
 
-/// What copying items to a snapshot may cost a worker in one turn, priced as administrative commands
-/// are. Requests that arrive meanwhile wait for it.
+/// What copying items to a snapshot may cost a worker in one turn, priced as administrative
+/// commands are. Requests that arrive meanwhile wait for it.
 pub const SNAPSHOT_SHARE_NS: u64 = 10_000;
 /// Bytes of items that a worker copies before it hands them over to who writes a snapshot. A larger
 /// item is handed over alone.
@@ -203,8 +203,8 @@ pub const SNAPSHOT_CHAIN_BYTES: usize = 64 << 10;
 /// Blocks that wait to be written to a snapshot, for each worker. A worker that has filled them
 /// goes on copying when one of them has been written.
 pub const SNAPSHOT_BLOCKS_PER_WORKER: usize = 2;
-/// Bytes of a snapshot that are written beside requests at a time, past the kernel's page cache. The
-/// kernel works on such a write without a break: about as long as on a large request.
+/// Bytes of a snapshot that are written beside requests at a time, past the kernel's page cache.
+/// The kernel works on such a write without a break: about as long as on a large request.
 pub const SNAPSHOT_WRITE_BYTES: usize = 256 << 10;
 /// Bytes of a snapshot that are written beside requests before they have to be on the disk, where
 /// the page cache cannot be passed: more would take memory, and the disk would be kept from others
