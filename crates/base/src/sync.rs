@@ -141,7 +141,8 @@ mod real {
 }
 
 /// Where a thread has called [`in_program_order`], for a test of what a process leaves in a mapped
-/// file that ends: between two of these calls, the compiler may put stores in any order.
+/// file that ends: between two of these calls, the compiler may put stores in any order. A
+/// simulator looks at the file at one of them.
 #[cfg(all(debug_assertions, not(loom)))]
 pub mod order_points {
     use core::cell::{Cell, RefCell};
@@ -153,6 +154,14 @@ pub mod order_points {
     thread_local! {
         static COUNT: Cell<usize> = const { Cell::new(0) };
         static NOTED: RefCell<Option<Points>> = const { RefCell::new(None) };
+        static AWAITED: RefCell<Option<Awaited>> = const { RefCell::new(None) };
+    }
+
+    /// What happens at a call.
+    struct Awaited {
+        /// Calls before that one.
+        left: usize,
+        then: Box<dyn FnOnce()>,
     }
 
     pub(super) fn note(caller: &'static Location<'static>) {
@@ -163,6 +172,32 @@ pub mod order_points {
         if NOTED.with(is_noted) {
             COUNT.set(COUNT.get() + 1);
         }
+        if let Some(awaited) = AWAITED.with(|awaited| due(&mut awaited.borrow_mut())) {
+            (awaited.then)();
+        }
+    }
+
+    fn due(awaited: &mut Option<Awaited>) -> Option<Awaited> {
+        match awaited {
+            None => None,
+            Some(Awaited { left: 0, .. }) => awaited.take(),
+            Some(Awaited { left, .. }) => {
+                *left -= 1;
+                None
+            }
+        }
+    }
+
+    /// Has this thread do something in the midst of one of its calls, after so many others. It
+    /// replaces what was to happen before.
+    pub fn at(left: usize, then: impl FnOnce() + 'static) {
+        let then = Box::new(then);
+        AWAITED.with(|awaited| *awaited.borrow_mut() = Some(Awaited { left, then }));
+    }
+
+    /// Nothing happens at a call any more.
+    pub fn await_none() {
+        AWAITED.with(|awaited| *awaited.borrow_mut() = None);
     }
 
     /// Notes the calls of this thread from now on.
@@ -221,3 +256,30 @@ pub fn explore(switches: usize, test: impl Fn() + Sync + Send + 'static) {
 }
 
 pub use real::*;
+
+#[cfg(all(test, debug_assertions, not(loom)))]
+mod tests {
+    use super::{in_program_order, order_points};
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    #[test]
+    fn something_happens_in_the_midst_of_one_call() {
+        let happened = Rc::new(Cell::new(0));
+        let count = |left| {
+            let happened = happened.clone();
+            order_points::at(left, move || happened.set(happened.get() + 1));
+        };
+        for (left, calls, expected) in [(0, 1, 1), (2, 2, 0), (2, 5, 1)] {
+            happened.set(0);
+            count(left);
+            (0..calls).for_each(|_| in_program_order());
+            assert_eq!(happened.get(), expected, "{calls} calls after {left}");
+        }
+        happened.set(0);
+        count(0);
+        order_points::await_none();
+        in_program_order();
+        assert_eq!(happened.get(), 0);
+    }
+}

@@ -28,6 +28,8 @@ struct Queue {
     dropped: u32,
     /// Whether segment batches are delivered as single datagrams.
     splits: bool,
+    /// Nothing is carried to the port or from it.
+    is_cut: bool,
 }
 
 struct Packet {
@@ -85,6 +87,16 @@ impl Switch {
         self.attach_port(address, true)
     }
 
+    /// From here on nothing is carried to the port with this address, or from it. What waits there
+    /// is lost. A port that is attached after it was dropped is another one.
+    pub fn cut(&self, address: SocketAddr) {
+        if let Some(queue) = self.lock().0.get_mut(&address) {
+            queue.is_cut = true;
+            queue.packets.clear();
+            queue.signal.note(Ready::default());
+        }
+    }
+
     fn attach_port(&self, address: SocketAddr, splits: bool) -> SwitchPort {
         let signal = Signal::default();
         let queue = Queue {
@@ -117,9 +129,13 @@ impl Ports {
     /// Delivers a packet to a port. A packet to an unknown address is lost and counts as sent,
     /// because a network does not report it.
     fn carry(&mut self, to: SocketAddr, packet: Packet, buffers: &Buffers) {
-        let Some(queue) = self.0.get_mut(&to) else {
+        let is_from_cut = self.0.get(&packet.from).is_some_and(|queue| queue.is_cut);
+        let Some(queue) = self.0.get_mut(&to).filter(|queue| !queue.is_cut) else {
             return;
         };
+        if is_from_cut {
+            return;
+        }
         if !queue.splits || packet.bytes.len() <= packet.segment_bytes {
             return queue.push(packet);
         }
@@ -266,5 +282,31 @@ impl PacketDevice for SwitchPort {
 impl Drop for Attached {
     fn drop(&mut self) {
         self.switch.lock().0.remove(&self.address);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_comes_to_a_port_that_is_cut_or_from_it() {
+        let addresses = [1, 2].map(|port| SocketAddr::from(([10, 0, 0, 1], port)));
+        let switch = Switch::new();
+        let [mut kept, mut cut] = addresses.map(|address| switch.attach(address));
+        let mut batch = RxBatch::default();
+        let [of_kept, of_cut] = addresses;
+        kept.send(&[Message::alone(of_cut, b"waits")]);
+        cut.send(&[Message::alone(of_kept, b"arrives")]);
+        switch.cut(of_cut);
+        kept.send(&[Message::alone(of_cut, b"lost")]);
+        cut.send(&[Message::alone(of_kept, b"lost")]);
+        assert_eq!(cut.receive(&mut batch), 0);
+        assert_eq!(kept.receive(&mut batch), 1);
+        assert_eq!(batch.bytes(0), b"arrives");
+        drop(cut);
+        let mut next = switch.attach(of_cut);
+        kept.send(&[Message::alone(of_cut, b"to the next")]);
+        assert_eq!(next.receive(&mut batch), 1);
     }
 }

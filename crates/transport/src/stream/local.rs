@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use glimmer_base::limits::STREAM_BUFFER_BYTES;
 
@@ -348,8 +348,13 @@ impl Drop for LocalStream {
 pub struct LocalListener {
     address: SocketAddr,
     waiting: Arc<Mutex<VecDeque<LocalStream>>>,
+    /// Those that were made and may still be there.
+    made: Arc<Mutex<Vec<Weak<Mutex<Connection>>>>>,
     signal: Signal,
 }
+
+/// The end of a connection that its listener accepts.
+const ACCEPTED: usize = 1;
 
 /// A connection can be accepted.
 const WAITING: Ready = Ready {
@@ -364,6 +369,7 @@ impl LocalListener {
         LocalListener {
             address,
             waiting: Arc::default(),
+            made: Arc::default(),
             signal: Signal::default(),
         }
     }
@@ -375,9 +381,27 @@ impl LocalListener {
     /// As for [`LocalStream::pair`].
     pub fn connect(&self, from: SocketAddr, faults: StreamFaults, seed: u64) -> LocalStream {
         let [client, server] = LocalStream::pair(faults, [from, self.address], seed);
+        let mut made = self.lock_made();
+        made.retain(|connection| connection.strong_count() > 0);
+        made.push(Arc::downgrade(&server.connection));
         self.lock().push_back(server);
         self.signal.change(WAITING);
         client
+    }
+
+    /// The process that listens ends at this moment: the ends that were accepted, or are to be,
+    /// send nothing more, and nobody hears what is sent to them. What they have sent arrives.
+    pub fn cut(&self) {
+        for connection in self.lock_made().drain(..).filter_map(|one| one.upgrade()) {
+            let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
+            connection.pipes[ACCEPTED].has_ended = true;
+            connection.pipes[1 - ACCEPTED].is_deaf = true;
+            connection.tell(1 - ACCEPTED);
+        }
+    }
+
+    fn lock_made(&self) -> MutexGuard<'_, Vec<Weak<Mutex<Connection>>>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<LocalStream>> {

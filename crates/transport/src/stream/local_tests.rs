@@ -175,6 +175,24 @@ fn a_listener_is_reported_for_as_long_as_a_connection_waits() {
     assert_eq!(poller.ready_count(), 0);
 }
 
+/// As where a process is killed: what it has sent is still received.
+#[test]
+fn what_was_accepted_sends_nothing_after_a_cut() {
+    let mut listener = LocalListener::new(names()[1]);
+    let mut client = listener.connect(names()[0], StreamFaults::default(), 1);
+    let mut server = listener.accept().unwrap().unwrap();
+    assert_eq!(server.send(b"before"), Sent::All);
+    listener.cut();
+    assert_eq!(server.send(b"after"), Sent::Failed);
+    let mut received = Vec::with_capacity(100);
+    assert_eq!(client.receive(&mut received), Received::Drained(6));
+    assert_eq!(received, b"before");
+    assert_eq!(client.receive(&mut received), Received::Ended);
+    assert_eq!(client.send(b"to nobody"), Sent::Failed);
+    let mut later = listener.connect(names()[0], StreamFaults::default(), 1);
+    assert_eq!(later.send(b"to somebody"), Sent::All);
+}
+
 #[test]
 fn a_flood_goes_on_until_it_has_been_received_as_often_as_it_may() {
     let [one, mut other] = LocalStream::pair(StreamFaults::default(), names(), 1);
