@@ -96,6 +96,12 @@ impl DrivenNode {
     pub fn stop(&self) {
         self.shared.stop();
     }
+
+    /// The engines, in the order of the workers, all of which have ended.
+    pub fn into_engines(self) -> Vec<Box<dyn Engine>> {
+        let workers = self.workers.into_iter();
+        workers.map(|driven| driven.worker.into_engine()).collect()
+    }
 }
 
 impl DrivenWorker {

@@ -164,12 +164,12 @@ pub fn numbers<'a>(
 /// No store goes on for as long as this: three centuries.
 const STORE_TIME_MS_MAX: u64 = 300 * 365 * 24 * 3_600 * 1_000;
 
-/// The machine's clock, in the time of a store that may have begun with an earlier process. What
-/// the store was off counts as the wall clock says. If the wall clock is behind the time that the
-/// store has come to, as it was set back, hardly any time has passed.
+/// A clock, usually the machine's, in the time of a store that may have begun with an earlier
+/// process. What the store was off counts as the wall clock says. If the wall clock is behind the
+/// time that the store has come to, as it was set back, hardly any time has passed.
 #[derive(Debug)]
-pub struct StoreClock {
-    clock: SystemClock,
+pub struct StoreClock<C = SystemClock> {
+    clock: C,
     file: Arc<MemoryFile>,
 }
 
@@ -181,7 +181,15 @@ const NOTED_EVERY_MS: u64 = 20;
 impl StoreClock {
     /// The clock of the store in a file.
     pub fn of(file: &Arc<MemoryFile>) -> StoreClock {
-        let fresh = SystemClock::start();
+        StoreClock::over(file, SystemClock::start(), SystemClock::at)
+    }
+}
+
+impl<C: Clock> StoreClock<C> {
+    /// The clock of the store in a file. `fresh` is that of a new store. `at` makes one that now
+    /// shows the second number of milliseconds since an epoch, which was at the first one since
+    /// 1970.
+    pub fn over(file: &Arc<MemoryFile>, fresh: C, at: impl FnOnce(u64, u64) -> C) -> StoreClock<C> {
         let now = fresh.now();
         let [epoch, latest] = [Kept::EpochUnixMs, Kept::NowMs].map(|number| file.kept(number));
         let clock = match epoch.load(Relaxed) {
@@ -193,7 +201,7 @@ impl StoreClock {
             epoch_unix_ms => {
                 let passed_ms = (now.epoch_unix_ms + now.ms).saturating_sub(epoch_unix_ms);
                 let come_to_ms = latest.load(Relaxed) + NOTED_EVERY_MS;
-                SystemClock::at(epoch_unix_ms, passed_ms.max(come_to_ms))
+                at(epoch_unix_ms, passed_ms.max(come_to_ms))
             }
         };
         StoreClock {
@@ -203,7 +211,7 @@ impl StoreClock {
     }
 }
 
-impl Clock for StoreClock {
+impl<C: Clock> Clock for StoreClock<C> {
     #[inline]
     fn now(&self) -> Moment {
         let now = self.clock.now();

@@ -193,9 +193,14 @@ impl Worker {
                 false => self.wait(),
             }
             if !self.turn(clock.now()) {
-                return self.core.engine;
+                return self.into_engine();
             }
         }
+    }
+
+    /// The engine of a worker that has ended.
+    pub fn into_engine(self) -> Box<dyn Engine> {
+        self.core.engine
     }
 
     /// Does what there is to do at a moment. Returns whether the worker goes on.
