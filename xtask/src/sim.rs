@@ -33,6 +33,9 @@ pub struct Simulation {
     /// Run this seed alone, and print its history if it fails
     #[arg(long)]
     replay: Option<u64>,
+    /// Pass over seeds whose server has no memory file
+    #[arg(long)]
+    memory_files: bool,
     /// Plant one bug at a time, and require that each is found
     #[arg(long)]
     weakened: bool,
@@ -57,6 +60,7 @@ impl Simulation {
         };
         if self.replay.is_none() {
             command.args(["--seconds", &seconds.to_string()]);
+            command.args(self.memory_files.then_some("--memory-files"));
         }
         process::run(&mut command)
     }

@@ -42,6 +42,8 @@ pub enum Action {
     GetAndTouch(u32),
     /// Remove everything, after this many seconds.
     Flush(u32),
+    /// A process of the server was killed, and items may be lost.
+    Lose,
 }
 
 /// What was answered.
@@ -86,7 +88,8 @@ pub struct Call {
 
 /// The calls that concern a key: those that name it, and those that concern every key.
 pub fn of_key(calls: &[Call], key: &str) -> Vec<Call> {
-    let concerns = |call: &&Call| call.key == key || matches!(call.action, Action::Flush(_));
+    let of_all = |call: &Call| matches!(call.action, Action::Flush(_) | Action::Lose);
+    let concerns = |call: &&Call| call.key == key || of_all(call);
     calls.iter().filter(concerns).cloned().collect()
 }
 
@@ -135,6 +138,7 @@ impl fmt::Display for Action {
             Action::Count(delta) => write!(f, "count {delta}"),
             Action::Touch(expiry_s) => write!(f, "touch for {expiry_s} s"),
             Action::GetAndTouch(expiry_s) => write!(f, "get and touch for {expiry_s} s"),
+            Action::Lose => write!(f, "lose items"),
             Action::Flush(0) => write!(f, "flush everything"),
             Action::Flush(after_s) => write!(f, "flush everything in {after_s} s"),
         }
@@ -167,7 +171,11 @@ impl fmt::Display for Call {
             Some(ended) => write!(f, "{:>6} ", ended.step)?,
             None => write!(f, "{:>6} ", "")?,
         }
-        write!(f, "{:>10.3} ms  client {:<2} ", ms(begun.us), self.client)?;
+        write!(f, "{:>10.3} ms  ", ms(begun.us))?;
+        match self.action {
+            Action::Lose => write!(f, "the server ")?,
+            _ => write!(f, "client {:<2}  ", self.client)?,
+        }
         write!(f, "{:<5} {} -> {}", self.key, self.action, self.answer)
     }
 }

@@ -13,6 +13,7 @@
 //! | [`clients`] | clients of every protocol, and one that watches |
 //! | [`world`] | who acts next, and what has to hold meanwhile |
 //! | [`clock`] | virtual time |
+//! | `memory` | the file that a server's memory lies in |
 //! | [`history`] | what was asked and answered, and how it reads |
 //! | [`linear`] | whether there is an order of a key's operations that explains every answer |
 //! | [`shrink`] | the smallest scenario that still fails |
@@ -24,6 +25,7 @@ pub mod history;
 #[cfg(test)]
 mod latency_tests;
 pub mod linear;
+mod memory;
 pub mod scenario;
 mod server;
 pub mod shrink;

@@ -9,6 +9,8 @@
 //! never seen after it: between both lies the time that a request and its answer were under way.
 //! The same is true of a flush that was asked for a later time.
 //!
+//! A process of the server that is killed may lose an item that was there.
+//!
 //! Items are told apart by their values. A datagram that the network repeats stores its value again
 //! under another CAS unique, so a compare-and-swap of such a value may find it or another item.
 
@@ -30,6 +32,8 @@ const CLOCK_SLACK_US: u64 = 2_000;
 pub struct Rules {
     /// Items may leave at any time.
     pub may_evict: bool,
+    /// The server's clock may be ahead by this much.
+    pub ahead_us: u64,
 }
 
 /// What came of the search.
@@ -134,13 +138,17 @@ fn after(state: &State, call: &Call, rules: Rules, repeated: &HashSet<&[u8]>) ->
     for before in possible(state, call, rules) {
         let told = &call.answer;
         let flush_us = before.flush_us;
-        let (item, right) = effect(&before.item, call);
+        let (item, right) = effect(&before.item, call, rules);
         match (told, &call.action) {
             (Answer::Unknown | Answer::Done, Action::Flush(1..)) => {
-                add(before.item, time_after(call, &call.action));
+                add(before.item, time_after(call, rules));
             }
             // A flush at once replaces one that is to come.
             (Answer::Unknown | Answer::Done, Action::Flush(0)) => add(None, None),
+            (_, Action::Lose) => {
+                add(before.item, flush_us);
+                add(None, flush_us);
+            }
             (Answer::Unknown, _) => {
                 add(item, flush_us);
                 add(None, flush_us);
@@ -207,11 +215,11 @@ fn explains(right: &Answer, told: &Answer) -> bool {
 }
 
 /// What a map does, and answers.
-fn effect(before: &Option<Item>, call: &Call) -> (Option<Item>, Answer) {
+fn effect(before: &Option<Item>, call: &Call, rules: Rules) -> (Option<Item>, Answer) {
     let item = |value: &Value| {
         Some(Item {
             value: value.clone(),
-            expires_us: time_after(call, &call.action),
+            expires_us: time_after(call, rules),
         })
     };
     let with_value = |old: &Item, value: Value| {
@@ -250,14 +258,15 @@ fn effect(before: &Option<Item>, call: &Call) -> (Option<Item>, Answer) {
             (item(&value.into()), Answer::Number(*delta))
         }
         (Action::Touch(_), Some(old)) => (item(&old.value), Answer::Done),
-        (Action::Flush(_), _) => (None, Answer::Done),
+        (Action::Flush(_) | Action::Lose, _) => (None, Answer::Done),
         (_, None) => (None, Answer::Absent),
     }
 }
 
 /// The earliest and the latest time at which what the call stores expires, or its flush happens.
-fn time_after(call: &Call, action: &Action) -> Option<(u64, u64)> {
-    let after_s = match action {
+fn time_after(call: &Call, rules: Rules) -> Option<(u64, u64)> {
+    let slack_us = CLOCK_SLACK_US + rules.ahead_us;
+    let after_s = match &call.action {
         Action::Set(_, after_s) | Action::Add(_, after_s) | Action::Replace(_, after_s) => *after_s,
         Action::Touch(after_s) | Action::GetAndTouch(after_s) | Action::Flush(after_s) => *after_s,
         _ => 0,
@@ -265,8 +274,8 @@ fn time_after(call: &Call, action: &Action) -> Option<(u64, u64)> {
     (after_s > 0).then(|| {
         let after_us = u64::from(after_s) * 1_000_000;
         let ended_us = call.ended.map_or(u64::MAX / 2, |ended| ended.us);
-        let first_us = (call.begun.us + after_us).saturating_sub(CLOCK_SLACK_US);
-        (first_us, ended_us + after_us + CLOCK_SLACK_US)
+        let first_us = (call.begun.us + after_us).saturating_sub(slack_us);
+        (first_us, ended_us + after_us + slack_us)
     })
 }
 

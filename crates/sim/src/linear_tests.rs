@@ -1,8 +1,14 @@
 use super::*;
 use crate::history::Stamp;
 
-const STRICT: Rules = Rules { may_evict: false };
-const CACHE: Rules = Rules { may_evict: true };
+const STRICT: Rules = Rules {
+    may_evict: false,
+    ahead_us: 0,
+};
+const CACHE: Rules = Rules {
+    may_evict: true,
+    ..STRICT
+};
 
 fn value(text: &str) -> Value {
     text.as_bytes().into()
@@ -30,6 +36,36 @@ fn set(text: &str, begun: u64, ended: u64) -> Call {
 
 fn read(text: Option<&str>, begun: u64, ended: u64) -> Call {
     call(Action::Get, Answer::Value(text.map(value)), begun, ended)
+}
+
+/// A process that is killed may lose what is there, and nothing that was there is lost later.
+#[test]
+fn an_item_may_be_lost_when_a_process_is_killed() {
+    let lose = call(Action::Lose, Answer::Done, 5, 6);
+    for (begun, verdict) in [(1, Verdict::Linearizable), (7, Verdict::Impossible)] {
+        let calls = [set("a", begun, begun + 1), lose.clone(), read(None, 9, 10)];
+        assert_eq!(check(&calls, STRICT), verdict, "stored at {begun}");
+    }
+    let comes_back = [
+        set("a", 1, 2),
+        lose,
+        read(None, 7, 8),
+        read(Some("a"), 9, 10),
+    ];
+    assert_eq!(check(&comes_back, STRICT), Verdict::Impossible);
+}
+
+/// A process may begin ahead of the one before.
+#[test]
+fn a_clock_that_is_ahead_has_items_expire_earlier() {
+    let set = call(Action::Set(value("a"), 1), Answer::Done, 1, 2);
+    let calls = [set, read(None, 985, 986)];
+    assert_eq!(check(&calls, STRICT), Verdict::Impossible);
+    let ahead = Rules {
+        ahead_us: 20_000,
+        ..STRICT
+    };
+    assert_eq!(check(&calls, ahead), Verdict::Linearizable);
 }
 
 #[test]

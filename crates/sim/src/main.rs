@@ -24,6 +24,9 @@ struct Arguments {
     /// Run this seed alone, and print its history
     #[arg(long, conflicts_with_all = ["seed", "hours"])]
     replay: Option<u64>,
+    /// Pass over seeds whose server has no memory file
+    #[arg(long)]
+    memory_files: bool,
     /// Show the first seed that fails as it is, without making its scenario smaller
     #[arg(long)]
     no_shrink: bool,
@@ -44,8 +47,15 @@ fn main() -> ExitCode {
     let (mut seeds, mut steps, mut calls, mut undecided) = (0u64, 0u64, 0usize, 0usize);
     let (mut evicting, mut unanswered, mut unstored) = (0, 0, 0);
     let mut hits = 0;
-    while begun.elapsed() < limit {
-        let scenario = Scenario::from_seed(first.wrapping_add(seeds));
+    let (mut kills, mut kills_in_turns, mut stops, mut lost) = (0, 0, 0, 0);
+    for seed in (0..).map(|nth| first.wrapping_add(nth)) {
+        if begun.elapsed() >= limit {
+            break;
+        }
+        let scenario = Scenario::from_seed(seed);
+        if arguments.memory_files && !scenario.server.in_memory_file {
+            continue;
+        }
         let report = run(&scenario);
         seeds += 1;
         steps += report.steps;
@@ -53,6 +63,10 @@ fn main() -> ExitCode {
         undecided += report.undecided;
         evicting += usize::from(report.evicted > 0);
         hits += report.hits;
+        kills += report.kills;
+        kills_in_turns += report.kills_in_turns;
+        stops += report.stops;
+        lost += report.lost;
         let answered = |answer| {
             report
                 .calls
@@ -81,6 +95,10 @@ fn main() -> ExitCode {
     println!(
         "sim: {evicting} seeds evicted items, {unstored} stores found no memory, \
          {unanswered} answers were lost, the accelerator answered {hits} reads"
+    );
+    println!(
+        "sim: {kills} processes were killed, {kills_in_turns} of them in a turn, and {stops} \
+         stopped; others went on with their memory files; {lost} items were lost"
     );
     ExitCode::SUCCESS
 }
@@ -136,6 +154,7 @@ fn show(scenario: Scenario, report: Report, shrinks: bool) {
         "  stalls: {:?}, clock steps: {:?}, switches: {:?}",
         scenario.stalls, scenario.clock_steps, scenario.switches
     );
+    println!("  ends of the process: {:?}", scenario.ends);
     println!("   begun  ended           at");
     let calls = match &failure.key {
         Some(key) => history::of_key(&report.calls, key),

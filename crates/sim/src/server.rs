@@ -17,6 +17,7 @@ use glimmer_transport::stream::{LocalListener, StreamListener};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The first worker's port for native clients; the others' follow.
@@ -32,6 +33,31 @@ pub struct Served {
     pub encrypted: Vec<LocalListener>,
     /// The network for datagrams.
     pub switch: Switch,
+}
+
+impl Served {
+    /// Where connections are made that are encrypted, or not.
+    pub fn streams(&self, is_encrypted: bool) -> Vec<LocalListener> {
+        match is_encrypted {
+            true => self.encrypted.clone(),
+            false => self.listeners.clone(),
+        }
+    }
+
+    /// What cuts the server off from its clients, as the end of its process does.
+    pub fn cut(&self, scenario: &Scenario) -> impl FnOnce() + 'static {
+        let listeners = self.listeners.iter().chain(&self.encrypted).cloned();
+        let listeners: Vec<LocalListener> = listeners.collect();
+        let switch = self.switch.clone();
+        let workers = 0..scenario.server.workers;
+        move || {
+            listeners.iter().for_each(LocalListener::cut);
+            for worker in workers {
+                switch.cut(native_address(worker));
+                switch.cut(memcached_address(worker));
+            }
+        }
+    }
 }
 
 /// The port of connections that are encrypted.
@@ -76,10 +102,24 @@ impl AdminHandler for Silent {
     }
 }
 
+/// What a process of a scenario's server begins with.
+pub struct Process<'a> {
+    /// The network for datagrams.
+    pub switch: &'a Switch,
+    /// Where its memory lies, if that is a file.
+    pub memory_file: Option<PathBuf>,
+    /// How many processes were there before.
+    pub number: u64,
+}
+
 /// Assembles the server of a scenario.
-pub fn assemble(scenario: &Scenario, clock: &SimClock) -> Result<Served, ServeError> {
+pub fn assemble(
+    scenario: &Scenario,
+    process: Process<'_>,
+    clock: &SimClock,
+) -> Result<Served, ServeError> {
     let plan = scenario.server;
-    let switch = Switch::new();
+    let switch = process.switch;
     let (mut listeners, mut encrypted) = (Vec::new(), Vec::new());
     let has_encrypted = scenario.clients.iter().any(|client| client.is_encrypted);
     let devices = (0..plan.workers).map(|worker| {
@@ -105,9 +145,9 @@ pub fn assemble(scenario: &Scenario, clock: &SimClock) -> Result<Served, ServeEr
         }
     });
     let devices = devices.collect();
-    let mut rng = SmallRng::seed_from_u64(!scenario.seed);
+    let mut rng = SmallRng::seed_from_u64(!scenario.seed ^ process.number);
     let server = DrivenServer::assemble(
-        &configure(plan),
+        &configure(plan, process.memory_file),
         devices,
         clock.shared(),
         Arc::new(Silent),
@@ -117,7 +157,7 @@ pub fn assemble(scenario: &Scenario, clock: &SimClock) -> Result<Served, ServeEr
         server,
         listeners,
         encrypted,
-        switch,
+        switch: switch.clone(),
     })
 }
 
@@ -129,7 +169,7 @@ fn accepts(plan: ServerPlan) -> Accepts {
     }
 }
 
-fn configure(plan: ServerPlan) -> Config {
+fn configure(plan: ServerPlan, memory_file: Option<PathBuf>) -> Config {
     let mut config = Config {
         tcp: Vec::new(),
         tcp_protocols: Vec::new(),
@@ -156,6 +196,7 @@ fn configure(plan: ServerPlan) -> Config {
         table: plan.table,
         evict: plan.evict,
         hugepages: HugepagePolicy::Off,
+        memory_file,
         ..Config::default()
     };
     if plan.is_accelerated {

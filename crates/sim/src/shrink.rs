@@ -58,6 +58,23 @@ fn attempts(scenario: &Scenario) -> Vec<Scenario> {
     if !scenario.switches.is_empty() {
         attempt(&|smaller| smaller.switches.clear());
     }
+    for (index, end) in scenario.ends.iter().enumerate() {
+        attempt(&|smaller| _ = smaller.ends.remove(index));
+        if end.calls > 0 {
+            attempt(&|smaller| smaller.ends[index].calls /= 2);
+            attempt(&|smaller| smaller.ends[index].calls -= 1);
+        }
+        if end.steps > 0 {
+            attempt(&|smaller| smaller.ends[index].steps /= 2);
+        }
+        if end.points > 0 {
+            attempt(&|smaller| smaller.ends[index].points = 0);
+            attempt(&|smaller| smaller.ends[index].points -= 1);
+        }
+        if end.down_us > 0 {
+            attempt(&|smaller| smaller.ends[index].down_us = 0);
+        }
+    }
     for (index, client) in scenario.clients.iter().enumerate() {
         if client.stream != StreamFaults::default() {
             attempt(&|smaller| smaller.clients[index].stream = StreamFaults::default());
@@ -126,6 +143,10 @@ mod tests {
             undecided: 0,
             evicted: 0,
             hits: 0,
+            kills: 0,
+            kills_in_turns: 0,
+            stops: 0,
+            lost: 0,
         }
     }
 
@@ -142,6 +163,7 @@ mod tests {
             assert!(last.failure.is_some());
             assert_eq!((smallest.clients.len(), smallest.operations()), (2, 2));
             assert!(smallest.stalls.is_empty() && smallest.clock_steps.is_empty());
+            assert!(smallest.ends.is_empty());
         }
     }
 }

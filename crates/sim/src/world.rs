@@ -4,9 +4,13 @@
 //! have something to do. Each takes a little virtual time. Where none has anything to do, time
 //! moves on to when one has.
 //!
+//! A server whose memory lies in a file may have [several processes](ends), one after the other.
+//!
 //! After the clients have ended, nothing fails any more. They go on to ask, another one reads every
 //! key, and each request has to be answered soon. Then the clients leave, and no memory may be held
 //! for them. In the end the server is told to stop.
+
+mod ends;
 
 use crate::clients::{self, Client, Due, Notes};
 use crate::clock::SimClock;
@@ -14,11 +18,12 @@ use crate::history::{self, Answer, Call, Stamp};
 use crate::linear::{self, Rules, Verdict};
 use crate::scenario::{ClientPlan, Operation, Protocol, Scenario};
 use crate::server::{self, Served};
+use ends::Processes;
 use glimmer_base::limits::NATIVE_ASSEMBLY_IDLE_MS;
 use glimmer_dispatch::{AccessMode, Policy};
 use glimmer_node::{DrivenWorker, Rest};
-use glimmer_server::Mode;
-use glimmer_transport::packet::Faults;
+use glimmer_server::{DrivenServer, Mode};
+use glimmer_transport::packet::{Faults, Switch};
 use glimmer_transport::stream::StreamFaults;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -64,6 +69,14 @@ pub struct Report {
     pub evicted: u64,
     /// Reads that the accelerator answered.
     pub hits: u64,
+    /// Processes of the server that were killed.
+    pub kills: u64,
+    /// Those of them that were killed in the midst of a turn.
+    pub kills_in_turns: u64,
+    /// Processes of the server that were stopped, and followed by another one.
+    pub stops: u64,
+    /// Items that were lost when processes were killed.
+    pub lost: u64,
 }
 
 /// What went wrong.
@@ -91,7 +104,9 @@ enum Phase {
 struct World<'a> {
     scenario: &'a Scenario,
     clock: SimClock,
-    served: Served,
+    /// There is one, except while one process of the server follows another.
+    served: Option<Served>,
+    processes: Processes,
     phases: Vec<Phase>,
     /// Turns that each worker has taken.
     turns: Vec<u64>,
@@ -118,7 +133,8 @@ enum Actor {
 /// Runs a scenario to its end, or until something goes wrong, and checks its history.
 pub fn run(scenario: &Scenario) -> Report {
     let clock = SimClock::default();
-    let served = match server::assemble(scenario, &clock) {
+    let processes = Processes::of(scenario);
+    let served = match server::assemble(scenario, processes.next(&Switch::new()), &clock) {
         Ok(served) => served,
         Err(error) => panic!("seed {}: {error}", scenario.seed),
     };
@@ -134,7 +150,8 @@ pub fn run(scenario: &Scenario) -> Report {
         excused_us: (scenario.stalls.iter().map(|stall| stall.for_us)).sum(),
         scenario,
         clock,
-        served,
+        served: Some(served),
+        processes,
     };
     let result = world.run();
     world.report(result)
@@ -167,6 +184,7 @@ impl World<'_> {
         self.calm_step = Some(self.notes.now.step);
         self.excused_us = 0;
         self.clock_steps.clear();
+        self.processes.calm();
         self.clients
             .iter_mut()
             .for_each(|client| client.calm(now_us));
@@ -174,8 +192,12 @@ impl World<'_> {
         self.clients.push(last);
     }
 
+    fn served(&self) -> &Served {
+        self.served.as_ref().expect("a process serves")
+    }
+
     fn client(&self, number: usize, plan: &ClientPlan) -> Box<dyn Client> {
-        clients::new(number, plan, &self.served, self.clock.microseconds())
+        clients::new(number, plan, self.served(), self.clock.microseconds())
     }
 
     /// Lets time pass in which clients have nothing to ask.
@@ -221,9 +243,12 @@ impl World<'_> {
 
     /// Runs until every client is done.
     fn serve(&mut self) -> Result<(), String> {
-        while !self.are_done() {
+        while !self.are_done() || self.processes.is_stopping() {
             self.step()?;
-            self.check_answers()?;
+            self.notes.check_uniques()?;
+            if !self.processes.is_stopping() {
+                self.check_answers()?;
+            }
             if self.notes.now.step.is_multiple_of(MEMORY_STEPS) {
                 self.check_memory()?;
             }
@@ -243,7 +268,7 @@ impl World<'_> {
     }
 
     fn stop(&mut self) -> Result<(), String> {
-        self.served.server.node.stop();
+        self.served().server.node.stop();
         let since_us = self.clock.us();
         while self.phases.iter().any(|phase| *phase != Phase::Ended) {
             self.step()?;
@@ -260,6 +285,9 @@ impl World<'_> {
 
     /// Lets somebody act, or time pass, but not beyond this time.
     fn step_until(&mut self, until_us: u64) -> Result<(), String> {
+        if self.change_processes()? {
+            return Ok(());
+        }
         let now_us = self.clock.us();
         if let Some(at) = (self.clock_steps.iter()).position(|(at_us, _)| *at_us <= now_us) {
             let (_, by_us) = self.clock_steps.swap_remove(at);
@@ -269,9 +297,10 @@ impl World<'_> {
         }
         if let Some(at) = (self.switches.iter()).position(|(at_us, _)| *at_us <= now_us) {
             let (_, (policy, access)) = self.switches.swap_remove(at);
-            let now = self.clock.shared().now();
+            let node = &self.served().server.node;
+            let now = node.figures().now();
             // It is refused while another change of the access mode is going on.
-            let _ = (self.served.server.node).switch(Arc::new(policy), access, now);
+            let _ = node.switch(Arc::new(policy), access, now);
             return Ok(());
         }
         let (ready, next_us) = self.ready(now_us);
@@ -305,7 +334,7 @@ impl World<'_> {
     /// Who has something to do, and when the others have.
     fn ready(&self, now_us: u64) -> (Vec<Actor>, Option<u64>) {
         let (mut ready, mut next_us) = (Vec::new(), Vec::new());
-        let workers = self.phases.iter().zip(&self.served.server.node.workers);
+        let workers = self.phases.iter().zip(&self.served().server.node.workers);
         for (number, (phase, worker)) in workers.enumerate() {
             let is_due = match phase {
                 Phase::Awake | Phase::Busy => true,
@@ -347,7 +376,8 @@ impl World<'_> {
                 self.notes.trace.add(&[b'w', number as u8]);
                 self.turns[number] += 1;
                 let flooded = self.flooded();
-                let worker = &mut self.served.server.node.workers[number];
+                let served = self.served.as_mut().expect("a process serves");
+                let worker = &mut served.server.node.workers[number];
                 self.phases[number] = next_phase(self.phases[number], worker, self.clock.us());
                 let receives = self.flooded().saturating_sub(flooded);
                 self.rng.random_range(1..=TURN_US_MAX) + receives * FLOOD_US
@@ -392,16 +422,33 @@ impl World<'_> {
         let calm_step = self.calm_step.unwrap_or(u64::MAX);
         let calls = self.notes.calls.iter();
         let mut calls = calls.filter(|call| call.begun.step > calm_step);
-        let is_lost = |call: &&Call| matches!(call.answer, Answer::Unknown | Answer::Refused);
+        let is_lost = |call: &&Call| {
+            matches!(call.answer, Answer::Unknown | Answer::Refused) && !self.is_news_to(call)
+        };
         match calls.find(is_lost) {
             None => Ok(()),
             Some(call) => Err(format!("nothing failed, and it was not answered: {call}")),
         }
     }
 
+    /// Whether a native client learns by this call that another process serves. It gives up what it
+    /// has under way then, because the process before may have done it.
+    fn is_news_to(&self, call: &Call) -> bool {
+        let since_step = self.processes.since_step;
+        let clients = &self.scenario.clients;
+        let is_native =
+            (clients.get(call.client)).is_some_and(|client| client.protocol == Protocol::Native);
+        let mut calls = self.notes.calls.iter();
+        let knows = |other: &Call| {
+            let is_answered = other.ended.is_some_and(|end| end.step <= call.begun.step);
+            other.client == call.client && other.begun.step >= since_step && is_answered
+        };
+        is_native && since_step > 0 && !calls.any(knows)
+    }
+
     /// Whether the memory for connections that have been closed was given back.
     fn check_floor(&self) -> Result<(), String> {
-        let workers = self.served.server.node.workers.iter();
+        let workers = self.served().server.node.workers.iter();
         let held: Vec<usize> = workers.map(|worker| worker.held_bytes()).collect();
         match held.iter().all(|held| *held == 0) {
             true => Ok(()),
@@ -413,7 +460,7 @@ impl World<'_> {
 
     /// Whether buffers and tables are within the plan.
     fn check_memory(&self) -> Result<(), String> {
-        let Served { server, .. } = &self.served;
+        let Served { server, .. } = self.served();
         let tables = server.tables.iter().map(|figures| figures.table());
         let bytes: u64 = tables
             .map(|table| table.log_bytes + table.index_bytes)
@@ -435,18 +482,18 @@ impl World<'_> {
     }
 
     /// Checks the history, unless something else has gone wrong before.
-    fn report(self, result: Result<(), String>) -> Report {
+    fn report(mut self, result: Result<(), String>) -> Report {
+        if let Some(served) = self.served.take() {
+            self.note_figures(&served.server);
+        }
+        let past = self.processes.past;
         let calls = self.notes.calls;
         let mut undecided = 0;
-        let tables = self.served.server.tables.iter();
-        let evicted: u64 = (tables.map(|figures| figures.table().store.evictions)).sum();
-        let accelerator = self.served.server.node.figures().accelerator();
-        let now_ms = self.clock.shared().now().ms;
-        let hits = accelerator.map_or(0, |one| one.figures(now_ms).body.hits);
         let mut failure = result.err().map(|what| Failure { what, key: None });
         if failure.is_none() {
             let rules = Rules {
-                may_evict: self.scenario.server.mode == Mode::Cache && evicted > 0,
+                may_evict: self.scenario.server.mode == Mode::Cache && past.evicted > 0,
+                ahead_us: past.ahead_us(),
             };
             for key in history::keys(&calls) {
                 match linear::check(&history::of_key(&calls, &key), rules) {
@@ -470,9 +517,24 @@ impl World<'_> {
             steps: self.notes.now.step,
             calls,
             undecided,
-            evicted,
-            hits,
+            evicted: past.evicted,
+            hits: past.hits,
+            kills: past.kills,
+            kills_in_turns: past.kills_in_turns,
+            stops: past.stops,
+            lost: past.lost,
         }
+    }
+
+    /// Adds the figures of a process that ends.
+    fn note_figures(&mut self, server: &DrivenServer) {
+        let tables = server.tables.iter();
+        let evicted: u64 = (tables.map(|figures| figures.table().store.evictions)).sum();
+        let figures = server.node.figures();
+        let now_ms = figures.now().ms;
+        let hits = (figures.accelerator()).map_or(0, |one| one.figures(now_ms).body.hits);
+        self.processes.past.evicted += evicted;
+        self.processes.past.hits += hits;
     }
 }
 

@@ -46,6 +46,7 @@ fn opcode(request: &Request) -> u8 {
         Action::Touch(_) => TOUCH,
         Action::GetAndTouch(_) => GET_AND_TOUCH,
         Action::Flush(_) => FLUSH,
+        Action::Lose => unreachable!("no client asks the server to {}", request.action),
     }
 }
 
@@ -71,7 +72,7 @@ impl Codec for Binary {
                 (expiry_s.to_be_bytes().to_vec(), &[])
             }
             Action::Flush(after_s @ 1..) => (after_s.to_be_bytes().to_vec(), &[]),
-            Action::Get | Action::Delete | Action::Flush(0) => (Vec::new(), &[]),
+            Action::Get | Action::Delete | Action::Flush(0) | Action::Lose => (Vec::new(), &[]),
         };
         let body = extras.len() + key.len() + value.len();
         out.extend_from_slice(&[0x80, opcode(request)]);

@@ -32,6 +32,7 @@ impl Codec for Meta {
             Action::Increment(delta) => format!("ma {key} D{delta} v {end}"),
             Action::Count(delta) => format!("ma {key} D{delta} N0 J{delta} v {end}"),
             Action::Flush(after_s) => text::flush(*after_s),
+            Action::Lose => unreachable!("no client asks the server to {}", request.action),
         };
         out.extend_from_slice(line.as_bytes());
     }

@@ -70,6 +70,12 @@ pub trait Client {
         0
     }
 
+    /// The server's process ends, or begins to. Its connections may end without a word.
+    fn lose_server(&mut self) {}
+
+    /// Another process serves there.
+    fn find_server(&mut self, _served: &Served) {}
+
     /// From here on nothing fails, and the client takes its replies when they come. It asks what
     /// its plan has for this time.
     fn calm(&mut self, now_us: u64);
@@ -87,11 +93,8 @@ pub fn new(
     served: &Served,
     time: Microseconds,
 ) -> Box<dyn Client> {
-    let listeners = served.listeners.clone();
-    let streams = match plan.is_encrypted {
-        true => served.encrypted.clone(),
-        false => listeners.clone(),
-    };
+    let listeners = &served.listeners;
+    let streams = served.streams(plan.is_encrypted);
     let servers = || (0..listeners.len()).map(memcached_address).collect();
     let switch = &served.switch;
     match plan.protocol {
@@ -108,8 +111,8 @@ pub fn new(
             Box::new(DatagramClient::new(Binary, number, plan, network, time))
         }
         Protocol::Native => Box::new(NativeClient::new(number, plan, switch, time)),
-        Protocol::Watch => Box::new(Watcher::new(number, plan, &listeners)),
-        Protocol::Flood(flood) => Box::new(Flooder::new(number, plan, flood, &listeners)),
+        Protocol::Watch => Box::new(Watcher::new(number, plan, listeners)),
+        Protocol::Flood(flood) => Box::new(Flooder::new(number, plan, flood, listeners)),
     }
 }
 
@@ -124,6 +127,10 @@ pub struct Notes {
     pub trace: Trace,
     /// Calls that are not over.
     open: BTreeSet<usize>,
+    /// What each CAS unique of each key named, as clients saw it.
+    named: BTreeMap<(String, u64), Value>,
+    /// A unique that has named two values.
+    ambiguous: Option<String>,
 }
 
 impl Notes {
@@ -149,6 +156,37 @@ impl Notes {
             call.ended = Some(self.now);
         }
         call.answer = answer;
+    }
+
+    /// A process of the server was killed now, and the next one has lost items.
+    pub fn lose(&mut self) {
+        let Stamp { step, us } = self.now;
+        self.calls.push(Call {
+            client: 0,
+            key: String::new(),
+            action: Action::Lose,
+            begun: self.now,
+            // Before a client does anything.
+            ended: Some(Stamp { step: step + 1, us }),
+            answer: Answer::Done,
+        });
+    }
+
+    /// A client is shown an item with its unique, or with 0 if the protocol has none.
+    pub fn see(&mut self, key: &str, value: &Value, unique: u64) {
+        if unique == 0 {
+            return;
+        }
+        let named = self.named.entry((key.into(), unique));
+        let named = named.or_insert_with(|| value.clone());
+        if named != value {
+            self.ambiguous = Some(format!("two values of {key} have the CAS unique {unique}"));
+        }
+    }
+
+    /// Fails if a CAS unique has named two values.
+    pub fn check_uniques(&self) -> Result<(), String> {
+        self.ambiguous.clone().map_or(Ok(()), Err)
     }
 
     /// The call that has waited for longest, of those that a condition holds for.

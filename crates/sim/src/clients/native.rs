@@ -103,7 +103,9 @@ impl NativeClient {
             match understand(&request.action, reply, is_cut) {
                 Ok(answer) => {
                     if let (Answer::Value(Some(value)), Ok(reply)) = (&answer, reply) {
-                        script.see(&request.keys[0], value, reply.cas.unwrap_or(0));
+                        let unique = reply.cas.unwrap_or(0);
+                        script.see(&request.keys[0], value, unique);
+                        notes.see(&request.keys[0], value, unique);
                     }
                     notes.end(*call, answer);
                 }

@@ -5,6 +5,7 @@ use super::{Client, Due, Notes, Request, Script};
 use crate::encrypted::ClientStream;
 use crate::history::{Action, Answer, Value};
 use crate::scenario::ClientPlan;
+use crate::server::Served;
 use glimmer_transport::stream::{LocalListener, Received, Sent, StreamFaults};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -77,6 +78,7 @@ impl Asked {
                 (&answer, reply.uniques.get(index), &self.request)
             {
                 script.see(&request.keys[index], value, unique);
+                notes.see(&request.keys[index], value, unique);
             }
             notes.end(call, answer);
         }
@@ -112,6 +114,10 @@ pub struct StreamClient<C> {
     under_way: VecDeque<Asked>,
     /// It has sent a login that is not answered.
     logs_in: bool,
+    /// The server's process ends.
+    is_server_ending: bool,
+    /// The connection is to a process that has ended, or ends.
+    may_end: bool,
     asked: u32,
     /// When it takes the next bytes, if it takes them slowly.
     reads_us: u64,
@@ -132,6 +138,8 @@ impl<C: Codec> StreamClient<C> {
             incoming: Vec::new(),
             under_way: VecDeque::new(),
             logs_in: false,
+            is_server_ending: false,
+            may_end: false,
             asked: 0,
             reads_us: 0,
             rng: SmallRng::seed_from_u64(plan.seed),
@@ -156,6 +164,7 @@ impl<C: Codec> StreamClient<C> {
             let from = SocketAddr::from(([10, 0, 0, 2], port));
             let stream = listener.connect(from, self.plan.stream, self.rng.random());
             self.stream = Some(ClientStream::new(stream, self.plan.is_encrypted));
+            self.may_end = self.is_server_ending;
             self.logs_in = self.plan.logs_in;
             if self.logs_in {
                 write_login(&mut self.out);
@@ -242,7 +251,8 @@ impl<C: Codec> StreamClient<C> {
 
     /// The connection has failed: what is under way has no answer.
     fn lose(&mut self, notes: &mut Notes) -> Result<(), String> {
-        if self.plan.stream.reset == 0.0 && !self.reads_slowly() {
+        let may_end = self.may_end || self.plan.stream.reset > 0.0;
+        if !may_end && !self.reads_slowly() {
             return Err("the server closed a connection that had done nothing wrong".into());
         }
         self.stream = None;
@@ -290,6 +300,15 @@ impl<C: Codec> Client for StreamClient<C> {
 
     fn reads_slowly(&self) -> bool {
         self.plan.read_pause_us > 0
+    }
+
+    fn lose_server(&mut self) {
+        (self.is_server_ending, self.may_end) = (true, true);
+    }
+
+    fn find_server(&mut self, served: &Served) {
+        self.is_server_ending = false;
+        self.listeners = served.streams(self.plan.is_encrypted);
     }
 
     fn calm(&mut self, now_us: u64) {

@@ -30,7 +30,9 @@ impl Codec for Text {
             Action::Increment(delta) => format!("incr {key} {delta}\r\n"),
             Action::Touch(expiry_s) => format!("touch {key} {expiry_s}\r\n"),
             Action::GetAndTouch(expiry_s) => format!("gats {expiry_s} {key}\r\n"),
-            Action::Count(_) => unreachable!("the text protocol has no {}", request.action),
+            Action::Count(_) | Action::Lose => {
+                unreachable!("the text protocol has no {}", request.action)
+            }
             Action::Flush(after_s) => flush(*after_s),
         };
         out.extend_from_slice(line.as_bytes());

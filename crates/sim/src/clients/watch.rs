@@ -1,11 +1,12 @@
 //! A client that watches mutations (protocol.txt, "Watchers"), and compares what it is shown with
 //! the history: every store that was acknowledged has one line, unless the server said that it has
-//! left lines out.
+//! left lines out. It begins again with each process of the server.
 
 use super::login::write_login;
 use super::{Client, Due, Notes};
 use crate::history::{Action, Answer, Call};
 use crate::scenario::{COUNTERS, ClientPlan, key_name};
+use crate::server::Served;
 use glimmer_transport::stream::{
     ByteStream, LocalListener, LocalStream, Received, Sent, StreamFaults,
 };
@@ -19,8 +20,13 @@ const COMMAND: &[u8] = b"watch mutations\n";
 
 /// A client that watches mutations.
 pub struct Watcher {
+    number: usize,
     plan: ClientPlan,
     stream: LocalStream,
+    /// The server's process ends, or has ended.
+    may_end: bool,
+    /// The connection has ended with it.
+    has_ended: bool,
     out: Vec<u8>,
     incoming: Vec<u8>,
     /// The step at which it was told that it watches.
@@ -47,8 +53,11 @@ impl Watcher {
             false => out.extend_from_slice(COMMAND),
         }
         Watcher {
+            number,
             plan: plan.clone(),
             stream: listener.connect(from, plan.stream, rng.random()),
+            may_end: false,
+            has_ended: false,
             out,
             incoming: Vec::new(),
             since: None,
@@ -67,7 +76,7 @@ impl Watcher {
         notes.trace.add(&received);
         self.incoming.extend_from_slice(&received);
         if outcome == Received::Ended {
-            return Err("the server closed the connection of a watcher".into());
+            return self.end("the server closed the connection of a watcher");
         }
         while let Some(end) = self.incoming.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.incoming.drain(..=end).collect();
@@ -82,6 +91,15 @@ impl Watcher {
             }
         }
         Ok(())
+    }
+
+    /// The connection has ended.
+    fn end(&mut self, wrong: &str) -> Result<(), String> {
+        self.has_ended = true;
+        match self.may_end {
+            true => Ok(()),
+            false => Err(wrong.into()),
+        }
     }
 
     /// Reads a line: `ts=… gid=… type=item_store key=… status=… cmd=… …`.
@@ -122,6 +140,7 @@ impl Client for Watcher {
     fn due(&self, now_us: u64) -> Due {
         let ready = self.stream.ready();
         match () {
+            () if self.has_ended => Due::Done,
             () if ready.writable && !self.out.is_empty() => Due::Now,
             () if ready.readable && self.reads_us <= now_us => Due::Now,
             () if ready.readable => Due::At(self.reads_us),
@@ -135,7 +154,7 @@ impl Client for Watcher {
             match self.stream.send(&self.out) {
                 Sent::All => self.out.clear(),
                 Sent::Part(count) => _ = self.out.drain(..count),
-                Sent::Failed => return Err("a watcher cannot send".into()),
+                Sent::Failed => return self.end("a watcher cannot send"),
             }
         }
         self.receive(notes)
@@ -145,12 +164,21 @@ impl Client for Watcher {
         self.plan.read_pause_us > 0
     }
 
+    fn lose_server(&mut self) {
+        self.may_end = true;
+    }
+
+    fn find_server(&mut self, served: &Served) {
+        *self = Watcher::new(self.number, &self.plan, &served.listeners);
+    }
+
     fn calm(&mut self, _: u64) {
         self.plan.read_pause_us = 0;
-        self.stream.set_faults(StreamFaults {
+        self.plan.stream = StreamFaults {
             buffer_bytes: self.plan.stream.buffer_bytes,
             ..StreamFaults::default()
-        });
+        };
+        self.stream.set_faults(self.plan.stream);
     }
 
     /// A store that was acknowledged, and that began when the watcher had been told that it

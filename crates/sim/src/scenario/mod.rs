@@ -3,6 +3,7 @@
 //! A scenario is a plain value, so that it can be made smaller and run again.
 
 mod clients;
+mod ends;
 mod server;
 mod tastes;
 
@@ -30,6 +31,34 @@ pub struct Scenario {
     pub clock_steps: Vec<(u64, u64)>,
     /// Dispatch policies and access modes that are put in force: when, in microseconds, and which.
     pub switches: Vec<(u64, (&'static dyn Policy, AccessMode))>,
+    /// Ends of the server's process, in order. Each is followed by a process that goes on with the
+    /// memory file.
+    pub ends: Vec<End>,
+}
+
+/// An end of the server's process.
+#[derive(Clone, Copy, Debug)]
+pub struct End {
+    /// How it ends.
+    pub how: Ending,
+    /// So many calls have begun by then.
+    pub calls: usize,
+    /// So many steps are taken after that.
+    pub steps: u64,
+    /// A process that is killed goes on until it has come to this many more points at which the
+    /// order of its stores to the file matters. It ends there, in the midst of a worker's turn.
+    pub points: usize,
+    /// Until the next process serves, in microseconds.
+    pub down_us: u64,
+}
+
+/// How a process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Where it is.
+    Killed,
+    /// It is told to, and completes what it was asked.
+    Stopped,
 }
 
 /// A server.
@@ -61,6 +90,8 @@ pub struct ServerPlan {
     pub is_locked: bool,
     /// Whether workers hand native requests over to one another.
     pub directs_native: bool,
+    /// Whether items and index lie in a memory file.
+    pub in_memory_file: bool,
     /// Whether memcached's datagrams are answered from the slots of the hot-key accelerator.
     pub is_accelerated: bool,
 }
@@ -215,6 +246,8 @@ const FLOODS: f64 = 0.15;
 const FLOODERS_MAX: usize = 2;
 /// What seeds draw from in addition, so that the rest of a scenario does not depend on it.
 const FLOOD_SEED: u64 = 0xf100d;
+/// The same for memory files and the ends of processes.
+const ENDS_SEED: u64 = 0xdead;
 /// Operations that name one key, on average: histories stay short enough to be checked.
 const CALLS_PER_KEY: usize = 18;
 
@@ -288,14 +321,20 @@ impl Scenario {
             client.logs_in = server.is_locked;
             client.is_encrypted = encryption_rng.random_bool(ENCRYPTS);
         }
-        Scenario {
+        let mut scenario = Scenario {
             seed,
             server,
             clients,
             stalls,
             clock_steps,
             switches,
-        }
+            ends: Vec::new(),
+        };
+        ends::draw(
+            &mut SmallRng::seed_from_u64(seed ^ ENDS_SEED),
+            &mut scenario,
+        );
+        scenario
     }
 
     /// Every key that is named.

@@ -74,6 +74,7 @@ pub fn draw(rng: &mut SmallRng) -> ServerPlan {
         watch_bytes: WATCH_BYTES_MAX,
         is_locked: false,
         directs_native: rng.random_bool(0.3),
+        in_memory_file: false,
         is_accelerated: false,
     }
 }
