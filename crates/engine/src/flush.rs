@@ -136,6 +136,7 @@ impl FlushClock {
                 self.keep_counted();
                 self.count();
             }
+            Some(_) if weakened("pending_flush_not_kept") => {}
             Some(at_ms) => self.keep(Kept::FlushPendingMs, at_ms),
         }
         self.pending_ms.store(pending_ms.unwrap_or(0), Release);
