@@ -224,7 +224,7 @@ impl Rig {
             access: input.one_of(&[Access::Crew, Access::Erew, Access::Crcw]),
             direction: input.one_of(&[Direction::Client, Direction::Server]),
             mutation_window: input.one_of(&[1024, 0, 1, u32::MAX]),
-            keeps_items: input.byte() % 2 == 1,
+            begun_s: input.byte().checked_sub(1),
             ports: (0..input.byte() % 9)
                 .map(u16::from)
                 .map(|port| 4000 - port % 7)

@@ -119,7 +119,7 @@ pub struct SessionCounters {
 /// Directory {
 ///     token: 99, token_s: 3600, seed: glimmer_base::Seed(5), item_bytes_max: 1 << 20,
 ///     partitions: 1, mode: Mode::Cache, access: Access::Erew, direction: Direction::Client,
-///     mutation_window: 1024, keeps_items: false, ports: vec![4000],
+///     mutation_window: 1024, begun_s: None, ports: vec![4000],
 /// }.write(&mut directory);
 /// session.receive(&directory, 10, &mut |_, _| {});
 ///

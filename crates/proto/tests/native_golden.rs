@@ -290,7 +290,7 @@ fn answers() {
         access: Access::Crew,
         direction: Direction::Client,
         mutation_window: 1024,
-        keeps_items: false,
+        begun_s: None,
         ports: vec![11300, 11301],
     };
     let rest = &bytes[ReplyHeader::BYTES..];

@@ -254,8 +254,9 @@ impl<T> Session<T> {
         let renew_us = now_us + u64::from(directory.token_s) * 500_000;
         let (seed, cores) = (directory.seed, directory.ports.len());
         let map = PartitionMap::new(directory.partitions.into(), cores);
-        if is_other && directory.keeps_items {
-            self.give_up_changes(on_answer);
+        if let Some(begun_s) = directory.begun_s.filter(|_| is_other) {
+            let begun_us = now_us.saturating_sub(1_000_000 * u64::from(begun_s));
+            self.give_up_changes(begun_us, on_answer);
         }
         if is_other {
             self.channels.clear();
@@ -311,14 +312,20 @@ impl<T> Session<T> {
         }
     }
 
-    /// Another server has the items of the one before, which knew this client's changes. One that
-    /// was sent and not answered may have been executed, so it is not sent again.
+    /// Another server has the items of the one before, which had ended by this time, and which knew
+    /// this client's changes. One that was sent earlier and not answered may have been executed, so
+    /// it is not sent again. That the server has refused it says nothing of the one before, to
+    /// which the network may have brought a copy of the same datagram.
     #[cold]
-    fn give_up_changes(&mut self, on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>)) {
+    fn give_up_changes(
+        &mut self,
+        ended_us: u64,
+        on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
+    ) {
         for slot in 0..self.requests.len() {
             let request = &self.requests[slot];
             let is_sent = !matches!(request.phase, Phase::Free | Phase::Queued);
-            if is_sent && !request.is_read && request.open > 0 {
+            if is_sent && !request.is_read && request.asked_us < ended_us {
                 self.fail(slot as u32, Failure::Silent, on_answer);
             }
         }

@@ -15,7 +15,7 @@ pub fn of(port: u16) -> Directory {
         access: Access::Erew,
         direction: Direction::Client,
         mutation_window: 1024,
-        keeps_items: false,
+        begun_s: None,
         ports: vec![port],
     }
 }

@@ -38,15 +38,15 @@ impl Sent {
 
     /// A server's answer to this request for the directory, with this version.
     pub fn directory(&self, version: u32) -> Vec<u8> {
-        self.directory_of(version, false)
+        self.directory_of(version, None)
     }
 
-    /// The same of a server that may have the items of another one.
-    pub fn directory_of(&self, version: u32, keeps_items: bool) -> Vec<u8> {
+    /// The same of a server that may have the items of another one, and began so many seconds ago.
+    pub fn directory_of(&self, version: u32, begun_s: Option<u8>) -> Vec<u8> {
         assert_eq!(self.header.kind, Kind::Directory);
         let mut reply = self.reply(Kind::DirectoryReply, version);
         let mut directory = directory::of(4000);
-        directory.keeps_items = keeps_items;
+        directory.begun_s = begun_s;
         directory.write(&mut reply);
         reply
     }

@@ -10,7 +10,7 @@
 //! | 24 | 1 | mode: 1 cache, 2 store |
 //! | 25 | 1 | access: 1 EREW, 2 CREW, 3 CRCW |
 //! | 26 | 1 | who directs requests to the core that owns their key: 0 the client, 1 the server |
-//! | 27 | 1 | whether items may be older than the server: 1 if so, else 0 |
+//! | 27 | 1 | 1 and the seconds since the server began, 255 at most; 0 if no item may be older |
 //! | 28 | 4 | seconds for which the token is valid |
 //! | 32 | 4 | mutations of one client that a core remembers |
 //! | 36 | 2 each | UDP port of each core |
@@ -27,6 +27,9 @@ const HEAD_BYTES: usize = 36;
 /// Length in bytes of the longest directory reply, including the datagram's header. Every server
 /// answers a request of this length.
 pub const REPLY_BYTES_MAX: usize = super::ReplyHeader::BYTES + HEAD_BYTES + 2 * WORKERS_MAX;
+
+/// A server that has been there for longer says this many seconds.
+pub const BEGUN_S_MAX: u8 = u8::MAX - 1;
 
 /// Who may touch a partition (MICA §4.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,9 +86,10 @@ pub struct Directory {
     /// Mutations of one client that a core remembers. At most this many may be in flight to a core,
     /// counted from the oldest unanswered one.
     pub mutation_window: u32,
-    /// Whether items may be older than the server: those of another one that ran before, and that
-    /// may have executed what it never answered.
-    pub keeps_items: bool,
+    /// If items may be older than the server, the whole seconds for which it has been there, at
+    /// most [`BEGUN_S_MAX`]. They are those of another server, which had ended by then, and may
+    /// have executed what it never answered.
+    pub begun_s: Option<u8>,
     /// The UDP port of each core. At least one.
     pub ports: Vec<u16>,
 }
@@ -130,7 +134,7 @@ impl Directory {
             direction,
             token_s: u32_at(bytes, 28)?,
             mutation_window: u32_at(bytes, 32)?,
-            keeps_items: bytes[27] != 0,
+            begun_s: bytes[27].checked_sub(1),
             ports: ports
                 .as_chunks::<2>()
                 .0
@@ -151,7 +155,7 @@ impl Directory {
         head[24] = self.mode as u8;
         head[25] = self.access as u8;
         head[26] = self.direction as u8;
-        head[27] = self.keeps_items.into();
+        head[27] = self.begun_s.map_or(0, |begun_s| begun_s.saturating_add(1));
         head[28..32].copy_from_slice(&self.token_s.to_le_bytes());
         head[32..36].copy_from_slice(&self.mutation_window.to_le_bytes());
         out.extend_from_slice(&head);

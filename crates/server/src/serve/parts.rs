@@ -4,7 +4,7 @@ use super::ServeError;
 use crate::config::{Config, Direction, HugepagePolicy, Mode};
 use crate::memory_plan::{MemoryPlan, Needs};
 use crate::{accelerate, assembly, cores, encryption};
-use glimmer_base::{KeyHasher, Seed, limits};
+use glimmer_base::{KeyHasher, Moment, Seed, limits};
 use glimmer_dispatch::{Layout, PartitionMap};
 use glimmer_engine::Engine;
 use glimmer_hotset::Body;
@@ -115,7 +115,7 @@ pub(crate) fn node_config(
         liveness: config.liveness,
         udp: config.udp.clone(),
         udp_names: config.udp_names.clone(),
-        native: native(config, plan, &hashing, random),
+        native: native(config, plan, &hashing, random, clock.now()),
         busy_poll: config.busy_poll,
         backlog: config.backlog,
         connections_max: config.connections_max,
@@ -156,7 +156,9 @@ fn native(
     plan: &MemoryPlan,
     hashing: &Hashing,
     random: &mut dyn FnMut() -> u64,
+    now: Moment,
 ) -> Option<NativeConfig> {
+    let keeps_items = config.memory_file.is_some() || config.snapshot.is_some();
     let layout = Layout {
         map: PartitionMap::new(plan.partitions, config.workers),
         access: config.table_access(),
@@ -172,7 +174,7 @@ fn native(
             directory_version: (random() as u32).max(1),
             layout: *config.dispatch.plan(layout).layout(),
             item_bytes_max: plan.item_bytes_max,
-            keeps_items: config.memory_file.is_some() || config.snapshot.is_some(),
+            begun_ms: keeps_items.then_some(now.ms),
             mode: match config.mode {
                 Mode::Cache => directory::Mode::Cache,
                 Mode::Store => directory::Mode::Store,

@@ -1,8 +1,8 @@
 //! The configuration that the workers of a node share for serving native clients.
 
-use glimmer_base::{KeyHasher, Seed};
+use glimmer_base::{KeyHasher, Moment, Seed};
 use glimmer_dispatch::{AccessMode, Layout, Plan};
-use glimmer_proto::native::directory::{Access, Direction, Mode};
+use glimmer_proto::native::directory::{Access, BEGUN_S_MAX, Direction, Mode};
 use std::net::SocketAddr;
 
 use super::token::TokenKey;
@@ -43,11 +43,20 @@ pub struct Rules {
     pub mode: Mode,
     /// Who directs requests to the workers that own their keys.
     pub direction: Direction,
-    /// Whether the store may have had items when the server began.
-    pub keeps_items: bool,
+    /// When the server began, in milliseconds of its clock, if the store may have had items then.
+    /// Whoever had them before had ended.
+    pub begun_ms: Option<u64>,
 }
 
 impl Rules {
+    /// What clients are told of when the server began: whole seconds that have surely passed.
+    pub fn begun_s(&self, now: Moment) -> Option<u8> {
+        // Either time may be a millisecond past the one that the clock shows.
+        let passed_ms = |begun_ms: u64| now.ms.saturating_sub(begun_ms + 1);
+        let seconds = self.begun_ms.map(|begun_ms| passed_ms(begun_ms) / 1000);
+        seconds.map(|seconds| seconds.min(BEGUN_S_MAX.into()) as u8)
+    }
+
     /// The rules under a plan. The version of the directory stays: to clients, another one means
     /// that the server was started again and knows none of their mutations. A client that is told
     /// that it has directed a request wrongly asks for the directory.

@@ -85,7 +85,7 @@ impl Server {
             item_bytes_max: ITEM_BYTES_MAX,
             mode: Mode::Cache,
             direction,
-            keeps_items: false,
+            begun_ms: None,
         };
         Server {
             engines,

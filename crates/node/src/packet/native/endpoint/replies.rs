@@ -287,7 +287,7 @@ impl NativeEndpoint {
             access: rules.access(),
             direction: rules.direction,
             mutation_window: NATIVE_MUTATIONS_KEPT,
-            keeps_items: rules.keeps_items,
+            begun_s: rules.begun_s(tools.now),
             ports: tools.ports.to_vec(),
         }
     }
