@@ -116,6 +116,9 @@ pub fn new(
     }
 }
 
+/// The number of no client.
+const NOBODY: usize = usize::MAX;
+
 /// The history as it is written.
 #[derive(Default)]
 pub struct Notes {
@@ -162,7 +165,7 @@ impl Notes {
     pub fn lose(&mut self) {
         let Stamp { step, us } = self.now;
         self.calls.push(Call {
-            client: 0,
+            client: NOBODY,
             key: String::new(),
             action: Action::Lose,
             begun: self.now,
