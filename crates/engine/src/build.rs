@@ -60,6 +60,10 @@ pub fn build_observed<T: Table, O: ChangeObserver, X>(
     flushes: FlushClock,
     mut make: impl FnMut(Option<u32>) -> Result<T, X>,
 ) -> Result<Vec<Box<dyn Engine>>, X> {
+    // One that a file has kept.
+    if let Some(pending_ms) = flushes.pending_ms() {
+        tap.observer().flush(|| Some(pending_ms));
+    }
     engines(spread, uniques, tap, flushes, |numa_node| {
         let mut table = make(numa_node)?;
         table.observe(tap.clone());

@@ -138,6 +138,10 @@ struct Server {
 
 impl Server {
     fn new<A: Access>() -> Server {
+        Server::with_flushes::<A>(FlushClock::default())
+    }
+
+    fn with_flushes<A: Access>(flushes: FlushClock) -> Server {
         let spread = Spread {
             partitions: 2,
             workers: 1,
@@ -154,7 +158,6 @@ impl Server {
         };
         let tap = Arc::new(Tap::new(Observer::default()));
         tap.tell(Told::All);
-        let flushes = FlushClock::default();
         let mut engines = build_observed(&spread, Uniques::Kept, &tap, flushes, |_| {
             Owner::<A>::new(&config, S3_FIFO)
         })
@@ -523,4 +526,15 @@ fn a_closed_tap() {
         server.say(b"get k\r\ndelete k\r\n");
         assert_eq!(server.tap.observer().take(), []);
     }
+}
+
+/// A memory file keeps a flush that was pending when the process before ended.
+#[test]
+fn a_flush_that_is_pending_from_the_start_is_told() {
+    let flushes = FlushClock::default();
+    let at_ms = flushes.set(Moment::default(), 5_000);
+    let server = Server::with_flushes::<Erew>(flushes);
+    let seen = server.tap.observer().take();
+    assert_eq!(seen, [Event::BeforeFlush, Event::AfterFlush(at_ms)]);
+    assert_eq!(Server::new::<Erew>().tap.observer().take(), []);
 }
