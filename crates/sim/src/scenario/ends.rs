@@ -10,7 +10,7 @@ const IN_FILES: f64 = 0.25;
 const ENDS_MAX: usize = 4;
 /// How often it is killed, and not stopped.
 const KILLS: f64 = 0.75;
-/// Steps that are taken after a call, at most: so many that a large value arrives meanwhile.
+/// The largest number of steps between a call and an end: enough for a large value to arrive.
 const STEPS_MAX: u64 = 200;
 /// How often a process is killed in the midst of a turn.
 const IN_TURNS: f64 = 0.7;

@@ -41,9 +41,9 @@ pub struct Scenario {
 pub struct End {
     /// How it ends.
     pub how: Ending,
-    /// So many calls have begun by then.
+    /// The number of calls that have begun before it.
     pub calls: usize,
-    /// So many steps are taken after that.
+    /// The number of steps between the last of these calls and the end.
     pub steps: u64,
     /// A process that is killed goes on until it has come to this many more points at which the
     /// order of its stores to the file matters. It ends there, in the midst of a worker's turn.
