@@ -4,7 +4,8 @@
 //! have something to do. Each takes a little virtual time. Where none has anything to do, time
 //! moves on to when one has.
 //!
-//! A server whose memory lies in a file may have [several processes](ends), one after the other.
+//! A server whose memory lies in a file may have several processes (`world/ends.rs`), one after the
+//! other.
 //!
 //! After the clients have ended, nothing fails any more. They go on to ask, another one reads every
 //! key, and each request has to be answered soon. Then the clients leave, and no memory may be held
