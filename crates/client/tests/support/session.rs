@@ -41,7 +41,7 @@ impl Sent {
         self.directory_of(version, None)
     }
 
-    /// The same of a server that began this many seconds ago, perhaps with the items of another one.
+    /// The same of a server that began this many seconds ago, perhaps with items of another one.
     pub fn directory_of(&self, version: u32, begun_s: Option<u8>) -> Vec<u8> {
         assert_eq!(self.header.kind, Kind::Directory);
         let mut reply = self.reply(Kind::DirectoryReply, version);
