@@ -3,6 +3,7 @@
 import ctypes
 import fcntl
 import os
+import platform
 import pwd
 import resource
 import signal
@@ -10,6 +11,7 @@ import socket
 import struct
 import subprocess
 import termios
+import threading
 import time
 from pathlib import Path
 
@@ -392,6 +394,27 @@ def test_memory_limits(ours, memory, item, mode):
 def test_it_starts_small(ours):
     with Server("-m", 4096) as server:
         assert resident_mib(server) < 32
+
+
+def slice_ns(thread):
+    """For how long the scheduler lets a thread run at a time; 0 where the kernel does not tell."""
+    get_attributes = {"x86_64": 315, "aarch64": 275}[platform.machine()]
+    attributes = ctypes.create_string_buffer(48)
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.syscall(get_attributes, int(thread), attributes, len(attributes), 0) == 0, ctypes.get_errno()
+    return struct.unpack_from("=IIQiIQ", attributes)[5]
+
+
+def test_who_runs_first_on_a_core(ours):
+    """A thread with shorter slices goes first: workers before other programs, and long work after them."""
+    usual = slice_ns(threading.get_native_id())
+    if usual == 0:
+        pytest.skip("the kernel tells of no slices: Linux 6.12 or newer is needed")
+    with Server("-t", 2) as server:
+        threads = Path(f"/proc/{server.pid}/task").iterdir()
+        slices = {(thread / "comm").read_text().strip(): slice_ns(thread.name) for thread in threads}
+    assert [slices.pop(name) for name in ("worker-0", "worker-1", "pages")] == [100_000, 100_000, 100_000_000]
+    assert set(slices.values()) == {usual}
 
 
 def comes_to_rest(server):

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use glimmer_base::limits::POLL_EVENTS_MAX;
 use glimmer_engine::Engine;
-use glimmer_transport::{Bell, Poller, pin_to};
+use glimmer_transport::{Bell, Poller, ask_for_short_slices, pin_to};
 
 use crate::admin::handler::AdminHandler;
 use crate::bind::Bound;
@@ -75,6 +75,8 @@ impl Node {
         let thread = thread::Builder::new()
             .name(format!("worker-{me}"))
             .spawn(move || {
+                // Where the kernel refuses, requests wait for other programs as they do elsewhere.
+                ask_for_short_slices();
                 // Made by its own thread, on its own core, so that its memory is near.
                 let worker = pin(&shared.config, me).and_then(|()| {
                     let poller = Poller::new(POLL_EVENTS_MAX)?;

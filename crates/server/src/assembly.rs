@@ -18,6 +18,7 @@ use glimmer_store::mica_cache::{Owner, PartitionConfig};
 use glimmer_store::mica_store::{self, StoreConfig};
 use glimmer_store::removals::Tap;
 use glimmer_store::table::{Asides, Attach, ConfigError, Table};
+use glimmer_transport::ask_for_long_slices;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -105,7 +106,11 @@ impl Store<'_> {
             partition.commons = partition.commons(self.plan.partitions);
             // In a file they may lie on a disk, whose blocks are taken with them.
             if self.file.is_none() && partition.pages == PagePolicy::Transparent {
-                partition.pages_ahead = PagesAhead::start().ok();
+                // Where this is refused, it competes with workers as others do.
+                let yields = || {
+                    ask_for_long_slices();
+                };
+                partition.pages_ahead = PagesAhead::start(yields).ok();
             }
         }
         self.build(|numa_node, file| {

@@ -6,6 +6,7 @@ use std::sync::mpsc;
 
 use glimmer_base::limits::SHAKER_NICE;
 use glimmer_base::sync::{Mutex, lock};
+use glimmer_transport::ask_for_long_slices;
 use glimmer_transport::stream::{ByteStream, Handshaking};
 
 use super::key::ConnectionKey;
@@ -83,6 +84,7 @@ impl Shakers {
         // If it has no effect, the thread shares the CPU as all do.
         let me = rustix::thread::gettid();
         let _ = rustix::process::setpriority_process(Some(me), SHAKER_NICE);
+        ask_for_long_slices();
         loop {
             let next = lock(&self.receiver).recv();
             let Ok(Some(mut shaking)) = next else {

@@ -16,27 +16,28 @@ use std::thread;
 #[derive(Clone, Debug)]
 pub struct PagesAhead(Sender<Pages>);
 
-/// Bytes of a memory.
+/// Words of a memory that is reached as [`AtomicU64`](glimmer_base::sync::AtomicU64)s alone.
 struct Pages {
     memory: Arc<Reservation>,
-    bytes: Range<usize>,
+    words: Range<usize>,
 }
 
 impl PagesAhead {
-    /// Starts the thread.
-    pub fn start() -> io::Result<PagesAhead> {
+    /// Starts the thread, which does `first` before all else.
+    pub fn start(first: impl FnOnce() + Send + 'static) -> io::Result<PagesAhead> {
         let (sender, wanted) = channel::<Pages>();
         let take = move || {
-            for Pages { memory, bytes } in wanted {
-                memory.take_ahead(bytes);
+            first();
+            for Pages { memory, words } in wanted {
+                memory.touch(words);
             }
         };
         thread::Builder::new().name("pages".into()).spawn(take)?;
         Ok(PagesAhead(sender))
     }
 
-    pub(super) fn take(&self, memory: Arc<Reservation>, bytes: Range<usize>) {
+    pub(super) fn take(&self, memory: Arc<Reservation>, words: Range<usize>) {
         // The thread ends after the last sender alone.
-        let _ = self.0.send(Pages { memory, bytes });
+        let _ = self.0.send(Pages { memory, words });
     }
 }

@@ -2,6 +2,7 @@
 
 use super::reservation::{PAGE, Reservation};
 use super::{HUGE_PAGE, PagePolicy, PagesAhead, ZeroAtomics, prefetch_line};
+use glimmer_base::sync::AtomicU64;
 use rustix::mm::{Advice, MapFlags};
 use std::fs::File;
 use std::io;
@@ -123,12 +124,6 @@ impl<T: ZeroAtomics> ZeroedSlice<T> {
         self.memory.advise(whole, Advice::LinuxHugepage);
     }
 
-    /// Has a thread take the pages of these values of a [sparse](Self::sparse) slice before they
-    /// are touched, on huge pages as far as the values fill them.
-    pub fn take_ahead(&self, values: Range<usize>, by: &PagesAhead) {
-        by.take(self.memory.clone(), self.bytes_of(values));
-    }
-
     /// Gives the kernel back the pages that hold none but these values of a [sparse](Self::sparse)
     /// slice. They are zero from then on.
     pub fn withdraw(&self, values: Range<usize>) {
@@ -158,6 +153,14 @@ impl<T: ZeroAtomics> ZeroedSlice<T> {
     #[inline(always)]
     pub fn prefetch(&self, at: usize) {
         prefetch_line(self.first.wrapping_add(at));
+    }
+}
+
+impl ZeroedSlice<AtomicU64> {
+    /// Has a thread take the pages of these words of a [sparse](Self::sparse) slice before a worker
+    /// touches them, on huge pages as far as the words fill them.
+    pub fn take_ahead(&self, words: Range<usize>, by: &PagesAhead) {
+        by.take(self.memory.clone(), words);
     }
 }
 
@@ -229,7 +232,7 @@ mod tests {
         let words = ZeroedSlice::<AtomicU64>::sparse(64 * MIB, PagePolicy::default(), None);
         let words = words.unwrap();
         words[2 * MIB].store(7, Relaxed);
-        let ahead = PagesAhead::start().unwrap();
+        let ahead = PagesAhead::start(|| ()).unwrap();
         words.take_ahead(2 * MIB..6 * MIB, &ahead);
         let resident = || {
             let report = PageReport::of(&[words.addresses()]);

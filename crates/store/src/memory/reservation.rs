@@ -1,6 +1,8 @@
 //! Addresses of the process, and what the kernel maps there.
 
 use super::{HUGE_PAGE, PagePolicy};
+use glimmer_base::sync::AtomicU64;
+use glimmer_base::sync::Ordering::Relaxed;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use std::ffi::c_void;
@@ -156,13 +158,25 @@ impl Reservation {
         }
     }
 
-    /// Takes these bytes from the kernel before they are touched, on huge pages where they may lie
-    /// on them. A kernel that cannot is no error: it gives the pages when they are touched.
-    pub fn take_ahead(&self, bytes: Range<usize>) {
+    /// Takes the pages of these words from the kernel, on huge pages where they may lie on them. No
+    /// word changes.
+    ///
+    /// Each page is touched. `MADV_POPULATE_WRITE` would hold a lock on all addresses of the process
+    /// while the kernel clears the pages, and another thread whose allocator asks for memory would
+    /// wait for it.
+    pub fn touch(&self, words: Range<usize>) {
+        let bytes = words.start * 8..words.end * 8;
         if self.grants_huge {
             self.advise(bytes.clone(), Advice::LinuxHugepage);
         }
-        self.advise(bytes, Advice::LinuxPopulateWrite);
+        for at in bytes.step_by(PAGE) {
+            let word = self.place(at, size_of::<AtomicU64>()).cast();
+            // SAFETY: the memory is ours (R), mapped for reading and writing, and aligned. It is
+            // reached as atomics of this kind alone, as the caller says by naming words.
+            let word = unsafe { AtomicU64::from_ptr(word) };
+            // A write that the compiler keeps. A word that is not zero has its page.
+            let _ = word.compare_exchange(0, 0, Relaxed, Relaxed);
+        }
     }
 
     /// Advice that a kernel may refuse: the memory works, only on other pages.

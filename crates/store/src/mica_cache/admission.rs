@@ -212,7 +212,7 @@ impl<'a, A: Access> Writer<'a, A> {
     #[inline(never)]
     fn is_for_wider_small(&mut self, words: u64) -> bool {
         let most = self.log(LogId::Small).item_words_max() as u64;
-        words <= most && (words <= self.limit(LogId::Small) || self.widen_small())
+        words <= most && (words <= self.limit(LogId::Small) || self.widen_small(words))
     }
 
     /// Whether a large item has room at the tail of the small log, and none at that of the main

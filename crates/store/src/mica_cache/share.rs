@@ -31,10 +31,10 @@
 //! Claims end where huge pages do while much is left, because a huge page is resident as a whole.
 //! Towards the end they are as small as needed.
 //!
-//! While much is left, the partition has also claimed the huge page after `log_end`, and a thread
-//! takes it from the kernel ([`PagesAhead`](crate::memory::PagesAhead)). The main log goes on there
-//! when it comes to its end, and seldom waits for the kernel. Where log or index get memory in
-//! another way, the page is given back first.
+//! While much is left, the partition has also claimed the huge page after the end of each log that
+//! grows, and a thread takes it from the kernel ([`PagesAhead`](crate::memory::PagesAhead)). The log
+//! goes on there when it comes to its end, and seldom waits for the kernel. Where log or index get
+//! memory in another way, the page is given back first.
 
 use super::goal::Goal;
 use super::{Shared, Writer};
@@ -77,8 +77,8 @@ pub(super) struct Share {
     words: u64,
     /// Where the memory of the index begins, whether it has buckets there or not.
     floor: u64,
-    /// Words after the main log that are claimed, and whose pages are taken ahead.
-    ahead: u64,
+    /// Words after the end of each log that are claimed, and whose pages are taken ahead.
+    ahead: [u64; 2],
     /// Words that each log has in an equal share.
     equal: [u64; 2],
     /// Words of the least main log.
@@ -136,7 +136,7 @@ impl Share {
             range,
             words: range,
             floor: border,
-            ahead: 0,
+            ahead: [0; 2],
             equal: [0; 2],
             least: 0,
             index_step: 0,
@@ -153,7 +153,7 @@ impl Share {
             range,
             words: least + range - floor,
             floor,
-            ahead: 0,
+            ahead: [0; 2],
             equal,
             least,
             index_step: 1 << part.ilog2(),
@@ -186,7 +186,7 @@ impl Share {
     }
 
     pub(super) fn assert_sound(&self, (border, open): (u64, u64)) {
-        assert!(self.words <= self.range && self.log_end() + self.ahead <= self.floor);
+        assert!(self.words <= self.range && self.log_end() + self.ahead[0] <= self.floor);
         assert!(self.floor <= border && self.floor <= open);
     }
 }
@@ -245,27 +245,22 @@ impl<A: Access> Writer<'_, A> {
             return false;
         }
         self.state.share.gives_beyond = None;
-        let claimed = match id {
-            LogId::Main => limit + self.state.share.ahead,
-            LogId::Small => limit,
-        };
+        let claimed = limit + self.state.share.ahead[id as usize];
         let least = needed.next_multiple_of(PAGE_WORDS).min(most).max(claimed);
         let claims = [claim_end(commons, needed.max(claimed), most), least];
         let end = claims.into_iter().find(|end| commons.claim(end - claimed));
         match (end, id) {
             (Some(end), LogId::Main) => {
                 self.state.share.words += end - limit;
-                self.state.share.ahead = 0;
                 self.state.share.grows = is_filling;
                 self.share_changed();
-                grant(self.log(id), claimed, end);
-                self.take_ahead();
+                self.go_on(id, claimed, end);
                 true
             }
             (Some(end), LogId::Small) => {
                 self.set_limit(id, end);
                 self.note_claimed();
-                grant(self.log(id), limit, end);
+                self.go_on(id, claimed, end);
                 true
             }
             (None, LogId::Main) if self.take_from_index() => self.extend(id, words),
@@ -277,47 +272,63 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
-    /// Claims the page that the main log comes to next, and has it taken from the kernel, while
-    /// much is left.
-    fn take_ahead(&mut self) {
-        let (id, heap, share) = (LogId::Main, &self.shared.heap, &mut self.state.share);
+    /// A log goes on to `end`, and what lies before `claimed` was claimed before. While much is
+    /// left, claims the page that the log comes to next, and has it taken from the kernel.
+    fn go_on(&mut self, id: LogId, claimed: u64, end: u64) {
+        grant(self.log(id), claimed, end);
+        let (heap, share) = (&self.shared.heap, &mut self.state.share);
+        share.ahead[id as usize] = 0;
         let (Some(commons), Some(by)) = (&heap.claimed.commons, &heap.pages_ahead) else {
             return;
         };
-        let (end, next) = (share.log_end(), share.log_end() + HUGE_WORDS);
+        let most = match id {
+            LogId::Main => share.floor,
+            LogId::Small => heap.log(id).limit_max(),
+        };
+        let next = end + HUGE_WORDS;
         let is_much = commons.left_each() >= AHEAD_PAGES_LEFT_MIN * HUGE_WORDS;
-        let is_page = end.is_multiple_of(HUGE_WORDS) && next <= share.floor;
+        let is_page = end.is_multiple_of(HUGE_WORDS) && next <= most;
         if is_much && commons.is_filling() && is_page && commons.claim(HUGE_WORDS) {
-            share.ahead = HUGE_WORDS;
+            share.ahead[id as usize] = HUGE_WORDS;
             heap.log(id).take_ahead(end..next, by);
         }
     }
 
     /// Gives back what was claimed ahead. Says whether anything was.
     fn drop_ahead(&mut self) -> bool {
-        let share = &mut self.state.share;
-        let (end, words) = (share.log_end(), std::mem::take(&mut share.ahead));
-        let commons = self.shared.commons().filter(|_| words > 0);
-        if let Some(commons) = commons {
-            self.log(LogId::Main).withdraw(end..end + words);
-            commons.give_back(words);
+        let ahead = std::mem::take(&mut self.state.share.ahead);
+        for id in [LogId::Main, LogId::Small] {
+            let words = ahead[id as usize];
+            if let Some(commons) = self.shared.commons().filter(|_| words > 0) {
+                let end = match id {
+                    LogId::Main => self.state.share.log_end(),
+                    LogId::Small => self.limit(id),
+                };
+                self.log(id).withdraw(end..end + words);
+                commons.give_back(words);
+            }
         }
-        commons.is_some()
+        ahead != [0; 2]
     }
 
-    /// Has the small log claim all of its memory, for an item that does not fit into what it has.
-    /// Says whether that was done.
+    /// Has the small log claim memory for an item of this many words, which does not fit into what
+    /// it has. Says whether that was done.
     #[cold]
     #[inline(never)]
-    pub(super) fn widen_small(&mut self) -> bool {
+    pub(super) fn widen_small(&mut self, words: u64) -> bool {
         let (id, shared) = (LogId::Small, self.shared);
         let (limit, most) = (self.limit(id), self.log(id).limit_max());
+        let Some(commons) = shared.commons() else {
+            return false;
+        };
+        let claimed = limit + self.state.share.ahead[id as usize];
+        let end = claim_end(commons, words.max(claimed), most);
         let is_open = self.geometry(id).lap_end().is_none();
-        let is_claimed = is_open && shared.commons().is_some_and(|it| it.claim(most - limit));
+        let is_claimed = is_open && commons.claim(end - claimed);
         if is_claimed {
-            self.set_limit(id, most);
+            self.set_limit(id, end);
             self.note_claimed();
-            grant(self.log(id), limit, most);
+            self.go_on(id, claimed, end);
         }
         is_claimed
     }
@@ -363,7 +374,7 @@ impl<A: Access> Writer<'_, A> {
         };
         let share = &mut self.state.share;
         let lower = |step: u64| share.floor - (share.floor - 1) / step * step;
-        let (step, hole) = (share.index_step, share.range - share.words - share.ahead);
+        let (step, hole) = (share.index_step, share.range - share.words - share.ahead[0]);
         let few = lower(PAGE_WORDS);
         for more in [lower(step), few] {
             let index_words = share.range - share.floor + more;

@@ -10,6 +10,7 @@ pub mod heap;
 pub mod name;
 pub mod options;
 pub mod refusals;
+pub mod slices;
 pub mod steering;
 pub mod stream;
 pub mod udp;

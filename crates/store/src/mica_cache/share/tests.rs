@@ -39,42 +39,51 @@ fn put(owner: &mut Owner<Erew>, key: u64, bytes: usize) {
 }
 
 /// What partitions have, what they have claimed ahead and what is left is all memory, at any
-/// time. Pages are claimed ahead while much is left, and none when nothing is.
+/// time. Each log that grows claims pages ahead while much is left, and none when nothing is.
 #[test]
 fn what_is_claimed_ahead_is_used_or_given_back() {
-    let mut config = PartitionConfig {
-        log_bytes: 40 << 20,
-        main_buckets: 700,
-        spare_buckets: 350,
-        index_follows: true,
-        item_bytes_max: 1 << 20,
-        hasher: Seed(0).into(),
-        pages_ahead: Some(PagesAhead::start().unwrap()),
-        ..PartitionConfig::default()
-    };
-    let commons = config.commons(2).unwrap();
-    config.commons = Some(commons.clone());
-    let mut owners = [0; 2].map(|_| Owner::<Erew>::new(&config, FIFO).unwrap());
-    let mut steps_ahead = 0;
-    for key in 0..60_000 {
-        put(&mut owners[key as usize % 2], key, 2_000);
-        let shares = owners.each_mut().map(|owner| {
-            let mut writer = owner.enter(0);
-            if key % 1_000 == 0 {
-                writer.audit();
+    for rule in [FIFO, S3_FIFO] {
+        let mut config = PartitionConfig {
+            log_bytes: 80 << 20,
+            main_buckets: 700,
+            spare_buckets: 350,
+            index_follows: true,
+            item_bytes_max: 1 << 20,
+            hasher: Seed(0).into(),
+            pages_ahead: Some(PagesAhead::start(|| ()).unwrap()),
+            ..PartitionConfig::default()
+        };
+        let commons = config.commons(2).unwrap();
+        config.commons = Some(commons.clone());
+        let mut owners = [0; 2].map(|_| Owner::<Erew>::new(&config, rule).unwrap());
+        let mut steps_ahead = [0; 2];
+        for key in 0..90_000 {
+            put(&mut owners[key as usize % 2], key, 2_000);
+            let mut claimed = commons.left();
+            for owner in &mut owners {
+                let mut writer = owner.enter(0);
+                if key % 1_000 == 0 {
+                    writer.audit();
+                }
+                let share = &writer.state.share;
+                claimed += share.words + share.ahead.iter().sum::<u64>();
+                for (steps, ahead) in steps_ahead.iter_mut().zip(share.ahead) {
+                    *steps += u64::from(ahead > 0);
+                }
+                if rule == S3_FIFO {
+                    claimed += writer.limit(LogId::Small);
+                }
             }
-            let share = &writer.state.share;
-            (share.words, share.ahead)
-        });
-        let claimed: u64 = shares.iter().map(|(words, ahead)| words + ahead).sum();
-        assert_eq!(claimed + commons.left(), commons.words(), "{key}");
-        steps_ahead += u64::from(shares.iter().any(|(_, ahead)| *ahead > 0));
+            assert_eq!(claimed, commons.words(), "{}, {key}", rule.name);
+        }
+        let [main, small] = steps_ahead;
+        assert!(main > 10_000, "{}: {main}", rule.name);
+        assert!(rule == FIFO || small > 1_000, "{small}");
+        let ahead = owners
+            .each_mut()
+            .map(|owner| owner.enter(0).state.share.ahead);
+        assert!(ahead == [[0; 2]; 2] && commons.left() < PAGE_WORDS);
     }
-    assert!(steps_ahead > 10_000, "{steps_ahead}");
-    let ahead = owners
-        .each_mut()
-        .map(|owner| owner.enter(0).state.share.ahead);
-    assert!(ahead == [0; 2] && commons.left() < PAGE_WORDS);
 }
 
 /// Large values have filled one partition with most of the memory. Then small items come, to
