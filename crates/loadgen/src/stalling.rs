@@ -190,6 +190,7 @@ pub fn observe(which: Loop, seconds: u64, seed: u64) -> Result<Observed> {
         Loop::Open(arrivals) => {
             let schedule = open::Schedule {
                 arrivals,
+                gather: 1,
                 burst: 1,
                 idle: Idle::Sleep,
                 lanes: Lanes::Mixed,

@@ -76,6 +76,8 @@ pub struct Schedule {
     pub arrivals: Arrivals,
     /// Requests that arrive together on one connection.
     pub burst: u32,
+    /// Requests that a connection gathers before it sends them.
+    pub gather: u32,
     /// How the client waits.
     pub idle: Idle,
     /// Which of the arrivals the thread sends, and on which connections.
@@ -141,6 +143,25 @@ impl Next {
     }
 }
 
+/// The requests that a connection gathers, each with the time at which it was due.
+#[derive(Clone, Default)]
+struct Gathering(Vec<(Ask, u64)>);
+
+impl Gathering {
+    /// Adds a request. Returns whether there are this many now.
+    fn add(&mut self, ask: &Ask, due: u64, count: u32) -> bool {
+        self.0.push((ask.clone(), due));
+        self.0.len() >= count as usize
+    }
+
+    /// Asks for all of them. Returns whether there were any.
+    fn ask<L: Link>(&mut self, link: &mut L) -> bool {
+        let any = !self.0.is_empty();
+        self.0.drain(..).for_each(|(ask, due)| link.ask(&ask, due));
+        any
+    }
+}
+
 /// Drives the connections by the schedule, until the window has ended and everything is answered,
 /// or the requests end.
 pub fn run<L: Link, W: World<L>>(
@@ -168,6 +189,7 @@ pub fn run<L: Link, W: World<L>>(
     drive.recorder.tick(start)?;
     let sends_max = if L::GATHERS { GATHERED_MAX } else { SENDS_MAX };
     let mut gathered: Vec<usize> = Vec::new();
+    let mut gatherings = vec![Gathering::default(); drive.links.len()];
     loop {
         let mut now = drive.world.now_ns();
         let mut sends = 0;
@@ -191,14 +213,22 @@ pub fn run<L: Link, W: World<L>>(
                 }
                 false => next.clock.rng.random_range(places),
             };
+            let mut is_full = true;
             for turn in 1..=schedule.burst {
-                drive.links[place].ask(&next.ask, due);
+                match schedule.gather {
+                    0 | 1 => drive.links[place].ask(&next.ask, due),
+                    count => is_full = gatherings[place].add(&next.ask, due, count),
+                }
                 next.more = next.more && source.next(&mut next.ask);
                 if !next.more && turn < schedule.burst {
                     break;
                 }
             }
+            if is_full {
+                gatherings[place].ask(&mut drive.links[place]);
+            }
             match L::GATHERS {
+                _ if !is_full => {}
                 false => drive.send(place)?,
                 true if gathered.contains(&place) => {}
                 true => gathered.push(place),
@@ -219,6 +249,14 @@ pub fn run<L: Link, W: World<L>>(
 
         let to = drive.recorder.window().to();
         let due = next.due();
+        if !next.more || due >= to {
+            // Nothing more comes to what was gathered.
+            for (place, gathering) in gatherings.iter_mut().enumerate() {
+                if gathering.ask(&mut drive.links[place]) {
+                    drive.send(place)?;
+                }
+            }
+        }
         let patience_ns = match schedule.idle {
             _ if next.more && due <= now && due < to => 0,
             Idle::Spin => 0,

@@ -7,16 +7,20 @@ use crate::{
     workload::{Drawn, Workload},
 };
 
-/// A connection that answers at once, and the lengths that it was asked for.
+/// A connection that answers at once, and what it was asked for: when it was due, and its length.
 #[derive(Default)]
 struct Connection {
     asked: Vec<(u64, u32)>,
+    /// When it was asked, on this clock.
+    asked_at: Vec<u64>,
+    now: Rc<Cell<u64>>,
     reply: Option<Reply>,
 }
 
 impl Link for Connection {
     fn ask(&mut self, ask: &Ask, tag: u64) {
         self.asked.push((tag, ask.value_bytes));
+        self.asked_at.push(self.now.get());
         self.reply = Some(Reply {
             tag,
             verb: ask.verb,
@@ -140,6 +144,7 @@ fn asked(lanes: Lanes, seed: u64) -> Vec<Vec<(u64, u32)>> {
     let schedule = Schedule {
         arrivals: Arrivals::Fixed(20_000.0),
         burst: 1,
+        gather: 1,
         idle: Idle::Sleep,
         lanes,
         offset_ns: 0,
@@ -202,6 +207,7 @@ fn a_thread_without_requests_ends() {
     let schedule = Schedule {
         arrivals: Arrivals::Poisson(100_000.0),
         burst: 1,
+        gather: 1,
         idle: Idle::Sleep,
         lanes: Lanes::Large,
         offset_ns: 0,
@@ -232,6 +238,7 @@ fn what_was_due_before_the_end_is_sent_however_late() {
     let schedule = Schedule {
         arrivals: Arrivals::Fixed(1000.0),
         burst: 1,
+        gather: 1,
         idle: Idle::Sleep,
         lanes: Lanes::Mixed,
         offset_ns: 0,
@@ -240,4 +247,38 @@ fn what_was_due_before_the_end_is_sent_however_late() {
     run(drive, &mut source, &schedule).unwrap();
     let due: Vec<u64> = link.asked.iter().map(|(due, _)| due / MS).collect();
     assert_eq!(due, (1..50).collect::<Vec<_>>());
+}
+
+/// The last requests do not wait for more.
+#[test]
+fn a_connection_gathers_requests_before_it_sends_them() {
+    const MS: u64 = 1_000_000;
+    let (window, glance) = (Window::closed(), Glance::default());
+    window.open(0, 7 * MS);
+    let (sender, _intervals) = mpsc::channel();
+    let mut recorder = Recorder::new(&window, &glance, None, sender);
+    let world = Clock::default();
+    let mut link = Connection {
+        now: world.now.clone(),
+        ..Connection::default()
+    };
+    let workload = Workload::preset("small", Some(10)).unwrap();
+    let inserted = std::sync::Arc::new(10.into());
+    let mut source = Drawn::new(&workload, 1, 0, 1, &inserted);
+    let links = vec![&mut link];
+    let drive = Drive::new(links, world, &mut recorder, CountBy::ByDueTime, 1 << 40);
+    let schedule = Schedule {
+        arrivals: Arrivals::Fixed(1000.0),
+        burst: 1,
+        gather: 4,
+        idle: Idle::Sleep,
+        lanes: Lanes::Mixed,
+        offset_ns: 0,
+        seed: 1,
+    };
+    run(drive, &mut source, &schedule).unwrap();
+    let due: Vec<u64> = link.asked.iter().map(|(due, _)| due / MS).collect();
+    assert_eq!(due, [1, 2, 3, 4, 5, 6]);
+    let asked_at: Vec<u64> = link.asked_at.iter().map(|at| at / MS).collect();
+    assert_eq!(asked_at, [4, 4, 4, 4, 6, 6]);
 }

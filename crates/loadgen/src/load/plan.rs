@@ -71,6 +71,9 @@ pub struct Plan {
     /// does not keep small replies on the same connection waiting. `None`: all requests share the
     /// connections.
     pub large: Option<LargeApart>,
+    /// Requests that a connection gathers in an open loop before it sends them, as clients do that
+    /// want full datagrams. With 1, each is sent when it is due.
+    pub gather: u32,
     /// Cores to which the threads are pinned, in turn; empty for no pinning.
     pub cores: Vec<usize>,
     /// Whether the threads that do not drive large values alone get real-time priority, if that is
@@ -105,6 +108,7 @@ impl Plan {
             threads: 1,
             connections: 50,
             large: None,
+            gather: 1,
             cores: Vec::new(),
             real_time: false,
             warm_up: WarmUp::Fixed(Duration::from_millis(500)),

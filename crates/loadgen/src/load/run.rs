@@ -186,6 +186,7 @@ impl Job for Thread<'_> {
                 let schedule = open::Schedule {
                     arrivals: arrivals_per_thread,
                     burst,
+                    gather: shared.plan.gather,
                     idle,
                     lanes,
                     offset_ns,
