@@ -16,7 +16,7 @@ use crate::{
     lab::Place,
     row::{self, Column, Figure, Row},
     servers::{CONNECTIONS_MAX, Contender, Kind, Launch, Server, free_ports},
-    transports::{self, Halves, Way},
+    transports::Between,
 };
 use glimmer_loadgen::{
     driver::{Address, Dialect, Target},
@@ -42,8 +42,6 @@ const BATCHES: [usize; 2] = [32, SEGMENTS_MAX];
 /// Requests in flight on each of Redis's connections, and the number of connections.
 const REDIS_PIPELINE: u32 = 32;
 const REDIS_CONNECTIONS: usize = 50;
-/// The transport that the load generator has unless it is given one.
-const SOCKETS: &str = "udp";
 const WARM_UP: Duration = Duration::from_millis(300);
 
 /// What to measure, and for how long.
@@ -108,14 +106,6 @@ pub struct Report {
     rows: Vec<Row>,
 }
 
-/// Two namespaces with a transport between them, and two more for its echo: an interface has one
-/// program at a time.
-struct Between {
-    halves: Halves,
-    echo_halves: Halves,
-    way: Way,
-}
-
 /// What is echoed beside the server.
 struct Echoes<'a> {
     between: Option<&'a Between>,
@@ -131,7 +121,7 @@ impl Echoes<'_> {
     /// A row for each echo.
     fn rows(&self) -> Vec<Row> {
         let names = match self.between {
-            Some(between) => vec![format!("echo over {}", between.way.name)],
+            Some(between) => vec![format!("echo over {}", between.name())],
             None => {
                 let [few, many] = BATCHES.map(|count| format!("UDP echo, batches of {count}"));
                 vec![few, many, "UDP echo, plain".to_owned()]
@@ -143,14 +133,10 @@ impl Echoes<'_> {
 
     /// Adds a repetition, during which the server does nothing.
     fn measure(&self, server: &Server, rows: &mut [Row]) -> Result<()> {
-        if let Some(Between {
-            echo_halves, way, ..
-        }) = self.between
-        {
-            let requests = (&*vec![0; self.bytes], self.all_in_flight);
+        if let Some(between) = self.between {
             // One that polls would take the echo's core.
             server.pause(true)?;
-            let rate = transports::datagrams_per_s(echo_halves, way, requests, self.measured);
+            let rate = between.echoes_per_s(self.bytes, self.all_in_flight, self.measured);
             server.pause(false)?;
             rows[0].add(PER_S, rate?);
             return Ok(());
@@ -184,17 +170,12 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     if options.with_redis {
         Contender::from(Kind::Redis).version()?;
     }
-    let between = options.transport.as_deref().map(between).transpose()?;
+    let kind = options.transport.as_deref();
+    let between = kind.map(Between::of_kind).transpose()?;
     let between = between.as_ref();
-    let (place, native_ip) = match between {
-        Some(Between { halves, way, .. }) => (halves.place(), way.server_at),
-        None => (Place::loopback(), Ipv4Addr::LOCALHOST),
-    };
+    let place = between.map_or_else(Place::loopback, Between::place);
     // Loads are driven from here on.
-    let _visit = between.map(|it| it.halves.visit_clients()).transpose()?;
-    // The load generator has sockets anyway.
-    let other = between.filter(|it| it.way.kind != SOCKETS);
-    let carries = other.map(|it| (it.way.client.transport)()).transpose()?;
+    let _visit = between.map(Between::visit_clients).transpose()?;
     let cores = machine::cores();
     let core = |wanted: usize| wanted.min(cores - 1);
     let (server_core, client_core) = (core(SERVER_CORE), core(SERVER_CORE + options.threads));
@@ -220,20 +201,22 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     if options.server_directs {
         arguments.push("--native-direction=server".to_owned());
     }
-    if let Some(Between { way, .. }) = between {
-        arguments.extend(["--packet-transport".to_owned(), way.server.clone()]);
-    }
+    arguments.extend(between.into_iter().flat_map(Between::server_arguments));
     let glimmer = launch(Kind::Glimmer, options.threads, arguments).start_at(&place)?;
     let redis = match options.with_redis {
         true => Some(launch(Kind::Redis, 1, Vec::new()).start_at(&place)?),
         false => None,
     };
-    let native = |dialect| {
-        let address = SocketAddr::from((native_ip, native_port));
-        Target {
-            transport: carries.clone(),
-            ..Target::new(Address::Udp(address), dialect)
+    let native = match between {
+        Some(between) => between.native_target(native_port, Dialect::Native)?,
+        None => {
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, native_port));
+            Target::new(Address::Udp(address), Dialect::Native)
         }
+    };
+    let native = |dialect| Target {
+        dialect,
+        ..native.clone()
     };
     let workload = |law, gets| Workload {
         law,
@@ -263,7 +246,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     let first = options.gets.first().copied().unwrap_or(1.0);
     let mut others = vec![(Dialect::NativePacked, "several requests per datagram")];
     // Others than sockets have no segment batches.
-    if other.is_none() {
+    if !between.is_some_and(Between::is_other_than_sockets) {
         others.push((Dialect::NativePlain, "without segment batches"));
     }
     for (dialect, how) in others {
@@ -318,7 +301,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         in_flight: options.in_flight,
         seconds: options.measured.as_secs_f64(),
         repeat: options.repeat,
-        transport: between.map(|it| it.way.name.clone()),
+        transport: between.map(|it| it.name().to_owned()),
         echoes: echoes.rows(),
         rows: cases.iter().map(|case| row(&case.name)).collect(),
     };
@@ -353,19 +336,6 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         }
     }
     Ok(report)
-}
-
-/// The two ends of a transport of this kind.
-fn between(kind: &str) -> Result<Between> {
-    let way = transports::way_of_kind(kind)?;
-    let (halves, echo_halves) = (Halves::new(1)?, Halves::new(1)?);
-    // What this machine cannot do is said before anything is measured.
-    drop(way.echo.open(&echo_halves, 1)?);
-    Ok(Between {
-        halves,
-        echo_halves,
-        way,
-    })
 }
 
 /// MiB that hold 1.5 times the workload's items.

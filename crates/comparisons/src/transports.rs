@@ -16,6 +16,7 @@ use anyhow::{Context, Result, ensure};
 use glimmer_measure::{report::Table, stats::Spread};
 use serde::Serialize;
 
+mod between;
 mod echo;
 #[cfg(feature = "dpdk")]
 mod memif;
@@ -23,9 +24,9 @@ mod ways;
 
 use crate::servers::{CONNECTIONS_MAX, Contender, Kind, Launch};
 
-use echo::Driven;
-pub(crate) use echo::datagrams_per_s;
-pub(crate) use ways::{Halves, Way};
+pub use between::Between;
+use echo::{Driven, Pace, datagrams_per_s};
+use ways::{Halves, Way};
 
 /// The kind of transport that needs a feature.
 const DPDK: &str = "dpdk";
@@ -86,7 +87,7 @@ fn all_ways(queues: usize) -> (Vec<Way>, String) {
 /// # Errors
 ///
 /// The kind is unknown, the program was built without it, or this machine lacks what it needs.
-pub(crate) fn way_of_kind(kind: &str) -> Result<Way> {
+fn way_of_kind(kind: &str) -> Result<Way> {
     let mut interfaces = ways::TRANSPORTS.into_iter();
     match interfaces.find(|(known, _)| *known == kind) {
         Some(interface) => Ok(Way::of_interface(interface)),
@@ -130,10 +131,10 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     for repetition in 1..=options.repeat {
         for (row, way) in &mut rows {
             progress(&format!("{}: {repetition} of {}", way.name, options.repeat));
-            let echoed =
-                echo::datagrams_per_s(&halves, way, (REQUEST, IN_FLIGHT), options.measured);
+            let pace = Pace::InFlight(IN_FLIGHT);
+            let echoed = datagrams_per_s(&halves, way, (REQUEST, pace), options.measured);
             row.echo_per_s.push(echoed?);
-            let read = reads(&halves, way, options.measured)?;
+            let read = reads(&halves, way, &[pace], options.measured)?[0];
             row.reads_per_s.push(read.per_s());
             let ns = read.server_cpu.as_nanos() as f64;
             row.server_ns.push(ns / read.replies as f64);
@@ -143,8 +144,8 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     Ok(Report { rows, left_out })
 }
 
-/// Reads that our server answers.
-fn reads(halves: &Halves, way: &Way, measured: Duration) -> Result<Driven> {
+/// Reads that our server answers, at each of these paces.
+fn reads(halves: &Halves, way: &Way, paces: &[Pace], measured: Duration) -> Result<Vec<Driven>> {
     let queues = halves.queues;
     let mut arguments = vec!["--packet-transport".into(), way.server.clone()];
     if queues > 1 {
@@ -166,8 +167,12 @@ fn reads(halves: &Halves, way: &Way, measured: Duration) -> Result<Driven> {
     let address = server.address();
     store(address)?;
     let there = SocketAddr::new(way.server_at.into(), address.port());
-    let requests = (there, (REQUEST, IN_FLIGHT));
-    echo::drive_from(halves, &way.client, requests, measured, &|| server.cpu())
+    let cpu = || server.cpu();
+    let driven = paces.iter().map(|&pace| {
+        let requests = (there, (REQUEST, pace));
+        echo::drive_from(halves, &way.client, requests, measured, &cpu)
+    });
+    driven.collect()
 }
 
 /// Stores the item that is read.

@@ -119,7 +119,16 @@ fn on_a_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
 ///
 /// If there is no such program, and what it says if it fails.
 pub fn ip(arguments: &str) -> io::Result<()> {
-    shown_by_ip(arguments).map(drop)
+    shown_by("ip", arguments).map(drop)
+}
+
+/// Runs `tc` with these arguments in the namespace of the calling thread.
+///
+/// # Errors
+///
+/// If there is no such program, and what it says if it fails.
+pub fn tc(arguments: &str) -> io::Result<()> {
+    shown_by("tc", arguments).map(drop)
 }
 
 /// Waits until an interface in the namespace of the calling thread carries packets. The kernel
@@ -131,7 +140,7 @@ pub fn ip(arguments: &str) -> io::Result<()> {
 pub fn wait_for_carrier(interface: &str) -> io::Result<()> {
     let begin = Instant::now();
     loop {
-        let shown = shown_by_ip(&format!("link show dev {interface}"))?;
+        let shown = shown_by("ip", &format!("link show dev {interface}"))?;
         if shown.contains(" state UP ") {
             return Ok(());
         }
@@ -142,17 +151,18 @@ pub fn wait_for_carrier(interface: &str) -> io::Result<()> {
     }
 }
 
-fn shown_by_ip(arguments: &str) -> io::Result<String> {
-    let output = Command::new("ip").args(arguments.split(' ')).output();
+fn shown_by(program: &str, arguments: &str) -> io::Result<String> {
+    let output = Command::new(program).args(arguments.split(' ')).output();
     let output = output.map_err(|error| {
-        let missing = format!("cannot run ip: {error}: apt-get install iproute2");
+        let missing = format!("cannot run {program}: {error}: apt-get install iproute2");
         io::Error::new(error.kind(), missing)
     })?;
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into()),
         false => {
             let said = String::from_utf8_lossy(&output.stderr);
-            Err(io::Error::other(format!("ip {arguments}: {}", said.trim())))
+            let said = format!("{program} {arguments}: {}", said.trim());
+            Err(io::Error::other(said))
         }
     }
 }

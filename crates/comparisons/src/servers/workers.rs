@@ -22,8 +22,10 @@ pub struct Worker {
     pub requests: u64,
     /// Datagrams received.
     pub datagrams: u64,
-    /// System calls that received them.
+    /// Calls that received them.
     pub receives: u64,
+    /// Turns of its loop, with or without requests.
+    pub turns: u64,
     /// CPU time of its thread, in microseconds.
     pub cpu_us: u64,
 }
@@ -35,13 +37,20 @@ impl Worker {
             requests: self.requests - before.requests,
             datagrams: self.datagrams - before.datagrams,
             receives: self.receives - before.receives,
+            turns: self.turns - before.turns,
             cpu_us: self.cpu_us - before.cpu_us,
         }
     }
 
-    /// Average number of datagrams per system call.
+    /// Average number of datagrams per receiving call.
     pub fn burst(self) -> f64 {
         self.datagrams as f64 / self.receives.max(1) as f64
+    }
+
+    /// Calls that received something, per turn. Well below one, a worker that never sleeps had
+    /// time left.
+    pub fn receives_per_turn(self) -> f64 {
+        self.receives as f64 / self.turns.max(1) as f64
     }
 
     /// CPU time per request in nanoseconds.
@@ -53,7 +62,7 @@ impl Worker {
 impl Server {
     /// What each worker did for native clients. Only for our server.
     pub fn native_workers(&self) -> Result<Vec<Worker>> {
-        let (native, cpu) = (self.stats("native")?, self.stats("workers")?);
+        let (native, all) = (self.stats("native")?, self.stats("workers")?);
         let workers = (0..).map_while(|worker| {
             let of = |figures: &HashMap<String, u64>, name| {
                 figures.get(&format!("worker:{worker}:{name}")).copied()
@@ -62,7 +71,8 @@ impl Server {
                 requests: of(&native, "requests")?,
                 datagrams: of(&native, "datagrams")?,
                 receives: of(&native, "receives")?,
-                cpu_us: of(&cpu, "cpu_us")?,
+                turns: of(&all, "turns")?,
+                cpu_us: of(&all, "cpu_us")?,
             })
         });
         Ok(workers.collect())

@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use glimmer_measure::machine::{self, SERVER_CORE};
 use glimmer_transport::{
     Poller,
-    packet::{Message, PacketDevice, RxBatch, TxBatch, Wakeup},
+    packet::{Message, PACKET_BATCH_MAX, PacketDevice, RxBatch, TxBatch, Wakeup},
 };
 
 use super::ways::{End, Halves, Way};
@@ -21,6 +21,33 @@ const TICK: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Devices of a client for each queue, if there are several, so that each queue gets some of them.
 const DEVICES_PER_QUEUE: usize = 4;
+
+/// How many requests a client sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// This many are in flight. Another one is sent for each reply.
+    InFlight(usize),
+    /// All that it can send, whether they are answered or not.
+    Flood,
+}
+
+impl Pace {
+    /// Requests in flight of each of several devices, at first.
+    fn begins_with(self, devices: usize) -> usize {
+        match self {
+            Pace::InFlight(all) => all / devices,
+            Pace::Flood => PACKET_BATCH_MAX,
+        }
+    }
+
+    /// Requests to send after this many replies.
+    fn goes_on_with(self, replies: usize) -> usize {
+        match self {
+            Pace::InFlight(_) => replies,
+            Pace::Flood => PACKET_BATCH_MAX,
+        }
+    }
+}
 
 /// What came back.
 #[derive(Clone, Copy, Debug)]
@@ -46,11 +73,11 @@ pub fn core_of(thread: usize) -> usize {
 }
 
 /// Measures how many datagrams an echo returns in a second. `requests` is the request that is sent,
-/// and how many of them are in flight. The echo has a thread for each queue.
+/// and how many of them. The echo has a thread for each queue.
 pub fn datagrams_per_s(
     halves: &Halves,
     way: &Way,
-    requests: (&[u8], usize),
+    requests: (&[u8], Pace),
     measured: Duration,
 ) -> Result<f64> {
     let devices = way.echo.open(halves, halves.queues)?;
@@ -80,7 +107,7 @@ pub fn datagrams_per_s(
 pub fn drive_from(
     halves: &Halves,
     client: &End,
-    (to, requests): (SocketAddr, (&[u8], usize)),
+    (to, requests): (SocketAddr, (&[u8], Pace)),
     measured: Duration,
     cpu: &(dyn Fn() -> Result<Duration> + Sync),
 ) -> Result<Driven> {
@@ -160,12 +187,12 @@ impl Client {
 fn drive(
     devices: Vec<Box<dyn PacketDevice>>,
     to: SocketAddr,
-    (request, in_flight): (&[u8], usize),
+    (request, pace): (&[u8], Pace),
     measured: Duration,
     cpu: &dyn Fn() -> Result<Duration>,
 ) -> Result<Driven> {
     let mut waiting = Waiting::of(&devices)?;
-    let in_flight = in_flight / devices.len();
+    let in_flight = pace.begins_with(devices.len());
     let client = |device| Client {
         device,
         heard: Instant::now(),
@@ -178,11 +205,14 @@ fn drive(
     let (mut begin, mut used) = (Instant::now(), Duration::ZERO);
     let (mut back, mut cold) = (0u64, clients.len());
     while begin.elapsed() < measured || cold > 0 && begin.elapsed() < PATIENCE {
-        waiting.wait()?;
+        if pace != Pace::Flood {
+            waiting.wait()?;
+        }
         for client in &mut clients {
             let more = client.receive(&mut received);
             back += more as u64;
-            if more == 0 && client.heard.elapsed() < TICK {
+            let is_flooding = pace == Pace::Flood && client.is_warm;
+            if more == 0 && !is_flooding && client.heard.elapsed() < TICK {
                 continue;
             }
             client.heard = Instant::now();
@@ -198,7 +228,7 @@ fn drive(
                 (false, 0) => client.send(to, request, 1),
                 // Everything that was under way is lost.
                 (true, 0) => client.send(to, request, in_flight),
-                (true, _) => client.send(to, request, more),
+                (true, _) => client.send(to, request, pace.goes_on_with(more)),
             }
         }
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Error, Result};
-use glimmer_measure::namespaces::{Namespace, Visit, ip};
+use glimmer_measure::namespaces::{Namespace, Visit, ip, tc};
 use glimmer_transport::{
     packet::{PacketDevice, PacketTransport},
     transports,
@@ -38,7 +38,7 @@ pub struct Halves {
 /// One end of a transport.
 pub struct End {
     /// Makes the transport. An interface is another process's again when this is dropped.
-    pub transport: Box<dyn Fn() -> Result<Arc<dyn PacketTransport>>>,
+    pub transport: Box<dyn Fn() -> Result<Arc<dyn PacketTransport>> + Send + Sync>,
     /// Its address.
     pub at: Ipv4Addr,
     /// Whether it is in the namespace of the servers.
@@ -135,6 +135,22 @@ impl Halves {
             clients,
             queues,
         })
+    }
+
+    /// Cuts what either interface sends to this many megabits per second, or no longer.
+    ///
+    /// # Errors
+    ///
+    /// `tc` is missing, or fails.
+    pub fn limit(&self, mbit_per_s: Option<u32>) -> Result<()> {
+        let set = || match mbit_per_s {
+            Some(mbit) => tc(&format!(
+                "qdisc replace dev {INTERFACE} root tbf rate {mbit}mbit burst 128kb limit 8mb"
+            )),
+            None => tc(&format!("qdisc delete dev {INTERFACE} root")),
+        };
+        self.servers.inside(set)?;
+        Ok(self.clients.inside(set)?)
     }
 
     /// Moves the calling thread to the clients, until the result is dropped.
