@@ -93,6 +93,7 @@ impl Arguments {
             repeat: self.repeat.map(usize::from),
             measured: self.seconds.map(Duration::from_secs_f64),
             costs: self.costs.as_deref().map(Calibration::read).transpose()?,
+            ..Settings::default()
         };
         let directory = match &self.docs {
             Some(docs) => docs.join(page::DIRECTORY),

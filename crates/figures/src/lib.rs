@@ -25,6 +25,7 @@ mod run;
 mod shape;
 mod simulated;
 pub mod systems;
+mod transports;
 pub mod workload;
 
 pub use calibrate::calibrate;
@@ -35,3 +36,4 @@ pub use machine::Machine;
 pub use record::{Record, Unmet, reproduce};
 pub use run::{Run, Settings};
 pub use shape::{Finding, Shape, Verdict};
+pub use transports::Transports;

@@ -1,10 +1,11 @@
 //! A measurement in progress: repetitions in turn, progress, and the machine's own noise next to
 //! them.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Result;
 use glimmer_base::sync::{AtomicUsize, Mutex, Ordering};
+use glimmer_comparisons::transports::Between;
 use glimmer_measure::{
     ceiling::{AHEAD, Region},
     machine::{self, SERVER_CORE},
@@ -12,7 +13,7 @@ use glimmer_measure::{
     stats::Spread,
 };
 
-use crate::{Calibration, Data, Point, figure::Kind};
+use crate::{Calibration, Data, Point, figure::Kind, transports::Transports};
 
 /// Memory for measuring the machine's own figure, in bytes: much larger than a core's private
 /// caches.
@@ -33,6 +34,8 @@ pub struct Settings {
     pub measured: Option<Duration>,
     /// The costs of simulated servers; `None` for the committed ones.
     pub costs: Option<Calibration>,
+    /// What is between servers and clients that are in different namespaces, for all figures.
+    pub transports: Arc<Transports>,
 }
 
 /// A measurement in progress.
@@ -99,6 +102,18 @@ impl<'a> Run<'a> {
     pub fn costs(&self) -> Calibration {
         let told = self.settings.costs.clone();
         told.unwrap_or_else(Calibration::committed)
+    }
+
+    /// The transport of this kind: udp, udp-plain, xdp or dpdk. If this machine cannot have it, a
+    /// note says that this series is left out, and why.
+    pub fn between(&mut self, kind: &'static str, series: &str) -> Option<Arc<Between>> {
+        match self.settings.transports.of_kind(kind) {
+            Ok(between) => Some(between),
+            Err(error) => {
+                self.note(format!("{series} is left out: {error:#}"));
+                None
+            }
+        }
     }
 
     /// Length of a server's warm-up.

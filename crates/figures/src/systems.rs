@@ -1,10 +1,14 @@
 //! The servers that figures compare: how to start and load them.
 
-use std::{fmt, fs, net::Ipv4Addr, path::Path, time::Duration};
+mod between;
+
+use std::{fmt, fs, net::Ipv4Addr, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, bail, ensure};
-use glimmer_comparisons::servers::{
-    CONNECTIONS_MAX, Contender, Kind, Launch, Server, Worker, free_ports,
+use glimmer_comparisons::{
+    lab::Place,
+    servers::{CONNECTIONS_MAX, Contender, Kind, Launch, Server, Worker, free_ports},
+    transports::Between,
 };
 use glimmer_loadgen::{
     driver::{Address, Dialect, Target},
@@ -33,6 +37,8 @@ pub struct System {
     arguments: Vec<String>,
     /// Whether its clients use the native protocol.
     is_native: bool,
+    /// What is between a native server and its clients; sockets on loopback if there is nothing.
+    between: Option<Arc<Between>>,
 }
 
 impl System {
@@ -44,6 +50,7 @@ impl System {
             threads: 1,
             arguments: ["--access", access].map(str::to_owned).into(),
             is_native: false,
+            between: None,
         }
     }
 
@@ -75,6 +82,7 @@ impl System {
             threads: 1,
             arguments: Vec::new(),
             is_native: false,
+            between: None,
         }
     }
 
@@ -154,6 +162,10 @@ impl System {
         let native_port = self.is_native.then(|| free_ports(ports)).transpose()?;
         let mut arguments = self.arguments.clone();
         arguments.extend(native_port.map(|port| format!("--native-port={port}")));
+        // Whether the server accepts is seen from where its clients are.
+        let visit = self.between.as_ref().map(|it| it.visit_clients());
+        let _visit = visit.transpose()?;
+        let place = (self.between.as_ref()).map_or_else(Place::loopback, |it| it.place());
         let server = Launch {
             contender: self.contender.clone(),
             threads: self.threads,
@@ -166,22 +178,25 @@ impl System {
             connections_max: CONNECTIONS_MAX,
             arguments,
         }
-        .start()?;
+        .start_at(&place)?;
         run.say(format!("{}: storing {} keys", self.name, workload.keys));
         let running = Running {
             name: self.name.clone(),
             threads: self.threads,
-            target: match native_port {
-                Some(port) => {
+            target: match (native_port, &self.between) {
+                (Some(port), Some(between)) => between.native_target(port, Dialect::Native)?,
+                (Some(port), None) => {
                     let address = Address::Udp((Ipv4Addr::LOCALHOST, port).into());
                     Target::new(address, Dialect::Native)
                 }
-                None => server.target(),
+                (None, _) => server.target(),
             },
+            between: self.between.clone(),
             server,
         };
         // Over a protocol that loses nothing.
         let target = running.server.target();
+        let at_work = running.at_work()?;
         let load = || {
             load::pass(
                 &target,
@@ -192,6 +207,7 @@ impl System {
             )
         };
         let tally = machine::on_core(running.client_cores().first().copied(), load)??;
+        drop(at_work);
         ensure!(
             tally.writes == workload.keys,
             "{} stored {} of {} keys",
@@ -253,6 +269,7 @@ pub struct Running {
     name: String,
     threads: usize,
     target: Target,
+    between: Option<Arc<Between>>,
     server: Server,
 }
 
@@ -296,21 +313,14 @@ impl Running {
         Ok([next()?, next()?])
     }
 
-    /// Executes a plan with requests that go to all ports in turn; for a [`System::directing`].
-    pub fn measure_undirected(&self, plan: Plan) -> Result<Outcome> {
-        let target = Target {
-            dialect: Dialect::NativeUndirected,
-            ..self.target.clone()
-        };
-        self.measure_at(&target, plan)
-    }
-
     /// What each worker has done for native clients.
     pub fn native_workers(&self) -> Result<Vec<Worker>> {
+        let _at_work = self.at_work()?;
         self.server.native_workers()
     }
 
     fn measure_at(&self, target: &Target, plan: Plan) -> Result<Outcome> {
+        let _at_work = self.at_work()?;
         let cores = self.client_cores();
         let large = plan.large.map_or(0, |large| large.threads);
         let threads = cores.len().saturating_sub(large);

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use anyhow::Result;
-use glimmer_loadgen::load::Pace;
+use glimmer_loadgen::{driver::Dialect, load::Pace};
 
 use crate::{
     Columns, Figure, Kind, Needs, Point, Run, Spec,
@@ -130,7 +130,7 @@ fn measure_one(case: &mut Case<'_>, run: &Run<'_>, seed: u64) -> Result<Point> {
     (plan.connections, plan.seed) = (SOCKETS, seed);
     let outcome = match case.by_server {
         false => case.server.measure(plan)?,
-        true => case.server.measure_undirected(plan)?,
+        true => (case.server).measure_as(Dialect::NativeUndirected, plan)?,
     };
     let all = (outcome.tally.operations() + outcome.tally.lost).max(1) as f64;
     let capacity = case.server.capacity_per_s(&outcome);

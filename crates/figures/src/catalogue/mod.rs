@@ -24,12 +24,14 @@ mod memc3_reads;
 mod memc3_retries;
 mod memc3_table2;
 mod memc3_table3;
+mod mica_batches;
 mod mica_crew;
 mod mica_fig10;
 mod mica_fig11;
 mod mica_fig12;
 mod mica_fig13;
 mod mica_fig14;
+mod mica_fig15;
 mod mica_fig16;
 mod mica_heap;
 mod mica_index;
@@ -37,6 +39,7 @@ mod mica_masstree;
 mod mica_memc3;
 mod mica_skew;
 mod mica_table1;
+mod mica_transports;
 mod minos_fig1;
 mod minos_fig10;
 mod minos_fig2;
@@ -80,13 +83,16 @@ pub fn pages() -> Vec<Page> {
                 &mica_skew::PartitionSkew,
                 &mica_fig10::EndToEnd,
                 &mica_memc3::Rival,
+                &mica_transports::Carriers,
                 &mica_fig11::Bursts,
                 &mica_fig12::Local,
                 &mica_index::BulkChaining,
                 &mica_heap::Occupancy,
                 &mica_fig13::Latency,
                 &native_latency::NativeLatency,
+                &mica_batches::Batches,
                 &mica_fig14::Cores,
+                &mica_fig15::Ports,
                 &mica_fig16::AccessModes,
                 &mica_masstree::Masstree,
                 &mica_table1::Direction,
