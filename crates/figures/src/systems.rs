@@ -163,8 +163,7 @@ impl System {
         let mut arguments = self.arguments.clone();
         arguments.extend(native_port.map(|port| format!("--native-port={port}")));
         // Whether the server accepts is seen from where its clients are.
-        let visit = self.between.as_ref().map(|it| it.visit_clients());
-        let _visit = visit.transpose()?;
+        let _visit = (self.between.as_ref().map(|it| it.visit_clients())).transpose()?;
         let place = (self.between.as_ref()).map_or_else(Place::loopback, |it| it.place());
         let server = Launch {
             contender: self.contender.clone(),
