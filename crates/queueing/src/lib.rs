@@ -14,6 +14,7 @@
 //! | `core` | a core: what it holds and what it does at the moment |
 //! | `link` | a direction of the shared link, on which the packets of all its queues take turns |
 //! | `machine/` | the events: an arrival, a core that is free, a link that is free; what cores do |
+//! | `design` | designs that the paper speaks of and does not build |
 //! | `server` | a server with costs, a link and bounded queues, under any policy |
 //! | `search` | the highest load that a server sustains |
 //! | `outcome` | what was measured: latencies by class, lost requests, the load of each core |
@@ -21,6 +22,7 @@
 pub mod calibration;
 mod core;
 mod costs;
+mod design;
 mod link;
 mod machine;
 mod outcome;
@@ -30,7 +32,9 @@ mod server;
 mod workload;
 
 pub use costs::{Costs, Service, Wire, packets};
+pub use design::Design;
 pub use machine::{Adaptive, Bounds, Run};
 pub use outcome::{CoreLoad, Outcome};
+pub use search::within;
 pub use server::{Dispatch, Server, Trial};
 pub use workload::{Bimodal, Phases, Steer, Trimodal, Workload};

@@ -4,10 +4,11 @@ use crate::{costs::Wire, request::Request};
 use glimmer_dispatch::PACKET_BYTES;
 use std::collections::VecDeque;
 
-/// A message, of which some packets are still to be sent.
+/// A message, of which some packets are still to be sent, and the request that it completes. The
+/// slices of a reply are messages of their own, and the last one completes it.
 #[derive(Clone, Copy, Debug)]
 struct Message {
-    request: Request,
+    completes: Option<Request>,
     bytes_left: u32,
     packets_left: u32,
 }
@@ -64,11 +65,18 @@ impl Link {
     }
 
     /// Puts a message with these bytes of a value, in this many packets, into a queue.
-    pub fn send(&mut self, now_ns: f64, to: usize, request: Request, bytes: u32, packets: u32) {
+    pub fn send(
+        &mut self,
+        now_ns: f64,
+        to: usize,
+        completes: Option<Request>,
+        bytes: u32,
+        packets: u32,
+    ) {
         let queue = &mut self.queues[to];
         queue.packets += packets;
         queue.messages.push_back(Message {
-            request,
+            completes,
             bytes_left: bytes,
             packets_left: packets,
         });
@@ -85,8 +93,9 @@ impl Link {
         let first = of.messages.front_mut().expect("the packet's message");
         first.packets_left -= 1;
         first.bytes_left -= first.bytes_left.min(PACKET_BYTES);
-        let completed = (first.packets_left == 0).then_some(first.request);
-        if completed.is_some() {
+        let mut completed = None;
+        if first.packets_left == 0 {
+            completed = first.completes;
             of.messages.pop_front();
         }
         self.free_ns = f64::INFINITY;

@@ -92,14 +92,29 @@ impl Outcome {
 
     /// The latency below which 99% of all requests were, in nanoseconds.
     pub fn p99_ns(&self) -> f64 {
+        self.quantile_ns(0.99)
+    }
+
+    /// The median latency of all requests, in nanoseconds.
+    pub fn p50_ns(&self) -> f64 {
+        self.quantile_ns(0.5)
+    }
+
+    fn quantile_ns(&self, quantile: f64) -> f64 {
         let mut all = self.small.clone();
         all.add(&self.large).expect("equal bounds");
-        all.value_at_quantile(0.99) as f64
+        all.value_at_quantile(quantile) as f64
     }
 
     /// The same of large requests alone.
     pub fn large_p99_ns(&self) -> f64 {
         self.large.value_at_quantile(0.99) as f64
+    }
+
+    /// The mean latency of all requests, in nanoseconds.
+    pub fn mean_ns(&self) -> f64 {
+        let sum = |of: &Histogram<u64>| of.mean() * of.len() as f64;
+        (sum(&self.small) + sum(&self.large)) / (self.small.len() + self.large.len()) as f64
     }
 
     /// Requests that were answered in a second.

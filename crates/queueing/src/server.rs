@@ -1,12 +1,13 @@
 //! A server with costs, a link and bounded queues, under any dispatch policy.
 
 use crate::{
-    Adaptive, Bounds, Costs, Outcome, Run, Steer, Wire, Workload,
+    Adaptive, Bounds, Costs, Design, Outcome, Run, Steer, Wire, Workload,
     search::{highest, within},
 };
+use glimmer_base::limits::SLICE_BYTES;
 use glimmer_dispatch::{
-    AccessMode, ByKeyhash, Controller, Handoff, LargeCores, Layout, PartitionMap, Policy, Settings,
-    SizeAware, Stealing,
+    AccessMode, ByKeyhash, Controller, Handoff, LargeCores, Layout, PACKET_BYTES, PartitionMap,
+    Policy, Settings, SizeAware, Stealing,
 };
 use rand::{SeedableRng, rngs::SmallRng};
 
@@ -32,6 +33,10 @@ pub enum Dispatch {
     SizeAware(LargeCores),
     /// By size, with the plan of the first epoch, after which no request is counted.
     Static(LargeCores),
+    /// By size, with this number of large cores, which take small requests too ([`Design`]).
+    LargeTakeSmall(usize),
+    /// By size, with the paper's formula and small requests sharded too ([`Design`]).
+    SmallBySize,
 }
 
 /// A server.
@@ -41,14 +46,18 @@ pub struct Server {
     pub cores: usize,
     /// CPU time of each step.
     pub costs: Costs,
-    /// Its link.
-    pub wire: Wire,
+    /// Its link; without one, requests and replies take no time on their way.
+    pub wire: Option<Wire>,
     /// Lengths of its queues.
     pub bounds: Bounds,
     /// The share of replies that are sent.
     pub reply_share: f64,
     /// Requests of an epoch, on average.
     pub epoch_requests: u64,
+    /// Bytes of a slice ([`Run::slice_bytes`]).
+    pub slice_bytes: u32,
+    /// Requests that arrive together ([`Run::burst`]).
+    pub burst: u32,
 }
 
 /// One simulation of a server.
@@ -67,11 +76,31 @@ impl Server {
     pub fn new(cores: usize, costs: Costs, wire: Wire) -> Server {
         Server {
             cores,
+            wire: Some(wire),
+            ..Server::alone(costs)
+        }
+    }
+
+    /// A server of one core without a link.
+    pub fn alone(costs: Costs) -> Server {
+        Server {
+            cores: 1,
             costs,
-            wire,
+            wire: None,
             bounds: Bounds::SERVER,
             reply_share: 1.0,
             epoch_requests: EPOCH_REQUESTS,
+            slice_bytes: u32::MAX,
+            burst: 1,
+        }
+    }
+
+    /// The same server with slices as long as those of the live server, in whole packets.
+    pub fn slicing(self) -> Server {
+        let packets = SLICE_BYTES as u32 / PACKET_BYTES;
+        Server {
+            slice_bytes: packets * PACKET_BYTES,
+            ..self
         }
     }
 
@@ -96,31 +125,42 @@ impl Server {
             };
             Controller::new(SizeAware::with(settings), layout)
         };
+        let adapting = |rule| {
+            let controller = controller(rule);
+            (controller.plan().clone(), Some(controller), usize::MAX)
+        };
+        let design = match dispatch {
+            Dispatch::LargeTakeSmall(_) => Design::LargeTakeSmall,
+            Dispatch::SmallBySize => Design::small_by_size(workload),
+            _ => Design::Plain,
+        };
         let (plan, controller, epochs_max) = match dispatch {
             Dispatch::Keyhash => (ByKeyhash.plan(layout), None, 0),
             Dispatch::Handoff(dispatchers) => (Handoff { dispatchers }.plan(layout), None, 0),
             Dispatch::Stealing => (Stealing.plan(layout), None, 0),
-            Dispatch::SizeAware(rule) => {
-                let controller = controller(rule);
-                (controller.plan().clone(), Some(controller), usize::MAX)
-            }
+            Dispatch::SizeAware(rule) => adapting(rule),
             Dispatch::Static(rule) => {
                 let controller = controller(rule);
                 (controller.plan().clone(), Some(controller), 1)
             }
+            Dispatch::LargeTakeSmall(large) => adapting(LargeCores::Fixed(large)),
+            Dispatch::SmallBySize => adapting(LargeCores::Paper),
         };
         Run {
-            plan,
+            plan: design.of(&plan),
             adaptive: controller.map(|controller| Adaptive {
                 controller,
                 epoch_ns: self.epoch_requests as f64 / trial.offered_per_s * 1e9,
                 epochs_max,
+                design,
             }),
             workload,
             steer: Steer::ByKey,
             costs: self.costs,
-            wire: Some(self.wire),
+            wire: self.wire,
             reply_share: self.reply_share,
+            slice_bytes: self.slice_bytes,
+            burst: self.burst,
             bounds: self.bounds,
             offered_per_s: trial.offered_per_s,
             // The plan of the first epoch is in force when the measurement begins.
@@ -145,11 +185,26 @@ impl Server {
                 true => (0, request.bytes),
                 false => (request.bytes, 0),
             };
-            inward_ns += self.wire.message_ns(inward);
-            outward_ns += self.reply_share * self.wire.message_ns(outward);
+            let message_ns = |bytes| self.wire.map_or(0.0, |wire| wire.message_ns(bytes));
+            inward_ns += message_ns(inward);
+            outward_ns += self.reply_share * message_ns(outward);
         }
         let busiest_ns = (core_ns / self.cores as f64).max(inward_ns).max(outward_ns);
         ABOVE * BOUND_REQUESTS as f64 / busiest_ns * 1e9
+    }
+
+    /// The mean CPU time that a read of this workload takes, in nanoseconds, where it is executed
+    /// on the core that received it.
+    pub fn mean_read_ns(&self, workload: &dyn Workload) -> f64 {
+        let mut rng = SmallRng::seed_from_u64(1);
+        let drawn = (0..BOUND_REQUESTS).map(|_| workload.draw(0.0, &mut rng));
+        let fixed_ns = self.costs.receive_ns + self.costs.get.execute_ns;
+        let (mut sum_ns, mut reads) = (0.0, 0.0);
+        for request in drawn.filter(|request| request.is_read) {
+            sum_ns += fixed_ns + self.costs.get.packets_ns(request.bytes);
+            reads += 1.0;
+        }
+        sum_ns / reads
     }
 
     /// Simulates one load.

@@ -51,6 +51,8 @@ fn simulate(
         steer: Steer::ByKey,
         costs: Costs::only_packets(UNIT_NS),
         wire: None,
+        slice_bytes: u32::MAX,
+        burst: 1,
         reply_share: 1.0,
         window_ns: None,
         bounds: Bounds::NONE,

@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn a_larger_server_has_a_faster_link() {
         let calibration = Calibration::committed();
-        let [eight, sixteen] = [8, 16].map(|cores| calibration.server(cores).wire.byte_ns);
+        let [eight, sixteen] = [8, 16].map(|cores| calibration.server(cores).wire.unwrap().byte_ns);
         assert_eq!(eight, 2.0 * sixteen);
         assert_eq!(eight, 8.0 / calibration.link_gbit);
     }

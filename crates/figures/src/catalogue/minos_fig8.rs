@@ -68,7 +68,8 @@ impl Figure for Bandwidth {
             |&(place, load): &(usize, f64)| format!("{}, {load} of the highest load", cases[place]);
         let requests = run.pick(600_000, 20_000);
         let outcomes = run.in_parallel(&tasks, name, |&(place, load)| {
-            cases[place].best(load * found[place].peak * 1e6, requests)
+            let best = cases[place].best(load * found[place].peak * 1e6, requests);
+            best.map(|(_, outcome)| outcome)
         });
         for ((place, load), outcome) in tasks.into_iter().zip(outcomes) {
             let Some(outcome) = outcome else {

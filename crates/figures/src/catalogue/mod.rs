@@ -40,6 +40,7 @@ mod mica_memc3;
 mod mica_skew;
 mod mica_table1;
 mod mica_transports;
+mod minos_designs;
 mod minos_fig1;
 mod minos_fig10;
 mod minos_fig2;
@@ -49,8 +50,10 @@ mod minos_fig5;
 mod minos_fig8;
 mod minos_fig9;
 mod minos_gains;
+mod minos_ideal;
 mod minos_live;
 mod minos_plans;
+mod minos_slices;
 mod native_latency;
 mod tables;
 
@@ -140,7 +143,10 @@ pub fn pages() -> Vec<Page> {
                 &minos_fig2::SizeUnaware,
                 &minos_fig3::DefaultWorkload,
                 &minos_plans::Plans,
+                &minos_ideal::Ideal,
+                &minos_slices::Slices,
                 &minos_fig4::LargeRequests,
+                &minos_designs::Designs,
                 &minos_fig5::Writes,
                 &minos_gains::BY_SHARE,
                 &minos_gains::BY_SIZE,

@@ -1,6 +1,6 @@
 //! Latencies by load.
 
-use glimmer_queueing::{Outcome, Trial};
+use glimmer_queueing::{Dispatch, Outcome, Trial};
 
 use super::{Case, Limits, PEAK, System, WITHIN, limits};
 use crate::{
@@ -14,6 +14,8 @@ pub const OF_PEAK: &str = "of keyhash's peak";
 const LOADS: [f64; 12] = [
     0.05, 0.1, 0.17, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95,
 ];
+/// Column with the number of cores that dispatch, for hand-off.
+const DISPATCHING: &str = "dispatching cores";
 const LOADS_QUICK: [f64; 2] = [0.17, 0.6];
 
 /// The columns of the data.
@@ -41,20 +43,59 @@ pub struct Curve {
     pub latency_ns: fn(&Outcome) -> f64,
 }
 
-/// One simulated load.
-struct Place {
-    /// The load over the peak.
+/// A load that a server sustains.
+pub struct Place<'a> {
+    /// The server.
+    pub case: &'a Case,
+    /// The load over the highest load of keyhash sharding.
     of_peak: f64,
     /// Requests per second.
-    offered_per_s: f64,
-    /// What was measured, under the best of the policies; none if no policy sustains the load.
-    outcome: Option<Outcome>,
+    pub offered_per_s: f64,
+    /// The best of the policies.
+    pub dispatch: Dispatch,
+    /// What was measured under it.
+    pub outcome: Outcome,
+    limits: Limits,
+}
+
+impl Place<'_> {
+    /// The same load with this many requests.
+    pub fn trial(&self, requests: u64) -> Trial {
+        Trial {
+            offered_per_s: self.offered_per_s,
+            requests,
+            seed: 1,
+        }
+    }
+
+    /// A point with this latency in nanoseconds.
+    pub fn point(&self, panel: &str, latency_ns: f64) -> Point {
+        let load = (self.offered_per_s / 1e4).round() / 100.0;
+        let Limits { peak, within } = self.limits;
+        let point = Point::new(panel, self.case.series(), load, latency_ns / 1e3)
+            .also(OF_PEAK, self.of_peak)
+            .also("link used", self.outcome.link_utilisation())
+            .also(PEAK, peak)
+            .also(WITHIN[0], within[0])
+            .also(WITHIN[1], within[1]);
+        match self.dispatch {
+            Dispatch::Handoff(cores) => point.also(DISPATCHING, cores as f64),
+            _ => point,
+        }
+    }
 }
 
 impl Curve {
-    /// Measures all cases, and adds their points. Loads that a system does not sustain have none,
-    /// as in the paper.
+    /// Measures all cases, and adds their points.
     pub fn measure(&self, run: &mut Run<'_>, cases: &[Case]) {
+        for place in self.places(run, cases) {
+            let latency_ns = (self.latency_ns)(&place.outcome);
+            run.add(place.point(&place.case.panel, latency_ns));
+        }
+    }
+
+    /// Measures all cases. Loads that a system does not sustain are left out, as in the paper.
+    pub fn places<'a>(&self, run: &Run<'_>, cases: &'a [Case]) -> Vec<Place<'a>> {
         let found = limits(run, cases, self.searched);
         let peak = |case: &Case| {
             let same = |(other, _): &(&Case, &Limits)| {
@@ -70,48 +111,40 @@ impl Curve {
         let name = |&(place, of_peak): &(usize, f64)| {
             format!("{}, {of_peak} of the highest load", cases[place])
         };
-        let places = run.in_parallel(&tasks, name, |&(place, of_peak)| {
-            let case = &cases[place];
+        let places = run.in_parallel(&tasks, name, |&(at, of_peak)| {
+            let case = &cases[at];
             let offered_per_s = of_peak * peak(case) * 1e6;
-            Place {
+            let (dispatch, outcome) = case.best(offered_per_s, self.requests)?;
+            Some(Place {
+                case,
                 of_peak,
                 offered_per_s,
-                outcome: case.best(offered_per_s, self.requests),
-            }
+                dispatch,
+                outcome,
+                limits: found[at],
+            })
         });
-        for ((case, _), at) in tasks.into_iter().zip(places) {
-            let Some(outcome) = &at.outcome else {
-                continue;
-            };
-            let us = (self.latency_ns)(outcome) / 1e3;
-            let load = (at.offered_per_s / 1e4).round() / 100.0;
-            let Limits { peak, within } = found[case];
-            let point = Point::new(&cases[case].panel, cases[case].series(), load, us)
-                .also(OF_PEAK, at.of_peak)
-                .also("link used", outcome.link_utilisation())
-                .also(PEAK, peak)
-                .also(WITHIN[0], within[0])
-                .also(WITHIN[1], within[1]);
-            run.add(point);
-        }
+        places.into_iter().flatten().collect()
     }
 }
 
 impl Case {
-    /// The best outcome at a load: that with the lowest p99 among the policies that sustain it.
-    pub fn best(&self, offered_per_s: f64, requests: u64) -> Option<Outcome> {
+    /// The best policy at a load, and its outcome: that with the lowest p99 among those that
+    /// sustain it.
+    pub fn best(&self, offered_per_s: f64, requests: u64) -> Option<(Dispatch, Outcome)> {
         let simulate = |dispatch| {
             let trial = Trial {
                 offered_per_s,
                 requests,
                 seed: 1,
             };
-            self.server.simulate(dispatch, &self.workload, trial)
+            let outcome = self.server.simulate(dispatch, &self.workload, trial);
+            (dispatch, outcome)
         };
         let outcomes = self.dispatches().into_iter().map(simulate);
         outcomes
-            .filter(|outcome| outcome.is_sustained(offered_per_s))
-            .min_by(|one, other| one.p99_ns().total_cmp(&other.p99_ns()))
+            .filter(|(_, outcome)| outcome.is_sustained(offered_per_s))
+            .min_by(|(_, one), (_, other)| one.p99_ns().total_cmp(&other.p99_ns()))
     }
 }
 

@@ -10,13 +10,13 @@ mod limits;
 
 use std::fmt;
 
-use glimmer_dispatch::{LargeCores, Plan};
+use glimmer_dispatch::{LargeCores, Layout, Plan, Role, Takes};
 use glimmer_queueing::{Dispatch, Server, Trimodal};
 
 use crate::Run;
 
 pub use claims::{auto_over_paper, limit, most, ratios};
-pub use curve::{COLUMNS, Curve, OF_PEAK, latency_by_load};
+pub use curve::{COLUMNS, Curve, OF_PEAK, Place, latency_by_load};
 pub use gains::Workloads;
 pub use limits::{BOUNDS_US, Limits, PEAK, WITHIN, limits};
 
@@ -52,6 +52,10 @@ pub enum System {
     Auto,
     /// Minos with a static threshold: the plan stays, and no request is counted.
     Static,
+    /// Minos with one large core more of eight, which take small requests too.
+    OneMore,
+    /// Minos with small requests sharded by size as well.
+    SmallBySize,
 }
 
 impl System {
@@ -73,6 +77,8 @@ impl System {
             System::Paper => "size-aware, paper's formula",
             System::Auto => "size-aware, auto",
             System::Static => "size-aware, static",
+            System::OneMore => "size-aware, one more large core",
+            System::SmallBySize => "size-aware, small ones by size too",
         }
     }
 
@@ -88,6 +94,9 @@ impl System {
             System::Paper => vec![Dispatch::SizeAware(LargeCores::Paper)],
             System::Auto => vec![Dispatch::SizeAware(LargeCores::Auto)],
             System::Static => vec![Dispatch::Static(LargeCores::Paper)],
+            // The formula gives one of eight to large requests (`minos-plans`).
+            System::OneMore => vec![Dispatch::LargeTakeSmall(cores / 8 + 1)],
+            System::SmallBySize => vec![Dispatch::SmallBySize],
         }
     }
 }
@@ -157,6 +166,18 @@ pub fn cases(run: &mut Run<'_>, systems: &[System], workload: &Trimodal) -> Vec<
         })
     };
     servers(run).into_iter().flat_map(each).collect()
+}
+
+/// All cores take their requests from the first RX queue, one at a time.
+pub fn late_binding(layout: Layout) -> Plan {
+    let role = Role {
+        takes: Takes {
+            rx: vec![0],
+            ..Takes::default()
+        },
+        ..Role::default()
+    };
+    Plan::by_role(layout, vec![role; layout.map.cores()])
 }
 
 /// The number of cores to which a plan hands large requests, and whether the only one is standby:

@@ -6,6 +6,7 @@ mod work;
 use crate::{
     core::{Core, Work},
     costs::{Costs, Wire},
+    design::Design,
     link::Link,
     outcome::Outcome,
     workload::{Steer, Workload},
@@ -50,6 +51,8 @@ pub struct Adaptive {
     pub epoch_ns: f64,
     /// After this many epochs the plan stays, and no request is counted any more.
     pub epochs_max: usize,
+    /// What becomes of each plan.
+    pub design: Design,
 }
 
 /// What is simulated.
@@ -69,8 +72,13 @@ pub struct Run<'a> {
     pub wire: Option<Wire>,
     /// The share of replies that are sent. The others are dropped when they are ready.
     pub reply_share: f64,
+    /// A core that serves small requests as well handles a value in slices of this many bytes, and
+    /// looks for small requests after each. `u32::MAX`: every value as a whole.
+    pub slice_bytes: u32,
     /// Lengths of the queues.
     pub bounds: Bounds,
+    /// Requests that arrive at the same time, in one RX queue where there is no link.
+    pub burst: u32,
     /// Requests that arrive in a second, on average.
     pub offered_per_s: f64,
     /// Requests before the measurement.
@@ -154,26 +162,27 @@ impl<'a> Machine<'a> {
     }
 
     fn run(&mut self) {
-        let gap_ns = 1e9 / self.run.offered_per_s;
+        let burst = u64::from(self.run.burst);
+        let gap_ns = 1e9 / self.run.offered_per_s * burst as f64;
         let free_ns =
             |link: &Option<Link>| link.as_ref().map_or(f64::INFINITY, |link| link.free_ns);
         let mut arrival_ns = 0.0_f64;
-        let (mut arrived, mut began_ns) = (0, 0.0);
+        let (mut arrived, mut began_ns) = (0, None);
         loop {
             let (core, core_ns) = self.next_free();
             let (in_ns, out_ns) = (free_ns(&self.inward), free_ns(&self.outward));
             let others_ns = core_ns.min(in_ns).min(out_ns).min(self.epoch_ns);
             self.now_ns = arrival_ns.min(others_ns);
             if self.now_ns == arrival_ns {
-                if arrived == self.run.warm_up + self.run.requests {
+                if arrived >= self.run.warm_up + self.run.requests {
                     break;
                 }
-                if arrived == self.run.warm_up {
+                if began_ns.is_none() && arrived >= self.run.warm_up {
                     self.begin_measurement();
-                    began_ns = self.now_ns;
+                    began_ns = Some(self.now_ns);
                 }
-                arrived += 1;
-                self.on_request();
+                arrived += burst;
+                self.on_requests();
                 let gap: f64 = Exp1.sample(&mut self.rng);
                 arrival_ns = self.now_ns + gap * gap_ns;
             } else if self.now_ns == core_ns {
@@ -186,7 +195,7 @@ impl<'a> Machine<'a> {
                 self.on_outward();
             }
         }
-        self.outcome.measured_ns = self.now_ns - began_ns;
+        self.outcome.measured_ns = self.now_ns - began_ns.unwrap_or_default();
         let busy_ns = |link: &Option<Link>| link.as_ref().map_or(0.0, |link| link.busy_ns);
         self.outcome.link_busy_ns = busy_ns(&self.outward);
         self.outcome.inward_busy_ns = busy_ns(&self.inward);
@@ -216,13 +225,14 @@ impl<'a> Machine<'a> {
             large: busy.large / adaptive.epoch_ns,
         };
         let next = adaptive.controller.epoch(&all, Some(busy));
+        let next = adaptive.design.of(next);
         adaptive.epochs_max -= 1;
         self.epoch_ns = match adaptive.epochs_max {
             0 => f64::INFINITY,
             _ => self.now_ns + adaptive.epoch_ns,
         };
         if next.version() != self.plan.version() {
-            self.plan = next.clone();
+            self.plan = next;
             self.helpers = helpers(&self.plan);
             self.outcome.plans.push((self.now_ns, self.plan.clone()));
             for core in 0..self.cores.len() {

@@ -1,7 +1,11 @@
 //! What the cores do.
 
 use super::Machine;
-use crate::{core::Work, request::Request};
+use crate::{
+    core::{Part, Work},
+    request::Request,
+};
+use glimmer_base::limits::DISPATCH_BATCH;
 use glimmer_dispatch::{Decision, Depths, Idle, Intake};
 
 impl Machine<'_> {
@@ -38,7 +42,7 @@ impl Machine<'_> {
         self.free_ns[core] = f64::INFINITY;
         match work {
             Work::Idle | Work::Send(_) => {}
-            Work::Serve(request) => self.reply(core, request),
+            Work::Serve(part) => self.reply(core, part),
             Work::HandTo(request, to) => self.enqueue(request, to),
             Work::Move => {
                 while let Some(request) = self.cores[core].batch.pop_front() {
@@ -64,6 +68,9 @@ impl Machine<'_> {
 
     /// Gives a core its next work. Returns whether there is any.
     pub(super) fn find_work(&mut self, core: usize) -> bool {
+        if self.cores[core].since_slice >= DISPATCH_BATCH && self.go_on(core) {
+            return true;
+        }
         if let Some(request) = self.cores[core].batch.pop_front() {
             self.begin_received(core, request, 0.0);
             return true;
@@ -88,6 +95,9 @@ impl Machine<'_> {
                 return true;
             }
         }
+        if self.go_on(core) {
+            return true;
+        }
         let depths = Depths {
             queues: &self.queue_depths,
             rx: &self.rx_depths,
@@ -109,6 +119,29 @@ impl Machine<'_> {
         true
     }
 
+    /// A core goes on with the value that has waited longest for its next slice, if there is one.
+    fn go_on(&mut self, core: usize) -> bool {
+        let Some(part) = self.cores[core].sliced.pop_front() else {
+            return false;
+        };
+        self.cores[core].since_slice = 0;
+        let part = part.next(self.run.slice_bytes);
+        let costs = self.run.costs;
+        let packets_ns = costs.service(part.request.is_read).packets_ns(part.bytes);
+        self.begin(core, Work::Serve(part), costs.poll_ns + packets_ns);
+        true
+    }
+
+    /// The first part of a request. A core whose turns begin with an RX queue serves small requests
+    /// as well, and so it handles large values in slices.
+    fn first_part(&self, core: usize, request: Request) -> Part {
+        let slice_bytes = match self.plan.role(core).reads.is_empty() {
+            true => u32::MAX,
+            false => self.run.slice_bytes,
+        };
+        Part::first(request, slice_bytes)
+    }
+
     /// Requests that a core may read: those that it moves need a place in its software queue.
     fn room(&self, core: usize) -> usize {
         match self.plan.role(core).intake {
@@ -128,9 +161,10 @@ impl Machine<'_> {
         let request = request.expect("the depth says so");
         let costs = self.run.costs;
         let service = costs.service(request.is_read);
-        let served_ns = service.execute_ns + service.packets_ns(request.bytes);
+        let part = self.first_part(core, request);
+        let served_ns = service.execute_ns + service.packets_ns(part.bytes);
         let time_ns = extra_ns + costs.dequeue_ns + served_ns;
-        self.begin(core, Work::Serve(request), time_ns);
+        self.begin(core, Work::Serve(part), time_ns);
         if self.cores[from].work == Work::Idle {
             // It may have waited for a place in its queue.
             self.find_work(from);
@@ -182,19 +216,21 @@ impl Machine<'_> {
                 self.begin(core, Work::HandTo(request, to), time_ns);
             }
             Decision::Run => {
-                let time_ns = found_ns + service.packets_ns(request.bytes);
-                self.begin(core, Work::Serve(request), time_ns);
+                let part = self.first_part(core, request);
+                let time_ns = found_ns + service.packets_ns(part.bytes);
+                self.begin(core, Work::Serve(part), time_ns);
             }
         }
     }
 
     fn begin(&mut self, core: usize, work: Work, time_ns: f64) {
         match work {
-            Work::Serve(request) if request.bytes >= self.plan.large_from() => {
+            Work::Serve(part) if part.request.bytes >= self.plan.large_from() => {
                 self.busy_ns.large += time_ns;
             }
             _ => self.busy_ns.small += time_ns,
         }
+        self.cores[core].since_slice += 1;
         self.cores[core].work = work;
         self.free_ns[core] = self.now_ns + time_ns;
         self.outcome.cores[core].busy_ns += time_ns;
