@@ -2,17 +2,21 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use glimmer_figures::{Settings, calibrate, calibration::LINK_GBIT};
+use glimmer_figures::{
+    Settings, calibrate,
+    calibration::{LINK_GBIT, Transport},
+};
 
 use crate::progress::Watch;
 use glimmer_cli::vocabulary::{self, repetitions, seconds};
 
 /// Measure the costs with which the figures simulate dispatch
 ///
-/// A server with one worker answers GETs and PUTs over TCP, for values of several
-/// sizes. Its CPU time per request gives a fixed part and a part per packet of
-/// 1400 bytes. Then loops on one core or two measure what receiving a request,
-/// passing it from core to core and counting its size cost.
+/// A server with one worker answers GETs and PUTs, for values of several sizes. Its
+/// CPU time per request gives a fixed part and a part per packet of 1400 bytes, and
+/// that of small GETs, by how many are in flight, what a look for requests costs.
+/// Then loops on one core or two measure what receiving a request, passing it from
+/// core to core and counting its size cost.
 ///
 /// `glimmer figure` uses the record that is committed in
 /// crates/figures/src/calibration/committed.json, so its pictures are the same
@@ -34,6 +38,11 @@ pub struct Arguments {
     /// Seconds that one measurement takes [default: 0.25]
     #[arg(long, value_parser = seconds)]
     seconds: Option<f64>,
+    /// How requests come to the server: `tcp` with one at a time on each of 32 connections,
+    /// `tcp-batches` with 16 at a time on each of 4, or `native` with one at a time on each of 32
+    /// UDP sockets
+    #[arg(long, default_value = "tcp-batches")]
+    transport: Transport,
     /// The link of a simulated server with 8 cores, in Gb/s
     ///
     /// It is not measured, because loopback has no such bound. The default is the link of Minos'
@@ -57,7 +66,12 @@ impl Arguments {
             measured: self.seconds.map(Duration::from_secs_f64),
             ..Settings::default()
         };
-        let calibration = calibrate(&settings, self.link, &Watch::new("calibrate"))?;
+        let calibration = calibrate(
+            &settings,
+            self.transport,
+            self.link,
+            &Watch::new("calibrate"),
+        )?;
         print!("{calibration}");
         super::write_json(&self.json, &calibration)
     }

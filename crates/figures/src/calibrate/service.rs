@@ -1,79 +1,123 @@
-//! CPU time of a request by the size of its value, measured at a running server.
+//! CPU time of requests, measured at a running server.
 
 use std::fmt;
 
 use anyhow::Result;
-use glimmer_loadgen::load::{Pace, Plan};
+use glimmer_loadgen::load::{Latency, Outcome, Pace, Plan};
 
 use crate::{
-    Point, Run,
-    calibration::Sample,
-    systems::{Items, Running, System},
+    Run,
+    calibration::{Requests, Sample, Together, Transport},
+    systems::{Items, Running},
     workload::Mix,
 };
 
 /// Sizes of values in bytes, up to the largest of the paper's workload.
 const SIZES: [u32; 8] = [8, 400, 1400, 4200, 14_000, 70_000, 250_000, 500_000];
+/// Bytes of the value of a small GET: the second of [`SIZES`].
+const SMALL: usize = 1;
+/// Requests in flight for which a small GET is measured. With fewer, a worker sleeps between them,
+/// and falling asleep and waking up costs CPU time that is no part of a request.
+const TOGETHER: [u32; 4] = [8, 16, 32, 64];
 /// Bytes of all values of one size: more than a core's private caches hold.
 const VALUES_BYTES: u64 = 64 << 20;
 const KEYS_MAX: u64 = 100_000;
-const CONNECTIONS: usize = 4;
-const IN_FLIGHT: u32 = 16;
-const VERBS: [(&str, u32); 2] = [("GET", 100), ("PUT", 0)];
 
-struct Case {
+/// Servers with one worker, one for each size of value and each verb.
+pub struct Bench {
+    transport: Transport,
+    gets: Vec<Stored>,
+    puts: Vec<Stored>,
+}
+
+/// A server, and what is stored in it.
+struct Stored {
     server: Running,
     items: Items,
-    verb: &'static str,
-    gets_percent: u32,
 }
 
-impl fmt::Display for Case {
+impl fmt::Display for Bench {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} of {} bytes", self.verb, self.items.value_bytes)
+        write!(out, "costs over {}", self.transport.name())
     }
 }
 
-/// Measures GETs and PUTs over TCP on loopback, with one worker.
-pub fn measure(run: &mut Run<'_>) -> Result<[Vec<Sample>; 2]> {
-    let bytes = run.pick(VALUES_BYTES, 4 << 20);
-    let mut cases = Vec::new();
-    for value_bytes in SIZES {
-        let items = Items {
-            keys: (bytes / u64::from(value_bytes)).clamp(2, run.pick(KEYS_MAX, 2000)),
-            key_bytes: 8,
-            value_bytes,
+impl Bench {
+    /// Starts the servers.
+    pub fn start(run: &Run<'_>, transport: Transport) -> Result<Bench> {
+        let bytes = run.pick(VALUES_BYTES, 4 << 20);
+        let start = |value_bytes: u32| {
+            let items = Items {
+                keys: (bytes / u64::from(value_bytes)).clamp(2, run.pick(KEYS_MAX, 2000)),
+                key_bytes: 8,
+                value_bytes,
+            };
+            let server = transport.system().start(run, items)?;
+            Ok(Stored { server, items })
         };
-        for (verb, gets_percent) in VERBS {
-            let server = System::glimmer("crcw").start(run, items)?;
-            cases.push(Case {
-                server,
-                items,
-                verb,
-                gets_percent,
-            });
-        }
+        let all = || SIZES.into_iter().map(start).collect::<Result<Vec<_>>>();
+        Ok(Bench {
+            transport,
+            gets: all()?,
+            puts: all()?,
+        })
     }
-    run.rounds(run.repeat(5), &mut cases, |case, run, seed| {
-        let pace = Pace::Closed {
-            in_flight: IN_FLIGHT,
+
+    /// Measures every size, and small GETs by how many are in flight, once.
+    pub fn measure(&self, run: &Run<'_>, seed: u64) -> Result<Requests> {
+        let transport = self.transport;
+        let (connections, burst) = (transport.connections(), transport.burst());
+        let sized = |stored: &Stored, gets_percent: u32| {
+            let found = stored.measure(run, seed, gets_percent, connections, burst)?;
+            Ok(Sample {
+                bytes: stored.items.value_bytes,
+                nanoseconds: vec![found.server_ns_per_operation()],
+            })
         };
+        let get = self.gets.iter().map(|stored| sized(stored, 100));
+        let put = self.puts.iter().map(|stored| sized(stored, 0));
+        let (get, put) = (get.collect::<Result<_>>()?, put.collect::<Result<_>>()?);
+        let small = &self.gets[SMALL];
+        let together = |requests: u32| {
+            let (connections, in_flight) = match transport {
+                Transport::TcpBatches => (connections, requests / connections),
+                Transport::Tcp | Transport::Native => (requests, 1),
+            };
+            let found = small.measure(run, seed, 100, connections, in_flight)?;
+            Ok(Together {
+                requests,
+                nanoseconds: vec![found.server_ns_per_operation()],
+            })
+        };
+        let together = TOGETHER.into_iter().map(together);
+        let together = together.collect::<Result<_>>()?;
+        let alone = small.measure(run, seed, 100, 1, 1)?;
+        Ok(Requests {
+            transport,
+            get,
+            put,
+            together,
+            alone_ns: vec![Latency::of(&alone.latency_ns()).p50_us * 1e3],
+        })
+    }
+}
+
+impl Stored {
+    fn measure(
+        &self,
+        run: &Run<'_>,
+        seed: u64,
+        gets_percent: u32,
+        connections: u32,
+        in_flight: u32,
+    ) -> Result<Outcome> {
+        let pace = Pace::Closed { in_flight };
         let plan = Plan {
             seed,
-            connections: CONNECTIONS,
-            ..Mix::new(false, case.gets_percent).plan(run, case.items, 1, pace, 250)
+            connections: connections as usize,
+            kernel_timestamps: true,
+            ..Mix::new(false, gets_percent).plan(run, self.items, 1, pace, 250)
         };
-        let outcome = case.server.measure(plan)?;
-        let value_bytes = f64::from(case.items.value_bytes);
-        let nanoseconds = outcome.server_ns_per_operation();
-        Ok(Point::new("", case.verb, value_bytes, nanoseconds))
-    })?;
-    Ok(VERBS.map(|(verb, _)| {
-        let rows = run.data().line("", verb).zip(SIZES);
-        let sample = rows.map(|(row, bytes)| Sample {
-            bytes,
-            nanoseconds: row.samples.clone(),
-        });
-        sample.collect()
-    }))
+        self.server.measure(plan)
+    }
 }

@@ -4,15 +4,20 @@
 //! they are the same everywhere.
 
 mod fit;
+mod requests;
+mod transport;
 
 use std::{fmt, fs, path::Path};
 
 use anyhow::{Context, Result};
-use glimmer_measure::{report::Table, stats::Spread};
-use glimmer_queueing::{Costs, Server, Service, Wire, calibration, packets};
+use glimmer_measure::report::Table;
+use glimmer_queueing::{Costs, Server, Service, Wire, calibration};
 use serde::{Deserialize, Serialize};
 
 use crate::Machine;
+
+pub use requests::{Requests, Sample, Together};
+pub use transport::Transport;
 
 /// The committed record.
 const COMMITTED: &str = include_str!("committed.json");
@@ -29,39 +34,17 @@ pub struct Calibration {
     pub machine: Machine,
     /// Random reads per second of one core, measured next to every round.
     pub random_reads_per_s: Vec<f64>,
-    /// CPU time of the server per GET, by the size of the value.
-    pub get: Vec<Sample>,
-    /// The same of a PUT.
-    pub put: Vec<Sample>,
+    /// What requests cost, and over which transport.
+    #[serde(flatten)]
+    pub requests: Requests,
     /// The other steps.
     pub steps: Steps,
     /// The link of a server with 8 cores, in Gb/s. It is given: loopback has no such bound.
     pub link_gbit: f64,
 }
 
-/// CPU time of a request for values of one size.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Sample {
-    /// Bytes of the value.
-    pub bytes: u32,
-    /// CPU time of the server per request, in nanoseconds, by repetition.
-    pub nanoseconds: Vec<f64>,
-}
-
-impl Sample {
-    /// The median time in nanoseconds.
-    pub fn ns(&self) -> f64 {
-        Spread::of(&self.nanoseconds).median
-    }
-
-    /// The number of packets and the time.
-    pub fn place(&self) -> (f64, f64) {
-        (f64::from(packets(self.bytes)), self.ns())
-    }
-}
-
 /// Steps of a request that a running server does not show alone, in nanoseconds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Steps {
     /// Asking a socket for requests.
     pub poll_ns: f64,
@@ -99,18 +82,16 @@ impl Calibration {
     /// The costs that follow.
     pub fn costs(&self) -> Costs {
         let steps = &self.steps;
-        let service = |samples: &[Sample]| {
-            let (fixed_ns, packet_ns) = fit::line(samples.iter().map(Sample::place));
-            Service {
-                execute_ns: (fixed_ns - steps.receive_ns).max(0.0),
-                packet_ns,
-            }
+        let of = |service: Service| Service {
+            execute_ns: (service.execute_ns - steps.receive_ns).max(0.0),
+            ..service
         };
+        let [get, put] = self.requests.services().map(of);
         Costs {
             receive_ns: steps.receive_ns,
-            get: service(&self.get),
-            put: service(&self.put),
-            poll_ns: steps.poll_ns,
+            get,
+            put,
+            poll_ns: self.requests.look_ns().unwrap_or(steps.poll_ns),
             enqueue_ns: steps.put_ns,
             dequeue_ns: steps.take_ns,
             steal_ns: steps.steal_ns,
@@ -140,15 +121,18 @@ impl fmt::Display for Calibration {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let costs = self.costs();
         let mut services = Table::new(["value, bytes", "GET, ns", "fitted", "PUT, ns", "fitted"]);
-        for (get, put) in self.get.iter().zip(&self.put) {
+        for (get, put) in self.requests.get.iter().zip(&self.requests.put) {
             let fitted = |service: Service| {
-                costs.receive_ns + service.execute_ns + service.packet_ns * get.place().0
+                let looks_ns = self.requests.look_ns().unwrap_or_default();
+                let looks_ns = looks_ns / f64::from(self.requests.transport.in_flight());
+                let fixed_ns = costs.receive_ns + service.execute_ns + looks_ns;
+                fixed_ns + service.packet_ns * get.place().0
             };
             let cells = [get.ns(), fitted(costs.get), put.ns(), fitted(costs.put)];
             let cells = cells.map(|ns| format!("{ns:.0}"));
             services.row([get.bytes.to_string()].into_iter().chain(cells));
         }
-        writeln!(out, "{services}")?;
+        writeln!(out, "{}:\n\n{services}", self.requests.transport.name())?;
         let mut table = Table::new(["step", "ns"]);
         let rows = [
             ("receiving one request of a batch", costs.receive_ns),

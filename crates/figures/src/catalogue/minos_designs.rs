@@ -16,8 +16,10 @@ const SYSTEMS: [System; 5] = [
     System::OneMore,
     System::SmallBySize,
 ];
+/// A latency in nanoseconds.
+type Percentile = fn(&Outcome) -> f64;
 /// What the panels show.
-const LATENCIES: [(&str, fn(&Outcome) -> f64); 2] = [
+const LATENCIES: [(&str, Percentile); 2] = [
     ("all requests", Outcome::p99_ns),
     ("large requests", Outcome::large_p99_ns),
 ];

@@ -4,9 +4,9 @@ use anyhow::Result;
 use glimmer_queueing::Outcome;
 
 use crate::{
-    Columns, Figure, Kind, Needs, Run, Spec,
+    Columns, Data, Figure, Kind, Needs, Run, Shape, Spec,
     plot::{Plot, Unit},
-    simulated::{self, Case, Curve, System, default_workload},
+    simulated::{self, Case, Curve, PEAK, System, WITHIN, default_workload, limit, most, ratios},
 };
 
 const WHOLE: &str = "values as a whole";
@@ -64,5 +64,26 @@ impl Figure for Slices {
         };
         curve.measure(run, &cases);
         Ok(())
+    }
+
+    fn judge(&self, data: &Data, shape: &mut Shape) {
+        for panel in [WHOLE, SLICED] {
+            let ratios = ratios(data, panel, System::Keyhash, System::Paper, &(0.0..=0.9));
+            shape.beside(
+                &format!("{panel}: p99 of keyhash over size-aware, most up to 90% of the peak"),
+                "",
+                most(ratios).map(|ratio| format!("{ratio:.0}")),
+            );
+        }
+        for column in [PEAK, WITHIN[0], WITHIN[1]] {
+            let of = |panel| limit(data, panel, System::Keyhash, column);
+            shape.beside(
+                &format!("keyhash: {column}, {SLICED} over {WHOLE}"),
+                "",
+                of(SLICED)
+                    .zip(of(WHOLE))
+                    .map(|(sliced, whole)| format!("{:.2}", sliced / whole)),
+            );
+        }
     }
 }

@@ -54,6 +54,7 @@ mod minos_ideal;
 mod minos_live;
 mod minos_plans;
 mod minos_slices;
+mod minos_validation;
 mod native_latency;
 mod tables;
 
@@ -136,8 +137,9 @@ pub fn pages() -> Vec<Page> {
                     are its baselines. Figures 2 to 10 are simulated: the policy code of the \
                     server runs in virtual time, at 8 cores and 16, and every step is charged what \
                     [`glimmer bench calibrate`](../benchmarking-reference.md#bench-calibrate) has \
-                    measured. The last one measures a live server of 8 workers, on a machine with \
-                    twice as many cores.",
+                    measured. `minos-live` measures a live server of 8 workers, on a machine with \
+                    twice as many cores, and `minos-validation` has the simulated server beside a \
+                    live one of one worker.",
             figures: vec![
                 &minos_fig1::ServiceTime,
                 &minos_fig2::SizeUnaware,
@@ -154,6 +156,7 @@ pub fn pages() -> Vec<Page> {
                 &minos_fig9::Balance,
                 &minos_fig10::Changing,
                 &minos_live::Live,
+                &minos_validation::Validation,
             ],
         },
         Page {
