@@ -20,6 +20,7 @@ pub mod output;
 pub mod page;
 mod paper_index;
 pub mod plot;
+mod profile;
 mod record;
 mod run;
 mod shape;

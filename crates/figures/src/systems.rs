@@ -17,7 +17,7 @@ use glimmer_loadgen::{
 };
 use glimmer_measure::machine::{self, SERVER_CORE};
 
-use crate::Run;
+use crate::{Run, profile::Sampler};
 
 /// Threads of a client. More do not help against a few workers.
 const CLIENT_THREADS_MAX: usize = 8;
@@ -300,6 +300,15 @@ impl Running {
         let after = self.cpu_ticks()?;
         let [user, kernel] = [0, 1].map(|part| (after[part] - before[part]) as f64);
         Ok((outcome, kernel / (user + kernel).max(1.0)))
+    }
+
+    /// Executes a plan twice. Returns the second outcome, and the share of the server's time that
+    /// went into copying during the first, for this long at most.
+    pub fn measure_copying(&self, plan: Plan, time: Duration) -> Result<(Outcome, f64)> {
+        let sampler = Sampler::start(self.server.pid(), time)?;
+        self.measure(plan.clone())?;
+        let copying = sampler.copying()?;
+        Ok((self.measure(plan)?, copying))
     }
 
     /// CPU time of the server outside and inside the kernel.
