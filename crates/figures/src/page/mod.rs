@@ -77,10 +77,10 @@ const EXPLANATION: &str = "
   (`crates/figures/src/ledger/*.toml`) have the formulas. A formula consists of places in the data,
   quotients, differences and extremes. It has no numbers, so no figure can move a verdict.
 - Within a repetition the systems run in turn. Not in turn are sizes of keys in `formica` and sets
-  of items in `mica-fig10`. Numbers of threads in `memc3-fig5`, `memc3-fig6-7` and `memc3-fig8`, and
-  mixes in the figures of tables alone, were not when these data were measured, and are in turn from
-  the next run on. Ranges of rows that compare these say less. Figures with fewer than five
-  repetitions are to be measured again.
+  of items in `mica-fig10`. Numbers of threads in `memc3-fig5` and `memc3-fig6-7`, and mixes in the
+  figures of tables alone, were not when these data were measured, and are in turn from the next run
+  on. Ranges of rows that compare these say less. Figures with fewer than five repetitions are to be
+  measured again.
 - *Simulated* is what servers in virtual time do, with costs that were measured on our server. It is
   no promise for a live one: where both exist, both have a row.
 
