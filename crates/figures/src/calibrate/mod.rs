@@ -12,6 +12,7 @@ use crate::{
 };
 
 pub use service::Bench;
+pub(crate) use service::system;
 
 /// Measures this machine, with requests over this transport. A simulated server with 8 cores has a
 /// link of this many Gb/s.

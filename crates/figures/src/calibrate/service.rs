@@ -8,9 +8,17 @@ use glimmer_loadgen::load::{Latency, Outcome, Pace, Plan};
 use crate::{
     Run,
     calibration::{Requests, Sample, Together, Transport},
-    systems::{Items, Running},
+    systems::{Items, Running, System},
     workload::Mix,
 };
+
+/// A server of ours with one worker, to be reached over a transport.
+pub(crate) fn system(transport: Transport) -> System {
+    match transport {
+        Transport::Tcp | Transport::TcpBatches => System::glimmer("crcw"),
+        Transport::Native => System::native("crcw"),
+    }
+}
 
 /// Sizes of values in bytes, up to the largest of the paper's workload.
 const SIZES: [u32; 8] = [8, 400, 1400, 4200, 14_000, 70_000, 250_000, 500_000];
@@ -52,7 +60,7 @@ impl Bench {
                 key_bytes: 8,
                 value_bytes,
             };
-            let server = transport.system().start(run, items)?;
+            let server = system(transport).start(run, items)?;
             Ok(Stored { server, items })
         };
         let all = || SIZES.into_iter().map(start).collect::<Result<Vec<_>>>();

@@ -4,8 +4,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::systems::System;
-
 /// A transport, and how many requests arrive together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -29,14 +27,6 @@ impl Transport {
             Transport::Tcp => "TCP, one request at a time",
             Transport::TcpBatches => "TCP, 16 requests at a time",
             Transport::Native => "native UDP, one request at a time",
-        }
-    }
-
-    /// A server of ours with one worker.
-    pub(crate) fn system(self) -> System {
-        match self {
-            Transport::Tcp | Transport::TcpBatches => System::glimmer("crcw"),
-            Transport::Native => System::native("crcw"),
         }
     }
 

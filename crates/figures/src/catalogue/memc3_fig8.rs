@@ -55,9 +55,9 @@ impl Case {
         })
     }
 
-    /// This many requests, divided among the threads, other ones in each repetition: a cache that is
-    /// asked for the same list again has its items already. Every thread may access every key, so the number of a
-    /// share decides only what is drawn.
+    /// This many requests, divided among the threads, other ones in each repetition: a cache that
+    /// is asked for the same list again has its items already. Every thread may access every key,
+    /// so the number of a share decides only what is drawn.
     fn draw(&self, repetition: usize, keys: u32, count: usize) -> Vec<Vec<Operation>> {
         let draw = |worker| {
             let share = self.rig.share(worker + repetition * self.threads);
@@ -96,12 +96,13 @@ impl Figure for Throughput {
                     hashing with CLOCK is best again, at 6 Mops.",
             here: "Two million keys of 16 bytes with values of 32, under Zipf's law. Requests are \
                    reads, and each miss adds a write. A measurement has four million requests, \
-                   divided among the threads, and none comes twice. All caches have the same bytes for items, so \
-                   caches with smaller items miss less. Our own MemC3 table has these bytes for \
-                   items and index together. With two cores, cuckoo hashing is not faster than \
-                   chaining with CLOCK, as it is in the paper. Optimistic reads save the cost of \
-                   contended bucket locks, and few threads contend here, while a cuckoo lookup \
-                   reads two buckets and a short chain holds one or two items.",
+                   divided among the threads, and none comes twice. All caches have the same \
+                   bytes for items, so caches with smaller items miss less. Our own MemC3 table \
+                   has these bytes for items and index together. With two cores, cuckoo hashing \
+                   is not faster than chaining with CLOCK, as it is in the paper. Optimistic \
+                   reads save the cost of contended bucket locks, and few threads contend here, \
+                   while a cuckoo lookup reads two buckets and a short chain holds one or two \
+                   items.",
             kind: Kind::Timing,
             needs: Needs::two_cores(12, 8000),
             columns: Columns {

@@ -79,9 +79,9 @@ impl Figure for Ideal {
                    costs` is Figure 3. In the ideal simulation, requests take the same time to \
                    receive and execute, and nothing else takes time: no polling, no queue \
                    between cores, no link. Its queues are unbounded, and hand-off becomes late \
-                   binding, where all 8 cores take from one queue. Two lines are in between: the ideal \
-                   one with the link, and all costs without it. The paper compares with its \
-                   Figure 2, which has other service times.",
+                   binding, where all 8 cores take from one queue. Two lines are in between: the \
+                   ideal one with the link, and all costs without it. The paper compares with \
+                   its Figure 2, which has other service times.",
             kind: Kind::Simulated,
             needs: Needs::one_core(256),
             columns: Columns {

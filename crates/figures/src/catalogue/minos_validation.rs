@@ -12,7 +12,7 @@ use glimmer_queueing::{Costs, Dispatch, Server, Trial};
 
 use crate::{
     Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
-    calibrate::Bench,
+    calibrate::{self, Bench},
     calibration::{self, Transport},
     plot::{Plot, Unit},
     simulated::default_workload,
@@ -74,7 +74,7 @@ impl fmt::Display for Lane {
 impl Lane {
     fn start(run: &Run<'_>, transport: Transport) -> Result<Lane> {
         let workload = Workload::preset(PRESET, Some(run.pick(KEYS, 3200))).map_err(Error::msg)?;
-        let server = transport.system().start_with(run, &workload, MEMORY_MIB)?;
+        let server = calibrate::system(transport).start_with(run, &workload, MEMORY_MIB)?;
         let mut lane = Lane {
             transport,
             bench: Bench::start(run, transport)?,

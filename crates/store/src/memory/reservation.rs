@@ -161,9 +161,8 @@ impl Reservation {
     /// Takes the pages of these words from the kernel, on huge pages where they may lie on them. No
     /// word changes.
     ///
-    /// Each page is touched. `MADV_POPULATE_WRITE` would hold a lock on all addresses of the process
-    /// while the kernel clears the pages, and another thread whose allocator asks for memory would
-    /// wait for it.
+    /// Each page is touched. `MADV_POPULATE_WRITE` would lock the addresses of the process while
+    /// the kernel clears the pages, and a thread whose allocator asks for memory would wait.
     pub fn touch(&self, words: Range<usize>) {
         let bytes = words.start * 8..words.end * 8;
         if self.grants_huge {

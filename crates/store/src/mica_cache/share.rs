@@ -32,7 +32,7 @@
 //! Towards the end they are as small as needed.
 //!
 //! While much is left, the partition has also claimed the huge page after the end of each log that
-//! grows, and a thread takes it from the kernel ([`PagesAhead`](crate::memory::PagesAhead)). The log
+//! grows. A thread takes it from the kernel ([`PagesAhead`](crate::memory::PagesAhead)). The log
 //! goes on there when it comes to its end, and seldom waits for the kernel. Where log or index get
 //! memory in another way, the page is given back first.
 
