@@ -95,11 +95,21 @@ impl Alone {
 
     /// Operations per second over all workers.
     pub fn operations_per_s(&mut self, run: &Run<'_>, measured_ms: u64) -> Result<f64> {
+        self.operations_per_s_through(Stages::ALL, run, measured_ms)
+    }
+
+    /// The same, with these stages of the pipeline.
+    pub fn operations_per_s_through(
+        &mut self,
+        stages: Stages,
+        run: &Run<'_>,
+        measured_ms: u64,
+    ) -> Result<f64> {
         let Some((_, lists)) = &self.drawn else {
             anyhow::bail!("no operations have been drawn");
         };
         self.rig
-            .operations_per_s(lists, Stages::ALL, run.measured(measured_ms))
+            .operations_per_s(lists, stages, run.measured(measured_ms))
     }
 
     /// Draws operations that store all of these new keys, in equal parts for all workers, among

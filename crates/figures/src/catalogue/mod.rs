@@ -37,6 +37,7 @@ mod mica_heap;
 mod mica_index;
 mod mica_masstree;
 mod mica_memc3;
+mod mica_prefetch;
 mod mica_skew;
 mod mica_table1;
 mod mica_transports;
@@ -89,6 +90,7 @@ pub fn pages() -> Vec<Page> {
                 &mica_memc3::Rival,
                 &mica_transports::Carriers,
                 &mica_fig11::Bursts,
+                &mica_prefetch::Prefetch,
                 &mica_fig12::Local,
                 &mica_index::BulkChaining,
                 &mica_heap::Occupancy,

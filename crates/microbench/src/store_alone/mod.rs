@@ -28,7 +28,7 @@ pub mod tables;
 #[cfg(feature = "comparisons")]
 pub use candidate::Candidate;
 #[cfg(feature = "comparisons")]
-pub use heap_pages::HeapPages;
+pub use heap_pages::{HeapPages, Resident};
 #[cfg(feature = "comparisons")]
 pub use longest::{Longest, Times, longest};
 #[cfg(feature = "comparisons")]

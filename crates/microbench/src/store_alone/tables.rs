@@ -10,8 +10,8 @@ use glimmer_store::{
     evict::{FIFO, RULES, Rule},
     memc3,
     memory::PagePolicy,
-    mica_cache::Owner,
-    mica_store,
+    mica_cache::{Owner, PartitionConfig},
+    mica_store::{self, StoreConfig},
     table::{Table, TableFigures},
 };
 
@@ -60,14 +60,30 @@ impl Ours {
 
     /// A table for this many workers with `items` tiny items.
     pub fn build(self, items: u32, mode: Mode, workers: usize) -> Result<Box<dyn Rig>> {
+        self.build_on(PagePolicy::default(), items, mode, workers)
+    }
+
+    /// The same, on pages of this kind.
+    pub fn build_on(
+        self,
+        pages: PagePolicy,
+        items: u32,
+        mode: Mode,
+        workers: usize,
+    ) -> Result<Box<dyn Rig>> {
         match mode {
-            Mode::Erew => self.in_mode::<Erew>(items, workers),
-            Mode::Crew => self.in_mode::<Crew>(items, workers),
-            Mode::Crcw => self.in_mode::<Crcw>(items, workers),
+            Mode::Erew => self.in_mode::<Erew>(pages, items, workers),
+            Mode::Crew => self.in_mode::<Crew>(pages, items, workers),
+            Mode::Crcw => self.in_mode::<Crcw>(pages, items, workers),
         }
     }
 
-    fn in_mode<A: Access>(self, items: u32, workers: usize) -> Result<Box<dyn Rig>> {
+    fn in_mode<A: Access>(
+        self,
+        pages: PagePolicy,
+        items: u32,
+        workers: usize,
+    ) -> Result<Box<dyn Rig>> {
         const K: usize = TINY_BYTES;
         match self {
             Ours::Cache(rule) => {
@@ -75,37 +91,46 @@ impl Ours {
                     Some(_) => Loss::Refilled,
                     None => Loss::AtMost(LOSS_OF_INDEX),
                 };
-                cache::<A, K, K>(items, workers, rule, loss)
+                cache::<A, K, K>(pages, items, workers, rule, loss)
             }
             Ours::Store => {
                 build_table::<_, K, K>(items, workers, Loss::AtMost(0.0), |items_each| {
                     let config = sizing::store_partition(items_each, K, K, SEED);
+                    let config = StoreConfig { pages, ..config };
                     Ok(mica_store::Owner::<A>::new(&config)?)
                 })
             }
-            Ours::Memc3 => memc3_table::<A, K, K>(items, workers),
+            Ours::Memc3 => memc3_table::<A, K, K>(pages, items, workers),
         }
     }
 }
 
 fn cache<A: Access, const K: usize, const V: usize>(
+    pages: PagePolicy,
     items: u32,
     workers: usize,
     rule: Rule,
     loss: Loss,
 ) -> Result<Box<dyn Rig>> {
     build_table::<_, K, V>(items, workers, loss, |items_each| {
-        let config = sizing::partition(items_each, K, V, SEED);
+        let config = PartitionConfig {
+            pages,
+            ..sizing::partition(items_each, K, V, SEED)
+        };
         Ok(Owner::<A>::new(&config, rule)?)
     })
 }
 
 fn memc3_table<A: Access, const K: usize, const V: usize>(
+    pages: PagePolicy,
     items: u32,
     workers: usize,
 ) -> Result<Box<dyn Rig>> {
     build_table::<_, K, V>(items, workers, Loss::AtMost(0.0), |items_each| {
-        let config = sizing::memc3_table(items_each, K, V, SEED);
+        let config = memc3::Memc3Config {
+            pages,
+            ..sizing::memc3_table(items_each, K, V, SEED)
+        };
         Ok(memc3::Owner::<A>::new(&config)?)
     })
 }
@@ -113,15 +138,19 @@ fn memc3_table<A: Access, const K: usize, const V: usize>(
 /// A circular log under a lossy index for one thread, as in Formica's review, with `items` items of
 /// `K`-byte keys and tiny values.
 pub fn log_and_lossy_index<const K: usize>(items: u32) -> Result<Box<dyn Rig>> {
-    cache::<Erew, K, TINY_BYTES>(items, 1, FIFO, Loss::AtMost(LOSS_OF_INDEX))
+    let (pages, loss) = (PagePolicy::default(), Loss::AtMost(LOSS_OF_INDEX));
+    cache::<Erew, K, TINY_BYTES>(pages, items, 1, FIFO, loss)
 }
 
 /// A MemC3 table with `items` of the paper's items, in an access mode.
 pub fn memc3(items: u32, mode: Mode, workers: usize) -> Result<Box<dyn Rig>> {
+    const K: usize = PAPER_KEY_BYTES;
+    const V: usize = PAPER_VALUE_BYTES;
+    let pages = PagePolicy::default();
     match mode {
-        Mode::Erew => memc3_table::<Erew, PAPER_KEY_BYTES, PAPER_VALUE_BYTES>(items, workers),
-        Mode::Crew => memc3_table::<Crew, PAPER_KEY_BYTES, PAPER_VALUE_BYTES>(items, workers),
-        Mode::Crcw => memc3_table::<Crcw, PAPER_KEY_BYTES, PAPER_VALUE_BYTES>(items, workers),
+        Mode::Erew => memc3_table::<Erew, K, V>(pages, items, workers),
+        Mode::Crew => memc3_table::<Crew, K, V>(pages, items, workers),
+        Mode::Crcw => memc3_table::<Crcw, K, V>(pages, items, workers),
     }
 }
 
