@@ -7,6 +7,7 @@
 
 mod accelerated;
 pub mod alone;
+mod caches;
 mod calibrate;
 pub mod calibration;
 pub mod catalogue;
@@ -19,6 +20,7 @@ mod machine;
 pub mod output;
 pub mod page;
 mod paper_index;
+mod placement;
 pub mod plot;
 mod profile;
 mod record;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use glimmer_base::{Keyhash, Seed};
 use glimmer_microbench::store_alone::mirror::Read;
 use glimmer_store::{
@@ -23,6 +23,8 @@ use crate::{
 const SPARES_PERCENT: [usize; 6] = [1, 2, 5, 10, 20, 50];
 /// The paper's share of spare buckets.
 const JUDGED_PERCENT: f64 = 10.0;
+/// That of a server's plan, and of `bench store`.
+const PLANNED_SPARES_PERCENT: usize = 50;
 const LOAD: &str = "index load when the spare buckets are used up";
 const MAIN: &str = "items in main buckets";
 const PANEL: &str = "";
@@ -41,44 +43,93 @@ fn keyhash(seed: Seed, key: usize) -> Keyhash {
     seed.keyhash(&(key as u64).to_le_bytes())
 }
 
-/// Fills an index whose number of main buckets is fixed, as in the paper.
-fn fill(mains: usize, spare_percent: usize, seed: Seed) -> Result<(ChainedIndex, Filled)> {
+/// An empty index whose number of main buckets is fixed, as in the paper.
+fn empty(mains: usize, spare_percent: usize) -> Result<ChainedIndex> {
     let buckets = mains + mains * spare_percent / 100 + 1;
     let memory = ZeroedSlice::new(buckets * BUCKET_WORDS, PagePolicy::Small, None)?;
     // Our spare buckets are half as large as a main one.
-    let index = ChainedIndex::new(memory, mains, (2 * spare_percent, 100));
+    Ok(ChainedIndex::new(memory, mains, (2 * spare_percent, 100)))
+}
+
+/// Enters a key with the offset of its item. Says whether a main bucket has it, or that there was
+/// no spare bucket for it.
+fn insert(
+    index: &ChainedIndex,
+    spares: &mut FreeList,
+    keyhash: Keyhash,
+    offset: Offset,
+) -> Option<bool> {
+    let entry = Entry::new(keyhash.tag(), LogId::Main, offset, 0);
+    let main = index.chain_of(index.home(keyhash));
+    let slot = index.slots(main).find(|(_, entry)| entry.is_empty());
+    if let Some((slot, _)) = slot {
+        index.set(slot, entry);
+        return Some(slot.bucket == main);
+    }
+    let spare = spares.take(index, main)?;
+    index.bucket(spare).set_entry(0, entry);
+    let last = index.chain(main).last().unwrap_or(main);
+    index.bucket(last).set_next(Some(spare));
+    Some(false)
+}
+
+/// Fills an index until it refuses an item.
+fn fill(mains: usize, spare_percent: usize, seed: Seed) -> Result<(ChainedIndex, Filled)> {
+    let index = empty(mains, spare_percent)?;
     let mut spares = FreeList::default();
-    let (mut items, mut in_mains) = (0usize, 0);
+    let mut filled = Filled {
+        items: 0,
+        in_mains: 0,
+        mains,
+    };
     loop {
-        let keyhash = keyhash(seed, items);
-        let entry = Entry::new(
-            keyhash.tag(),
-            LogId::Main,
-            Offset::from_raw(items as u64),
-            0,
-        );
-        let main = index.chain_of(index.home(keyhash));
-        let empty = index.slots(main).find(|(_, entry)| entry.is_empty());
-        match empty {
-            Some((slot, _)) => {
-                in_mains += usize::from(slot.bucket == main);
-                index.set(slot, entry);
+        let offset = Offset::from_raw(filled.items as u64);
+        match insert(&index, &mut spares, keyhash(seed, filled.items), offset) {
+            Some(is_in_main) => filled.in_mains += usize::from(is_in_main),
+            None => return Ok((index, filled)),
+        }
+        filled.items += 1;
+    }
+}
+
+/// An index as full as a server's plan has it, of the keys with these numbers, and what a lookup of
+/// each reads.
+pub struct PlannedIndex {
+    index: ChainedIndex,
+    seed: Seed,
+}
+
+impl PlannedIndex {
+    /// An index of the keys up to this number.
+    pub fn of(items: usize, seed: Seed) -> Result<PlannedIndex> {
+        let index = empty(items.div_ceil(BUCKET_ENTRIES), PLANNED_SPARES_PERCENT)?;
+        let mut spares = FreeList::default();
+        for key in 0..items {
+            let offset = Offset::from_raw(key as u64);
+            let entered = insert(&index, &mut spares, keyhash(seed, key), offset);
+            ensure!(entered.is_some(), "the index has no room for its keys");
+        }
+        Ok(PlannedIndex { index, seed })
+    }
+
+    /// Shows `touch` the cache lines of the index that a lookup of this key reads, in order.
+    pub fn lines(&self, key: usize, mut touch: impl FnMut(usize)) {
+        let keyhash = keyhash(self.seed, key);
+        let home = self.index.chain_of(self.index.home(keyhash));
+        for bucket in self.index.chain(home) {
+            // The index counts its lines from the end of the memory.
+            let line = self.index.numbers() - bucket;
+            touch(line);
+            if bucket == home {
+                touch(line + 1);
             }
-            None => {
-                let Some(spare) = spares.take(&index, main) else {
-                    let filled = Filled {
-                        items,
-                        in_mains,
-                        mains,
-                    };
-                    return Ok((index, filled));
-                };
-                index.bucket(spare).set_entry(0, entry);
-                let last = index.chain(main).last().unwrap_or(main);
-                index.bucket(last).set_next(Some(spare));
+            let count = ChainedIndex::entries_of(home, bucket);
+            let mut entries = self.index.bucket(bucket).entries(count);
+            let offset = Offset::from_raw(key as u64);
+            if entries.any(|entry| entry.tag() == keyhash.tag() && entry.offset() == offset) {
+                return;
             }
         }
-        items += 1;
     }
 }
 

@@ -8,16 +8,10 @@ use glimmer_measure::machine;
 
 use crate::{
     Columns, Figure, Kind, Needs, Point, Run, Spec,
+    placement::{EXPONENT, HEAD, KEYS, PARTITIONS},
     plot::{Mark, Plot},
 };
 
-/// Keys of the paper's population.
-const KEYS: u64 = 192 << 20;
-const EXPONENT: f64 = 0.99;
-const PARTITIONS: usize = 16;
-/// The most popular keys, which determine the imbalance. All other keys together add the same load
-/// to every partition, up to a thousandth of the average.
-const HEAD: u64 = 1 << 16;
 /// The seed whose partitions are shown.
 const SHOWN: Seed = Seed(0);
 
@@ -78,11 +72,7 @@ impl Figure for PartitionSkew {
         }
         let seeds = run.pick(1000, 200);
         run.say(format!("the hottest partition under {seeds} seeds"));
-        let hottest = |seed| {
-            let loads = loads(Seed(seed), 1, HEAD, rest_beyond(HEAD));
-            loads.into_iter().fold(0.0, f64::max)
-        };
-        let mut hottest: Vec<f64> = (0..seeds).map(hottest).collect();
+        let mut hottest: Vec<f64> = (0..seeds).map(|seed| hottest(Seed(seed))).collect();
         hottest.sort_by(f64::total_cmp);
         for (name, quantile) in QUANTILES {
             let place = (quantile * (hottest.len() - 1) as f64).round() as usize;
@@ -90,6 +80,12 @@ impl Figure for PartitionSkew {
         }
         Ok(())
     }
+}
+
+/// The load of the hottest partition.
+pub fn hottest(seed: Seed) -> f64 {
+    let loads = loads(seed, 1, HEAD, rest_beyond(HEAD));
+    loads.into_iter().fold(0.0, f64::max)
 }
 
 /// The sum of `rank^-exponent` over the ranks from `from` to `to`, by the Euler-Maclaurin formula.

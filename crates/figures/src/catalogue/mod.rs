@@ -25,6 +25,7 @@ mod memc3_retries;
 mod memc3_table2;
 mod memc3_table3;
 mod mica_batches;
+mod mica_caches;
 mod mica_crew;
 mod mica_fig10;
 mod mica_fig11;
@@ -34,6 +35,7 @@ mod mica_fig14;
 mod mica_fig15;
 mod mica_fig16;
 mod mica_heap;
+mod mica_heaps;
 mod mica_index;
 mod mica_masstree;
 mod mica_memc3;
@@ -90,6 +92,7 @@ pub fn pages() -> Vec<Page> {
                 &mica_memc3::Rival,
                 &mica_transports::Carriers,
                 &mica_fig11::Bursts,
+                &mica_caches::Caches,
                 &mica_prefetch::Prefetch,
                 &mica_fig12::Local,
                 &mica_index::BulkChaining,
