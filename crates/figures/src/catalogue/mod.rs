@@ -39,6 +39,7 @@ mod mica_heaps;
 mod mica_index;
 mod mica_masstree;
 mod mica_memc3;
+mod mica_partitions;
 mod mica_prefetch;
 mod mica_skew;
 mod mica_table1;
@@ -92,6 +93,7 @@ pub fn pages() -> Vec<Page> {
                 &mica_memc3::Rival,
                 &mica_transports::Carriers,
                 &mica_fig11::Bursts,
+                &mica_partitions::Partitions,
                 &mica_caches::Caches,
                 &mica_prefetch::Prefetch,
                 &mica_fig12::Local,
