@@ -303,8 +303,8 @@ impl Running {
     }
 
     /// Executes a plan twice. Returns the second outcome, and the share of the server's time that
-    /// went into copying during the first, for this long at most.
-    pub fn measure_copying(&self, plan: Plan, time: Duration) -> Result<(Outcome, f64)> {
+    /// went into copying during the first, for this long at most, if it was at work.
+    pub fn measure_copying(&self, plan: Plan, time: Duration) -> Result<(Outcome, Option<f64>)> {
         let sampler = Sampler::start(self.server.pid(), time)?;
         self.measure(plan.clone())?;
         let copying = sampler.copying()?;

@@ -117,8 +117,11 @@ impl Figure for ServiceTime {
             }
             let time = run.warm_up() + run.measured(MEASURED_MS);
             let (outcome, copying) = case.server.measure_copying(plan, time)?;
-            let rest = (1.0 - copying).max(f64::MIN_POSITIVE);
-            Ok(point(&outcome).also(COPYING, copying / rest))
+            let point = point(&outcome);
+            Ok(match copying {
+                Some(copying) => point.also(COPYING, copying / (1.0 - copying).max(f64::EPSILON)),
+                None => point,
+            })
         })
     }
 }
