@@ -1,5 +1,5 @@
-//! MICA, §3.2, §5.2 and Table 1: requests per second of one core over the kernel's sockets and past
-//! the kernel, each beside an echo over the same transport.
+//! MICA, §3.2, §5.2 and Table 1: requests per second of one core, over the kernel's sockets and
+//! past the kernel, each beside an echo over the same transport.
 
 use std::{fmt, sync::Arc};
 
