@@ -127,7 +127,11 @@ impl Feed {
             (true, since_ms) => since_ms,
         };
         self.full_since_ms.store(since_ms, Ordering::Relaxed);
-        if since_ms == 0 { 0 } else { now_ms - since_ms }
+        if since_ms == 0 {
+            0
+        } else {
+            now_ms.saturating_sub(since_ms)
+        }
     }
 }
 

@@ -4,6 +4,9 @@ use glimmer_base::limits::{HELD_MS_MAX, MEMORY_WAIT_MS_MAX, PROGRESS_BYTES_PER_M
 
 /// The progress of a client, and since when its connection has held memory or waited for it. All
 /// times are in milliseconds since the epoch.
+///
+/// A worker goes by the time at which its turn began. A connection that comes from another worker
+/// may have noted a later time; no time has passed since then.
 pub(crate) struct Patience {
     /// When a byte was last received or sent.
     progress_ms: u64,
@@ -39,7 +42,7 @@ impl Patience {
 
     /// For how long no byte was received or sent.
     pub fn idle_ms(&self, now_ms: u64) -> u64 {
-        now_ms - self.progress_ms
+        now_ms.saturating_sub(self.progress_ms)
     }
 
     /// Notes that it has got an answer, or everything that it was to be sent: what its connection
@@ -112,6 +115,16 @@ mod tests {
         let mut holder = Patience::new(0);
         holder.note_held(true, 1_000);
         holder
+    }
+
+    #[test]
+    fn a_worker_whose_turn_began_earlier_finds_nobody_idle() {
+        let mut traveller = Patience::new(1_000);
+        traveller.note_progress(1, 1_005);
+        assert_eq!(
+            [1_003, 1_005, 1_007].map(|ms| traveller.idle_ms(ms)),
+            [0, 0, 2]
+        );
     }
 
     #[test]
