@@ -49,7 +49,9 @@ impl Worker {
         let (core, streams, poller) = (&mut self.core, &mut self.streams, &self.poller);
         self.acceptor.stop_listening(poller);
         core.is_draining = true;
-        self.drain.until_ms = core.now.ms + DRAIN_MS_MAX;
+        // The turn may have begun long ago: the whole process may have been stopped for a while.
+        let now = core.shared.config.clock.now();
+        self.drain.until_ms = now.ms.max(core.now.ms) + DRAIN_MS_MAX;
         streams.begin_to_drain(core);
     }
 
