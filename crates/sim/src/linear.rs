@@ -14,6 +14,7 @@
 //! Items are told apart by their values. A datagram that the network repeats stores its value again
 //! under another CAS unique, so a compare-and-swap of such a value may find it or another item.
 
+use crate::clock::LATE_US_MAX;
 use crate::history::{Action, Answer, Call, Value};
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
@@ -24,8 +25,8 @@ pub const CALLS_MAX: usize = 128;
 const LOOKS_MAX: usize = 100_000;
 /// Bytes of a value that are hashed.
 const HASHED_BYTES: usize = 16;
-/// How far the server's clock, which counts milliseconds, is from virtual time.
-const CLOCK_SLACK_US: u64 = 2_000;
+/// How far the time that a worker goes by, in milliseconds, is from virtual time.
+const CLOCK_SLACK_US: u64 = 2_000 + LATE_US_MAX;
 
 /// What a table may do beyond what it is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,9 +19,12 @@ use rand::{Rng, SeedableRng};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The first worker's port for native clients; the others' follow.
 const NATIVE_PORT: u16 = 4000;
+/// Connections that are idle for so long are closed. No run is that long.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// A server, and by what clients reach it.
 pub struct Served {
@@ -184,6 +187,7 @@ fn configure(plan: ServerPlan, memory_file: Option<PathBuf>) -> Config {
         turn_requests: plan.turn_requests,
         slice_bytes: plan.slice_bytes,
         watch_bytes: plan.watch_bytes,
+        idle_timeout: plan.watches_idlers.then_some(IDLE_TIMEOUT),
         protocol: accepts(plan),
         // It is not read: what admits users is passed in.
         auth_file: plan.is_locked.then(|| "users".into()),

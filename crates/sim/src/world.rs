@@ -14,7 +14,7 @@
 mod ends;
 
 use crate::clients::{self, Client, Due, Notes};
-use crate::clock::SimClock;
+use crate::clock::{LATE_US_MAX, SimClock};
 use crate::history::{self, Answer, Call, Stamp};
 use crate::linear::{self, Rules, Verdict};
 use crate::scenario::{ClientPlan, Operation, Protocol, Scenario};
@@ -50,6 +50,8 @@ const TURN_US_MAX: u64 = 40;
 /// What a turn takes in addition for each receive from a client that never stops. It is long, so
 /// that few receives in one turn are enough to keep others waiting for too long.
 const FLOOD_US: u64 = 400;
+/// One turn in so many goes by a time that is old.
+const LATE_TURNS: u32 = 8;
 /// What a client takes at most for what it does at once.
 const ACT_US_MAX: u64 = 20;
 
@@ -111,9 +113,13 @@ struct World<'a> {
     phases: Vec<Phase>,
     /// Turns that each worker has taken.
     turns: Vec<u64>,
+    /// The time that each worker has gone by last.
+    read_us: Vec<u64>,
     clients: Vec<Box<dyn Client>>,
     notes: Notes,
     rng: SmallRng,
+    /// Draws how old the times are that workers go by.
+    late_rng: SmallRng,
     /// Pauses of the machine that are yet to come.
     clock_steps: Vec<(u64, u64)>,
     /// Dispatch policies that are yet to be put in force.
@@ -142,9 +148,11 @@ pub fn run(scenario: &Scenario) -> Report {
     let mut world = World {
         phases: vec![Phase::Awake; scenario.server.workers],
         turns: vec![0; scenario.server.workers],
+        read_us: vec![0; scenario.server.workers],
         clients: Vec::new(),
         notes: Notes::default(),
         rng: SmallRng::seed_from_u64(scenario.seed),
+        late_rng: SmallRng::seed_from_u64(!scenario.seed),
         clock_steps: scenario.clock_steps.clone(),
         switches: scenario.switches.clone(),
         calm_step: None,
@@ -377,9 +385,12 @@ impl World<'_> {
                 self.notes.trace.add(&[b'w', number as u8]);
                 self.turns[number] += 1;
                 let flooded = self.flooded();
+                let late_us = self.late_us(number);
+                self.clock.set_late(late_us);
                 let served = self.served.as_mut().expect("a process serves");
                 let worker = &mut served.server.node.workers[number];
                 self.phases[number] = next_phase(self.phases[number], worker, self.clock.us());
+                self.clock.set_late(0);
                 let receives = self.flooded().saturating_sub(flooded);
                 self.rng.random_range(1..=TURN_US_MAX) + receives * FLOOD_US
             }
@@ -394,6 +405,18 @@ impl World<'_> {
         self.notes.trace.add(&self.clock.us().to_le_bytes());
         self.clock.advance(took_us);
         Ok(())
+    }
+
+    /// How old the time is that this worker goes by in its next turn. For each worker, time never
+    /// goes back; what it learns from another may lie ahead of it.
+    fn late_us(&mut self, worker: usize) -> u64 {
+        let late_us = match self.late_rng.random_ratio(1, LATE_TURNS) {
+            true => self.late_rng.random_range(0..=LATE_US_MAX),
+            false => 0,
+        };
+        let (now_us, read_us) = (self.clock.us(), &mut self.read_us[worker]);
+        *read_us = now_us.saturating_sub(late_us).max(*read_us);
+        now_us - *read_us
     }
 
     /// Whether those who may expect an answer have it in time.

@@ -86,6 +86,8 @@ pub struct ServerPlan {
     pub slice_bytes: usize,
     /// Bytes of unsent lines of one watcher.
     pub watch_bytes: usize,
+    /// Whether connections are closed that have been idle for an hour. None is.
+    pub watches_idlers: bool,
     /// Whether clients have to log in.
     pub is_locked: bool,
     /// Whether workers hand native requests over to one another.

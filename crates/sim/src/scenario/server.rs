@@ -72,6 +72,7 @@ pub fn draw(rng: &mut SmallRng) -> ServerPlan {
             _ => 30,
         },
         watch_bytes: WATCH_BYTES_MAX,
+        watches_idlers: false,
         is_locked: false,
         directs_native: rng.random_bool(0.3),
         in_memory_file: false,
@@ -79,11 +80,13 @@ pub fn draw(rng: &mut SmallRng) -> ServerPlan {
     }
 }
 
-/// Draws how much watchers may leave unread, and whether clients have to log in.
+/// Draws how much watchers may leave unread, whether clients have to log in, and whether idle ones
+/// are looked for.
 pub fn draw_limits(rng: &mut SmallRng, server: &mut ServerPlan) {
     let bytes = [WATCH_BYTES_MAX, 2_000, 300];
     server.watch_bytes = *bytes.choose(rng).expect("not empty");
     server.is_locked = rng.random_bool(LOCKS);
+    server.watches_idlers = rng.random_bool(0.5);
 }
 
 /// An access mode.

@@ -234,6 +234,7 @@ impl World<'_> {
             .iter_mut()
             .for_each(|client| client.find_server(&served));
         self.phases.fill(Phase::Awake);
+        self.read_us.fill(self.clock.us());
         self.processes.since_step = self.notes.now.step;
         self.served = Some(served);
         Ok(())
