@@ -79,6 +79,14 @@ impl Point {
         self.also.push((name, value));
         self
     }
+
+    /// Adds another figure of the same measurement, if it was found.
+    pub fn also_if(self, name: &'static str, value: Option<f64>) -> Point {
+        match value {
+            Some(value) => self.also(name, value),
+            None => self,
+        }
+    }
 }
 
 /// All repetitions at one place.

@@ -1,10 +1,10 @@
 //! Latency by throughput in an open loop, as in MICA's Figure 13: for each system a line of medians
 //! by offered rate, with bars from the 5th to the 95th percentile.
 
-use glimmer_loadgen::load::{Arrivals, Idle, Outcome, Pace};
+use glimmer_loadgen::load::{Arrivals, Idle, Latency, Outcome, Pace};
 
 use crate::{
-    Columns, Point, Row,
+    Columns, Point, Row, Run,
     plot::{Mark, Plot, Unit},
 };
 
@@ -44,12 +44,12 @@ pub fn pace(requests_per_s: f64) -> Pace {
 }
 
 /// A system's point at an offered rate.
-pub fn point(system: &str, requests_per_s: f64, found: &Outcome) -> Point {
+pub fn point(run: &Run<'_>, system: &str, requests_per_s: f64, found: &Outcome) -> Point {
     let latency_ns = found.latency_ns();
     let us = |quantile| latency_ns.value_at_quantile(quantile) as f64 / 1e3;
     Point::new(PANEL, system, requests_per_s, us(0.5))
         .also(Row::LOW, us(0.05))
         .also(Row::HIGH, us(0.95))
-        .also(P99, us(0.99))
+        .also_if(P99, run.p99_us(&Latency::of(&latency_ns)))
         .also(Row::ACROSS, found.operations_per_s())
 }

@@ -28,6 +28,7 @@ mod run;
 mod shape;
 mod simulated;
 pub mod systems;
+mod tail;
 mod transports;
 pub mod workload;
 

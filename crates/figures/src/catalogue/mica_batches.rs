@@ -5,7 +5,7 @@ use std::fmt;
 use anyhow::Result;
 use glimmer_loadgen::{
     driver::Dialect,
-    load::{Arrivals, Idle, Pace, Plan},
+    load::{Arrivals, Idle, Latency, Pace, Plan},
 };
 
 use super::mica_transports::{self, CLIENT_BUSY, LOST, SERVER_NS, SOCKETS};
@@ -127,7 +127,7 @@ fn measure_one(case: &mut Case<'_>, run: &Run<'_>, seed: u64) -> Result<Point> {
         .also(Row::LOW, us(0.05))
         .also(Row::HIGH, us(0.95))
         .also(MEAN, latency_ns.mean() / 1e3)
-        .also(P99, us(0.99))
+        .also_if(P99, run.p99_us(&Latency::of(&latency_ns)))
         .also(SERVER_NS, found.server_ns_per_operation())
         .also(CLIENT_BUSY, found.client_busy())
         .also(LOST, found.tally.lost as f64 / all))

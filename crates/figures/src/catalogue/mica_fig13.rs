@@ -119,7 +119,7 @@ fn measure_one(case: &mut Case<'_>, run: &Run<'_>, seed: u64) -> Result<Point> {
     };
     let found = case.server.measure(plan)?;
     let late = found.lateness.value_at_quantile(0.99) as f64 / 1e3;
-    let point = latency_curve::point(case.server.name(), case.requests_per_s, &found);
+    let point = latency_curve::point(run, case.server.name(), case.requests_per_s, &found);
     Ok(point
         .also(MEAN, found.latency_ns().mean() / 1e3)
         .also(LATE, late))

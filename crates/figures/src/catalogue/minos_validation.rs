@@ -120,6 +120,7 @@ impl Lane {
                 connections: LARGE_CONNECTIONS,
                 threads: 0,
             }),
+            measured: Some(run.measured_for_p99(1500, per_s)),
             ..self.plan(run, pace, seed)
         };
         self.server.measure(plan)
@@ -140,12 +141,15 @@ impl Lane {
             let counts = !live.saturated
                 && live.in_time_share() >= IN_TIME_MIN
                 && late_us <= LATE_MAX * latency.p99_us;
+            let Some(live_p99_us) = run.p99_us(&latency) else {
+                continue;
+            };
             if !(counts || run.pick(false, true)) {
                 continue;
             }
             let panel = self.transport.name();
             points.push(
-                Point::new(panel, LIVE, load, latency.p99_us)
+                Point::new(panel, LIVE, load, live_p99_us)
                     .also(P50, latency.p50_us)
                     .also(CPU, live.server_ns_per_operation())
                     .also(PEAK, live_peak / 1e3)
@@ -161,7 +165,7 @@ impl Lane {
                     .also(P50, us(found.p50_ns()))
                     .also(CPU, busy_ns / executed)
                     .also(PEAK, peak / 1e3)
-                    .also(RATIO, p99_us / latency.p99_us)
+                    .also(RATIO, p99_us / live_p99_us)
                     .also(P50_RATIO, us(found.p50_ns()) / latency.p50_us)
                     .also(PEAK_RATIO, peak / live_peak)
                     .also(PATH, model.path_ns / 1e3),

@@ -161,7 +161,7 @@ fn measure_one(case: &mut Case<'_>, run: &Run<'_>, seed: u64) -> Result<Point> {
     let found = case.system.measure(run, pace, seed)?;
     let all = (found.tally.operations() + found.tally.lost).max(1) as f64;
     let name = case.system.server.name();
-    let point = latency_curve::point(name, case.requests_per_s, &found);
+    let point = latency_curve::point(run, name, case.requests_per_s, &found);
     let late = found.lateness.value_at_quantile(0.99) as f64 / 1e3;
     Ok(point
         .also(LOST, found.tally.lost as f64 / all)
