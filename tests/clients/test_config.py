@@ -235,6 +235,7 @@ SHOWN = {
     "dispatch": ("glimmer_dispatch", str),
     "pin": ("glimmer_pin", YES_OR_NO),
     "busy-poll": ("glimmer_busy_poll", str),
+    "slice-bytes": ("glimmer_slice_bytes", str),
     "verbose": ("verbosity", str),
 }
 # These are shown elsewhere, or say nothing about a server that runs.

@@ -225,6 +225,7 @@ impl Arguments {
             accelerate_slots: self.accelerator.accelerate_slots,
             accelerate_from: self.accelerator.accelerate_from.unwrap_or_default(),
             accelerate_policy: self.accelerator.accelerate_policy,
+            slice_bytes: self.workers.slice_bytes.0,
             busy_poll: self.workers.busy_poll,
             http,
             unix,

@@ -14,6 +14,7 @@ use glimmer_store::evict::{CLOCK, LRU, Objective, Rule};
 use glimmer_transport::packet::PacketTransport;
 use glimmer_transport::tcp::Liveness;
 use glimmer_transport::transports;
+pub use slices::{SLICE_BYTES_MIN, SliceBytes};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -62,7 +63,8 @@ pub struct Config {
     /// Requests of one connection that are executed before others have their turn (`-R`).
     pub turn_requests: u32,
     /// Bytes of large values that a worker copies, sends or receives at a time beside small
-    /// requests. Servers take [`limits::SLICE_BYTES`]; tests take less.
+    /// requests (`--slice-bytes`); [`SliceBytes::OFF`] for whole values. Tests take fewer than
+    /// [`SLICE_BYTES_MIN`].
     pub slice_bytes: usize,
     /// Bytes of unsent lines of one watcher. Servers take [`limits::WATCH_BYTES_MAX`]; tests take
     /// less.
@@ -509,5 +511,6 @@ named!(HugepagePolicy {
 
 mod contradictions;
 mod ports;
+mod slices;
 #[cfg(test)]
 mod tests;

@@ -47,8 +47,8 @@ mod web;
 pub use accelerate::{Accelerate, AccelerateError, Hook, HotPolicy, MakeBody, Refusal, Sources};
 pub use auth::AuthError;
 pub use config::{
-    AccessMode, BusyPoll, Config, ConfigError, Direction, HugepagePolicy, Mode, TableKind,
-    UnixSocket,
+    AccessMode, BusyPoll, Config, ConfigError, Direction, HugepagePolicy, Mode, SliceBytes,
+    TableKind, UnixSocket,
 };
 pub use driven::DrivenServer;
 pub use glimmer_node::{Permits, Quotas};

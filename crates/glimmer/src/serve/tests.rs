@@ -71,6 +71,16 @@ fn memcacheds_short_flags() {
     assert!(config.notices.is_empty());
 }
 
+#[test]
+fn slices_of_large_values_have_a_size_or_are_off() {
+    let sliced = |line| parse(line).unwrap().slice_bytes;
+    assert_eq!(sliced(""), 64 << 10);
+    assert_eq!(sliced("--slice-bytes 128k"), 128 << 10);
+    assert_eq!(sliced("--slice-bytes off"), usize::MAX);
+    let error = parse("--slice-bytes 8k").unwrap_err().to_string();
+    assert!(error.contains("from 16k to 1024m"), "{error}");
+}
+
 /// The names of the administrative commands that clients may use.
 fn permitted(config: &Config) -> Vec<&'static str> {
     let all = AdminCommand::ALL.iter();

@@ -4,7 +4,7 @@
 use super::ServerAdmin;
 use super::items::CHUNK_BYTES;
 use super::lines::Lines;
-use crate::config::{Config, UNIX_MODE_DEFAULT};
+use crate::config::{Config, SliceBytes, UNIX_MODE_DEFAULT};
 use crate::encryption::TlsConfig;
 use glimmer_base::limits::WATCH_BYTES_MAX;
 use glimmer_proto::{Accepts, AdminCommand};
@@ -226,6 +226,7 @@ fn beyond_memcached(config: &Config, lines: &mut Lines<'_>) {
     lines.put("glimmer_accelerate_slots", config.accelerate_slots);
     lines.put("glimmer_accelerate_policy", config.accelerate_policy);
     lines.put("glimmer_busy_poll", config.busy_poll);
+    lines.put("glimmer_slice_bytes", SliceBytes(config.slice_bytes));
     lines.put_yes_or_no("glimmer_lock_memory", config.lock_memory);
     let snapshot = config.snapshot.as_deref();
     let snapshot = snapshot.map_or(UNNAMED.into(), std::path::Path::to_string_lossy);

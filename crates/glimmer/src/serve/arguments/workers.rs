@@ -5,7 +5,7 @@ use clap::Args;
 use glimmer_base::limits;
 use glimmer_dispatch::{Cost, LargeCores, POLICIES, Settings};
 use glimmer_notation as notation;
-use glimmer_server::{AccessMode, BusyPoll};
+use glimmer_server::{AccessMode, BusyPoll, SliceBytes};
 
 /// Threads, and which of them executes a request.
 #[derive(Args, Debug)]
@@ -121,6 +121,17 @@ pub struct Workers {
         value_parser = notation::within::<u32>(notation::bytes, 1..=i32::MAX as u64),
     )]
     pub(in crate::serve) large_min: u32,
+
+    /// Bytes of a large value that are sent or received before others have their turn, or off
+    ///
+    /// A worker that serves small requests sends or receives large values over connections in
+    /// slices of this many bytes, and looks for small requests after each slice. With smaller
+    /// slices, down to 16k, small requests wait for less, and each value takes more system calls.
+    /// off sends and receives values whole, as Minos does: every request at the same worker waits
+    /// for as much of a value as the socket takes or has. Native clients take large replies in
+    /// parts of 43 KB with either.
+    #[arg(long, value_name = "BYTES", default_value_t = SliceBytes(limits::SLICE_BYTES))]
+    pub(in crate::serve) slice_bytes: SliceBytes,
 
     /// Bind each worker to its own core
     ///
