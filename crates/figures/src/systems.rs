@@ -1,10 +1,11 @@
 //! The servers that figures compare: how to start and load them.
 
+mod beside;
 mod between;
 
-use std::{fmt, fs, net::Ipv4Addr, path::Path, sync::Arc, time::Duration};
+use std::{fmt, net::Ipv4Addr, path::Path, sync::Arc, time::Duration};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use glimmer_comparisons::{
     lab::Place,
     servers::{CONNECTIONS_MAX, Contender, Kind, Launch, Server, Worker, free_ports},
@@ -17,7 +18,7 @@ use glimmer_loadgen::{
 };
 use glimmer_measure::machine::{self, SERVER_CORE};
 
-use crate::{Run, profile::Sampler};
+use crate::Run;
 
 /// Threads of a client. More do not help against a few workers.
 const CLIENT_THREADS_MAX: usize = 8;
@@ -291,34 +292,6 @@ impl Running {
     /// Executes a plan, with as many client threads as there are cores for them.
     pub fn measure(&self, plan: Plan) -> Result<Outcome> {
         self.measure_at(&self.target, plan)
-    }
-
-    /// The same, with the part of the server's CPU time that it spends in the kernel.
-    pub fn measure_in_parts(&self, plan: Plan) -> Result<(Outcome, f64)> {
-        let before = self.cpu_ticks()?;
-        let outcome = self.measure(plan)?;
-        let after = self.cpu_ticks()?;
-        let [user, kernel] = [0, 1].map(|part| (after[part] - before[part]) as f64);
-        Ok((outcome, kernel / (user + kernel).max(1.0)))
-    }
-
-    /// Executes a plan twice. Returns the second outcome, and the share of the server's time that
-    /// went into copying during the first, for this long at most, if it was at work.
-    pub fn measure_copying(&self, plan: Plan, time: Duration) -> Result<(Outcome, Option<f64>)> {
-        let sampler = Sampler::start(self.server.pid(), time)?;
-        self.measure(plan.clone())?;
-        let copying = sampler.copying()?;
-        Ok((self.measure(plan)?, copying))
-    }
-
-    /// CPU time of the server outside and inside the kernel.
-    fn cpu_ticks(&self) -> Result<[u64; 2]> {
-        let text = fs::read_to_string(format!("/proc/{}/stat", self.server.pid()))?;
-        // The name before it may have any characters. `utime` and `stime` are fields 14 and 15.
-        let (_, fields) = text.rsplit_once(')').context("no name in stat")?;
-        let mut ticks = fields.split_whitespace().skip(11).map(str::parse::<u64>);
-        let mut next = || anyhow::Ok(ticks.next().context("stat is too short")??);
-        Ok([next()?, next()?])
     }
 
     /// What each worker has done for native clients.

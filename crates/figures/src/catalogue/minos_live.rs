@@ -45,12 +45,16 @@ const SIZE_AWARE: &str = "size-aware";
 /// The paper has 1 to 3 dispatching cores of 8.
 const POLICIES: [&str; 5] = [KEYHASH, "handoff:1", "handoff:2", STEALING, SIZE_AWARE];
 
-/// Panels of the picture: requests of all sizes.
-const DEFAULT: &str = "default workload (Figure 3)";
-const LARGE: &str = "default workload, large requests alone (Figure 4)";
-const WRITES: &str = "50% GETs (Figure 5)";
-const MANY: &str = "0.75% large (Figure 6)";
-const LONG: &str = "large values of up to 1,000 KB (Figure 7)";
+/// How large values are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sent {
+    /// Whole, over TCP, as the paper's systems do.
+    Whole,
+    /// In slices of 64 KiB, over TCP.
+    Sliced,
+    /// As a native client asks for them: in rounds of 32 fragments.
+    InRounds,
+}
 
 /// Columns with more figures of a measurement.
 const P50: &str = "p50, µs";
@@ -59,32 +63,87 @@ const SERVER_CORES: &str = "CPU seconds of the server per second";
 /// A panel, its items and its requests.
 struct Mixture {
     panel: &'static str,
+    /// The panel of its large requests alone, if there is one.
+    large: Option<&'static str>,
+    sent: Sent,
     preset: &'static str,
     gets: f64,
 }
 
-/// Those with the same preset have the same items.
-const MIXTURES: [Mixture; 4] = [
+/// The items of a server, and how it sends them.
+type Items = (&'static str, Sent);
+
+/// Items of the default workload, of more large requests, and of longer ones.
+const DEFAULT: &str = "minos:0.125%:500000";
+const MANY: &str = "minos:0.75%:500000";
+const LONG: &str = "minos:0.125%:1000000";
+/// Shares of GETs.
+const MOST: f64 = 0.95;
+const HALF: f64 = 0.5;
+
+const fn mixture(panel: &'static str, sent: Sent, preset: &'static str, gets: f64) -> Mixture {
     Mixture {
-        panel: DEFAULT,
-        preset: "minos:0.125%:500000",
-        gets: 0.95,
-    },
-    Mixture {
-        panel: WRITES,
-        preset: "minos:0.125%:500000",
-        gets: 0.5,
-    },
-    Mixture {
-        panel: MANY,
-        preset: "minos:0.75%:500000",
-        gets: 0.95,
-    },
-    Mixture {
-        panel: LONG,
-        preset: "minos:0.125%:1000000",
-        gets: 0.95,
-    },
+        panel,
+        large: None,
+        sent,
+        preset,
+        gets,
+    }
+}
+
+impl Mixture {
+    const fn and_large(self, panel: &'static str) -> Mixture {
+        Mixture {
+            large: Some(panel),
+            ..self
+        }
+    }
+}
+
+/// The paper's systems come first. Those with the same preset and way have the same servers.
+const MIXTURES: [Mixture; 9] = [
+    mixture(
+        "whole values, default workload (Figure 3)",
+        Sent::Whole,
+        DEFAULT,
+        MOST,
+    )
+    .and_large("whole values, default workload, large requests alone (Figure 4)"),
+    mixture(
+        "whole values, 50% GETs (Figure 5)",
+        Sent::Whole,
+        DEFAULT,
+        HALF,
+    ),
+    mixture(
+        "whole values, 0.75% large (Figure 6)",
+        Sent::Whole,
+        MANY,
+        MOST,
+    ),
+    mixture(
+        "whole values of up to 1,000 KB (Figure 7)",
+        Sent::Whole,
+        LONG,
+        MOST,
+    ),
+    mixture(
+        "slices, default workload (Figure 3)",
+        Sent::Sliced,
+        DEFAULT,
+        MOST,
+    )
+    .and_large("slices, default workload, large requests alone (Figure 4)"),
+    mixture("default workload (Figure 3)", Sent::InRounds, DEFAULT, MOST)
+        .and_large("default workload, large requests alone (Figure 4)"),
+    mixture("50% GETs (Figure 5)", Sent::InRounds, DEFAULT, HALF),
+    mixture("0.75% large (Figure 6)", Sent::InRounds, MANY, MOST),
+    mixture(
+        "large values of up to 1,000 KB (Figure 7)",
+        Sent::InRounds,
+        LONG,
+        MOST,
+    ),
 ];
 
 impl Mixture {
@@ -97,10 +156,20 @@ impl Mixture {
     }
 }
 
+impl Sent {
+    fn system(self) -> System {
+        match self {
+            Sent::Whole => System::glimmer("crcw").arguments(&["--slice-bytes", "off"]),
+            Sent::Sliced => System::glimmer("crcw"),
+            Sent::InRounds => System::native("crcw"),
+        }
+    }
+}
+
 /// One server at one load.
 struct Case {
     server: Rc<Running>,
-    panel: &'static str,
+    mixture: &'static Mixture,
     workload: Workload,
     /// Thousands of requests per second.
     load: f64,
@@ -110,7 +179,8 @@ struct Case {
 
 impl fmt::Display for Case {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}, {}, {} k/s", self.panel, self.server, self.load)
+        let panel = self.mixture.panel;
+        write!(out, "{panel}, {}, {} k/s", self.server, self.load)
     }
 }
 
@@ -159,10 +229,12 @@ impl Case {
                 .also(P50, latency.p50_us)
                 .also(SERVER_CORES, outcome.server_cpu_s / outcome.seconds)
         };
-        let mut points = vec![point(self.panel, all)];
+        let mut points = vec![point(self.mixture.panel, all)];
         let large = outcome.sizes.of(&[Group::Large]);
-        if self.panel == DEFAULT && !large.is_empty() {
-            points.push(point(LARGE, Latency::of(&large)));
+        if let Some(panel) = self.mixture.large
+            && !large.is_empty()
+        {
+            points.push(point(panel, Latency::of(&large)));
         }
         points
     }
@@ -180,19 +252,22 @@ impl Figure for Live {
             claim: "The p99 of keyhash sharding is ten times that of Minos, and the gain grows \
                     with the share of large requests. The p99 of large requests is up to twice \
                     that of stealing.",
-            here: "Eight workers on a core each, a native client on the other cores, over UDP on \
-                   loopback. Small requests have 64 sockets; large ones have 16 and two threads \
-                   of their own. Requests arrive at random (Poisson), and a latency counts from \
-                   the time a request was due until the kernel received its reply. A load that a \
-                   policy does not sustain has no point, and neither has one at which the client \
-                   was late. The paper's server uses DPDK, so its loads are higher. And it \
-                   sends a large reply in one go, while our client takes it in rounds of 32 \
-                   fragments (43 KB), between which small requests are served under every policy.",
+            here: "Eight workers on a core each, and a client on the other cores, on loopback. \
+                   Small requests have 64 connections or sockets; large ones have 16 and two \
+                   threads of their own. Requests arrive at random (Poisson), and a latency \
+                   counts from the time a request was due until the kernel received its reply. A \
+                   load that a policy does not sustain has no point, and neither has one at which \
+                   the client was late. The paper's server uses DPDK, so its loads are higher. \
+                   Panels of whole values are the paper's systems: the server sends and receives \
+                   each value whole over TCP (`--slice-bytes off`). Panels of slices have the \
+                   server's default, also over TCP. The others have a native client over UDP, \
+                   which takes a large reply in rounds of 32 fragments (43 KB), between which \
+                   small requests are served under every policy.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: CORES,
                 cores_of_paper: 1,
-                memory_mib: 8192,
+                memory_mib: 16384,
                 peers: &[],
             },
             columns: Columns {
@@ -212,28 +287,30 @@ impl Figure for Live {
         let workers = run.pick(WORKERS, WORKERS_QUICK);
         let loads = run.pick(&LOADS[..], &LOADS_QUICK[..]);
         let mut cases = Vec::new();
-        let mut started: Vec<(&str, Vec<Rc<Running>>)> = Vec::new();
+        let mut started: Vec<(Items, Vec<Rc<Running>>)> = Vec::new();
         for mixture in &MIXTURES {
             let workload = mixture.workload(keys)?;
-            let here = started.iter().position(|(of, _)| *of == mixture.preset);
+            let kind = (mixture.preset, mixture.sent);
+            let here = started.iter().position(|(of, _)| *of == kind);
             let here = match here {
                 Some(here) => here,
                 None => {
                     let start = |policy: &&str| {
-                        let system = System::native("crcw").threads(workers).dispatch(policy);
+                        let system = mixture.sent.system().threads(workers);
+                        let system = system.dispatch(policy);
                         let running = system.start_with(run, &workload, MEMORY_MIB);
                         running.map(Rc::new)
                     };
                     let policies = run.pick(&POLICIES[..], &[POLICIES[0], SIZE_AWARE]);
                     let servers = policies.iter().map(start).collect::<Result<_>>()?;
-                    started.push((mixture.preset, servers));
+                    started.push((kind, servers));
                     started.len() - 1
                 }
             };
             for (place, &load) in loads.iter().enumerate() {
                 cases.extend(started[here].1.iter().map(|server| Case {
                     server: Rc::clone(server),
-                    panel: mixture.panel,
+                    mixture,
                     workload: workload.clone(),
                     load,
                     is_first: place == 0,
@@ -243,7 +320,7 @@ impl Figure for Live {
         // Higher loads than one that is too high are left out.
         let mut exhausted = HashSet::new();
         run.rounds_of_many(run.repeat(5), &mut cases, |case, run, seed| {
-            let line = (seed, case.panel, case.server.name().to_owned());
+            let line = (seed, case.mixture.panel, case.server.name().to_owned());
             if exhausted.contains(&line) {
                 return Ok(Vec::new());
             }
@@ -268,5 +345,12 @@ mod tests {
         for mixture in &MIXTURES {
             mixture.workload(KEYS).unwrap();
         }
+        let of = |sent| {
+            let those = MIXTURES.iter().filter(move |mixture| mixture.sent == sent);
+            those
+                .map(|mixture| (mixture.preset, mixture.gets))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of(Sent::Whole), of(Sent::InRounds));
     }
 }

@@ -59,6 +59,7 @@ mod minos_live;
 mod minos_plans;
 mod minos_slices;
 mod minos_validation;
+mod minos_whole;
 mod native_latency;
 mod tables;
 
@@ -145,8 +146,8 @@ pub fn pages() -> Vec<Page> {
                     server runs in virtual time, at 8 cores and 16, and every step is charged what \
                     [`glimmer bench calibrate`](../benchmarking-reference.md#bench-calibrate) has \
                     measured. `minos-live` measures a live server of 8 workers, on a machine with \
-                    twice as many cores, and `minos-validation` has the simulated server beside a \
-                    live one of one worker.",
+                    twice as many cores, `minos-whole` a live one of one or two, and \
+                    `minos-validation` has the simulated server beside a live one of one worker.",
             figures: vec![
                 &minos_fig1::ServiceTime,
                 &minos_fig2::SizeUnaware,
@@ -154,6 +155,7 @@ pub fn pages() -> Vec<Page> {
                 &minos_plans::Plans,
                 &minos_ideal::Ideal,
                 &minos_slices::Slices,
+                &minos_whole::Whole,
                 &minos_fig4::LargeRequests,
                 &minos_designs::Designs,
                 &minos_fig5::Writes,
