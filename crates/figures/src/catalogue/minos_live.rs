@@ -262,7 +262,8 @@ impl Figure for Live {
                    each value whole over TCP (`--slice-bytes off`). Panels of slices have the \
                    server's default, also over TCP. The others have a native client over UDP, \
                    which takes a large reply in rounds of 32 fragments (43 KB), between which \
-                   small requests are served under every policy.",
+                   small requests are served under every policy. Panels that the picture lacks \
+                   have yet to be measured.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: CORES,
