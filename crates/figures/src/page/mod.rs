@@ -82,7 +82,7 @@ const EXPLANATION: &str = "
   on. Ranges of rows that compare these say less. Figures with fewer than five repetitions are to be
   measured again.
 - A percentile of a live server is shown where at least 1,000 requests of each repetition lie above
-  it. `minos-live` was measured before that was so, in 0.3 s for a point, and is to be measured again.
+  it.
 - *Simulated* is what servers in virtual time do, with costs that were measured on our server. It is
   no promise for a live one: where both exist, both have a row.
 
