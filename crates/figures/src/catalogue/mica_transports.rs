@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 
 use anyhow::{Context, Result};
 use glimmer_comparisons::transports::Between;
-use glimmer_loadgen::load::Pace;
+use glimmer_loadgen::{load::Pace, workload::Workload};
 
 use crate::{
     Columns, Figure, Kind, Needs, Point, Run, Spec,
@@ -74,6 +74,12 @@ pub(super) struct Carried {
     /// Sockets on loopback if there is nothing.
     between: Option<Arc<Between>>,
     in_flight: u32,
+}
+
+impl fmt::Display for Carried {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.server.fmt(out)
+    }
 }
 
 /// What is measured over a transport.
@@ -161,8 +167,22 @@ impl Figure for Carriers {
     }
 }
 
-/// A server over each transport that this machine can do.
+/// A server over each transport that this machine can do, with these items.
 pub(super) fn start(run: &mut Run<'_>, items: Items) -> Result<Vec<Carried>> {
+    start_each(run, |system, run| system.start(run, items))
+}
+
+/// The same with the items of a workload.
+pub(super) fn start_with(run: &mut Run<'_>, workload: &Workload) -> Result<Vec<Carried>> {
+    start_each(run, |system, run| {
+        system.start_with(run, workload, MEMORY_MIB)
+    })
+}
+
+fn start_each(
+    run: &mut Run<'_>,
+    start: impl Fn(System, &Run<'_>) -> Result<Running>,
+) -> Result<Vec<Carried>> {
     let ours = || System::native("erew").memory_mib(MEMORY_MIB);
     let mut all = Vec::new();
     for carrier in &ALL {
@@ -171,9 +191,7 @@ pub(super) fn start(run: &mut Run<'_>, items: Items) -> Result<Vec<Carried>> {
                 run.note(format!("{} is {}", carrier.name, between.name()));
             }
             all.push(Carried {
-                server: ours()
-                    .over(carrier.name, between.clone())
-                    .start(run, items)?,
+                server: start(ours().over(carrier.name, between.clone()), run)?,
                 between: Some(between),
                 in_flight: carrier.in_flight,
             });
@@ -182,7 +200,7 @@ pub(super) fn start(run: &mut Run<'_>, items: Items) -> Result<Vec<Carried>> {
     if all.is_empty() {
         run.note("sockets are on loopback");
         all.push(Carried {
-            server: ours().start(run, items)?,
+            server: start(ours(), run)?,
             between: None,
             in_flight: BATCHES.in_flight,
         });

@@ -39,6 +39,7 @@ mod mica_heaps;
 mod mica_index;
 mod mica_masstree;
 mod mica_memc3;
+mod mica_packets;
 mod mica_partitions;
 mod mica_prefetch;
 mod mica_skew;
@@ -103,6 +104,7 @@ pub fn pages() -> Vec<Page> {
                 &mica_fig13::Latency,
                 &native_latency::NativeLatency,
                 &mica_batches::Batches,
+                &mica_packets::Packets,
                 &mica_fig14::Cores,
                 &mica_fig15::Ports,
                 &mica_fig16::AccessModes,
