@@ -1,11 +1,11 @@
 //! The servers that figures compare: how to start and load them.
 
-mod beside;
 mod between;
+mod measured;
 
-use std::{fmt, net::Ipv4Addr, path::Path, sync::Arc, time::Duration};
+use std::{fmt, net::Ipv4Addr, path::Path, sync::Arc};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use glimmer_comparisons::{
     lab::Place,
     servers::{CONNECTIONS_MAX, Contender, Kind, Launch, Server, Worker, free_ports},
@@ -13,19 +13,13 @@ use glimmer_comparisons::{
 };
 use glimmer_loadgen::{
     driver::{Address, Dialect, Target},
-    load::{self, Outcome, Pass, Plan},
+    load::{self, Pass},
     workload::{Law, Mix, Sizes, Workload},
 };
 use glimmer_measure::machine::{self, SERVER_CORE};
 
 use crate::Run;
 
-/// Threads of a client. More do not help against a few workers.
-const CLIENT_THREADS_MAX: usize = 8;
-/// Attempts until a measurement in which the server did something. Each is twice as long as the
-/// previous one, up to a limit.
-const TRIES_MAX: u32 = 8;
-const TRY_MAX: Duration = Duration::from_secs(3);
 /// A value for [`Launch`] that matters only for clients that are not used here.
 const LAUNCH_VALUE_BYTES: usize = 64;
 
@@ -289,52 +283,15 @@ impl Running {
         self.threads
     }
 
-    /// Executes a plan, with as many client threads as there are cores for them.
-    pub fn measure(&self, plan: Plan) -> Result<Outcome> {
-        self.measure_at(&self.target, plan)
-    }
-
     /// What each worker has done for native clients.
     pub fn native_workers(&self) -> Result<Vec<Worker>> {
         let _at_work = self.at_work()?;
         self.server.native_workers()
     }
 
-    fn measure_at(&self, target: &Target, plan: Plan) -> Result<Outcome> {
-        let _at_work = self.at_work()?;
-        let cores = self.client_cores();
-        let large = plan.large.map_or(0, |large| large.threads);
-        let threads = cores.len().saturating_sub(large);
-        let plan = Plan {
-            threads: threads.clamp(1, CLIENT_THREADS_MAX),
-            cores,
-            ..plan
-        };
-        // On a busy machine, the server may get no CPU time during a short measurement.
-        for attempt in 0..TRIES_MAX {
-            let longer =
-                |measured: Duration| (measured * (1 << attempt)).min(measured.max(TRY_MAX));
-            let plan = Plan {
-                measured: plan.measured.map(longer),
-                ..plan.clone()
-            };
-            let outcome = self.server.drive_at(target, &plan)?;
-            if outcome.tally.operations() > 0 && outcome.server_cpu_s > 0.0 {
-                return Ok(outcome);
-            }
-        }
-        bail!(
-            "{} did nothing in {TRIES_MAX} measurements; is the machine busy?",
-            self.name
-        )
-    }
-
-    /// The server's capacity in operations per second, computed from its CPU time per operation:
-    /// its throughput if a client without costs kept all workers busy. Unlike the measured rate, it
-    /// is meaningful where client and server share cores, and where the client cannot keep many
-    /// workers busy.
-    pub fn capacity_per_s(&self, outcome: &Outcome) -> f64 {
-        self.threads as f64 * 1e9 / outcome.server_ns_per_operation()
+    /// The cores of its workers.
+    fn cores(&self) -> Vec<usize> {
+        (SERVER_CORE..SERVER_CORE + self.threads).collect()
     }
 
     /// The cores after the server's for the client; empty if the server uses all of them.

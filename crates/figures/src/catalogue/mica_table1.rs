@@ -4,7 +4,10 @@
 use std::fmt;
 
 use anyhow::Result;
-use glimmer_loadgen::{driver::Dialect, load::Pace};
+use glimmer_loadgen::{
+    driver::Dialect,
+    load::{Pace, Plan},
+};
 
 use crate::{
     Columns, Figure, Kind, Needs, Point, Run, Spec,
@@ -15,16 +18,16 @@ use crate::{
 
 const ITEMS: Items = Items::tiny(1_000_000);
 const WORKERS: usize = 2;
-const MEMORY_MIB: usize = 4096;
+pub(super) const MEMORY_MIB: usize = 4096;
 /// Sockets of the client, and requests in flight on each.
 const SOCKETS: usize = 4;
 const IN_FLIGHT: u32 = 512;
 const PANEL: &str = "";
 const BY_CLIENT: &str = "directed by the client";
 const BY_SERVER: &str = "directed by the server";
-const SERVER_NS: &str = "server CPU per request, ns";
+pub(super) const SERVER_NS: &str = "server CPU per request, ns";
 const RATE: &str = "operations per s, measured";
-const LOST: &str = "lost, part";
+pub(super) const LOST: &str = "lost, part";
 /// MICA's throughput in Mops with 50% GET: the workload, directed by the server, directed by the
 /// client.
 const PAPER: [(Mix, f64, f64); 2] = [
@@ -122,12 +125,20 @@ impl Figure for Direction {
     }
 }
 
-fn measure_one(case: &mut Case<'_>, run: &Run<'_>, seed: u64) -> Result<Point> {
+/// As many requests in flight as keep native workers busy, with large bursts.
+pub(super) fn saturating(mix: Mix, run: &Run<'_>, items: Items, seed: u64) -> Plan {
     let pace = Pace::Closed {
         in_flight: IN_FLIGHT,
     };
-    let mut plan = case.mix.plan(run, case.items, 1, pace, 700);
-    (plan.connections, plan.seed) = (SOCKETS, seed);
+    Plan {
+        connections: SOCKETS,
+        seed,
+        ..mix.plan(run, items, 1, pace, 700)
+    }
+}
+
+fn measure_one(case: &mut Case<'_>, run: &Run<'_>, seed: u64) -> Result<Point> {
+    let plan = saturating(case.mix, run, case.items, seed);
     let outcome = match case.by_server {
         false => case.server.measure(plan)?,
         true => (case.server).measure_as(Dialect::NativeUndirected, plan)?,

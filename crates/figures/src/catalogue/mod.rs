@@ -27,6 +27,7 @@ mod memc3_table3;
 mod mica_batches;
 mod mica_caches;
 mod mica_crew;
+mod mica_directed;
 mod mica_fig10;
 mod mica_fig11;
 mod mica_fig12;
@@ -106,6 +107,7 @@ pub fn pages() -> Vec<Page> {
                 &mica_batches::Batches,
                 &mica_packets::Packets,
                 &mica_fig14::Cores,
+                &mica_directed::Directed,
                 &mica_fig15::Ports,
                 &mica_fig16::AccessModes,
                 &mica_masstree::Masstree,
