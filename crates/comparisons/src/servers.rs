@@ -3,6 +3,7 @@
 
 mod build;
 mod contender;
+mod datagrams;
 mod encryption;
 mod kind;
 mod workers;

@@ -3,7 +3,7 @@
 mod between;
 mod measured;
 
-use std::{fmt, net::Ipv4Addr, path::Path, sync::Arc};
+use std::{collections::HashMap, fmt, net::Ipv4Addr, path::Path, sync::Arc};
 
 use anyhow::{Result, ensure};
 use glimmer_comparisons::{
@@ -32,6 +32,8 @@ pub struct System {
     arguments: Vec<String>,
     /// Whether its clients use the native protocol.
     is_native: bool,
+    /// Whether its clients use memcached's protocol over UDP.
+    is_udp: bool,
     /// What is between a native server and its clients; sockets on loopback if there is nothing.
     between: Option<Arc<Between>>,
 }
@@ -45,6 +47,7 @@ impl System {
             threads: 1,
             arguments: ["--access", access].map(str::to_owned).into(),
             is_native: false,
+            is_udp: false,
             between: None,
         }
     }
@@ -77,6 +80,7 @@ impl System {
             threads: 1,
             arguments: Vec::new(),
             is_native: false,
+            is_udp: false,
             between: None,
         }
     }
@@ -105,6 +109,15 @@ impl System {
     pub fn threads(mut self, threads: usize) -> System {
         self.threads = threads;
         self
+    }
+
+    /// Has its clients use memcached's protocol over UDP, and names it.
+    pub fn udp(self, name: &str) -> System {
+        System {
+            name: name.to_owned(),
+            is_udp: true,
+            ..self
+        }
     }
 
     /// Adds arguments.
@@ -168,7 +181,7 @@ impl System {
                 .collect(),
             memory_mib,
             value_bytes: LAUNCH_VALUE_BYTES,
-            udp: false,
+            udp: self.is_udp,
             connections_max: CONNECTIONS_MAX,
             arguments,
         }
@@ -183,6 +196,7 @@ impl System {
                     let address = Address::Udp((Ipv4Addr::LOCALHOST, port).into());
                     Target::new(address, Dialect::Native)
                 }
+                (None, _) if self.is_udp => server.udp_target(false),
                 (None, _) => server.target(),
             },
             between: self.between.clone(),
@@ -287,6 +301,12 @@ impl Running {
     pub fn native_workers(&self) -> Result<Vec<Worker>> {
         let _at_work = self.at_work()?;
         self.server.native_workers()
+    }
+
+    /// The numbers in its reply to `stats` with an argument.
+    pub fn stats(&self, argument: &str) -> Result<HashMap<String, u64>> {
+        let _at_work = self.at_work()?;
+        self.server.stats(argument)
     }
 
     /// The cores of its workers.

@@ -35,6 +35,7 @@ mod mica_fig13;
 mod mica_fig14;
 mod mica_fig15;
 mod mica_fig16;
+mod mica_flows;
 mod mica_heap;
 mod mica_heaps;
 mod mica_index;
@@ -95,6 +96,7 @@ pub fn pages() -> Vec<Page> {
                 &mica_fig10::EndToEnd,
                 &mica_memc3::Rival,
                 &mica_transports::Carriers,
+                &mica_flows::Flows,
                 &mica_fig11::Bursts,
                 &mica_partitions::Partitions,
                 &mica_caches::Caches,

@@ -44,6 +44,11 @@ impl Running {
         self.measure_at(&target, plan)
     }
 
+    /// Has the kernel bring each datagram to any worker, whichever flow it belongs to.
+    pub fn scatter_datagrams(&self) -> Result<()> {
+        self.server.scatter_datagrams()
+    }
+
     /// Has it run, and moves the calling thread to its clients.
     pub(super) fn at_work(&self) -> Result<AtWork<'_>> {
         let visit = self.between.as_ref().map(|it| it.visit_clients());
