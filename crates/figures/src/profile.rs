@@ -20,6 +20,18 @@ const COPIES: [&str; 6] = [
     "__memmove",
 ];
 
+/// The calls by which a process sends and receives over TCP. Neither calls the other.
+const TCP: [&str; 2] = ["tcp_sendmsg", "tcp_recvmsg"];
+
+/// Whether each sample says which functions had called the one it was taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Calls {
+    /// It does.
+    Recorded,
+    /// It does not, and costs less.
+    Unknown,
+}
+
 /// A sampler of a process that ends by itself.
 pub struct Sampler {
     perf: Child,
@@ -36,10 +48,15 @@ pub fn is_here() -> bool {
 
 impl Sampler {
     /// Samples a process for this long.
-    pub fn start(pid: u32, time: Duration) -> Result<Sampler> {
+    pub fn start(pid: u32, time: Duration, calls: Calls) -> Result<Sampler> {
         let file = tempfile::NamedTempFile::new()?;
-        let perf = Command::new("perf")
-            .args(["record", "-q", "-e", "cpu-clock", "-F", RATE, "-p"])
+        let mut perf = Command::new("perf");
+        perf.args(["record", "-q", "-e", "cpu-clock", "-F", RATE]);
+        if calls == Calls::Recorded {
+            perf.arg("-g");
+        }
+        let perf = perf
+            .arg("-p")
             .arg(pid.to_string())
             .arg("-o")
             .arg(file.path())
@@ -53,13 +70,8 @@ impl Sampler {
 
     /// Waits for the end. Returns the share of the samples in functions that copy, from 0 to 1;
     /// `None` if the process did nothing in that time.
-    pub fn copying(mut self) -> Result<Option<f64>> {
-        self.perf.wait()?;
-        let report = Command::new("perf")
-            .args(["report", "--stdio", "-q", "-F", "overhead,symbol", "-i"])
-            .arg(self.file.path())
-            .output()?;
-        let report = String::from_utf8_lossy(&report.stdout);
+    pub fn copying(self) -> Result<Option<f64>> {
+        let report = self.report(&["-F", "overhead,symbol"])?;
         let lines = report.lines().filter_map(line);
         let (mut all, mut copied) = (0.0, 0.0);
         for (percent, name) in lines {
@@ -69,6 +81,30 @@ impl Sampler {
             }
         }
         Ok((all > 0.0).then(|| copied / all))
+    }
+
+    /// Waits for the end. Returns the share of the samples within calls that send and receive over
+    /// TCP, from 0 to 1; `None` if the process did nothing in that time. The sampler has to know
+    /// the calls.
+    pub fn in_tcp(self) -> Result<Option<f64>> {
+        let report =
+            self.report(&["--children", "-g", "none", "-F", "overhead_children,symbol"])?;
+        let mut lines = report.lines().filter_map(line).peekable();
+        let is_empty = lines.peek().is_none();
+        let calls = lines.filter(|(_, name)| TCP.contains(name));
+        let percent: f64 = calls.map(|(percent, _)| percent).sum();
+        Ok((!is_empty).then(|| percent / 100.0))
+    }
+
+    fn report(mut self, arguments: &[&str]) -> Result<String> {
+        self.perf.wait()?;
+        let report = Command::new("perf")
+            .args(["report", "--stdio", "-q"])
+            .args(arguments)
+            .arg("-i")
+            .arg(self.file.path())
+            .output()?;
+        Ok(String::from_utf8_lossy(&report.stdout).into_owned())
     }
 }
 
@@ -89,6 +125,8 @@ mod tests {
         assert_eq!(line(kernel), Some((61.05, "rep_movs_alternative")));
         let user = "     3.10%  [.] __memcpy_avx_unaligned_erms";
         assert_eq!(line(user), Some((3.10, "__memcpy_avx_unaligned_erms")));
+        let called = "    64.28%  [k] tcp_sendmsg                ";
+        assert_eq!(line(called), Some((64.28, "tcp_sendmsg")));
         assert_eq!(line("# Samples: 12"), None);
         assert_eq!(line(""), None);
     }

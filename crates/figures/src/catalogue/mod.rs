@@ -46,6 +46,7 @@ mod mica_partitions;
 mod mica_prefetch;
 mod mica_skew;
 mod mica_table1;
+mod mica_tcp;
 mod mica_transports;
 mod minos_designs;
 mod minos_fig1;
@@ -96,6 +97,7 @@ pub fn pages() -> Vec<Page> {
                 &mica_fig10::EndToEnd,
                 &mica_memc3::Rival,
                 &mica_transports::Carriers,
+                &mica_tcp::Tcp,
                 &mica_flows::Flows,
                 &mica_fig11::Bursts,
                 &mica_partitions::Partitions,

@@ -9,7 +9,7 @@ use glimmer_loadgen::{
 };
 
 use super::Running;
-use crate::profile::Sampler;
+use crate::profile::{Calls, Sampler};
 
 /// Threads of a client. More do not help against a few workers.
 const CLIENT_THREADS_MAX: usize = 8;
@@ -96,7 +96,7 @@ impl Running {
     /// Executes a plan twice. Returns the second outcome, and the share of the server's time that
     /// went into copying during the first, for this long at most, if it was at work.
     pub fn measure_copying(&self, plan: Plan, time: Duration) -> Result<(Outcome, Option<f64>)> {
-        let sampler = Sampler::start(self.server.pid(), time)?;
+        let sampler = Sampler::start(self.server.pid(), time, Calls::Unknown)?;
         self.measure(plan.clone())?;
         let copying = sampler.copying()?;
         Ok((self.measure(plan)?, copying))
@@ -110,5 +110,18 @@ impl Running {
         let mut ticks = fields.split_whitespace().skip(11).map(str::parse::<u64>);
         let mut next = || anyhow::Ok(ticks.next().context("stat is too short")??);
         Ok([next()?, next()?])
+    }
+
+    /// Executes a plan. Returns also the part of the server's CPU time that it spends in the
+    /// kernel, and the part of samples within calls that send and receive over TCP, for this long
+    /// at most, if it was at work.
+    pub fn measure_in_tcp(
+        &self,
+        plan: Plan,
+        time: Duration,
+    ) -> Result<(Outcome, f64, Option<f64>)> {
+        let sampler = Sampler::start(self.server.pid(), time, Calls::Recorded)?;
+        let (outcome, kernel) = self.measure_in_parts(plan)?;
+        Ok((outcome, kernel, sampler.in_tcp()?))
     }
 }
