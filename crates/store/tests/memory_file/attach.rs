@@ -177,7 +177,10 @@ fn is_flushed_when_closed<T: Kept>(seed: u64, saves_first: bool) {
         }
     };
     fill(&mut store, &mut load);
-    assert!(!store.contents_for(&load).is_empty());
+    // The last requests may have flushed and deleted.
+    while store.contents_for(&load).is_empty() {
+        fill(&mut store, &mut load);
+    }
     if saves_first {
         store.save(load.flushes);
     }
