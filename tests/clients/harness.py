@@ -110,7 +110,7 @@ class Server:
         return f"127.0.0.1:{self.port}"
 
     def wire(self):
-        return Wire(self.port, self.context)
+        return Wire(self.port, self.context, self.pid)
 
     def stats(self, *argument):
         """Statistics as a dictionary of strings."""
@@ -157,10 +157,27 @@ class Server:
             assert code == 0, f"exit code {code}: {self.errors}"
 
 
+def threads_of(pid):
+    """Name, state, place in the kernel and CPU ticks in half a second of each thread of a process."""
+
+    def look():
+        tasks = sorted(Path(f"/proc/{pid}/task").iterdir())
+        return {task: (task / "stat").read_text().rsplit(")", 1)[1].split() for task in tasks}
+
+    before = look()
+    time.sleep(0.5)
+    told = []
+    for task, stat in look().items():
+        ticks = sum(int(stat[field]) - int(before.get(task, stat)[field]) for field in (11, 12))
+        told.append((*((task / name).read_text().strip() for name in ("comm", "wchan")), stat[0], ticks))
+    return told
+
+
 class Wire:
     """One connection, byte by byte; over TLS with a context."""
 
-    def __init__(self, port, context=None):
+    def __init__(self, port, context=None, pid=None):
+        self.pid = pid
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if context is not None:
@@ -197,8 +214,19 @@ class Wire:
         try:
             received = self.receive(len(reply))
         except TimeoutError:
-            raise AssertionError(f"expected {shorten(reply)}, received only {shorten(self.pending)}") from None
+            wrong = f"expected {shorten(reply)}, received only {shorten(self.pending)}"
+            raise AssertionError(wrong + self.other_end()) from None
         assert received == reply, f"expected {shorten(reply)}, received {shorten(received)}"
+
+    def other_end(self):
+        """What the server and its kernel have of this connection, for the message of a failure."""
+        if self.pid is None:
+            return ""
+        peer = f":{self.socket.getsockname()[1]:04X}"
+        # Local and remote address, state, unsent and unread bytes, inode: 0 if it was not accepted.
+        rows = [line.split() for line in open("/proc/net/tcp")]
+        told = [[*row[1:5], row[9]] for row in rows if row[2].endswith(peer)]
+        return f"; its socket at the server: {told}; threads: {threads_of(self.pid)}"
 
     def exchange(self, request, reply):
         """Checks that the reply consists of exactly these bytes: the reply to a second request follows at once."""
