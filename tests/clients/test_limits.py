@@ -164,20 +164,24 @@ def test_full_memory_evicts_and_stays_in_bounds(ours, mode, rule):
 def test_what_is_read_once_and_later_is_found(ours):
     """Sessions and rendered pages: each item is read 30,000 writes after its own, in a server that has room for 60,000. The rule
     shows what it has found out."""
-    lag, items, batch = 30_000, 90_000, 1000
+    lag, items, batch, found = 30_000, 90_000, 1000, 0
     with Server("-m", 64, "-t", 2) as server, server.wire() as wire:
         for first in range(0, items, batch):
             keys = (b"key-%d" % n for n in range(first, first + batch))
             wire.send(b"".join(store(bytes(1000), key, rest=b" noreply") for key in keys))
             wire.exchange(b"mn\r\n", b"MN\r\n")
             if first >= lag:
-                for n in range(first - lag, first - lag + batch):
-                    wire.send(b"mg key-%d\r\n" % n)
-                wire.exchange(b"mn\r\n", b"HD\r\n" * batch + b"MN\r\n")
+                wire.send(b"".join(b"mg key-%d\r\n" % n for n in range(first - lag, first - lag + batch)))
+                found += wire.receive(4 * batch).count(b"HD\r\n")
+        # A full bucket of the index may cost an item now and then.
+        assert found > 0.9999 * (items - lag), found
         learned = server.stats("glimmer")
         assert learned["evict"] == "adaptive" and learned["evict_for"] == "hits"
         assert learned["evict_setting"] == "fifo" and int(learned["evict_keys_followed"]) > 100
-        assert "fifo=1.000" in learned["evict_estimates"]
+        # They come from a sample, and differ from server to server.
+        estimates = dict(estimate.split("=") for estimate in learned["evict_estimates"].split())
+        best = max(float(part) for part in estimates.values())
+        assert float(estimates["fifo"]) == best > 0.8, estimates
 
 
 @pytest.mark.parametrize("value_bytes", [120, 150, 10_000])
