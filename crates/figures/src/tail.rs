@@ -8,7 +8,7 @@ use crate::Run;
 
 /// Requests that lie above a percentile which is shown.
 const ABOVE_MIN: u64 = 1_000;
-/// Requests of which so many lie above the 99th percentile.
+/// Requests that a p99 needs for that.
 const P99_REQUESTS: u64 = 100 * ABOVE_MIN;
 /// A measurement is longer by this part than requests need that arrive at an even rate.
 const RESERVE: f64 = 1.05;

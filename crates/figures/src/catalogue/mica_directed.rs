@@ -7,10 +7,10 @@ use anyhow::Result;
 use glimmer_loadgen::load::Plan;
 use glimmer_microbench::store_alone::Mode;
 
+use super::mica_fig14;
 use super::mica_table1::{self, LOST, MEMORY_MIB, SERVER_NS};
 use crate::{
     Columns, Figure, Kind, Needs, Point, Run, Spec,
-    plot::{Mark, Plot},
     systems::{self, Items, Running, System},
     workload::Mix,
 };
@@ -19,7 +19,6 @@ const CORES_MAX: usize = 16;
 /// Skewed keys, which are harder for a partitioned store (MICA §5.4).
 const MIXES: [Mix; 2] = [Mix::new(true, 50), Mix::new(true, 95)];
 const ITEMS: Items = Items::tiny(1_000_000);
-const EREW: &str = "glimmer erew";
 /// Sockets of the clients for each worker.
 const SOCKETS_EACH: usize = 2;
 const RATE: &str = "operations per s, measured";
@@ -73,16 +72,7 @@ impl Figure for Directed {
                 x: "cores",
                 y: "operations per s",
             },
-            plot: Plot::lines("cores", "operations per second")
-                .whole_x()
-                .paper(
-                    "MICA, EREW, Table 2, for one of its 16 cores: 70.4 Mops with 50% GET, 65.6 \
-                     with 95%",
-                    vec![
-                        Mark::point("50% GET", EREW, 1.0, 70.4e6 / 16.0),
-                        Mark::point("95% GET", EREW, 1.0, 65.6e6 / 16.0),
-                    ],
-                ),
+            plot: mica_fig14::plot(["50% GET", "95% GET"]),
         }
     }
 

@@ -56,8 +56,8 @@ impl Figure for Packets {
             here: "A closed loop of GETs at one EREW worker, over each transport of \
                    `mica-transports`: one client with one socket or device and one request in \
                    flight, so that each request is alone. A packet has 1,400 bytes at most. \
-                   Lengths of values are drawn anew for each request, and latencies are recorded \
-                   by length. The client asks for a longer reply in rounds of 32 packets, so one \
+                   Each request reads a value of a random length, and latencies are recorded by \
+                   length. The client asks for a longer reply in rounds of 32 packets, so one \
                    of 64 packets takes two round trips. There is no network card and no cable: \
                    a packet costs time in software at both ends and none on a wire. Points are \
                    medians; bars span the 5th to the 95th percentile.",
