@@ -85,7 +85,7 @@ def latencies(arguments, folder, tell):
         alone = latency(arguments, folder, "--no-fill")
         writing = subprocess.Popen(tell, stdout=subprocess.DEVNULL)
         beside = latency(arguments, folder, "--no-fill")
-        assert writing.poll() is None, "the snapshot was written too soon to be measured: give more --items"
+        assert writing.poll() is None, "the snapshot ended before the measurement: give more --items"
         assert writing.wait(PATIENCE_S) == 0
         pairs.append((alone, beside))
     return pairs

@@ -2,51 +2,22 @@
 
 #[path = "../../../tests/support/certificates.rs"]
 mod certificates;
+#[path = "support/server.rs"]
+mod server;
 #[path = "dispatch/snapshots.rs"]
 mod snapshots;
 
 use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
 use certificates::{Authority, VALID};
 use glimmer_measure::ports::free_ports;
+use server::Server;
 
 const GLIMMER: &str = env!("CARGO_BIN_EXE_glimmer");
-
-/// A server, which ends with its owner.
-struct Server(Child);
-
-impl Server {
-    fn start(socket: &Path, access: &str) -> Server {
-        let child = Command::new(GLIMMER)
-            .args([
-                "serve", "-t", "2", "-m", "64", "-p", "0", "--access", access,
-            ])
-            .arg("-s")
-            .arg(socket)
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut server = Server(child);
-        while UnixStream::connect(socket).is_err() {
-            let ended = server.0.try_wait().unwrap();
-            assert!(ended.is_none(), "the server has not started: {ended:?}");
-            sleep(Duration::from_millis(10));
-        }
-        server
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-}
 
 fn dispatch(socket: &Path, arguments: &[&str]) -> Output {
     Command::new(GLIMMER)
@@ -79,7 +50,7 @@ fn complaint(socket: &Path, arguments: &[&str]) -> String {
 fn it_shows_the_plan_and_puts_another_policy_in_force() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("socket");
-    let server = Server::start(&socket, "crcw");
+    let server = Server::start(&socket, &["-t", "2", "-p", "0", "--access", "crcw"]);
     assert!(shown(&socket, &[]).contains(&"policy size-aware".to_owned()));
     let lines = shown(&socket, &["size-aware:4096"]);
     for line in [
@@ -100,7 +71,7 @@ fn it_shows_the_plan_and_puts_another_policy_in_force() {
 fn a_policy_that_the_access_mode_excludes_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("socket");
-    let _server = Server::start(&socket, "erew");
+    let _server = Server::start(&socket, &["-t", "2", "-p", "0", "--access", "erew"]);
     let complaint = complaint(&socket, &["size-aware"]);
     assert!(
         complaint.ends_with(
@@ -114,7 +85,7 @@ fn a_policy_that_the_access_mode_excludes_is_refused_with_the_reason() {
 fn an_access_mode_that_the_policy_excludes_is_refused_in_words_of_flags() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("socket");
-    let _server = Server::start(&socket, "crcw");
+    let _server = Server::start(&socket, &["-t", "2", "-p", "0", "--access", "crcw"]);
     shown(&socket, &["size-aware"]);
     for (arguments, advice) in [
         (

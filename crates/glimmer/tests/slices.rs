@@ -1,15 +1,16 @@
 //! `--slice-bytes` at a running server: in how many turns a worker receives a large value that has
 //! arrived as a whole.
 
+#[path = "support/server.rs"]
+mod server;
+
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use server::Server;
 
 /// Bytes of a value that a Unix socket holds while the server is stopped.
 const BYTES: usize = 120_000;
@@ -20,36 +21,13 @@ const SLICES: u64 = BYTES as u64 / (16 << 10);
 /// of the machine may hide the slices.
 const TRIES_MAX: usize = 20;
 
-/// A server of one worker, which ends with its owner.
-struct Server(Child);
-
-impl Server {
-    fn start(socket: &Path, slice: &str) -> Server {
-        let child = Command::new(env!("CARGO_BIN_EXE_glimmer"))
-            .args(["serve", "-t", "1", "-m", "64", "--slice-bytes", slice, "-s"])
-            .arg(socket)
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut server = Server(child);
-        while UnixStream::connect(socket).is_err() {
-            let ended = server.0.try_wait().unwrap();
-            assert!(ended.is_none(), "the server has not started: {ended:?}");
-            sleep(Duration::from_millis(10));
-        }
-        server
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill(Pid::from_raw(self.0.id() as i32), signal).unwrap();
-    }
+/// A server of one worker.
+fn start(socket: &Path, slice: &str) -> Server {
+    Server::start(socket, &["-t", "1", "--slice-bytes", slice])
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
+fn signal(server: &Server, signal: Signal) {
+    kill(Pid::from_raw(server.0.id() as i32), signal).unwrap();
 }
 
 /// A connection of a client.
@@ -96,7 +74,7 @@ impl Client {
 fn turns_of_a_store(server: &Server, socket: &Path) -> u64 {
     let [mut large, mut small] = [Client::connect(socket), Client::connect(socket)];
     let before = small.turns();
-    server.signal(Signal::SIGSTOP);
+    signal(server, Signal::SIGSTOP);
     large.0.get_ref().set_nonblocking(true).unwrap();
     let said = [
         format!("set large 0 0 {BYTES}\r\n").into_bytes(),
@@ -105,7 +83,7 @@ fn turns_of_a_store(server: &Server, socket: &Path) -> u64 {
     ];
     large.say(&said.concat());
     small.say(b"get none\r\n");
-    server.signal(Signal::SIGCONT);
+    signal(server, Signal::SIGCONT);
     assert_eq!(small.line(), "END\r\n");
     large.0.get_ref().set_nonblocking(false).unwrap();
     assert_eq!(large.line(), "STORED\r\n");
@@ -116,7 +94,7 @@ fn turns_of_a_store(server: &Server, socket: &Path) -> u64 {
 fn a_value_is_received_in_slices_or_whole() {
     let folder = tempfile::tempdir().unwrap();
     let sliced = folder.path().join("sliced");
-    let server = Server::start(&sliced, SLICE);
+    let server = start(&sliced, SLICE);
     let shown = Client::connect(&sliced).shown("settings", "glimmer_slice_bytes");
     assert_eq!(shown, "16384");
     let is_sliced = |_| turns_of_a_store(&server, &sliced) >= SLICES;
@@ -126,7 +104,7 @@ fn a_value_is_received_in_slices_or_whole() {
     );
 
     let whole = folder.path().join("whole");
-    let server = Server::start(&whole, "off");
+    let server = start(&whole, "off");
     let shown = Client::connect(&whole).shown("settings", "glimmer_slice_bytes");
     assert_eq!(shown, "off");
     let turns = turns_of_a_store(&server, &whole);

@@ -50,7 +50,7 @@ const TURN_US_MAX: u64 = 40;
 /// What a turn takes in addition for each receive from a client that never stops. It is long, so
 /// that few receives in one turn are enough to keep others waiting for too long.
 const FLOOD_US: u64 = 400;
-/// One turn in so many goes by a time that is old.
+/// One turn in this many goes by an old time.
 const LATE_TURNS: u32 = 8;
 /// What a client takes at most for what it does at once.
 const ACT_US_MAX: u64 = 20;
