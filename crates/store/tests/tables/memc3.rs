@@ -97,7 +97,7 @@ fn uploads_in<A: Access>(memory_bytes: usize, page_bytes: usize, load: uploads::
     let owner = table::<A>(memory_bytes, page_bytes, load.value_max + 300);
     let audit = |owner: &mut Owner<A>, flushes| owner.enter(flushes).audit();
     let (_, _, outcome) = uploads::run(owner, load, audit);
-    assert!(outcome.stored > 50 && outcome.full > 10, "{outcome:?}");
+    assert!(outcome.stored > 50 && outcome.full > 0, "{outcome:?}");
     outcome.counts
 }
 

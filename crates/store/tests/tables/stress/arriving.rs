@@ -43,10 +43,12 @@ impl Arriving {
     }
 }
 
-/// Receives values until all writers are done.
+/// Receives values until all writers are done. The first is not given up, so that one is stored
+/// however slow this thread is.
 pub fn receive(values: &Receiver<Arriving>, world: &World, seed: u64) {
     let mut rng = SmallRng::seed_from_u64(seed);
     let mut arriving: Vec<(Arriving, usize)> = Vec::new();
+    let mut has_completed = false;
     loop {
         let is_done = world.is_done();
         while arriving.len() < TOGETHER
@@ -65,7 +67,8 @@ pub fn receive(values: &Receiver<Arriving>, world: &World, seed: u64) {
             continue;
         };
         let is_complete = value.go_on(arrived, &mut rng);
-        if is_complete || rng.random_bool(0.05) {
+        has_completed |= is_complete;
+        if is_complete || (has_completed && rng.random_bool(0.05)) {
             let (mut value, _) = arriving.pop().expect("there is one");
             value.upload = value.upload.filter(|_| is_complete);
             let home = value.home.clone();
