@@ -5,6 +5,7 @@ use super::frame::Arguments;
 use super::names::upper;
 use super::scale::Scale;
 use crate::Announced;
+use crate::integer;
 use crate::text::Limits;
 use glimmer_base::limits::RESP_ARGUMENTS_KEPT_MAX;
 
@@ -31,15 +32,21 @@ pub(super) fn next_value<'a>(
         };
         scale.positive(number).is_ok()
     };
-    let mut buffer = [0; 6];
+    let value_bytes_max = limits.value_bytes_max(key.len(), 0);
+    let lies_within = |from| {
+        let from = integer::signed_64(from).and_then(|from| usize::try_from(from).ok());
+        from.is_some_and(|from| from.saturating_add(value_bytes) <= value_bytes_max)
+    };
+    let mut buffer = [0; 8];
     let name = upper(name, &mut buffer);
     let is_stored = match (name, between, count) {
         (b"SET", [], 3..=ARGUMENTS_MAX) | (b"SETNX" | b"GETSET" | b"APPEND", [], 3) => true,
         (b"SETEX", [seconds], 4) => fits(1000, seconds),
         (b"PSETEX", [milliseconds], 4) => fits(1, milliseconds),
+        (b"SETRANGE", [from], 4) => lies_within(from),
         _ => false,
     };
-    if !is_stored || !is_key(key) || value_bytes > limits.value_bytes_max(key.len(), 0) {
+    if !is_stored || !is_key(key) || value_bytes > value_bytes_max {
         return None;
     }
     let announced = Announced {

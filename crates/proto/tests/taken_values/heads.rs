@@ -83,6 +83,10 @@ pub fn stores() -> Vec<Store> {
         ("*3\r\n$5\r\nSETNX\r\n$3\r\nkey\r\n$LENGTH\r\n", "\r\n"),
         ("*3\r\n$6\r\nGETSET\r\n$3\r\nkey\r\n$LENGTH\r\n", "\r\n"),
         ("*3\r\n$6\r\nAPPEND\r\n$3\r\nkey\r\n$LENGTH\r\n", "\r\n"),
+        (
+            "*4\r\n$8\r\nSETRANGE\r\n$3\r\nkey\r\n$1\r\n7\r\n$LENGTH\r\n",
+            "\r\n",
+        ),
     ];
     /// Set, add and replace, which have flags and an expiry time, then append and prepend; loud
     /// and quiet.
@@ -138,7 +142,9 @@ const OTHERS: &[&str] = &[
     "*4\r\n$5\r\nSETEX\r\n$3\r\nkey\r\n$1\r\n0\r\n$16384\r\n",
     "*4\r\n$5\r\nSETEX\r\n$3\r\nkey\r\n$1\r\nx\r\n$16384\r\n",
     "*4\r\n$5\r\nSETEX\r\n$3\r\nkey\r\n$16384\r\n",
-    "*4\r\n$8\r\nSETRANGE\r\n$3\r\nkey\r\n$1\r\n0\r\n$16384\r\n",
+    "*4\r\n$8\r\nSETRANGE\r\n$3\r\nkey\r\n$1\r\nx\r\n$16384\r\n",
+    "*4\r\n$8\r\nSETRANGE\r\n$3\r\nkey\r\n$2\r\n-1\r\n$16384\r\n",
+    "*4\r\n$8\r\nSETRANGE\r\n$3\r\nkey\r\n$7\r\n1048000\r\n$16384\r\n",
     "*3\r\n$7\r\nDELIFEQ\r\n$3\r\nkey\r\n$16384\r\n",
     "*4\r\n$5\r\nSETNX\r\n$3\r\nkey\r\n$16384\r\n",
 ];

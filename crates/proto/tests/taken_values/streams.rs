@@ -153,7 +153,12 @@ fn resp(rng: &mut SmallRng, out: &mut Vec<u8>) {
     let (name, before, mut after): (_, &[&str], Vec<&str>) = match rng.random_range(0..10) {
         0 => ("SETEX", &[word(rng, &["10", "0", "x"])], vec![]),
         1 => ("psetex", &["10"], vec![]),
-        2 => ("SETNX", &[], vec![]),
+        2 => (
+            "SETRANGE",
+            &[word(rng, &["0", "7", "x", "-1", "1040000", "4294967297"])],
+            vec![],
+        ),
+        6 => ("SETNX", &[], vec![]),
         3 => ("GETSET", &[], vec![]),
         // One that is executed as it arrives, if the value is large.
         4 => ("MSET", &[LONG.as_str(), "key2"], vec![]),
