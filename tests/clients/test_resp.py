@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import redis as redis_py
@@ -207,6 +208,38 @@ def test_a_transaction_without_memory_is_given_up():
         said = [resp.reply(wire) for _ in commands]
         assert said[0] == b"+OK\r\n" and said[-2].startswith(b"-EXECABORT") and said[-1] == b":0\r\n"
         assert all(it == b"+QUEUED\r\n" or it.startswith(b"-OOM") for it in said[1:-2])
+
+
+def test_long_transactions_at_once():
+    """Of redis-py, each of 4 MB: many small values, and some large ones. Others come and go in the midst of one."""
+    with Server("-m", 1024, "-t", 4) as server:
+
+        def run(n):
+            client = redis_py.Redis("127.0.0.1", server.port, protocol=2 + n % 2)
+            values = {f"{n}-{i}": bytes([97 + n]) * size for i, size in enumerate([600] * 3_000 + [20_000] * 30 + [500_000] * 3)}
+            with client.pipeline() as pipeline:
+                for key, value in values.items():
+                    pipeline.set(key, value)
+                    pipeline.strlen(key)
+                assert pipeline.execute() == [it for value in values.values() for it in (True, len(value))]
+            with client.pipeline() as pipeline:
+                pipeline.mget(list(values))
+                assert pipeline.execute() == [list(values.values())]
+
+        def leave(n):
+            for i in range(20):
+                with server.wire() as wire:
+                    wire.send(resp.command("MULTI") + resp.command("SET", "lost", "v" * 200_000)[: 1 + n * i * 10_000])
+                    assert resp.reply(wire) == b"+OK\r\n"
+
+        with ThreadPoolExecutor(12) as pool:
+            for done in [*pool.map(run, range(8)), *pool.map(leave, range(4))]:
+                assert done is None
+        with server.wire() as wire:
+            assert say(wire, "EXISTS", "lost") == b":0\r\n"
+        deadline = time.monotonic() + PATIENCE_S
+        while server.stats("glimmer")["uploads"] != "0":
+            assert time.monotonic() < deadline, "what was given up is kept"
 
 
 def test_a_command_of_many_arguments(server, redis):

@@ -14,8 +14,9 @@ use glimmer_base::limits::{ITEM_BYTES_MIN, KEY_BYTES_MAX};
 pub use taken::taken_from;
 
 /// A parser's way through a stream: each step with its `used` set to zero, and where in the stream
-/// it ended. Neighbouring [`Step::Swallowed`] are one, since how a refused value is cut up depends
-/// on how it arrives.
+/// it ended. It ends where the connection is closed, and before a [replay](replayed). Neighbouring
+/// [`Step::Swallowed`] are one, since how a refused value is cut up depends on how it arrives, and
+/// so are the [`Step::Queue`] of one command.
 pub type Trace<'a> = Vec<(usize, Step<'a>)>;
 
 /// Feeds a stream to a parser of the text protocol; see [`trace_from`].
@@ -80,16 +81,15 @@ pub fn trace_from<'a>(
             wanted = 0;
             match (trace.last_mut(), step) {
                 (Some((end, Step::Swallowed { .. })), Step::Swallowed { .. }) => *end = front,
-                (
-                    _,
-                    Step::Refuse {
-                        then: After::Close, ..
-                    }
-                    | Step::Answer {
-                        then: After::Close, ..
-                    },
-                ) => {
-                    trace.push((stream.len(), step));
+                (Some(last @ (_, Step::Queue { line: "", .. })), Step::Queue { .. }) => {
+                    *last = (front, step);
+                }
+                (_, step) if ends(&step) => {
+                    let end = match replays(&step) {
+                        true => front,
+                        false => stream.len(),
+                    };
+                    trace.push((end, step));
                     return trace;
                 }
                 _ => trace.push((front, step)),
@@ -100,6 +100,54 @@ pub fn trace_from<'a>(
         }
     }
     trace
+}
+
+/// The parser and the stream after the first [`After::Replay`]: what was kept for it, and the rest
+/// of this stream. None if there is no replay.
+fn replayed(mut parser: Parser, stream: &[u8]) -> Option<(Parser, Vec<u8>)> {
+    let (mut front, mut kept) = (0, Vec::new());
+    loop {
+        let step = parser.next(&stream[front..]);
+        if replays(&step) {
+            front += without_used(step)?.0;
+            return Some((parser, [&kept, &stream[front..]].concat()));
+        }
+        let (used, step) = without_used(step)?;
+        if let Step::Queue { .. } = step {
+            kept.extend_from_slice(&stream[front..front + used]);
+        }
+        if !parser.queues_apart() {
+            kept.clear();
+        }
+        if ends(&step) {
+            return None;
+        }
+        front += used;
+    }
+}
+
+fn replays(step: &Step<'_>) -> bool {
+    matches!(
+        step,
+        Step::Answer {
+            then: After::Replay,
+            ..
+        }
+    )
+}
+
+/// Whether a stream ends with this step, or another one takes its place.
+fn ends(step: &Step<'_>) -> bool {
+    matches!(
+        step,
+        Step::Refuse {
+            then: After::Close | After::Replay,
+            ..
+        } | Step::Answer {
+            then: After::Close | After::Replay,
+            ..
+        }
+    )
 }
 
 /// Any bytes: no panic, every step sound, and the same steps however the bytes arrive. What the
@@ -284,13 +332,16 @@ fn parser(data: &[u8], accepts: Accepts) {
     let piece = usize::from(control & 0x3F) + 1;
     let patient = control & 0x40 != 0;
     let start = Parser::accepting(accepts, limits);
-    let stream = &taken::filled(start, stream)[..];
-    // A stream that contains large values takes no more steps than another.
-    let piece = piece * (1 + stream.len() / data.len());
-    let whole = trace_from(start, limits, stream, &[stream.len()], false);
-    let pieces = trace_from(start, limits, stream, &[piece], patient);
-    assert_eq!(whole, pieces, "the steps depend on how the bytes arrive");
-    taken_from(start, stream, &[piece], &whole, |_| true);
+    let mut next = Some((start, taken::filled(start, stream)));
+    while let Some((start, stream)) = &next {
+        // A stream that contains large values takes no more steps than another.
+        let piece = piece * (1 + stream.len() / data.len());
+        let whole = trace_from(*start, limits, stream, &[stream.len()], false);
+        let pieces = trace_from(*start, limits, stream, &[piece], patient);
+        assert_eq!(whole, pieces, "the steps depend on how the bytes arrive");
+        taken_from(*start, stream, &[piece], &whole, |_| true);
+        next = replayed(*start, stream);
+    }
 }
 
 /// How many bytes the step used, and the step without the number; none if it asks for more.
@@ -321,6 +372,7 @@ fn without_used(step: Step<'_>) -> Option<(usize, Step<'_>)> {
                 then,
             },
         ),
+        Step::Queue { used, line } => (used, Step::Queue { used: 0, line }),
         Step::Swallowed { used } => (used, Step::Swallowed { used: 0 }),
     })
 }
@@ -329,7 +381,7 @@ fn without_used(step: Step<'_>) -> Option<(usize, Step<'_>)> {
 fn check(limits: &Limits, used: &[u8], step: Step<'_>) {
     match step {
         Step::Request { request, .. } => check_request(limits, used, request),
-        Step::Refuse { line, .. } => assert!(is_line(line)),
+        Step::Refuse { line, .. } | Step::Queue { line, .. } => assert!(is_line(line)),
         _ => {}
     }
 }

@@ -134,6 +134,24 @@ macro_rules! make_parser {
                 }
             }
 
+            /// See [`Speak::queues_apart`].
+            pub fn queues_apart(&self) -> bool {
+                match self {
+                    Parser::Undecided(_) => false,
+                    Parser::$rest(parser) => parser.queues_apart(),
+                    $(Parser::$name(parser) => parser.queues_apart(),)*
+                }
+            }
+
+            /// See [`Speak::refuse_queue`].
+            pub fn refuse_queue(&mut self) -> &'static str {
+                match self {
+                    Parser::Undecided(_) => "",
+                    Parser::$rest(parser) => Speak::refuse_queue(parser),
+                    $(Parser::$name(parser) => Speak::refuse_queue(parser),)*
+                }
+            }
+
             /// See [`Speak::is_in_keys`].
             pub fn is_in_keys(&self) -> bool {
                 match self {

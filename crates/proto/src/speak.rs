@@ -47,9 +47,21 @@ pub trait Speak: Copy {
     /// [`crate::text::Parser::refuse_value`].
     fn refuse_value(&mut self);
 
-    /// Whether complete commands are kept in the input, which [`Speak::refuse_value`] gives up.
+    /// Whether complete commands are kept in the input, which [`Speak::refuse_value`] has leave it.
     fn keeps_commands(&self) -> bool {
         false
+    }
+
+    /// Whether the caller keeps commands for [`Step::Queue`].
+    fn queues_apart(&self) -> bool {
+        false
+    }
+
+    /// The caller does not keep the bytes of the last step, which was a [`Step::Queue`]: the
+    /// commands that it has kept are given up. Returns the complete reply, which is due now instead
+    /// of that of the step.
+    fn refuse_queue(&mut self) -> &'static str {
+        ""
     }
 
     /// Whether the next request is one of a line that has not arrived as a whole, and whose client

@@ -99,6 +99,7 @@ fn used_until_closed(accepts: Accepts, locked: bool, stream: &[u8]) -> usize {
             | Step::Admin { used, .. }
             | Step::Refuse { used, .. }
             | Step::Answer { used, .. }
+            | Step::Queue { used, .. }
             | Step::Swallowed { used } => at += used,
         }
     }

@@ -203,6 +203,7 @@ proptest! {
                     Step::Refuse { used, .. }
                     | Step::Answer { used, .. }
                     | Step::Swallowed { used } => front += used,
+                    step @ Step::Queue { .. } => prop_assert!(false, "{step:?}"),
                 }
             }
         }

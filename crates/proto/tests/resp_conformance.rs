@@ -1,19 +1,27 @@
 //! What every kind of input does to the parser of RESP: bytes in, steps out. The replies to
 //! malformed commands are those of Redis 7.0; where ours differ, the row says so.
 
-use glimmer_base::limits::RESP_QUEUE_BYTES_MAX;
+use glimmer_base::limits::RESP_QUEUE_BYTES_KEPT;
 use glimmer_proto::control::{Answer, Control};
 use glimmer_proto::{Accepts, Admin, After, Limits, Parser, Step};
+use std::borrow::Cow;
 
 /// What becomes of the bytes, one line for each step.
-fn steps(mut input: &[u8]) -> Vec<String> {
+fn steps(input: &[u8]) -> Vec<String> {
     let mut parser = Parser::accepting(Accepts::Resp, Limits::default());
+    let (mut stream, mut at, mut kept) = (Cow::Borrowed(input), 0, Vec::new());
     let mut lines = Vec::new();
-    while !input.is_empty() {
+    while at < stream.len() {
+        let (input, mut replays) = (&stream[at..], false);
         let (used, line) = match parser.next(input) {
             Step::Need { need, .. } => {
                 lines.push(format!("needs {need} of {}", input.len()));
                 return lines;
+            }
+            Step::Queue { used, line } => {
+                kept.extend_from_slice(&input[..used]);
+                let told = said(line.as_bytes(), After::Continue);
+                (used, told.replacen("says ", "keeps", 1))
             }
             Step::Swallowed { used } => (used, "skips".into()),
             Step::Request { used, request } => {
@@ -29,6 +37,7 @@ fn steps(mut input: &[u8]) -> Vec<String> {
             } => {
                 let mut out = Vec::new();
                 words.emit(&Control::Answered(text), Answer::Done, &mut out);
+                replays = then == After::Replay;
                 (used, said(&out, then))
             }
             Step::Admin { used, admin } => match admin {
@@ -37,7 +46,14 @@ fn steps(mut input: &[u8]) -> Vec<String> {
             },
         };
         lines.push(line);
-        input = &input[used..];
+        at += used;
+        if replays {
+            stream = Cow::Owned([&kept[..], &stream[at..]].concat());
+            at = 0;
+        }
+        if !parser.queues_apart() {
+            kept.clear();
+        }
     }
     lines
 }
@@ -51,6 +67,7 @@ fn name(request: &glimmer_proto::Request<'_>) -> String {
 fn said(line: &[u8], then: After) -> String {
     let end = match then {
         After::Continue => "",
+        After::Replay => " and replays",
         After::Close => " and closes",
     };
     format!("says {}{end}", line.trim_ascii_end().escape_ascii())
@@ -264,78 +281,128 @@ fn a_value_without_memory_is_skipped() {
     assert_eq!(rest, b"*1\r\n$4\r\nPING\r\n");
 }
 
-/// A transaction that there is no memory for is given up. Its last command may have arrived in
-/// part.
+/// A transaction that the input has no memory for leaves it, and one that the caller does not keep is
+/// given up, whichever of its bytes that are. Its last command may have arrived in part.
 #[test]
 fn a_transaction_without_memory_is_given_up() {
-    for tail in [
-        "",
-        "*3\r\n$3\r\nSET\r\n$1",
-        "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$100\r\nx",
-    ] {
-        let mut parser = Parser::accepting(Accepts::Resp, Limits::default());
-        let input = format!("MULTI\r\nSET a 1\r\nSET a 2\r\n{tail}");
-        let mut rest = input.as_bytes();
-        while let Step::Refuse { used, .. } = parser.next(rest) {
-            rest = &rest[used..];
-        }
-        assert!(parser.keeps_commands());
-        parser.refuse_value();
-        let Step::Swallowed { used } = parser.next(rest) else {
-            panic!("the queue is given up");
-        };
-        assert_eq!(&rest[used..], tail.as_bytes());
-        rest = &rest[used..];
-        if let Step::Refuse { used, line, .. } = parser.next(rest) {
-            assert!(line.starts_with("-OOM"), "{line}");
-            rest = &rest[used..];
-        }
-        let all = match tail.len() {
-            0 => "EXEC\r\n".to_string(),
-            1..20 => "\r\na\r\n$1\r\nx\r\nEXEC\r\n".to_string(),
-            _ => format!("{}\r\nEXEC\r\n", "x".repeat(99)),
-        };
-        let all = [rest, all.as_bytes()].concat();
-        let mut rest = &all[..];
-        loop {
-            match parser.next(rest) {
-                Step::Refuse { used, line, .. } if line.starts_with("-EXECABORT") => {
-                    assert_eq!(used, rest.len());
-                    break;
-                }
-                Step::Refuse { used, .. } | Step::Swallowed { used } => rest = &rest[used..],
-                other => panic!("{other:?}"),
+    let first = b"MULTI\r\nSET a 1\r\nSET a 2\r\n";
+    let last = format!("$100\r\n{}\r\nEXEC\r\n", "x".repeat(100));
+    let last = format!("*3\r\n$3\r\nSET\r\n$1\r\na\r\n{last}");
+    let all = [&first[..], last.as_bytes()].concat();
+    for arrived in first.len()..first.len() + last.len() - 120 {
+        let mut refusals = 0;
+        for refused in 0.. {
+            let mut parser = Parser::accepting(Accepts::Resp, Limits::default());
+            let mut front = 0;
+            while let Step::Refuse { used, .. } = parser.next(&all[front..arrived]) {
+                front += used;
             }
+            assert!(parser.keeps_commands() && !parser.queues_apart());
+            parser.refuse_value();
+            let (mut arrived, mut told, mut kept) = (arrived, Vec::new(), 0);
+            while front < all.len() {
+                front += match parser.next(&all[front..arrived]) {
+                    Step::Queue { used, line } => {
+                        let is_refused = kept == refused;
+                        kept += 1;
+                        told.push(match is_refused {
+                            true => parser.refuse_queue(),
+                            false => line,
+                        });
+                        assert_eq!(parser.queues_apart(), kept <= refused);
+                        used
+                    }
+                    Step::Refuse { used, line, .. } => {
+                        told.push(line);
+                        used
+                    }
+                    Step::Answer { used, then, .. } => {
+                        assert_eq!(then, After::Replay);
+                        used
+                    }
+                    Step::Swallowed { used } => used,
+                    Step::Need { .. } => {
+                        arrived = all.len().min(arrived + 9);
+                        0
+                    }
+                    other => panic!("{other:?}"),
+                };
+            }
+            told.retain(|line| !line.is_empty());
+            if kept <= refused {
+                assert_eq!(told, ["+QUEUED\r\n"]);
+                break;
+            }
+            refusals += 1;
+            let (last, before) = told.split_last().unwrap();
+            assert!(last.starts_with("-EXECABORT"), "{told:?}");
+            let refused = before.iter().filter(|line| line.starts_with("-OOM"));
+            assert_eq!(refused.count(), 1, "{told:?}");
         }
+        assert!(refusals > 5);
     }
 }
 
-/// The commands of a transaction are bounded together, whatever they are: those that are arrays,
-/// those that are lines, and lines without a command, to which nothing is said.
+/// The commands of a transaction leave the input with the first that would make it too long,
+/// whatever they are: those that are arrays, those that are lines, and lines without a command, to
+/// which nothing is said. They are executed in order, and so is what follows.
 #[test]
-fn a_transaction_is_as_long_as_it_may_be_and_no_longer() {
-    let value = "x".repeat(RESP_QUEUE_BYTES_MAX - 100_000);
-    let head = format!(
-        "MULTI\r\n*3\r\n$3\r\nSET\r\n$1\r\na\r\n${}\r\n",
+fn a_long_transaction_leaves_the_input() {
+    let value = "x".repeat(RESP_QUEUE_BYTES_KEPT / 2);
+    let set = format!(
+        "*3\r\n$3\r\nSET\r\n$1\r\na\r\n${}\r\n{value}\r\n",
         value.len()
     );
-    let line = format!("GET {}\r\n", " ".repeat(40_000) + "a");
-    let blank = " ".repeat(40_000) + "\r\n";
-    let array = format!("*2\r\n$4\r\nECHO\r\n$40000\r\n{}\r\n", "x".repeat(40_000));
-    for (kind, is_told) in [(line, true), (blank, false), (array, true)] {
-        let tail = kind.repeat(4) + "*1\r\n$4\r\nPING\r\nEXEC\r\nGET c\r\n";
-        let all = steps(&[head.as_bytes(), value.as_bytes(), b"\r\n", tail.as_bytes()].concat());
-        let refusal = "says -ERR the transaction is too large (see docs/resp.md)";
-        let queued = 1 + if is_told { 2 } else { 0 };
-        let mut expected = vec!["says +OK"];
-        expected.extend(vec!["says +QUEUED"; queued]);
-        expected.extend(is_told.then_some(refusal));
-        assert!(
-            all.iter().zip(&expected).all(|(it, other)| it == other),
-            "{all:?}"
-        );
-        let abort = "says -EXECABORT Transaction discarded because of previous errors.";
-        assert_eq!(all[all.len() - 2..], [abort, "Get c"], "{all:?}");
+    let line = format!("GET {}\r\n", " ".repeat(9_000) + "b");
+    let blank = " ".repeat(9_000) + "\r\n";
+    let large = set.replace(&value, &"x".repeat(RESP_QUEUE_BYTES_KEPT));
+    let large = large.replace(&value.len().to_string(), &RESP_QUEUE_BYTES_KEPT.to_string());
+    let queued = "keeps+QUEUED";
+    for (next, now, later) in [
+        (&line, queued, vec!["Get b"]),
+        (&blank, "skips", vec![]),
+        (&set, queued, vec!["Write a"]),
+        (&large, queued, vec!["Write a"]),
+    ] {
+        let input = format!("MULTI\r\n{set}{next}DEL c\r\n*1\r\n$4\r\nEXEC\r\nGET d\r\n");
+        let told = steps(input.as_bytes());
+        let told = told.iter().map(String::as_str);
+        // In how many steps a command is kept depends on how it arrives.
+        let all: Vec<&str> = told.filter(|step| *step != "keeps").collect();
+        let mut expected = vec!["says +OK", "says +QUEUED", now];
+        let commands = if later.is_empty() { 2 } else { 3 };
+        let array = format!("says *{commands} and replays");
+        expected.extend([queued, &array, "Write a"]);
+        expected.extend(&later);
+        expected.extend(["Delete c", "Get d"]);
+        assert_eq!(all, expected);
+    }
+}
+
+/// A long transaction is given up for what a short one is given up for.
+#[test]
+fn a_long_transaction_may_be_given_up() {
+    let value = "x".repeat(RESP_QUEUE_BYTES_KEPT);
+    let set = format!(
+        "*3\r\n$3\r\nSET\r\n$1\r\na\r\n${}\r\n{value}\r\n",
+        value.len()
+    );
+    let abort = "says -EXECABORT Transaction discarded because of previous errors.";
+    for (bad, end, last) in [
+        ("NOSUCH 1 2\r\n", "EXEC", abort),
+        ("*2\r\n$3\r\nSET\r\n$1\r\na\r\n", "EXEC", abort),
+        ("*2\r\n$5\r\nWATCH\r\n$1\r\na\r\n", "EXEC", abort),
+        ("MULTI\r\n", "EXEC", abort),
+        ("*0\r\n", "EXEC", "says *1 and replays"),
+        ("", "DISCARD", "says +OK"),
+        ("GET b\r\n", "DISCARD", "says +OK"),
+    ] {
+        let all = steps(format!("MULTI\r\n{set}{bad}{end}\r\nGET d\r\n").as_bytes());
+        let told: Vec<&str> = all.iter().map(String::as_str).collect();
+        let at = told.len() - if last.ends_with("replays") { 3 } else { 2 };
+        assert_eq!(told[at], last, "{told:?}");
+        assert_eq!(told.last(), Some(&"Get d"), "{told:?}");
+        assert_eq!(told.contains(&"Write a"), last.ends_with("replays"));
     }
 }
 

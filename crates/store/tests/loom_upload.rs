@@ -28,6 +28,7 @@ fn begin<T: Table>(owner: &mut T, (key, keyhash): Key) -> Upload {
         key: &key,
         keyhash,
         value_bytes: LARGE,
+        part: 1,
         now: NOW,
     };
     match owner.begin_upload(Default::default(), 0, &announced) {

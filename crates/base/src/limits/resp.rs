@@ -16,9 +16,21 @@ pub const RESP_BULK_BYTES_MAX: usize = 512 << 20;
 /// of a longer one are executed as they arrive.
 pub const RESP_WHOLE_BYTES_MAX: usize = 64 << 10;
 
-/// Bytes of the commands of a transaction of RESP. A command that crosses the limit is refused, and
-/// so is the transaction.
-pub const RESP_QUEUE_BYTES_MAX: usize = 64 << 20;
+/// Bytes of the commands of a transaction of RESP that stay in the receive buffer, and at most half
+/// a largest item. Those of a longer one are kept in the table, in places as for values that are
+/// being received.
+pub const RESP_QUEUE_BYTES_KEPT: usize = super::BUFFER_BYTES;
+
+/// Bytes of such a place at most, and at most half a largest item. A transaction takes larger ones
+/// the longer it is.
+pub const RESP_QUEUE_PLACE_BYTES_MAX: usize = 256 << 10;
+
+/// Partitions that are full before a transaction waits for a place.
+pub const RESP_QUEUE_PLACE_TRIES_MAX: u32 = 4;
+
+/// Hashes that are tried for one that lies in a partition that the worker may write to: enough to
+/// find one among those of many workers.
+pub const RESP_QUEUE_PLACE_HASHES_MAX: u32 = 1 << 12;
 
 /// Longest Lua script of RESP in bytes that may be one of those that are known.
 pub const RESP_SCRIPT_BYTES_MAX: usize = 4 << 10;

@@ -273,7 +273,7 @@ impl Connection {
     pub fn is_runnable(&self) -> bool {
         self.is_settled()
             && self.closes.is_none()
-            && (self.input.is_readable() || self.rx.has_input())
+            && (self.input.is_readable() || self.rx.has_input() || self.rx.has_ahead())
     }
 
     /// Whether more of a line of keys is to be received, although its first keys cannot be answered
@@ -286,6 +286,7 @@ impl Connection {
     #[cold]
     fn may_read_ahead(&self, room: usize) -> bool {
         self.input.is_readable()
+            && !self.rx.has_ahead()
             && self.closes.is_none()
             && matches!(self.phase, Phase::Open)
             && self.session.parser.is_in_keys()
@@ -295,7 +296,7 @@ impl Connection {
     /// Whether nothing more will ever happen on it.
     #[inline]
     pub fn is_finished(&self) -> bool {
-        let has_ended = self.input == Input::Ended && !self.rx.has_input();
+        let has_ended = self.input == Input::Ended && !self.rx.has_input() && !self.rx.has_ahead();
         self.is_settled() && (self.closes.is_some() || has_ended)
     }
 
@@ -388,8 +389,9 @@ impl Connection {
             _ => 0,
         };
         let (rx, tx) = (self.rx.capacity(), self.tx.bytes.capacity());
+        let queue = (self.rx.queue.as_ref()).map_or(0, |queue| queue.buffer_bytes());
         Charge {
-            bytes: rx + tx + phase,
+            bytes: rx + tx + phase + queue,
             buffers: usize::from(rx > 0) + usize::from(tx > 0),
         }
     }

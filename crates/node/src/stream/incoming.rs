@@ -5,6 +5,7 @@ use glimmer_engine::Upload;
 use glimmer_transport::Received;
 use glimmer_transport::stream::ByteStream;
 
+use super::queue::Queue;
 use crate::budget::pool::Pool;
 
 /// Bytes behind a value that are received together with its end: the end of the line, and often the
@@ -38,6 +39,16 @@ pub(crate) enum LargeValue {
     Announced(Announcement),
     /// At its place.
     InPlace(Incoming),
+    /// None: the commands of a transaction need one more place in the table.
+    Queue(QueuePlace),
+}
+
+/// What is known of a place that the commands of a transaction need.
+pub(crate) struct QueuePlace {
+    /// Since when, in milliseconds since the epoch.
+    pub since_ms: u64,
+    /// It was asked for in vain.
+    pub is_refused: bool,
 }
 
 impl Incoming {
@@ -50,6 +61,17 @@ impl Incoming {
     /// Bytes that have yet to arrive.
     pub fn missing(&self) -> usize {
         self.upload.bytes() - self.received
+    }
+
+    /// Receives at most this many bytes of the value from what lies ahead of the socket. Returns
+    /// their number.
+    pub fn take_ahead(&mut self, queue: &mut Queue, bytes_max: usize, pool: &mut Pool) -> usize {
+        let mut buffer = pool.take();
+        let bytes = queue.take_ahead(&mut buffer, self.missing().min(bytes_max));
+        self.upload.write(self.received, &buffer);
+        self.received += bytes;
+        pool.give(buffer);
+        bytes
     }
 
     /// Receives once, at most this many bytes of the value. What follows the value is added to

@@ -129,6 +129,7 @@ impl<'a> Intake<'_, 'a> {
                 return Break(Stop::Hungry(need));
             }
             Step::Swallowed { used } => (used, Stop::Live),
+            Step::Queue { used, line } => return self.keep((used, line), input, tools),
             Step::Admin { .. } if self.member.is_visitor => {
                 self.member.rewind(input, self.member.steps);
                 return Break(Stop::AtHome);
@@ -153,10 +154,41 @@ impl<'a> Intake<'_, 'a> {
         }
         // A value in place was that of a request that is wrong.
         self.member.give_up_value(tools.core);
+        if then != Stop::Replay {
+            self.member.give_up_queue();
+        }
         match then {
             Stop::Live => Continue(()),
             stop => Break(stop),
         }
+    }
+
+    /// Keeps a part of a command of a transaction.
+    #[cold]
+    #[inline(never)]
+    fn keep(
+        &mut self,
+        (used, line): (usize, &'static str),
+        input: &'a [u8],
+        tools: &mut Tools<'_>,
+    ) -> ControlFlow<Stop> {
+        let (member, step) = (&mut *self.member, Step::Queue { used, line });
+        if let Err(stop) = member.may_answer(&step, self.out, tools.room, tools.core) {
+            member.rewind(input, member.steps);
+            return Break(stop);
+        }
+        let Some(line) = member.keep(&input[member.at..][..used], line) else {
+            member.rewind(input, member.steps);
+            member.await_queue_place(tools.core);
+            return Break(Stop::Hungry(1));
+        };
+        self.out.extend_from_slice(line.as_bytes());
+        tools.core.answered += u64::from(!line.is_empty());
+        tools.room = tools.room.saturating_sub(line.len());
+        member.pass(used);
+        // What is kept is not looked at again.
+        member.begin_batch();
+        Continue(())
     }
 
     /// Executes a store whose value is in place, at once: it is the first step of its connection in

@@ -66,6 +66,7 @@ impl Member {
                 Step::Admin { used, .. }
                 | Step::Refuse { used, .. }
                 | Step::Answer { used, .. }
+                | Step::Queue { used, .. }
                 | Step::Swallowed { used } => end += used,
                 Step::Need { .. } => break,
             }

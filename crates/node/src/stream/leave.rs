@@ -36,6 +36,7 @@ impl Streams {
         if let Some(rare) = member.rare.as_deref_mut() {
             input_bytes += rare.placed_bytes;
             connection.rx.value = rare.value.take();
+            connection.rx.queue = rare.queue.take_if(|queue| !queue.is_empty());
         }
         let activity = match connection.rx.expects_value() {
             true => Activity::Value,
@@ -133,6 +134,7 @@ impl Streams {
                 connection.note_reply_bytes(LARGE_REPLY_BYTES);
             }
             Stop::AtHome => connection.is_wanted_at_home = true,
+            Stop::Replay => connection.rx.replay(),
             Stop::Begins => connection.phase.begin(member.rare().begins.end()),
             Stop::Withheld => self.withhold(key, core),
             Stop::Watch(interests) => self.begin_to_watch(key, interests, core),

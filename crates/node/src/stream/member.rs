@@ -6,9 +6,11 @@ use glimmer_proto::text::lines;
 use glimmer_proto::{Admin, AdminCommand, After, Announced, Control, Parser, Step, control};
 
 use super::connection::{Connection, Gate, Session};
-use super::incoming::{Announcement, Incoming, LargeValue};
+use super::incoming::{Announcement, Incoming, LargeValue, QueuePlace};
 use super::key::ConnectionKey;
 use super::phase::Phase;
+use super::queue::Queue;
+use super::receive_buffer::ReceiveBuffer;
 use super::reorder::ReorderBuffer;
 use crate::admin::commands::{
     ControlClient, Outcome, administer, administer_control, begin_dump, begin_watch, refuse,
@@ -44,6 +46,8 @@ pub(crate) enum Stop {
     OutOfCredit,
     /// A phase begins in which more of its reply is made ([`Rare::begins`]).
     Begins,
+    /// The commands of its transaction are executed.
+    Replay,
     /// It is to be shown what happens.
     Watch(u32),
     /// Its next command has to wait until the next turn, whose allowance it may be for.
@@ -99,16 +103,19 @@ pub(crate) struct Rare {
     pub begins: Phase,
     /// The value of its next request, if it is large.
     pub value: Option<Box<LargeValue>>,
+    /// The commands of its transaction that are not kept in its buffer.
+    pub queue: Option<Box<Queue>>,
     /// Bytes of the value that its requests of this burst have found in place.
     pub placed_bytes: usize,
 }
 
 impl Rare {
-    /// A large value alone.
+    /// What the buffer has of this.
     #[cold]
-    fn with(value: Option<Box<LargeValue>>) -> Box<Rare> {
+    fn of(rx: &mut ReceiveBuffer) -> Box<Rare> {
         Box::new(Rare {
-            value,
+            value: rx.value.take(),
+            queue: rx.queue.take(),
             ..Rare::default()
         })
     }
@@ -135,9 +142,9 @@ impl Member {
             client: connection.entry.fd,
             reply_bytes_guess: connection.reply_bytes_guess,
             is_visitor: connection.visit.is_some(),
-            rare: match &mut connection.rx.value {
-                None => None,
-                value => Some(Rare::with(value.take())),
+            rare: match (&connection.rx.value, &connection.rx.queue) {
+                (None, None) => None,
+                _ => Some(Rare::of(&mut connection.rx)),
             },
             ..Member::at(
                 Asker::Connection(key),
@@ -235,7 +242,7 @@ impl Member {
     pub fn take_upload(&mut self) -> Option<Upload> {
         match *self.rare.as_deref_mut()?.value.take()? {
             LargeValue::InPlace(incoming) => Some(incoming.upload),
-            LargeValue::Announced(_) => None,
+            LargeValue::Announced(_) | LargeValue::Queue(_) => None,
         }
     }
 
@@ -251,6 +258,43 @@ impl Member {
         if let Some(upload) = self.take_upload() {
             drop(upload);
             core.shared.end_upload();
+        }
+    }
+
+    /// Notes that the commands of its transaction need one more place.
+    pub fn await_queue_place(&mut self, core: &Core) {
+        self.rare().value = Some(Box::new(LargeValue::Queue(QueuePlace {
+            since_ms: core.now.ms,
+            is_refused: false,
+        })));
+    }
+
+    /// Keeps bytes of a command of its transaction. Returns the reply that is due then, which is
+    /// `line` if they are kept; none if there has to be one more place for them.
+    #[cold]
+    pub fn keep(&mut self, bytes: &[u8], line: &'static str) -> Option<&'static str> {
+        let is_connection = self.is_connection();
+        let queue = self.rare().queue.get_or_insert_default();
+        if queue.keep(bytes) {
+            return Some(line);
+        }
+        if !queue.is_refused && is_connection {
+            return None;
+        }
+        let line = self.session.parser.refuse_queue();
+        self.give_up_queue();
+        Some(line)
+    }
+
+    /// Gives up the commands that it keeps, if no transaction is under way whose they are.
+    pub fn give_up_queue(&mut self) {
+        if let Some(queue) = self
+            .rare
+            .as_deref_mut()
+            .and_then(|rare| rare.queue.as_mut())
+            && !self.session.parser.queues_apart()
+        {
+            queue.give_up();
         }
     }
 
@@ -367,7 +411,8 @@ impl Member {
                 words.emit(&Control::Answered(text), control::Answer::Done, out);
                 match then {
                     After::Close => Stop::Close,
-                    _ => Stop::Live,
+                    After::Replay => Stop::Replay,
+                    After::Continue => Stop::Live,
                 }
             }
             Step::Admin { admin, .. } => {
@@ -387,7 +432,10 @@ impl Member {
                     false => Stop::Live,
                 }
             }
-            Step::Request { .. } | Step::Need { .. } | Step::Swallowed { .. } => Stop::Live,
+            Step::Request { .. }
+            | Step::Need { .. }
+            | Step::Queue { .. }
+            | Step::Swallowed { .. } => Stop::Live,
         };
         core.allowance.end_command();
         stop
@@ -548,6 +596,7 @@ impl Member {
                 | Step::Admin { used, .. }
                 | Step::Refuse { used, .. }
                 | Step::Answer { used, .. }
+                | Step::Queue { used, .. }
                 | Step::Swallowed { used } => at += used,
                 Step::Need { .. } => unreachable!("the step was taken before"),
             }
@@ -561,7 +610,7 @@ impl Member {
         self.requests = self.requests.saturating_sub(u32::from(self.steps - step));
         self.steps = step;
         if let Some(rare) = self.rare.as_deref_mut()
-            && let Some(LargeValue::Announced(_)) = rare.value.as_deref()
+            && let Some(LargeValue::Announced(_) | LargeValue::Queue(_)) = rare.value.as_deref()
         {
             // That was a later request.
             rare.value = None;

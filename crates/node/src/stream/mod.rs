@@ -54,6 +54,7 @@ mod patience;
 mod phase;
 pub(crate) mod places;
 mod postponed;
+mod queue;
 mod ready;
 mod receive_buffer;
 mod refused;

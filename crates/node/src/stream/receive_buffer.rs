@@ -1,9 +1,12 @@
 //! What has been received of a client and is not finished.
 
 use glimmer_base::Keyhash;
-use glimmer_base::limits::{BUFFER_BYTES, BUFFER_BYTES_KEPT_MAX, RECEIVE_BYTES_SCARCE};
+use glimmer_base::limits::{
+    BUFFER_BYTES, BUFFER_BYTES_KEPT_MAX, MEMORY_WAIT_MS_MAX, RECEIVE_BYTES_SCARCE,
+};
 
 use super::incoming::{Announcement, LargeValue};
+use super::queue::Queue;
 use crate::budget::pool::Pool;
 use glimmer_engine::Upload;
 
@@ -16,6 +19,8 @@ pub(crate) struct ReceiveBuffer {
     pub need: usize,
     /// The value of the next request, if it is large and is not received here.
     pub value: Option<Box<LargeValue>>,
+    /// The commands of a long transaction, which are not kept here.
+    pub queue: Option<Box<Queue>>,
 }
 
 /// Why nothing could be received.
@@ -34,6 +39,7 @@ impl Default for ReceiveBuffer {
             start: 0,
             need: 1,
             value: None,
+            queue: None,
         }
     }
 }
@@ -81,6 +87,14 @@ impl ReceiveBuffer {
         self.need > self.len() + 1 || self.value.is_some()
     }
 
+    /// Whether a place in the table is wanted.
+    pub fn awaits_place(&self) -> bool {
+        matches!(
+            self.value.as_deref(),
+            Some(LargeValue::Announced(_) | LargeValue::Queue(_))
+        )
+    }
+
     /// The key of the value that waits for a place, as its hash.
     pub fn announced_keyhash(&self) -> Option<Keyhash> {
         match self.value.as_deref() {
@@ -89,10 +103,78 @@ impl ReceiveBuffer {
         }
     }
 
+    /// Whether it has a place in the table, for a value or for commands.
+    pub fn has_places(&self) -> bool {
+        self.is_in_place() || self.queue.as_ref().is_some_and(|queue| queue.has_places())
+    }
+
+    /// Whether input lies ahead of that of the socket.
+    #[inline]
+    pub fn has_ahead(&self) -> bool {
+        self.queue.as_ref().is_some_and(|queue| queue.has_ahead())
+    }
+
+    /// Has the commands of its transaction lie ahead, and after them what has been received.
+    pub fn replay(&mut self) {
+        if let Some(queue) = &mut self.queue {
+            queue.replay(std::mem::take(&mut self.bytes), self.start);
+            self.start = 0;
+            self.need = 1;
+        }
+    }
+
+    /// Receives at most this many bytes of what lies ahead into the room that was made. Returns
+    /// their number.
+    #[cold]
+    pub fn take_ahead(&mut self, bytes_max: usize) -> usize {
+        let room = self.bytes.capacity() - self.bytes.len();
+        let bytes = match &mut self.queue {
+            Some(queue) => queue.take_ahead(&mut self.bytes, room.min(bytes_max)),
+            None => 0,
+        };
+        self.trim_queue();
+        bytes
+    }
+
+    /// The same for its value, which has its place in the table.
+    pub fn take_ahead_in_place(&mut self, bytes_max: usize, pool: &mut Pool) -> usize {
+        let (Some(LargeValue::InPlace(incoming)), Some(queue)) =
+            (self.value.as_deref_mut(), &mut self.queue)
+        else {
+            return 0;
+        };
+        let bytes = incoming.take_ahead(queue, bytes_max, pool);
+        if incoming.missing() == 0 {
+            self.need = 1;
+        }
+        self.trim_queue();
+        bytes
+    }
+
+    /// Refuses the transaction that waits for a place, if it has waited for long enough. Returns
+    /// whether it does.
+    pub fn gives_up_queue(&mut self, now_ms: u64) -> bool {
+        let gives_up = match self.value.as_deref() {
+            Some(LargeValue::Queue(place)) => now_ms - place.since_ms >= MEMORY_WAIT_MS_MAX,
+            _ => false,
+        };
+        if gives_up {
+            self.value = None;
+            self.queue.get_or_insert_default().is_refused = true;
+        }
+        gives_up
+    }
+
+    /// Gives back a queue that has nothing.
+    fn trim_queue(&mut self) {
+        self.queue.take_if(|queue| queue.is_empty());
+    }
+
     /// Whether it has asked for a place for a value in vain.
     pub fn is_refused(&self) -> bool {
         match self.value.as_deref() {
             Some(LargeValue::Announced(announcement)) => announcement.is_refused,
+            Some(LargeValue::Queue(place)) => place.is_refused,
             _ => false,
         }
     }

@@ -242,8 +242,12 @@ impl Streams {
         connection.patience.end_wait(core.now.ms);
         let mut received_bytes = 0;
         if !connection.rx.has_input() {
-            received_bytes = connection.receive(core.slice_bytes(), core.now.ms);
-            core.tally.bytes_read += received_bytes as u64;
+            if connection.rx.has_ahead() {
+                received_bytes = connection.rx.take_ahead(core.slice_bytes());
+            } else {
+                received_bytes = connection.receive(core.slice_bytes(), core.now.ms);
+                core.tally.bytes_read += received_bytes as u64;
+            }
         }
         if connection.rx.has_input() {
             connection.entry.note_input(core.now.ms);

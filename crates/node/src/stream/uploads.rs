@@ -8,6 +8,8 @@
 //! connection that has a place is closed if its client has sent nothing for
 //! [`UPLOAD_IDLE_MS_MAX`], or has been slow for [`UPLOAD_SLOW_MS_MAX`].
 //!
+//! The commands of a long transaction get their places in the same way ([`queue`](super::queue)).
+//!
 //! A place is in the key's partition. Where only one worker may write there, the connection visits
 //! it for the place, and again when the value is complete. Any worker may receive into the place.
 
@@ -42,6 +44,8 @@ pub(super) struct WaitingUploads {
     retry_ms: u64,
     /// Places that had been given up when they last asked.
     ended: u64,
+    /// What the keys are made of by which places for commands are found.
+    place_seed: u64,
     /// When connections that keep their places without progress are looked for again.
     search_ms: u64,
 }
@@ -64,10 +68,15 @@ impl Streams {
             return None;
         }
         let (bytes_max, pool) = (core.slice_bytes(), &mut core.memory.pool);
-        let bytes = connection.receive_in_place(bytes_max, pool, core.now.ms);
-        core.tally.bytes_read += bytes as u64;
+        let bytes;
+        if connection.rx.has_ahead() {
+            bytes = connection.rx.take_ahead_in_place(bytes_max, pool);
+        } else {
+            bytes = connection.receive_in_place(bytes_max, pool, core.now.ms);
+            core.tally.bytes_read += bytes as u64;
+        }
         let is_complete = connection.rx.missing_in_place() == 0;
-        if is_complete && (connection.rx.has_input() || connection.input.is_readable()) {
+        if is_complete && connection.is_runnable() {
             return None;
         }
         self.settle(key, core);
@@ -79,7 +88,7 @@ impl Streams {
     #[cold]
     #[inline(never)]
     pub(super) fn begin_upload(&mut self, key: ConnectionKey, core: &mut Core) -> bool {
-        if self.connections[key].rx.announced_keyhash().is_none() {
+        if !self.connections[key].rx.awaits_place() {
             return true;
         }
         let is_visitor = self.connections[key].visit.is_some();
@@ -100,11 +109,22 @@ impl Streams {
         false
     }
 
-    /// Asks for a place for the value that a connection has announced.
+    /// Asks for a place for the value that a connection has announced, or for the commands of its
+    /// transaction.
     fn ask(&mut self, key: ConnectionKey, core: &mut Core) -> Asked {
         let connection = &mut self.connections[key];
-        let Some(LargeValue::Announced(announcement)) = connection.rx.value.as_deref_mut() else {
-            return Asked::Settled;
+        let announcement = match connection.rx.value.as_deref_mut() {
+            Some(LargeValue::Announced(announcement)) => announcement,
+            Some(LargeValue::Queue(place)) => {
+                place.is_refused = true;
+                let queue = connection.rx.queue.get_or_insert_default();
+                if !queue.find_place(&mut self.waiting_uploads.place_seed, core) {
+                    return Asked::Full;
+                }
+                connection.rx.value = None;
+                return Asked::Settled;
+            }
+            _ => return Asked::Settled,
         };
         let layout = core.plan.layout();
         if !layout.may_run(core.me, announcement.keyhash, false) {
@@ -115,6 +135,7 @@ impl Streams {
             key: &announcement.key,
             keyhash: announcement.keyhash,
             value_bytes: announcement.value_bytes,
+            part: 1,
             now: core.now,
         });
         match begun {
@@ -183,16 +204,17 @@ impl Streams {
         waiting.ended = ended;
         let map = core.plan.layout().map;
         let (mut full, mut stay) = (Vec::new(), VecDeque::new());
+        let mut gives_up = true;
         for key in std::mem::take(&mut waiting.queue) {
             let connection = self.connections.get_mut(key);
-            let Some((connection, keyhash)) = connection.and_then(|connection| {
-                let keyhash = connection.rx.announced_keyhash()?;
-                Some((connection, keyhash))
-            }) else {
+            let Some(connection) = connection.filter(|connection| connection.rx.awaits_place())
+            else {
                 core.shared.places.end_wait();
                 continue;
             };
-            let partition = map.partition(keyhash);
+            let keyhash = connection.rx.announced_keyhash();
+            // Commands of transactions may lie in any partition of this worker's.
+            let partition = keyhash.map(|keyhash| map.partition(keyhash));
             if full.contains(&partition) {
                 stay.push_back(key);
                 continue;
@@ -204,6 +226,12 @@ impl Streams {
                     self.ready.push(key, Lane::Large);
                 }
                 Asked::Left => full.push(partition),
+                Asked::Full if gives_up && self.connections[key].rx.gives_up_queue(core.now.ms) => {
+                    gives_up = false;
+                    core.tally.values_refused += 1;
+                    self.connections[key].turn = Turn::Queued;
+                    self.ready.push(key, Lane::Large);
+                }
                 Asked::Full => {
                     self.connections[key].turn = Turn::Queued;
                     full.push(partition);
@@ -226,7 +254,9 @@ impl Streams {
         }
         self.waiting_uploads.search_ms = now_ms + SHORT_TICK_MS;
         let stalled = |(key, connection): (ConnectionKey, &Connection)| {
-            let awaits_client = connection.rx.is_in_place() && connection.turn == Turn::None;
+            let awaits_client = connection.rx.has_places()
+                && connection.turn == Turn::None
+                && connection.phase.awaits_client();
             let idle_ms = connection.patience.idle_ms(now_ms);
             let is_stalled = idle_ms >= UPLOAD_IDLE_MS_MAX
                 || connection.patience.slow_ms(now_ms) >= UPLOAD_SLOW_MS_MAX;

@@ -2,6 +2,8 @@
 //! real tables.
 #![cfg(not(loom))]
 
+#[path = "support/bench.rs"]
+mod bench;
 mod control_replies;
 mod driven;
 mod driven_packets;
@@ -34,4 +36,5 @@ mod strangers;
 mod support;
 mod switching;
 mod tenants;
+mod transactions;
 mod visits;

@@ -1,22 +1,13 @@
 //! Large values beside small requests: a worker handles one slice at a time, turn by turn.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use crate::support::{Admin, config};
+use crate::bench::{Bench, Cache, Kind, Store, TABLE_BYTES, received};
 use glimmer_base::limits::{BATCH_MAX, BUFFER_BYTES, SHORT_TICK_MS, SLICE_BYTES, SMALL_REQUEST_MS};
-use glimmer_base::{KeyHasher, Moment};
-use glimmer_engine::{Engine, Spread, Uniques, build};
-use glimmer_node::{Clock, Devices, DrivenNode};
-use glimmer_proto::Accepts;
+use glimmer_engine::Uniques;
 use glimmer_store::access::{Access, Crcw, Erew};
-use glimmer_store::evict::FIFO;
-use glimmer_store::memory::PagePolicy;
-use glimmer_store::mica_cache::{self, PartitionConfig};
-use glimmer_store::mica_store::{self, StoreConfig};
-use glimmer_transport::stream::{ByteStream, LocalListener, LocalStream, StreamFaults};
-use glimmer_transport::{Received, Sent};
+use glimmer_transport::Sent;
+use glimmer_transport::stream::{ByteStream, LocalStream};
 
 /// Bytes of a large value, which takes sixteen slices and a bit.
 const LARGE: usize = 16 * SLICE_BYTES + 100;
@@ -24,170 +15,6 @@ const LARGE: usize = 16 * SLICE_BYTES + 100;
 const AROUND: usize = 100;
 /// Clients that take their replies later.
 const SLOW_CLIENTS: usize = 40;
-
-/// A clock that the test moves.
-#[derive(Debug, Default)]
-struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now(&self) -> Moment {
-        Moment {
-            ms: Moment::EPOCH_LEAD_MS + self.0.load(Ordering::Relaxed),
-            epoch_unix_ms: 0,
-        }
-    }
-
-    fn unix_us(&self) -> u128 {
-        0
-    }
-}
-
-/// Bytes of the table.
-const TABLE_BYTES: usize = 16 << 20;
-
-/// A kind of table.
-trait Kind {
-    fn engines(spread: &Spread, uniques: Uniques, hasher: KeyHasher) -> Vec<Box<dyn Engine>>;
-}
-
-/// Cache mode.
-struct Cache<A>(std::marker::PhantomData<A>);
-
-impl<A: Access> Kind for Cache<A> {
-    fn engines(spread: &Spread, uniques: Uniques, hasher: KeyHasher) -> Vec<Box<dyn Engine>> {
-        let table = PartitionConfig {
-            log_bytes: TABLE_BYTES,
-            main_buckets: 256,
-            spare_buckets: 16,
-            item_bytes_max: 2 << 20,
-            pages: PagePolicy::Small,
-            hasher,
-            ..PartitionConfig::default()
-        };
-        let make = |_| mica_cache::Owner::<A>::new(&table, FIFO);
-        build(spread, uniques, make).unwrap()
-    }
-}
-
-/// Store mode.
-struct Store<A>(std::marker::PhantomData<A>);
-
-impl<A: Access> Kind for Store<A> {
-    fn engines(spread: &Spread, uniques: Uniques, hasher: KeyHasher) -> Vec<Box<dyn Engine>> {
-        let table = StoreConfig {
-            bytes: TABLE_BYTES,
-            roots: Some(256),
-            spare_percent: 20,
-            item_bytes_max: 2 << 20,
-            pages: PagePolicy::Small,
-            hasher,
-            ..StoreConfig::default()
-        };
-        let make = |_| mica_store::Owner::<A>::new(&table);
-        build(spread, uniques, make).unwrap()
-    }
-}
-
-/// Workers and their clients. With one worker the table is its own.
-struct Bench {
-    node: DrivenNode,
-    listener: LocalListener,
-    clock: Arc<TestClock>,
-}
-
-impl Bench {
-    fn new<K: Kind>(workers: usize, uniques: Uniques) -> Bench {
-        Bench::with_partitions::<K>(1, workers, uniques)
-    }
-
-    fn with_partitions<K: Kind>(partitions: usize, workers: usize, uniques: Uniques) -> Bench {
-        let clock = Arc::new(TestClock::default());
-        let mut config = config();
-        config.clock = clock.clone();
-        config.limits.item_bytes_max = 2 << 20;
-        config.buffer_bytes = 256 << 20;
-        let spread = Spread {
-            partitions,
-            workers,
-            numa_nodes: Vec::new(),
-        };
-        let engines = K::engines(&spread, uniques, config.hasher.clone());
-        let listener = LocalListener::new(SocketAddr::from(([10, 0, 0, 1], 1)));
-        let mut devices: Vec<_> = (0..workers).map(|_| Devices::default()).collect();
-        let at_listener: Box<LocalListener> = Box::new(listener.clone());
-        devices[0].listeners.push((at_listener, Accepts::Any));
-        Bench {
-            node: DrivenNode::new(config, devices, engines, Arc::new(Admin)).unwrap(),
-            listener,
-            clock,
-        }
-    }
-
-    fn connect(&mut self) -> LocalStream {
-        self.connect_with_room(8 << 20)
-    }
-
-    /// A client that is sent this many bytes, and more only when it takes them.
-    fn connect_with_room(&mut self, buffer_bytes: usize) -> LocalStream {
-        let faults = StreamFaults {
-            buffer_bytes,
-            ..StreamFaults::default()
-        };
-        let client = SocketAddr::from(([10, 0, 0, 2], 1));
-        let stream = self.listener.connect(client, faults, 1);
-        self.turns(2);
-        stream
-    }
-
-    /// Turns of all workers.
-    fn turns(&mut self, count: usize) {
-        for _ in 0..count {
-            for worker in 0..self.node.workers.len() {
-                self.turn(worker);
-            }
-        }
-    }
-
-    fn turn(&mut self, worker: usize) {
-        self.node.workers[worker].rest();
-        self.node.workers[worker].turn();
-    }
-
-    fn ask(&mut self, stream: &mut LocalStream, request: &[u8]) -> Vec<u8> {
-        stream.send(request);
-        self.turns(100);
-        received(stream)
-    }
-
-    /// One turn of the first worker, in which a small request has to be answered.
-    fn turn_beside(&mut self, small: &mut LocalStream) {
-        small.send(b"get small\r\n");
-        self.turn(0);
-        let reply = received(small);
-        assert_eq!(reply, b"VALUE small 0 1\r\nx\r\nEND\r\n");
-    }
-
-    /// Workers of which the first one has just executed a small request, for this connection.
-    fn with_small_requests<K: Kind>(workers: usize, uniques: Uniques) -> (Bench, LocalStream) {
-        let mut bench = Bench::new::<K>(workers, uniques);
-        let mut small = bench.connect();
-        let reply = bench.ask(&mut small, b"set small 0 0 1\r\nx\r\n");
-        assert_eq!(reply, b"STORED\r\n");
-        (bench, small)
-    }
-}
-
-fn received(stream: &mut LocalStream) -> Vec<u8> {
-    let mut all = Vec::new();
-    loop {
-        let mut buffer = Vec::with_capacity(1 << 20);
-        let got = stream.receive(&mut buffer);
-        all.extend_from_slice(&buffer);
-        if !matches!(got, Received::Full(_)) {
-            return all;
-        }
-    }
-}
 
 /// A value of which no two slices are alike.
 fn value(first: u8) -> Vec<u8> {

@@ -9,8 +9,7 @@ use super::set;
 use super::state::{Each, Multi, Parser, State};
 use crate::text::{After, Step};
 use glimmer_base::limits::{
-    DRAFT_BYTES_MIN, LINE_BYTES_MAX, RESP_ARGUMENTS_MAX, RESP_BULK_BYTES_MAX, RESP_QUEUE_BYTES_MAX,
-    RESP_WHOLE_BYTES_MAX,
+    DRAFT_BYTES_MIN, LINE_BYTES_MAX, RESP_ARGUMENTS_MAX, RESP_BULK_BYTES_MAX, RESP_WHOLE_BYTES_MAX,
 };
 
 impl Parser {
@@ -80,11 +79,8 @@ impl Parser {
                         return self.leave_for_pieces(input, count, each);
                     }
                     if begin + taken_bytes + bytes > self.command_bytes_max() {
-                        let line = match self.multi {
-                            Multi::Queueing { .. } => lines::LONG_QUEUE,
-                            _ => lines::TOO_LARGE,
-                        };
-                        return self.refuse(begin, bytes, count - seen - 1, line);
+                        let left = count - seen - 1;
+                        return self.refuse(begin, bytes, left, lines::TOO_LARGE);
                     }
                     let mut end = begin + bytes;
                     if taken.map(u32::from) == Some(seen) {
@@ -104,7 +100,7 @@ impl Parser {
                         }
                         None => {
                             let announced = match taken {
-                                None if bytes >= DRAFT_BYTES_MIN && self.multi == Multi::Off => {
+                                None if bytes >= DRAFT_BYTES_MIN && self.executes() => {
                                     announce::next_value(
                                         self.limits,
                                         arguments,
@@ -147,23 +143,27 @@ impl Parser {
         }
     }
 
-    /// Bytes of a command at most: a largest item and its key. In a transaction, commands are
-    /// limited together.
+    /// Whether a command is executed when it is complete.
+    fn executes(&self) -> bool {
+        matches!(self.multi, Multi::Off | Multi::Executing { .. })
+    }
+
+    /// Bytes of a command at most: a largest item and its key. What is longer than a transaction
+    /// that stays in the input leaves it.
     fn command_bytes_max(&self) -> usize {
         match self.multi {
-            Multi::Off | Multi::Spoilt => self.limits.item_bytes_max + LINE_BYTES_MAX,
-            Multi::Queueing { at, .. } => RESP_QUEUE_BYTES_MAX.saturating_sub(at as usize),
-            Multi::Executing { .. } => RESP_QUEUE_BYTES_MAX,
+            Multi::Queueing { .. } => usize::MAX,
+            _ => self.limits.item_bytes_max + LINE_BYTES_MAX,
         }
     }
 
     /// What is done with each key of the command, if it is executed in pieces.
     #[cold]
     fn in_pieces(&self, arguments: &Arguments<'_>, count: u32) -> Option<Each> {
-        match self.multi {
-            Multi::Off => pieces::of(arguments, count),
-            // It is all there, or is to be kept.
-            _ => None,
+        match self.executes() {
+            true => pieces::of(arguments, count),
+            // It is to be kept.
+            false => None,
         }
     }
 
@@ -189,7 +189,8 @@ impl Parser {
         line: &'static str,
     ) -> Step<'static> {
         self.no_memory = false;
-        self.state = State::Skip {
+        self.begin_queued();
+        self.state = State::Pass {
             bytes: bytes as u32 + 2,
             arguments,
         };

@@ -58,7 +58,7 @@ impl Parser {
         let was_executing = matches!(self.multi, Multi::Executing { .. });
         let mut step = self.step(input);
         let used = match &mut step {
-            Step::Need { .. } => return step,
+            Step::Need { .. } | Step::Queue { .. } => return step,
             // That is the end of a transaction, or of a command that was refused before.
             Step::Swallowed { used } if was_executing => used,
             Step::Swallowed { .. } => return step,

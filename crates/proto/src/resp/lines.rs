@@ -112,8 +112,6 @@ pub const WATCH: &str = "-ERR WATCH is not supported; SET with IFEQ compares and
     docs/resp.md)\r\n";
 /// A command of the connection in a transaction, which is given up.
 pub const NOT_IN_MULTI: &str = "-ERR Command not allowed inside a transaction\r\n";
-/// The commands of a transaction exceed [`glimmer_base::limits::RESP_QUEUE_BYTES_MAX`].
-pub const LONG_QUEUE: &str = "-ERR the transaction is too large (see docs/resp.md)\r\n";
 /// What Redis keeps about an item and this server does not.
 pub const NOT_KEPT: &str = "-ERR the server keeps no such figure of an item\r\n";
 /// Something was done.

@@ -9,7 +9,7 @@ use super::frame;
 use super::frame::ARRAY;
 use super::lines;
 use super::parser::close;
-use super::state::{Parser, State};
+use super::state::{Multi, Parser, State};
 use crate::text::{After, Step};
 use crate::{Admin, Form};
 use glimmer_base::limits::{
@@ -36,7 +36,11 @@ impl Parser {
         let allowed = locked_out(step);
         if allowed != step {
             (self.version, self.caching) = (before.version, before.caching);
-            self.multi = before.multi;
+            self.multi = match step {
+                // What has been kept of a transaction lacks these bytes.
+                Step::Queue { .. } => Multi::Spoilt,
+                _ => before.multi,
+            };
         }
         allowed
     }
@@ -65,7 +69,7 @@ impl Parser {
             let is_first = seen == 0;
             if is_first && count > 1 && command::stores(argument.strip_suffix(b"\r\n")?, count) {
                 self.no_memory = false;
-                self.state = State::Skip {
+                self.state = State::Pass {
                     bytes: 0,
                     arguments: count - 1,
                 };
@@ -102,10 +106,12 @@ fn locked_out(step: Step<'_>) -> Step<'_> {
             used,
             admin: Admin::Control(control, crate::Words::Resp(words)),
         } if !words.is_open_to_all(&control) => (used, lines::NO_AUTH),
+        Step::Queue { used, line: "" } => (used, ""),
+        Step::Queue { used, .. } => (used, lines::NO_AUTH),
         Step::Answer {
             used,
             words: crate::Words::Resp(words),
-            then: After::Continue,
+            then: After::Continue | After::Replay,
             ..
         } if !words.is_error() => (used, lines::NO_AUTH),
         Step::Refuse {

@@ -1,19 +1,25 @@
 //! Transactions: commands between `MULTI` and `EXEC`.
 //!
-//! The commands of a transaction stay where they were received, and each is answered with `QUEUED`.
-//! `EXEC` has the parser go back to the first of them and hand out one after the other, as if they
-//! had just arrived, followed by the `EXEC` itself. So a transaction is one piece of input that
-//! takes memory as a large value does, and its commands are executed in order by the ways of all
-//! commands. Those of other clients may come in between.
+//! A short transaction stays where it was received, and each of its commands is answered with
+//! `QUEUED`. `EXEC` has the parser go back to the first of them and hand out one after the other,
+//! as if they had just arrived, followed by the `EXEC` itself.
+//!
+//! The commands of a longer one leave the input: the parser hands their bytes to the caller as they
+//! arrive ([`Step::Queue`]), a large value in many pieces. At `EXEC` the caller puts all of them in
+//! front of what follows in the input ([`After::Replay`]). So no transaction has to be in the input
+//! as a whole, and neither has a value in it.
+//!
+//! Either way the commands are executed in order by the ways of all commands. Those of other
+//! clients may come in between.
 
-use super::frame::{self, ARRAY, Arguments};
+use super::frame::{self, ARRAY, Arguments, Fault};
 use super::lines;
 use super::names::{NAME_BYTES_MAX, arity, upper};
 use super::state::{Multi, Parser, State};
 use super::words::Words;
 use crate::control::Control;
 use crate::text::{Admin, After, Step};
-use glimmer_base::limits::RESP_QUEUE_BYTES_MAX;
+use glimmer_base::limits::RESP_QUEUE_BYTES_KEPT;
 
 /// `MULTI`.
 pub(super) fn begin(parser: &mut Parser, used: usize) -> Step<'static> {
@@ -30,7 +36,7 @@ fn say(used: usize, line: &'static str) -> Step<'static> {
 }
 
 impl Parser {
-    /// The next step between `MULTI` and `EXEC`.
+    /// The next step between `MULTI` and `EXEC`, while the commands stay in the input.
     #[cold]
     pub(super) fn next_queued<'a>(
         &mut self,
@@ -38,24 +44,16 @@ impl Parser {
         count: u32,
         mut at: usize,
     ) -> Step<'a> {
-        if self.no_memory && at > 0 {
-            // The command that is arriving, if one is, is refused as well.
-            self.multi = Multi::Spoilt;
-            return Step::Swallowed { used: at };
+        if self.no_memory {
+            return self.leave_input(input, count, at);
         }
+        // However much has arrived, a command that ends behind this leaves the input.
+        let kept = &input[..input.len().min(self.kept_bytes_max())];
         let mut step = loop {
-            let rest = input.get(at..).unwrap_or_default();
-            if rest.is_empty() {
-                return Step::need(at + 1);
-            }
-            match self.plain_step(rest) {
+            match self.plain_step(&kept[at..]) {
                 // An array of no arguments, which is passed over once more when it is executed.
-                Step::Swallowed { used } if matches!(self.multi, Multi::Queueing { .. }) => {
+                Step::Swallowed { used } => {
                     at += used;
-                    if at > RESP_QUEUE_BYTES_MAX {
-                        self.multi = Multi::Spoilt;
-                        return Step::Swallowed { used: at };
-                    }
                     self.multi = Multi::Queueing {
                         count,
                         at: at as u32,
@@ -68,25 +66,20 @@ impl Parser {
             (Step::Need { need, announced }, _) => {
                 *need += at;
                 *announced = None;
-            }
-            // It is in the queue, unless that is too long now.
-            (Step::Refuse { used, line, .. }, Multi::Queueing { count: now, .. })
-                if now > count =>
-            {
-                let end = at + *used;
-                if end > RESP_QUEUE_BYTES_MAX {
-                    (*used, *line) = (end, lines::LONG_QUEUE);
-                    self.multi = Multi::Spoilt;
-                } else {
-                    *used = 0;
-                    let at = end as u32;
-                    self.multi = Multi::Queueing { count: now, at };
+                if *need > self.kept_bytes_max() && input.len() > at {
+                    return self.leave_input(input, count, at);
                 }
+            }
+            (Step::Refuse { used, .. }, Multi::Queueing { count: now, .. }) if now > count => {
+                let at = (at + *used) as u32;
+                *used = 0;
+                self.multi = Multi::Queueing { count: now, at };
             }
             (Step::Answer { .. }, Multi::Executing { .. }) => {}
             (
                 Step::Refuse { used, .. }
                 | Step::Answer { used, .. }
+                | Step::Queue { used, .. }
                 | Step::Swallowed { used }
                 | Step::Admin { used, .. }
                 | Step::Request { used, .. },
@@ -99,6 +92,83 @@ impl Parser {
             }
         }
         step
+    }
+
+    /// Bytes of a transaction that stays in the input, and of a step of one that does not: a place
+    /// that the caller keeps them in has as many.
+    pub(super) fn kept_bytes_max(&self) -> usize {
+        RESP_QUEUE_BYTES_KEPT.min(self.limits.item_bytes_max / 2)
+    }
+
+    /// Has the commands of a transaction leave the input, of which `count` are in its first `at`
+    /// bytes. The one that is arriving is looked at again from its beginning.
+    fn leave_input<'a>(&mut self, input: &'a [u8], count: u32, at: usize) -> Step<'a> {
+        self.no_memory = false;
+        self.state = State::Start;
+        self.multi = Multi::Apart { count };
+        match at {
+            0 => self.next_apart(input),
+            _ => Step::Queue { used: at, line: "" },
+        }
+    }
+
+    /// The next step between `MULTI` and `EXEC`, where the commands leave the input.
+    #[cold]
+    pub(super) fn next_apart<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
+        if self.state == State::Start && input.first() == Some(&ARRAY) {
+            match queued_name(input) {
+                Ok(Some((name_end, arguments))) => {
+                    return self.pass(input, name_end, 0, arguments);
+                }
+                Ok(None) => {}
+                Err(need) => return Step::need(need),
+            }
+        }
+        let mut step = self.plain_step(input);
+        match &mut step {
+            Step::Need { announced, .. } => *announced = None,
+            Step::Queue { .. } | Step::Swallowed { .. } => {}
+            _ if matches!(self.multi, Multi::Apart { .. }) => self.multi = Multi::Spoilt,
+            _ => {}
+        }
+        step
+    }
+
+    /// What it comes to that these bytes of a command are passed over, up to its end if `is_end`.
+    pub(super) fn passed(&mut self, used: usize, is_end: bool) -> Step<'static> {
+        let Multi::Apart { count } = &mut self.multi else {
+            return Step::Swallowed { used };
+        };
+        *count += u32::from(is_end);
+        let line = match is_end {
+            true => lines::QUEUED,
+            false => "",
+        };
+        Step::Queue { used, line }
+    }
+
+    /// Bytes that are passed over in one step.
+    pub(super) fn passed_bytes_max(&self) -> usize {
+        match self.multi {
+            Multi::Apart { .. } => self.kept_bytes_max(),
+            _ => usize::MAX,
+        }
+    }
+
+    /// There is no memory for the bytes of the last step: see [`crate::Parser::refuse_queue`].
+    pub(super) fn refuse_queue(&mut self) -> &'static str {
+        self.multi = Multi::Spoilt;
+        lines::OUT_OF_MEMORY
+    }
+
+    /// The next command is executed, or refused: one less is left, if a transaction is executed.
+    pub(super) fn begin_queued(&mut self) {
+        if let Multi::Executing { left, tail } = &mut self.multi {
+            *left -= 1;
+            if (*left, *tail) == (0, 0) {
+                self.multi = Multi::Off;
+            }
+        }
     }
 
     /// A complete command between `MULTI` and `EXEC`: of `count` arguments, in these bytes.
@@ -125,7 +195,7 @@ impl Parser {
             return answer(Words::WrongArity(lower), &[]);
         }
         match (name, self.multi) {
-            (b"EXEC", Multi::Queueing { count: 0, .. }) => {
+            (b"EXEC", Multi::Queueing { count: 0, .. } | Multi::Apart { count: 0 }) => {
                 self.multi = Multi::Off;
                 answer(Words::Array(0), &[])
             }
@@ -139,6 +209,18 @@ impl Parser {
                     words: Words::Array(count).into(),
                     text: &[],
                     then: After::Continue,
+                }
+            }
+            (b"EXEC", Multi::Apart { count }) => {
+                self.multi = Multi::Executing {
+                    left: count,
+                    tail: 0,
+                };
+                Step::Answer {
+                    used,
+                    words: Words::Array(count).into(),
+                    text: &[],
+                    then: After::Replay,
                 }
             }
             (b"EXEC", _) => {
@@ -163,6 +245,7 @@ impl Parser {
                 };
                 say(used, lines::QUEUED)
             }
+            (_, Multi::Apart { .. }) => self.passed(used, true),
             _ => say(used, lines::QUEUED),
         }
     }
@@ -187,6 +270,44 @@ impl Parser {
     pub(super) fn is_between_commands(&self) -> bool {
         self.state == State::Start && self.multi == Multi::Off
     }
+}
+
+/// The bytes up to the end of the name of the array at the front of the input, and the number of
+/// arguments that follow. None if the command is one that a transaction does not queue, or if this
+/// is no command. Fails with the number of bytes that will tell.
+fn queued_name(input: &[u8]) -> Result<Option<(usize, u32)>, usize> {
+    let found = |read: Result<(usize, u32), Fault>, at| match read {
+        Ok(found) => Ok(Some(found)),
+        Err(Fault::Short(need)) => Err(at + need),
+        Err(_) => Ok(None),
+    };
+    let count = frame::length(input, "", "");
+    let count = count.map(|(count, head)| (head, u32::try_from(count).unwrap_or(0)));
+    let Some((head, count)) = found(count, 0)? else {
+        return Ok(None);
+    };
+    let bytes = frame::bulk_head(&input[head..], NAME_BYTES_MAX);
+    let bytes = bytes.map(|(bytes, head)| (head, bytes as u32));
+    let Some((name_head, bytes)) = found(bytes, head)?.filter(|_| count > 0) else {
+        return Ok(None);
+    };
+    let begin = head + name_head;
+    let end = begin + bytes as usize + 2;
+    let name = input.get(begin..end).ok_or(end)?;
+    let mut buffer = [0; NAME_BYTES_MAX];
+    let name = upper(name.strip_suffix(b"\r\n").unwrap_or_default(), &mut buffer);
+    Ok(arity(name).and_then(|(least, most, _)| {
+        let is_queued = (least..=most).contains(&count) && !is_of_connection(name);
+        is_queued.then_some((end, count - 1))
+    }))
+}
+
+/// Whether a command is carried out or refused at once in a transaction.
+fn is_of_connection(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"EXEC" | b"DISCARD" | b"QUIT" | b"MULTI" | b"WATCH" | b"AUTH" | b"HELLO"
+    )
 }
 
 /// The bytes of an array of no arguments, or of an empty line, if one is at the front of the input.

@@ -28,6 +28,7 @@ impl Parser {
         match self.multi {
             Multi::Off | Multi::Spoilt => {}
             Multi::Queueing { count, at } => return self.next_queued(input, count, at as usize),
+            Multi::Apart { .. } => return self.next_apart(input),
             Multi::Executing { left: 0, tail } if self.state == State::Start => {
                 return self.end_of_queue(input, tail as usize);
             }
@@ -48,7 +49,7 @@ impl Parser {
             State::Taken { nth } => self.array_around(input, nth),
             State::Keys(keys) => self.next_key(input, keys),
             State::Pieces(pieces) => self.next_piece(input, pieces),
-            State::Skip { bytes, arguments } => self.skip(input, bytes, arguments),
+            State::Pass { bytes, arguments } => self.pass(input, 0, bytes, arguments),
         }
     }
 
@@ -67,28 +68,40 @@ impl Parser {
         }
     }
 
-    fn skip<'a>(&mut self, input: &'a [u8], bytes: u32, arguments: u32) -> Step<'a> {
-        if input.is_empty() {
+    /// Passes over what is left of a command behind the first `at` bytes of the input: these bytes
+    /// of an argument, and this many arguments more.
+    pub(super) fn pass<'a>(
+        &mut self,
+        input: &'a [u8],
+        mut at: usize,
+        mut bytes: u32,
+        mut arguments: u32,
+    ) -> Step<'a> {
+        let end = input.len().min(self.passed_bytes_max());
+        while at < end && (bytes, arguments) != (0, 0) {
+            if bytes > 0 {
+                let used = (end - at).min(bytes as usize);
+                (at, bytes) = (at + used, bytes - used as u32);
+                continue;
+            }
+            match frame::bulk_head(&input[at..end], RESP_BULK_BYTES_MAX) {
+                Ok((length, head)) => {
+                    (at, bytes, arguments) = (at + head, length as u32 + 2, arguments - 1);
+                }
+                Err(fault) if at == 0 => return fault_step(input, 0, fault),
+                // The next step begins with it.
+                Err(_) => break,
+            }
+        }
+        if at == 0 {
             return Step::need(1);
         }
-        if bytes == 0 {
-            return match frame::bulk_head(input, RESP_BULK_BYTES_MAX) {
-                Ok((bytes, head)) => {
-                    self.state = State::Skip {
-                        bytes: bytes as u32 + 2,
-                        arguments: arguments - 1,
-                    };
-                    Step::Swallowed { used: head }
-                }
-                Err(fault) => fault_step(input, 0, fault),
-            };
-        }
-        let used = input.len().min(bytes as usize);
-        self.state = match bytes - used as u32 {
-            0 if arguments == 0 => State::Start,
-            bytes => State::Skip { bytes, arguments },
+        let is_end = (bytes, arguments) == (0, 0);
+        self.state = match is_end {
+            true => State::Start,
+            false => State::Pass { bytes, arguments },
         };
-        Step::Swallowed { used }
+        self.passed(at, is_end)
     }
 
     #[cold]
@@ -137,10 +150,10 @@ impl Parser {
         count: u32,
         style: Style,
     ) -> Step<'a> {
-        match &mut self.multi {
+        match self.multi {
             Multi::Off => {}
-            Multi::Executing { left, .. } => *left -= 1,
-            Multi::Queueing { .. } | Multi::Spoilt => return self.queue(whole, arguments, count),
+            Multi::Executing { .. } => self.begin_queued(),
+            _ => return self.queue(whole, arguments, count),
         }
         command::read(self, whole, arguments, count, style)
     }
@@ -199,6 +212,14 @@ impl Speak for Parser {
 
     fn keeps_commands(&self) -> bool {
         matches!(self.multi, Multi::Queueing { at: 1.., .. })
+    }
+
+    fn queues_apart(&self) -> bool {
+        matches!(self.multi, Multi::Apart { .. })
+    }
+
+    fn refuse_queue(&mut self) -> &'static str {
+        Parser::refuse_queue(self)
     }
 
     fn rest(&self) -> Rest {

@@ -39,6 +39,7 @@ impl Parser {
     #[cold]
     pub(super) fn begin_pieces<'a>(&mut self, begin: usize, count: u32, each: Each) -> Step<'a> {
         self.no_memory = false;
+        self.begin_queued();
         self.state = State::Pieces(Pieces {
             left: count - 1,
             skip: 0,

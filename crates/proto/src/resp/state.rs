@@ -31,8 +31,9 @@ pub(super) enum State {
     Keys(Keys),
     /// In a command with several keys that are handed out as they arrive.
     Pieces(Pieces),
-    /// In a command that was refused: these bytes of an argument, and this many arguments more.
-    Skip { bytes: u32, arguments: u32 },
+    /// In a command that was refused, or that is queued apart: these bytes of an argument, and this
+    /// many arguments more.
+    Pass { bytes: u32, arguments: u32 },
 }
 
 /// Whether a transaction is under way.
@@ -42,9 +43,12 @@ pub(super) enum Multi {
     Off,
     /// This many commands are queued, in this many bytes at the front of the input.
     Queueing { count: u32, at: u32 },
+    /// This many commands are queued, and lie with the caller.
+    Apart { count: u32 },
     /// It will be given up, because a command of it was refused.
     Spoilt,
-    /// This many commands of it are left, and then the `EXEC`, of this many bytes.
+    /// This many commands of it are left, and then the `EXEC`, of this many bytes; none if the
+    /// commands come from the caller.
     Executing { left: u32, tail: u32 },
 }
 

@@ -49,6 +49,16 @@ pub enum Step<'a> {
         /// Whether the connection continues.
         then: After,
     },
+    /// A part of a command that is to be executed later, with others. The caller keeps the consumed
+    /// bytes behind those of earlier steps like this one, as long as
+    /// [`crate::Parser::queues_apart`], and until [`After::Replay`]. If it cannot, it says so to
+    /// [`crate::Parser::refuse_queue`] and drops what it has.
+    Queue {
+        /// Bytes at the front of the input that are consumed: no more than an ordinary buffer has.
+        used: usize,
+        /// The complete reply with its line end; empty if none is due yet.
+        line: &'static str,
+    },
     /// A part of a refused value was swallowed. There is no reply.
     Swallowed {
         /// Bytes at the front of the input that are consumed.
@@ -72,6 +82,9 @@ impl Step<'_> {
 pub enum After {
     /// The next command follows.
     Continue,
+    /// The commands follow that were kept for [`Step::Queue`], and after them what is in the input
+    /// now.
+    Replay,
     /// The connection is closed once the reply is sent.
     Close,
 }

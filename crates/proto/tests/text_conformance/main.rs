@@ -32,7 +32,7 @@ fn steps(mut input: &[u8]) -> Vec<Out<'_>> {
         let used = match parser.next(input) {
             Step::Need { need, .. } => panic!("wants {need} bytes, has {:?}", text(input)),
             Step::Swallowed { used } => used,
-            Step::Answer { .. } => panic!("the text protocol has lines"),
+            Step::Answer { .. } | Step::Queue { .. } => panic!("the text protocol has lines"),
             Step::Admin { used, admin } => {
                 out.push(Out::Admin(admin));
                 used

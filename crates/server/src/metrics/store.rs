@@ -18,10 +18,11 @@ pub(super) const ALL: &[Family] = &[
         "Memory of deleted and replaced items that is used again before live items leave",
         |source, out| out.put(source.figures.table().store.dead_bytes)),
     Family::gauge("glimmer_uploads", In::Units,
-        "Large values that are being received where they will lie in memory for items",
+        "Large values that are being received where they will lie in memory for items, and places \
+        that keep commands of transactions there",
         |source, out| out.put(source.figures.table().uploads.count)),
     Family::gauge("glimmer_upload_memory", In::Bytes,
-        "Bytes of these values, whether they have arrived or not",
+        "Bytes of these values and places, whether they have arrived or not",
         |source, out| out.put(source.figures.table().uploads.bytes)),
     Family::gauge("glimmer_memory_limit", In::Bytes,
         "The memory limit (-m)",

@@ -49,9 +49,10 @@ const SERVER: &[Statistic<OfServer>] = &[
         |now| show(now.now.table.log_bytes)),
     ("buffer_bytes", "memory for requests and replies now, in bytes",
         |now| show(now.now.node.buffer_bytes)),
-    ("uploads", "large values that are being received where they will lie in memory for items",
+    ("uploads", "large values that are being received where they will lie in memory for items, and places \
+        that keep commands of transactions there",
         |now| show(now.now.table.uploads.count)),
-    ("upload_bytes", "bytes of these values, whether they have arrived or not",
+    ("upload_bytes", "bytes of these values and places, whether they have arrived or not",
         |now| show(now.now.table.uploads.bytes)),
     ("index_evictions", "items evicted because their bucket of the index was full",
         |now| show(count!(now, table.store.index_evictions))),
@@ -165,10 +166,11 @@ const WORK: &[Statistic<OfWork>] = &[
         |work| show(work.forwarded_batches_sent)),
     ("forwarded_batch_mean", "requests per such batch; near 1, the workers mostly wake one another",
         |work| mean(work.requests_crossed, work.forwarded_batches_sent)),
-    ("uploads_postponed", "connections that had to wait with a large value, because others took as \
-        much of the memory for items as such values may take",
+    ("uploads_postponed", "connections that had to wait with a large value or a transaction, \
+        because others took as much of the memory for items as these may take",
         |work| show(work.uploads_postponed)),
-    ("values_refused", "values refused for lack of memory for buffers",
+    ("values_refused", "values refused for lack of memory for buffers, and transactions for lack of \
+        places",
         |work| show(work.values_refused)),
     ("stalled_kicks", "connections closed because they held memory for buffers that others \
         needed, or watched and read too slowly for a minute",

@@ -94,6 +94,7 @@ fn begin(owner: &mut Owner<Crew>, number: u32) -> Upload {
         key: &key,
         keyhash: Seed(0).keyhash(&key),
         value_bytes: VALUE,
+        part: 1,
         now: NOW,
     };
     let Begun::Yes(upload) = owner.begin_upload(Default::default(), 0, &announced) else {

@@ -32,6 +32,7 @@ impl<D: Design> Owner<D> {
             key,
             keyhash,
             value_bytes,
+            part,
             now,
         } = *announced;
         let reservation = Reservation::of(Purpose::Upload, (key, keyhash), value_bytes, now);
@@ -43,7 +44,7 @@ impl<D: Design> Owner<D> {
             let mut writer = self.enter_at(keyhash, home, flushes);
             writer.take_back_uploads();
             let words = reservation.words;
-            let most = D::upload_words_max(&writer);
+            let most = D::upload_words_max(&writer) / part;
             let held = D::upload_words(&mut writer);
             if words > shared.heap.item_words_max() as u64 {
                 return Begun::Never;

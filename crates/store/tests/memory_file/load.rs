@@ -387,6 +387,7 @@ impl Open {
             key,
             keyhash: SEED.keyhash(key),
             value_bytes: bytes,
+            part: 1,
             now: request.now,
         };
         let begun = owner.begin_upload(Default::default(), flushes, &announced);

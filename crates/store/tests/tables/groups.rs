@@ -264,6 +264,7 @@ fn put<T: Table>(
                 key: item.key,
                 keyhash,
                 value_bytes: value.len(),
+                part: 1,
                 now: NOW,
             };
             let Begun::Yes(upload) = table.begin_upload(home, due, &announced) else {

@@ -98,6 +98,7 @@ fn uploads_in<A: Access>(memory_bytes: usize, page_bytes: usize, load: uploads::
     let audit = |owner: &mut Owner<A>, flushes| owner.enter(flushes).audit();
     let (_, _, outcome) = uploads::run(owner, load, audit);
     assert!(outcome.stored > 50 && outcome.full > 0, "{outcome:?}");
+    assert!(outcome.beyond_half > 0, "{outcome:?}");
     outcome.counts
 }
 

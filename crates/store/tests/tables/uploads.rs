@@ -50,6 +50,8 @@ pub struct Outcome {
     pub most: usize,
     /// Values that could not be received for now.
     pub full: u32,
+    /// Values for which there was room, but not in half of what they may take together.
+    pub beyond_half: u32,
     /// Stores of other values that were refused.
     pub refused: u32,
 }
@@ -107,16 +109,25 @@ impl<T: Table> Hand<T> {
         self.pool[from..from + bytes].to_vec()
     }
 
-    fn begin(&mut self) {
-        let (key, value) = (self.rng.random_range(0..self.load.keys), self.value());
+    fn announce(&mut self, key: u16, value_bytes: usize, part: u64) -> Begun {
         let bytes = key.to_le_bytes();
         let announced = Announced {
             key: &bytes,
             keyhash: SEED.keyhash(&bytes),
-            value_bytes: value.len(),
+            value_bytes,
+            part,
             now: self.now,
         };
-        let begun = (self.owner).begin_upload(Default::default(), self.flushes, &announced);
+        (self.owner).begin_upload(Default::default(), self.flushes, &announced)
+    }
+
+    fn begin(&mut self) {
+        let (key, value) = (self.rng.random_range(0..self.load.keys), self.value());
+        let mut begun = self.announce(key, value.len(), 2);
+        if let Begun::Full = begun {
+            begun = self.announce(key, value.len(), 1);
+            self.outcome.beyond_half += u32::from(matches!(begun, Begun::Yes(_)));
+        }
         match begun {
             Begun::Yes(upload) => {
                 assert_eq!(upload.bytes(), value.len());

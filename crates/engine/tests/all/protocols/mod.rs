@@ -83,6 +83,7 @@ impl Server {
         while !input.is_empty() {
             let used = match self.parser.next(input) {
                 Step::Need { need, .. } => panic!("wants {need} bytes, has {}", shown(input)),
+                Step::Queue { .. } => panic!("a long transaction is for the node"),
                 Step::Swallowed { used } => used,
                 Step::Request { used, request } => {
                     self.run(request, &mut out);

@@ -112,6 +112,7 @@ impl<T: Table> Hand<'_, T> {
             key: bytes,
             keyhash: *keyhash,
             value_bytes: value.len(),
+            part: 1,
             now: self.world.now(),
         };
         let flushes = self.world.flushes();
