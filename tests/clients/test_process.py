@@ -396,31 +396,32 @@ def test_it_starts_small(ours):
         assert resident_mib(server) < 32
 
 
-def slice_ns(thread):
-    """For how long the scheduler lets a thread run at a time; 0 where the kernel does not tell."""
+def scheduling(thread):
+    """For how long the scheduler lets a thread run at a time, and its nice value; 0 ns where the kernel does not tell."""
     get_attributes = {"x86_64": 315, "aarch64": 275}[platform.machine()]
     attributes = ctypes.create_string_buffer(48)
     libc = ctypes.CDLL(None, use_errno=True)
     assert libc.syscall(get_attributes, int(thread), attributes, len(attributes), 0) == 0, ctypes.get_errno()
-    return struct.unpack_from("=IIQiIQ", attributes)[5]
+    _, _, _, nice, _, slice_ns = struct.unpack_from("=IIQiIQ", attributes)
+    return slice_ns, nice
 
 
 def test_who_runs_first_on_a_core(ours):
     """A thread with shorter slices goes first: workers before other programs, and long work after them."""
-    usual = slice_ns(threading.get_native_id())
+    usual, nice = scheduling(threading.get_native_id())
     if usual == 0:
         pytest.skip("the kernel tells of no slices: Linux 6.12 or newer is needed")
-    wanted = {"worker-0": 100_000, "worker-1": 100_000, "pages": 100_000_000}
+    wanted = {"worker-0": (100_000, nice), "worker-1": (100_000, nice), "pages": (100_000_000, 19)}
     with Server("-t", 2) as server:
         # A thread names itself and asks for its slices when it starts.
         deadline = time.monotonic() + PATIENCE_S
         found = {}
         while found.items() < wanted.items() and time.monotonic() < deadline:
             threads = Path(f"/proc/{server.pid}/task").iterdir()
-            slices = {(thread / "comm").read_text().strip(): slice_ns(thread.name) for thread in threads}
+            slices = {(thread / "comm").read_text().strip(): scheduling(thread.name) for thread in threads}
             found = {name: slices[name] for name in wanted if slices.get(name) == wanted[name]}
     assert found == wanted, slices
-    assert {slice for name, slice in slices.items() if name not in wanted} == {usual}
+    assert {slice for name, slice in slices.items() if name not in wanted} == {(usual, nice)}
 
 
 def comes_to_rest(server):

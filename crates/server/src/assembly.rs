@@ -18,10 +18,14 @@ use glimmer_store::mica_cache::{Owner, PartitionConfig};
 use glimmer_store::mica_store::{self, StoreConfig};
 use glimmer_store::removals::Tap;
 use glimmer_store::table::{Asides, Attach, ConfigError, Table};
-use glimmer_transport::ask_for_long_slices;
+use glimmer_transport::run_behind_others;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+
+/// How much less of a core than others the thread gets that takes pages ahead. A worker that comes to
+/// a page before it clears the page itself.
+const PAGES_NICE: i32 = 19;
 
 /// A server whose instructions are counted has one worker and the default table. It is compiled for
 /// nothing else: there are nine pairs of a table and an access mode, and each is most of an engine.
@@ -108,7 +112,7 @@ impl Store<'_> {
             if self.file.is_none() && partition.pages == PagePolicy::Transparent {
                 // Where this is refused, it competes with workers as others do.
                 let yields = || {
-                    ask_for_long_slices();
+                    run_behind_others(PAGES_NICE);
                 };
                 partition.pages_ahead = PagesAhead::start(yields).ok();
             }

@@ -50,6 +50,6 @@ pub use signal::{Readiness, Ready, Signal};
 pub use stream::{Received, Sent};
 pub use sys::cpu_time::{thread_cpu_ns, thread_number};
 pub use sys::heap::give_back_freed;
-pub use sys::slices::{ask_for_long_slices, ask_for_short_slices};
+pub use sys::slices::{ask_for_short_slices, run_behind_others};
 pub use tcp::{Listener, Stream};
 pub use wakeup::Wakeup;

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 
 use glimmer_base::limits::SHAKER_NICE;
 use glimmer_base::sync::{Mutex, lock};
-use glimmer_transport::ask_for_long_slices;
+use glimmer_transport::run_behind_others;
 use glimmer_transport::stream::{ByteStream, Handshaking};
 
 use super::key::ConnectionKey;
@@ -82,9 +82,7 @@ impl Shakers {
     /// since the epoch, and `wake` wakes a worker.
     pub fn run(&self, now_ms: impl Fn() -> u64, wake: impl Fn(usize) -> bool) {
         // If it has no effect, the thread shares the CPU as all do.
-        let me = rustix::thread::gettid();
-        let _ = rustix::process::setpriority_process(Some(me), SHAKER_NICE);
-        ask_for_long_slices();
+        run_behind_others(SHAKER_NICE);
         loop {
             let next = lock(&self.receiver).recv();
             let Ok(Some(mut shaking)) = next else {

@@ -4,7 +4,7 @@ use super::out::Pace;
 use super::{Order, SnapshotError, Snapshots, epoch_unix_ms, unix_ms};
 use glimmer_node::NodeFigures;
 use glimmer_notation::{counted, memory};
-use glimmer_transport::ask_for_long_slices;
+use glimmer_transport::run_behind_others;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -67,9 +67,7 @@ impl Background {
             .name("snapshot".into())
             .spawn(move || {
                 // Where this is refused, it competes with workers as others do.
-                let me = rustix::thread::gettid();
-                let _ = rustix::process::setpriority_process(Some(me), NICE);
-                ask_for_long_slices();
+                run_behind_others(NICE);
                 while its.next_order() == Order::Write {
                     if let Err(error) = its.write_served(&node, &shown) {
                         tracing::warn!("{error}");

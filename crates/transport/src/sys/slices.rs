@@ -1,4 +1,4 @@
-//! For how long the scheduler lets a thread run.
+//! For how long the scheduler lets a thread run, and before which others.
 #![allow(unsafe_code, reason = "the kernel is given pointers")]
 
 /// The shortest slice that Linux gives, in nanoseconds.
@@ -16,17 +16,17 @@ const SLICE_NS_MAX: u64 = 100_000_000;
 ///
 /// A thread of another scheduling policy, such as a real-time one, is left as it is.
 pub fn ask_for_short_slices() -> bool {
-    ask(SLICE_NS_MIN)
+    ask(SLICE_NS_MIN, i32::MIN)
 }
 
-/// Asks the scheduler for the longest slices for the calling thread, which has long work that
-/// nobody waits for: every thread that wakes runs before it. Otherwise as
-/// [`ask_for_short_slices`].
-pub fn ask_for_long_slices() -> bool {
-    ask(SLICE_NS_MAX)
+/// Asks the scheduler for the longest slices for the calling thread, which has long work, and for a
+/// priority of at most this nice value: every thread that wakes runs before it, and others that
+/// want its core get the most of it. Otherwise as [`ask_for_short_slices`].
+pub fn run_behind_others(nice: i32) -> bool {
+    ask(SLICE_NS_MAX, nice)
 }
 
-fn ask(slice_ns: u64) -> bool {
+fn ask(slice_ns: u64, nice: i32) -> bool {
     let Some(mut attributes) = attributes() else {
         return false;
     };
@@ -34,6 +34,8 @@ fn ask(slice_ns: u64) -> bool {
         return false;
     }
     attributes.sched_runtime = slice_ns;
+    // A thread may not give itself a higher priority.
+    attributes.sched_nice = attributes.sched_nice.max(nice);
     // SAFETY: the kernel reads as many bytes as the attributes say that they have.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
 }
@@ -68,8 +70,10 @@ mod tests {
             asked.join().unwrap().unwrap()
         };
         let before = attributes().unwrap();
-        let (short, long) = (asked(ask_for_short_slices), asked(ask_for_long_slices));
-        assert_eq!([short.sched_nice, long.sched_nice], [before.sched_nice; 2]);
+        let short = asked(ask_for_short_slices);
+        let long = asked(|| run_behind_others(19) && run_behind_others(5));
+        assert_eq!(short.sched_nice, before.sched_nice);
+        assert_eq!(long.sched_nice, 19);
         // Linux before 6.12 tells of no slices.
         let told = match before.sched_runtime {
             0 => [0; 2],
