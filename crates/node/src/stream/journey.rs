@@ -84,12 +84,16 @@ impl Travels {
 
 impl Streams {
     /// The worker that receives the large value that a connection has announced, if that is another
-    /// one.
+    /// one and there is more to be received now. A client behind a slow link costs less here than
+    /// the way there and back for each of its pieces.
     #[inline]
     pub fn worker_for_value(&self, key: ConnectionKey, core: &Core) -> Option<usize> {
         let connection = self.connections.get(key)?;
         let is_large = |bytes: usize| bytes >= core.plan.large_from() as usize;
-        if !is_large(connection.rx.need) || !connection.may_visit() {
+        if !is_large(connection.rx.need)
+            || !connection.may_visit()
+            || !connection.input.is_readable()
+        {
             return None;
         }
         let need = connection.rx.request_bytes();

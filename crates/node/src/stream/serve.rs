@@ -208,14 +208,13 @@ impl Streams {
             connection = &mut self.connections[key];
         }
         if connection.rx.may_expect_value() {
-            if let Some(worker) = self.worker_for_value(key, core) {
+            if self.connections[key].rx.value.is_some() {
+                if let Some(bytes) = self.go_on_with_upload(key, core) {
+                    return Joined::Slice(bytes);
+                }
+            } else if let Some(worker) = self.worker_for_value(key, core) {
                 self.depart(key, worker, core);
                 return Joined::NOTHING;
-            }
-            if self.connections[key].rx.value.is_some()
-                && let Some(bytes) = self.go_on_with_upload(key, core)
-            {
-                return Joined::Slice(bytes);
             }
             connection = &mut self.connections[key];
         }

@@ -15,7 +15,7 @@
 
 use std::collections::VecDeque;
 
-use glimmer_base::limits::{SHORT_TICK_MS, UPLOAD_IDLE_MS_MAX, UPLOAD_SLOW_MS_MAX};
+use glimmer_base::limits::{BUFFER_BYTES, SHORT_TICK_MS, UPLOAD_IDLE_MS_MAX, UPLOAD_SLOW_MS_MAX};
 use glimmer_engine::{Announced, Begun};
 
 use super::Streams;
@@ -67,7 +67,13 @@ impl Streams {
         if connection.rx.missing_in_place() == 0 {
             return None;
         }
-        let (bytes_max, pool) = (core.slice_bytes(), &mut core.memory.pool);
+        // Of a client that sends faster than that, another worker receives the rest.
+        let bytes_max = match self.worker_for_value(key, core) {
+            Some(_) => core.slice_bytes().min(BUFFER_BYTES),
+            None => core.slice_bytes(),
+        };
+        let connection = &mut self.connections[key];
+        let pool = &mut core.memory.pool;
         let bytes;
         if connection.rx.has_ahead() {
             bytes = connection.rx.take_ahead_in_place(bytes_max, pool);
@@ -79,7 +85,10 @@ impl Streams {
         if is_complete && connection.is_runnable() {
             return None;
         }
-        self.settle(key, core);
+        match self.worker_for_value(key, core) {
+            Some(worker) => self.depart(key, worker, core),
+            None => self.settle(key, core),
+        }
         Some(bytes)
     }
 

@@ -1,9 +1,12 @@
 //! Large values beside small requests: a worker handles one slice at a time, turn by turn.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::bench::{Bench, Cache, Kind, Store, TABLE_BYTES, received};
+use crate::support::config;
 use glimmer_base::limits::{BATCH_MAX, BUFFER_BYTES, SHORT_TICK_MS, SLICE_BYTES, SMALL_REQUEST_MS};
+use glimmer_dispatch::{Settings, SizeAware};
 use glimmer_engine::Uniques;
 use glimmer_store::access::{Access, Crcw, Erew};
 use glimmer_transport::Sent;
@@ -274,6 +277,29 @@ fn a_client_that_leaves_meanwhile_leaves_no_memory_behind() {
     drop(large);
     bench.turns(100);
     assert_eq!(held(&bench), 0);
+}
+
+/// A worker that has small requests receives what a slow client sends of a large value itself, as
+/// little as it is. Of a fast client another worker receives the rest.
+#[test]
+fn a_slow_client_does_not_occupy_two_workers() {
+    let mut config = config();
+    config.dispatch = Arc::new(SizeAware {
+        settings: Settings::DEFAULT,
+        threshold: Some(SLICE_BYTES as u32),
+    });
+    let mut bench = Bench::with_config::<Cache<Crcw>>((1, 2), Uniques::Kept, config);
+    let mut client = bench.connect();
+    let visits = |bench: &Bench| bench.node.figures().tallies()[0].visits;
+    let request = set(&format!("set large 0 0 {LARGE}"), &value(1));
+    let (slow, fast) = request.split_at(100 * BUFFER_BYTES / 10);
+    for piece in slow.chunks(BUFFER_BYTES / 10) {
+        assert_eq!(bench.ask(&mut client, piece), b"");
+    }
+    assert_eq!(visits(&bench), 0);
+    assert_eq!(bench.ask(&mut client, fast), b"STORED\r\n");
+    assert_eq!(visits(&bench), 1);
+    assert!(bench.ask(&mut client, b"get large\r\n") == shown(&value(1)));
 }
 
 /// Small and large requests in one pipeline: the replies are in order.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::support::{Admin, TestClock, config};
 use glimmer_base::KeyHasher;
 use glimmer_engine::{Engine, Figures, Spread, Uniques, build};
-use glimmer_node::{Devices, DrivenNode};
+use glimmer_node::{Devices, DrivenNode, NodeConfig};
 use glimmer_proto::Accepts;
 use glimmer_store::access::Access;
 use glimmer_store::evict::FIFO;
@@ -76,8 +76,16 @@ impl Bench {
     }
 
     pub fn with_partitions<K: Kind>(partitions: usize, workers: usize, uniques: Uniques) -> Bench {
+        Bench::with_config::<K>((partitions, workers), uniques, config())
+    }
+
+    /// So many partitions and workers.
+    pub fn with_config<K: Kind>(
+        (partitions, workers): (usize, usize),
+        uniques: Uniques,
+        mut config: NodeConfig,
+    ) -> Bench {
         let clock = Arc::new(TestClock::default());
-        let mut config = config();
         config.clock = clock.clone();
         config.limits.item_bytes_max = 2 << 20;
         config.buffer_bytes = 256 << 20;
