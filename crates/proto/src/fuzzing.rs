@@ -14,7 +14,7 @@ use glimmer_base::limits::{ITEM_BYTES_MIN, KEY_BYTES_MAX};
 pub use taken::taken_from;
 
 /// A parser's way through a stream: each step with its `used` set to zero, and where in the stream
-/// it ended. It ends where the connection is closed, and before a [replay](replayed). Neighbouring
+/// it ended. It ends where the connection is closed, and before a replay. Neighbouring
 /// [`Step::Swallowed`] are one, since how a refused value is cut up depends on how it arrives, and
 /// so are the [`Step::Queue`] of one command.
 pub type Trace<'a> = Vec<(usize, Step<'a>)>;

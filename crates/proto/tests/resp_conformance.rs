@@ -281,8 +281,8 @@ fn a_value_without_memory_is_skipped() {
     assert_eq!(rest, b"*1\r\n$4\r\nPING\r\n");
 }
 
-/// A transaction that the input has no memory for leaves it, and one that the caller does not keep is
-/// given up, whichever of its bytes that are. Its last command may have arrived in part.
+/// A transaction that the input has no memory for leaves it, and one that the caller does not keep
+/// is given up, whichever of its bytes that are. Its last command may have arrived in part.
 #[test]
 fn a_transaction_without_memory_is_given_up() {
     let first = b"MULTI\r\nSET a 1\r\nSET a 2\r\n";

@@ -23,8 +23,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// How much less of a core than others the thread gets that takes pages ahead. A worker that comes to
-/// a page before it clears the page itself.
+/// How much less of a core than others the thread gets that takes pages ahead. A worker that comes
+/// to a page before it clears the page itself.
 const PAGES_NICE: i32 = 19;
 
 /// A server whose instructions are counted has one worker and the default table. It is compiled for

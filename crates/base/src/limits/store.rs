@@ -20,8 +20,9 @@ pub const DRAFTS_MAX: usize = 16;
 /// alone is received whatever it takes. For one more its sender waits.
 pub const UPLOADS_PART: usize = 4;
 
-/// Commands of transactions are kept only while they and values that are being received take at most
-/// this part (1 / n) of what these may take together. The rest is for values that have no place yet.
+/// Commands of transactions are kept only while they and values that are being received take at
+/// most this part (1 / n) of what these may take together. The rest is for values that have no
+/// place yet.
 pub const QUEUES_PART: u64 = 2;
 
 /// Large values that one partition lends at a time, to clients that are slow for as long as these

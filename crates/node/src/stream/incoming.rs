@@ -45,6 +45,8 @@ pub(crate) enum LargeValue {
 
 /// What is known of a place that the commands of a transaction need.
 pub(crate) struct QueuePlace {
+    /// Its bytes at least.
+    pub bytes: usize,
     /// Since when, in milliseconds since the epoch.
     pub since_ms: u64,
     /// It was asked for in vain.

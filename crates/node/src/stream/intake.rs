@@ -14,6 +14,7 @@ use glimmer_proto::meta::Command;
 use glimmer_proto::{Form, Request, Step, Verb};
 
 use super::connection::Gate;
+use super::incoming::{LargeValue, QueuePlace};
 use super::key::ConnectionKey;
 use super::member::{Member, Stop};
 use super::reorder::ReorderBuffer;
@@ -179,7 +180,7 @@ impl<'a> Intake<'_, 'a> {
         }
         let Some(line) = member.keep(&input[member.at..][..used], line) else {
             member.rewind(input, member.steps);
-            member.await_queue_place(tools.core);
+            member.await_queue_place(used, tools.core);
             return Break(Stop::Hungry(1));
         };
         self.out.extend_from_slice(line.as_bytes());
@@ -399,6 +400,46 @@ impl<'a> Intake<'_, 'a> {
         });
         tools.core.tally.requests_crossed += 1;
         Ok(())
+    }
+}
+
+impl Member {
+    /// Notes that the commands of its transaction need one more place, of so many bytes at least.
+    fn await_queue_place(&mut self, bytes: usize, core: &Core) {
+        self.rare().value = Some(Box::new(LargeValue::Queue(QueuePlace {
+            bytes,
+            since_ms: core.now.ms,
+            is_refused: false,
+        })));
+    }
+
+    /// Keeps bytes of a command of its transaction. Returns the reply that is due then, which is
+    /// `line` if they are kept; none if there has to be one more place for them.
+    #[cold]
+    pub fn keep(&mut self, bytes: &[u8], line: &'static str) -> Option<&'static str> {
+        let is_connection = self.is_connection();
+        let queue = self.rare().queue.get_or_insert_default();
+        if queue.keep(bytes) {
+            return Some(line);
+        }
+        if !queue.is_refused && is_connection {
+            return None;
+        }
+        let line = self.session.parser.refuse_queue();
+        self.give_up_queue();
+        Some(line)
+    }
+
+    /// Gives up the commands that it keeps, if no transaction is under way whose they are.
+    pub fn give_up_queue(&mut self) {
+        if let Some(queue) = self
+            .rare
+            .as_deref_mut()
+            .and_then(|rare| rare.queue.as_mut())
+            && !self.session.parser.queues_apart()
+        {
+            queue.give_up();
+        }
     }
 }
 

@@ -38,6 +38,10 @@ impl Streams {
             connection.rx.value = rare.value.take();
             connection.rx.queue = rare.queue.take_if(|queue| !queue.is_empty());
         }
+        if connection.rx.has_ahead() {
+            // It was counted when it came from the socket.
+            input_bytes = 0;
+        }
         let activity = match connection.rx.expects_value() {
             true => Activity::Value,
             false => Activity::Read,

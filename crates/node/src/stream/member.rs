@@ -6,7 +6,7 @@ use glimmer_proto::text::lines;
 use glimmer_proto::{Admin, AdminCommand, After, Announced, Control, Parser, Step, control};
 
 use super::connection::{Connection, Gate, Session};
-use super::incoming::{Announcement, Incoming, LargeValue, QueuePlace};
+use super::incoming::{Announcement, Incoming, LargeValue};
 use super::key::ConnectionKey;
 use super::phase::Phase;
 use super::queue::Queue;
@@ -258,43 +258,6 @@ impl Member {
         if let Some(upload) = self.take_upload() {
             drop(upload);
             core.shared.end_upload();
-        }
-    }
-
-    /// Notes that the commands of its transaction need one more place.
-    pub fn await_queue_place(&mut self, core: &Core) {
-        self.rare().value = Some(Box::new(LargeValue::Queue(QueuePlace {
-            since_ms: core.now.ms,
-            is_refused: false,
-        })));
-    }
-
-    /// Keeps bytes of a command of its transaction. Returns the reply that is due then, which is
-    /// `line` if they are kept; none if there has to be one more place for them.
-    #[cold]
-    pub fn keep(&mut self, bytes: &[u8], line: &'static str) -> Option<&'static str> {
-        let is_connection = self.is_connection();
-        let queue = self.rare().queue.get_or_insert_default();
-        if queue.keep(bytes) {
-            return Some(line);
-        }
-        if !queue.is_refused && is_connection {
-            return None;
-        }
-        let line = self.session.parser.refuse_queue();
-        self.give_up_queue();
-        Some(line)
-    }
-
-    /// Gives up the commands that it keeps, if no transaction is under way whose they are.
-    pub fn give_up_queue(&mut self) {
-        if let Some(queue) = self
-            .rare
-            .as_deref_mut()
-            .and_then(|rare| rare.queue.as_mut())
-            && !self.session.parser.queues_apart()
-        {
-            queue.give_up();
         }
     }
 

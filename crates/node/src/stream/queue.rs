@@ -8,10 +8,10 @@
 //! there into a place of its own.
 //!
 //! **No connection waits forever for memory.** What is kept takes at most half of what values under
-//! way may take ([`QUEUES_PART`]), so a value that a transaction stores has a place as soon as other
-//! values are complete or given up. A transaction that needs one more place waits for it; if it is
-//! in vain for [`MEMORY_WAIT_MS_MAX`](glimmer_base::limits::MEMORY_WAIT_MS_MAX), it is refused, one
-//! at a time, and what it had is there for others.
+//! way may take ([`QUEUES_PART`]), so a value that a transaction stores has a place as soon as
+//! other values are complete or given up. A transaction that needs one more place waits for it; if
+//! it is in vain for [`MEMORY_WAIT_MS_MAX`](glimmer_base::limits::MEMORY_WAIT_MS_MAX), it is
+//! refused, one at a time, and what it had is there for others.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -111,14 +111,14 @@ impl Queue {
         true
     }
 
-    /// Looks for one more place in a partition that this worker may write to. Where tables have
-    /// none for this, a buffer takes its place, if there is memory for one. Returns whether it has
-    /// found one.
-    pub fn find_place(&mut self, seed: &mut u64, core: &mut Core) -> bool {
+    /// Looks for one more place, of so many bytes at least, in a partition that this worker may
+    /// write to. Where tables have none for this, a buffer takes its place, if there is memory for
+    /// one. Returns whether it has found one.
+    pub fn find_place(&mut self, least: usize, seed: &mut u64, core: &mut Core) -> bool {
         let item_bytes_max = core.shared.config.limits.item_bytes_max;
         let bytes = self.kept_bytes;
         let bytes = bytes.clamp(DRAFT_BYTES_MIN, RESP_QUEUE_PLACE_BYTES_MAX);
-        let bytes = bytes.min(item_bytes_max / 2);
+        let bytes = bytes.min(item_bytes_max / 2).max(least);
         let layout = core.plan.layout();
         let mut tries = 0;
         for _ in 0..RESP_QUEUE_PLACE_HASHES_MAX {

@@ -127,7 +127,8 @@ impl Streams {
             Some(LargeValue::Queue(place)) => {
                 place.is_refused = true;
                 let queue = connection.rx.queue.get_or_insert_default();
-                if !queue.find_place(&mut self.waiting_uploads.place_seed, core) {
+                let seed = &mut self.waiting_uploads.place_seed;
+                if !queue.find_place(place.bytes, seed, core) {
                     return Asked::Full;
                 }
                 connection.rx.value = None;

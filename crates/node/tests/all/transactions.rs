@@ -44,7 +44,10 @@ fn random_command(rng: &mut SmallRng) -> Vec<u8> {
         5 => command(&[b"MSET", &first, &value(rng), &second, &value(rng)]),
         6 => command(&[b"MGET", &first, &second]),
         7 => command(&[b"DEL", &first, &second]),
-        8 => [b"GET ", &first[..], b"\r\n"].concat(),
+        8 => {
+            let blank = " ".repeat([1, 40_000][usize::from(rng.random_bool(0.1))]);
+            [b"GET", blank.as_bytes(), &first, b"\r\n"].concat()
+        }
         _ => command(&[b"STRLEN", &first]),
     }
 }

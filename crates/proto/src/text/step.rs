@@ -54,7 +54,8 @@ pub enum Step<'a> {
     /// [`crate::Parser::queues_apart`], and until [`After::Replay`]. If it cannot, it says so to
     /// [`crate::Parser::refuse_queue`] and drops what it has.
     Queue {
-        /// Bytes at the front of the input that are consumed: no more than an ordinary buffer has.
+        /// Bytes at the front of the input that are consumed: no more than an ordinary buffer or a
+        /// longest line has.
         used: usize,
         /// The complete reply with its line end; empty if none is due yet.
         line: &'static str,

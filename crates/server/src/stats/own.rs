@@ -49,8 +49,8 @@ const SERVER: &[Statistic<OfServer>] = &[
         |now| show(now.now.table.log_bytes)),
     ("buffer_bytes", "memory for requests and replies now, in bytes",
         |now| show(now.now.node.buffer_bytes)),
-    ("uploads", "large values that are being received where they will lie in memory for items, and places \
-        that keep commands of transactions there",
+    ("uploads", "large values that are being received where they will lie in memory for items, \
+        and places that keep commands of transactions there",
         |now| show(now.now.table.uploads.count)),
     ("upload_bytes", "bytes of these values and places, whether they have arrived or not",
         |now| show(now.now.table.uploads.bytes)),
@@ -169,8 +169,8 @@ const WORK: &[Statistic<OfWork>] = &[
     ("uploads_postponed", "connections that had to wait with a large value or a transaction, \
         because others took as much of the memory for items as these may take",
         |work| show(work.uploads_postponed)),
-    ("values_refused", "values refused for lack of memory for buffers, and transactions for lack of \
-        places",
+    ("values_refused", "values refused for lack of memory for buffers, and transactions for \
+        lack of places",
         |work| show(work.values_refused)),
     ("stalled_kicks", "connections closed because they held memory for buffers that others \
         needed, or watched and read too slowly for a minute",

@@ -54,8 +54,8 @@ pub struct Announced<'a> {
     pub keyhash: Keyhash,
     /// Bytes of the value.
     pub value_bytes: usize,
-    /// It begins while all uploads together take at most this part (1 / n) of what they may. 1 for a
-    /// value that waits for nothing but its client; more for what is kept until such values have
+    /// It begins while all uploads together take at most this part (1 / n) of what they may. 1 for
+    /// a value that waits for nothing but its client; more for what is kept until such values have
     /// places.
     pub part: u64,
     /// When it was announced.
