@@ -200,7 +200,12 @@ class Wire:
     def line(self):
         """Receives one line with its end, or the rest if the server closes."""
         while b"\n" not in self.pending:
-            data = self.socket.recv(65536)
+            try:
+                data = self.socket.recv(65536)
+            except TimeoutError:
+                if self.socket.gettimeout() < PATIENCE_S:
+                    raise
+                raise TimeoutError(f"expected a line, received only {shorten(self.pending)}" + self.other_end()) from None
             if not data:
                 data, self.pending = self.pending, b""
                 return data
