@@ -23,10 +23,6 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// How much less of a core than others the thread gets that takes pages ahead. A worker that comes
-/// to a page before it clears the page itself.
-const PAGES_NICE: i32 = 19;
-
 /// A server whose instructions are counted has one worker and the default table. It is compiled for
 /// nothing else: there are nine pairs of a table and an access mode, and each is most of an engine.
 const IS_COUNTED: bool = cfg!(counted);
@@ -110,9 +106,11 @@ impl Store<'_> {
             partition.commons = partition.commons(self.plan.partitions);
             // In a file they may lie on a disk, whose blocks are taken with them.
             if self.file.is_none() && partition.pages == PagePolicy::Transparent {
-                // Where this is refused, it competes with workers as others do.
+                // Where this is refused, it competes with workers as others do. It has no lower
+                // priority: while the kernel clears a page for it, it may hold a lock that workers
+                // want, and they would wait until other programs leave it the time for that.
                 let yields = || {
-                    run_behind_others(PAGES_NICE);
+                    run_behind_others(0);
                 };
                 partition.pages_ahead = PagesAhead::start(yields).ok();
             }
