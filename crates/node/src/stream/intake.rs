@@ -404,7 +404,7 @@ impl<'a> Intake<'_, 'a> {
 }
 
 impl Member {
-    /// Notes that the commands of its transaction need one more place, of so many bytes at least.
+    /// Notes that the commands of its transaction need one more place of at least this many bytes.
     fn await_queue_place(&mut self, bytes: usize, core: &Core) {
         self.rare().value = Some(Box::new(LargeValue::Queue(QueuePlace {
             bytes,

@@ -111,7 +111,7 @@ impl Queue {
         true
     }
 
-    /// Looks for one more place, of so many bytes at least, in a partition that this worker may
+    /// Looks for one more place of at least this many bytes, in a partition that this worker may
     /// write to. Where tables have none for this, a buffer takes its place, if there is memory for
     /// one. Returns whether it has found one.
     pub fn find_place(&mut self, least: usize, seed: &mut u64, core: &mut Core) -> bool {

@@ -155,7 +155,10 @@ impl ReceiveBuffer {
     /// whether it does.
     pub fn gives_up_queue(&mut self, now_ms: u64) -> bool {
         let gives_up = match self.value.as_deref() {
-            Some(LargeValue::Queue(place)) => now_ms - place.since_ms >= MEMORY_WAIT_MS_MAX,
+            // Another worker, whose turn began later, may have noted since when.
+            Some(LargeValue::Queue(place)) => {
+                now_ms.saturating_sub(place.since_ms) >= MEMORY_WAIT_MS_MAX
+            }
             _ => false,
         };
         if gives_up {

@@ -10,7 +10,7 @@ use crate::history::{Action, Answer};
 /// RESP.
 pub struct Resp;
 
-/// One request in so many is a transaction, and one in twice as many a long one.
+/// One request in this many is a transaction. Every second transaction is a long one.
 const TRANSACTIONS_SHARE: u32 = 4;
 
 /// The bytes of a string that make a transaction long.

@@ -79,7 +79,7 @@ impl Bench {
         Bench::with_config::<K>((partitions, workers), uniques, config())
     }
 
-    /// So many partitions and workers.
+    /// A node of this configuration with this many partitions and workers.
     pub fn with_config<K: Kind>(
         (partitions, workers): (usize, usize),
         uniques: Uniques,
