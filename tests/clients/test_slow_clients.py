@@ -23,8 +23,10 @@ def fill(server):
             wire.exchange(b"set k%d 0 0 %d\r\n" % (number, VALUE_BYTES) + data + b"\r\n", STORED)
 
 
-@pytest.mark.parametrize("mebibytes", [64, 1024])
-def test_clients_that_pause_before_they_read_are_not_cut(ours, mebibytes):
+@pytest.mark.parametrize(
+    "settings", [("-m", 64), ("-m", 1024), ("-m", 256, "-t", 4, "--access", "erew")], ids=["64", "1024", "erew"]
+)
+def test_clients_that_pause_before_they_read_are_not_cut(ours, settings):
     """Every client asks for 9 MB and reads nothing for a while, as one that collects garbage does."""
     clients, failed = 20, []
 
@@ -36,7 +38,7 @@ def test_clients_that_pause_before_they_read_are_not_cut(ours, mebibytes):
         except (AssertionError, OSError) as error:
             failed.append(error)
 
-    with Server("-m", mebibytes) as server:
+    with Server(*settings) as server:
         fill(server)
         wires = [server.wire() for _ in range(clients)]
         for wire in wires:

@@ -18,6 +18,14 @@ pub struct LentPart {
     pub value: Box<dyn LentValue>,
 }
 
+impl LentPart {
+    /// The part, where what began at `from` begins at `to`.
+    pub fn moved(self, from: usize, to: usize) -> LentPart {
+        let at = self.at - from + to;
+        LentPart { at, ..self }
+    }
+}
+
 /// The lent parts of the replies of some batches, in the order of the replies of each buffer.
 pub struct LentParts {
     /// One bit for each reply buffer that may have such parts.

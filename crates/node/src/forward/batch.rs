@@ -17,7 +17,7 @@ use glimmer_base::limits::{
 };
 use glimmer_base::sync::weakened;
 use glimmer_base::{Keyhash, Moment};
-use glimmer_engine::{Done, Engine, Job, Status};
+use glimmer_engine::{Done, Engine, Job, LentPart, LentParts, Status};
 use glimmer_proto::outcome::OutcomeKind;
 use glimmer_proto::{Form, Request, Verb};
 use glimmer_transport::packet::{RxBatch, SEGMENTS_MAX};
@@ -84,6 +84,12 @@ pub(crate) struct ForwardedBatch {
     /// The replies of this trip, and where each ends.
     replies: Vec<u8>,
     ends: [usize; BATCH_MAX],
+    /// What the owner's table lends to these replies.
+    lent: LentParts,
+    /// Some of the replies are for datagrams, which are sent from buffers alone.
+    has_datagram_askers: bool,
+    /// The home worker has little memory left for values of medium size.
+    pub lends_medium: bool,
     /// Which outcome each request had.
     kinds: [Option<OutcomeKind>; BATCH_MAX],
     /// How often the owner has had it.
@@ -108,6 +114,9 @@ impl ForwardedBatch {
             answered_before: 0,
             replies: Vec::new(),
             ends: [0; BATCH_MAX],
+            lent: LentParts::default(),
+            has_datagram_askers: false,
+            lends_medium: false,
             kinds: [None; BATCH_MAX],
             trips: 0,
             is_beside_owners: false,
@@ -204,6 +213,7 @@ impl ForwardedBatch {
         let value = self.copy_in(value);
         let (form, text) = request.form.detach();
         let text = self.copy_in(text);
+        self.has_datagram_askers |= matches!(tag.asker, Asker::Datagram(_));
         self.requests.push(ForwardedRequest {
             tag,
             keyhash,
@@ -235,6 +245,7 @@ impl ForwardedBatch {
             bytes,
             requests,
             replies,
+            lent,
             ..
         } = self;
         let jobs: ArrayVec<Job<'_>, BATCH_MAX> = requests[self.answered..]
@@ -250,7 +261,9 @@ impl ForwardedBatch {
             let mut done = [Done::SKIPPED];
             engine.run(now, first, &mut [Vec::new()], &mut done[..first.len()]);
         }
-        engine.run(now, &jobs, outs, done);
+        lent.lend_to(u64::from(!self.has_datagram_askers));
+        lent.lend_medium(self.lends_medium);
+        engine.run_with(now, &jobs, outs, lent, done);
         if let Some(profile) = profile {
             profile.note(&jobs, done);
         }
@@ -282,19 +295,38 @@ impl ForwardedBatch {
         request.map(|request| request.tag)
     }
 
+    /// Whether others wait for replies than the one who waits for the first.
+    pub fn has_several_askers(&self) -> bool {
+        let mut askers = (self.requests[self.answered..].iter()).map(|it| it.tag.asker);
+        let first = askers.next();
+        askers.any(|asker| Some(asker) != first)
+    }
+
     /// Whether this trip is not the first.
     pub fn is_resumed(&self) -> bool {
         self.trips > 0
     }
 
-    /// The replies of this trip, in the order of the requests.
-    pub fn replies(&self) -> impl Iterator<Item = (CompletionTag, &[u8])> {
+    /// Passes on the replies of this trip, in the order of the requests: the bytes of each, and the
+    /// parts that are lent, by their places in it.
+    pub fn take_replies(
+        &mut self,
+        mut take: impl FnMut(CompletionTag, &[u8], &mut dyn Iterator<Item = LentPart>),
+    ) {
+        let mut lent = self.lent.take(0).peekable();
         let mut start = 0;
-        (self.answered_before..self.answered).map(move |index| {
-            let reply = &self.replies[start..self.ends[index]];
-            start = self.ends[index];
-            (self.requests[index].tag, reply)
-        })
+        for index in self.answered_before..self.answered {
+            let end = self.ends[index];
+            let mut parts = std::iter::from_fn(|| {
+                let part = lent.next_if(|part| part.at < end);
+                part.map(|part| part.moved(start, 0))
+            });
+            let reply = &self.replies[start..end];
+            take(self.requests[index].tag, reply, &mut parts);
+            // Those of an asker that has gone.
+            parts.for_each(drop);
+            start = end;
+        }
     }
 
     /// The parts of commands that are answered with one sum among the requests of this trip, and
@@ -316,6 +348,7 @@ impl ForwardedBatch {
     pub fn reset(&mut self, bytes_kept: usize) {
         self.requests.clear();
         self.datagrams.clear();
+        self.has_datagram_askers = false;
         self.answered = 0;
         self.answered_before = 0;
         self.trips = 0;

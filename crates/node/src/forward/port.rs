@@ -60,6 +60,8 @@ pub(crate) struct Port {
     datagrams_sent: u64,
     datagram_batches_sent: u64,
     batches_run: u64,
+    /// Memory is scarce, as of the last call of [`Port::account`].
+    is_scarce: bool,
     /// Under the plan, requests are forwarded to others than the owners of their partitions.
     is_beside_owners: bool,
     /// Batches with such requests that are not answered yet.
@@ -80,6 +82,7 @@ pub(crate) fn connect(doorbells: &[Arc<Doorbell<EventBell>>]) -> Vec<Port> {
         datagrams_sent: 0,
         datagram_batches_sent: 0,
         batches_run: 0,
+        is_scarce: false,
         is_beside_owners: false,
         beside_owners: 0,
     };
@@ -126,6 +129,11 @@ impl Peer {
         };
         self.filling.push_back(batch);
         self.filling.back_mut()
+    }
+
+    /// Batches that have been sent and are not answered yet.
+    fn under_way(&self) -> usize {
+        self.made - self.free.len() - self.filling.len()
     }
 
     fn send(&mut self, batch: Box<ForwardedBatch>) {
@@ -229,6 +237,7 @@ impl Port {
                 }
                 batch.recharge(&mut self.bytes);
                 batch.is_beside_owners = self.is_beside_owners;
+                batch.lends_medium = self.is_scarce;
                 self.beside_owners += usize::from(self.is_beside_owners);
                 self.batches_sent += 1;
                 self.datagram_batches_sent += u64::from(batch.has_datagrams());
@@ -307,8 +316,9 @@ impl Port {
     }
 
     /// Updates the statistics of memory and batches.
-    pub fn account(&self, memory: &mut Memory, tally: &mut Counts) {
+    pub fn account(&mut self, memory: &mut Memory, tally: &mut Counts) {
         memory.forwarded_bytes = self.bytes;
+        self.is_scarce = memory.budget.is_scarce();
         tally.forwarded_batches_sent = self.batches_sent;
         tally.forwarded_batches_run = self.batches_run;
         tally.native_handed_over = self.datagrams_sent;
@@ -325,11 +335,22 @@ impl Port {
         !self.unfinished.is_empty()
     }
 
-    /// Sends the oldest unfinished batch again whose next reply is allowed by `may`. There is at
-    /// most one per peer, which preserves order.
-    pub fn resume_one(&mut self, may: impl Fn(CompletionTag) -> bool) {
-        let may =
-            |(_, batch): &(usize, Box<ForwardedBatch>)| batch.first_unanswered().is_some_and(&may);
+    /// Sends the oldest unfinished batch again whose next reply is allowed by `may`, which is told
+    /// who waits for it, and whether others may wait behind. There is at most one per peer, which
+    /// preserves order.
+    pub fn resume_one(&mut self, may: impl Fn(CompletionTag, bool) -> bool) {
+        let peers = &self.peers;
+        let may = |(worker, batch): &(usize, Box<ForwardedBatch>)| {
+            let is_only_one = || {
+                peers[*worker]
+                    .as_ref()
+                    .is_some_and(|peer| peer.under_way() == 1)
+            };
+            let others_wait = batch.has_several_askers() || !is_only_one();
+            batch
+                .first_unanswered()
+                .is_some_and(|tag| may(tag, others_wait))
+        };
         if let Some((worker, batch)) = (self.unfinished.iter().position(may))
             .and_then(|position| self.unfinished.remove(position))
         {

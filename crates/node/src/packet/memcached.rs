@@ -3,7 +3,7 @@
 //! A datagram whose requests other workers execute is pending (`pending.rs`) until it has their
 //! replies.
 
-use std::mem;
+use std::{iter, mem};
 
 use arrayvec::ArrayVec;
 use glimmer_base::limits::{
@@ -23,6 +23,7 @@ use crate::forward::port::Port;
 use crate::hot::Tender;
 use crate::stream::burst::Burst;
 use crate::stream::member::{Member, Stop};
+use crate::stream::send_queue::Tail;
 
 const _: () = assert!(REPLY_DATAGRAMS_MAX <= u16::MAX as usize);
 
@@ -214,7 +215,7 @@ impl Memcached {
         // of datagrams would keep one for each.
         match member.reorder.take() {
             Some(mut reorder) if reorder.len() > 0 => {
-                reorder.close_with(made.to_vec());
+                reorder.close_with(made.to_vec(), iter::empty());
                 member.reorder = Some(reorder);
             }
             unused => {
@@ -248,7 +249,10 @@ impl Memcached {
             } = pending;
             if let Some(mut reorder) = member.reorder.take() {
                 match reorder.is_complete() {
-                    true => reorder.finish(&mut reply),
+                    true => reorder.finish(&mut Tail {
+                        bytes: &mut reply,
+                        lent: &mut Vec::new(),
+                    }),
                     false => reorder.take_local(),
                 };
                 self.burst.recycle(reorder);

@@ -2,6 +2,7 @@
 //! theirs.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::iter;
 use std::net::SocketAddr;
 
 use glimmer_base::limits::{
@@ -14,6 +15,7 @@ use glimmer_proto::udp::PAYLOAD_BYTES;
 use crate::budget::pool::{Budget, Charge};
 use crate::forward::batch::Asker;
 use crate::stream::member::{Member, Stop};
+use crate::stream::send_queue::Tail;
 
 /// Datagrams that try again together: half of the credit for one worker is left to connections.
 const RESUMED_MAX: usize = FORWARD_BATCHES_PER_PEER * BATCH_MAX / 2;
@@ -134,7 +136,12 @@ impl PendingTable {
             return;
         };
         if let Some(reorder) = &mut pending.member.reorder {
-            reorder.fill(slot, reply, &mut pending.reply);
+            // Nothing is lent to a datagram.
+            let mut tail = Tail {
+                bytes: &mut pending.reply,
+                lent: &mut Vec::new(),
+            };
+            reorder.fill(slot, reply, &mut iter::empty(), &mut tail);
             pending.recharge(pending.bytes(), budget);
             if pending.is_ready() {
                 self.ready.push_back(number);

@@ -52,13 +52,11 @@ impl Streams {
             let Some(connection) = self.connections.get_mut(key) else {
                 continue;
             };
-            if !connection.tx.borrows() {
+            if !connection.borrows() {
                 connection.tx.is_listed = false;
-            } else if !connection.tx.has_aside() {
-                stay.push(key);
-            } else if connection.tx.take_over(&mut core.memory.pool) {
-                connection.tx.is_listed = false;
+            } else if connection.take_over_asides() {
                 connection.recharge(&mut core.memory.budget);
+                stay.push(key);
             } else {
                 core.tally.stalled_kicks += 1;
                 self.close(key, core);

@@ -287,13 +287,13 @@ impl Burst {
     }
 }
 
-/// The members whose replies may show values that the table lends, one bit for each: connections
-/// for which no other worker makes a reply.
+/// The members whose replies may show values that the table lends, one bit for each: connections.
 fn members_to_lend_to(members: &[Member]) -> u64 {
     const _: () = assert!(BURST_CONNECTIONS_MAX <= u64::BITS as usize);
     let members = members.iter().enumerate();
-    let lends = |member: &Member| member.is_connection() && member.reorder.is_none();
-    members.fold(0, |to, (nth, member)| to | u64::from(lends(member)) << nth)
+    members.fold(0, |to, (nth, member)| {
+        to | u64::from(member.is_connection()) << nth
+    })
 }
 
 /// Decides where to execute a read whose value is larger than what is read before the plan was

@@ -13,7 +13,7 @@ use super::phase::Phase;
 use super::ready::Lane;
 use super::receive_buffer::ReceiveBuffer;
 use super::registry::SocketEntry;
-use super::send_queue::SendQueue;
+use super::send_queue::{SendQueue, take_over};
 use super::visit::{Absent, Visit};
 use crate::admin::observe::CloseReason;
 use crate::budget::pool::{Budget, Charge, Pool};
@@ -259,7 +259,32 @@ impl Connection {
     /// has been taken, or is too little to be sent without it.
     pub fn awaits(&self, slot: u16) -> bool {
         let next = self.phase.reorder().and_then(|reorder| reorder.next());
-        self.tx.bytes.len() < REPLY_BYTES_HIGH && next == Some(slot)
+        self.tx.unsent_bytes() < REPLY_BYTES_HIGH && next == Some(slot)
+    }
+
+    /// Whether there are values in its replies that the table lends.
+    #[inline]
+    pub fn borrows(&self) -> bool {
+        let reorder = self.phase.reorder();
+        self.tx.borrows() || reorder.is_some_and(|it| it.lent().next().is_some())
+    }
+
+    /// Takes over the values in its replies that are not in the table any more. Returns false if
+    /// one of them is lost.
+    pub fn take_over_asides(&mut self) -> bool {
+        let reorder = match &mut self.phase {
+            Phase::Reordering(reorder) => Some(reorder.lent_mut()),
+            _ => None,
+        };
+        let mut parts = self.tx.lent_mut().chain(reorder.into_iter().flatten());
+        parts.all(take_over)
+    }
+
+    /// Bytes of the values in its replies that are lent.
+    pub fn lent_bytes(&self) -> usize {
+        let reorder = self.phase.reorder().map(|reorder| reorder.lent());
+        let early = reorder.into_iter().flatten();
+        self.tx.lent_bytes() + early.map(|part| part.value.bytes()).sum::<usize>()
     }
 
     /// Whether the next piece of its reply should be made.
@@ -388,7 +413,7 @@ impl Connection {
             Phase::Withheld(reply) => reply.capacity(),
             _ => 0,
         };
-        let (rx, tx) = (self.rx.capacity(), self.tx.bytes.capacity());
+        let (rx, tx) = (self.rx.capacity(), self.tx.capacity());
         let queue = (self.rx.queue.as_ref()).map_or(0, |queue| queue.buffer_bytes());
         Charge {
             bytes: rx + tx + phase + queue,

@@ -358,10 +358,6 @@ impl<'a> Intake<'_, 'a> {
         if reorder.is_some_and(|reorder| reorder.len() >= REORDER_SLOTS_MAX) {
             return Err(Stop::Reorder);
         }
-        if member.has_lent {
-            // A reorder buffer holds bytes alone: what is lent is sent first.
-            return Err(Stop::Full);
-        }
         if !tools.port.has_credit(to) {
             return Err(Stop::OutOfCredit);
         }

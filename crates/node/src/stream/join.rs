@@ -1,6 +1,7 @@
 //! Replies that come back from other workers join those that were made here.
 
 use glimmer_base::limits::REPLY_BYTES_HIGH;
+use glimmer_engine::LentPart;
 use glimmer_proto::outcome::OutcomeKind;
 
 use super::Streams;
@@ -17,20 +18,29 @@ impl Streams {
         }
     }
 
-    /// A reply of this slot came home for a connection.
-    pub fn join(&mut self, key: ConnectionKey, slot: u16, reply: &[u8], memory: &mut Memory) {
+    /// A reply of this slot came home for a connection, with the parts that are lent.
+    pub fn join(
+        &mut self,
+        key: ConnectionKey,
+        slot: u16,
+        (reply, lent): (&[u8], &mut dyn Iterator<Item = LentPart>),
+        memory: &mut Memory,
+    ) {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
         let Phase::Reordering(reorder) = &mut connection.phase else {
             return;
         };
-        let out = connection.tx.buffer(&mut memory.pool);
-        reorder.fill(slot, reply, out);
-        if reorder.is_complete() || out.len() >= REPLY_BYTES_HIGH {
+        let mut tail = connection.tx.tail(&mut memory.pool);
+        reorder.fill(slot, reply, lent, &mut tail);
+        if reorder.is_complete() || connection.tx.unsent_bytes() >= REPLY_BYTES_HIGH {
             self.moved.push(key);
         }
         connection.recharge(&mut memory.budget);
+        if connection.borrows() {
+            self.note_borrower(key);
+        }
     }
 
     /// Gives connections that are out of credit another turn.
@@ -52,7 +62,7 @@ impl Streams {
             };
             let is_complete = |phase: &Phase| phase.reorder().is_some_and(|it| it.is_complete());
             if let Some(Phase::Reordering(mut reorder)) = connection.phase.end_if(is_complete) {
-                let local = reorder.finish(&mut connection.tx.bytes);
+                let local = reorder.finish(&mut connection.tx.tail(&mut core.memory.pool));
                 core.memory.pool.give(local);
                 self.burst.recycle(reorder);
             }

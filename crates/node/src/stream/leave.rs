@@ -69,7 +69,7 @@ impl Streams {
             return;
         }
         match member.reorder.take() {
-            Some(reorder) => self.keep_local(key, replies, reorder, core),
+            Some(reorder) => self.keep_local((key, index), replies, reorder, core),
             None if lent_bytes == 0 => connection.tx.bytes = replies,
             None => connection
                 .tx
@@ -105,14 +105,15 @@ impl Streams {
     #[cold]
     fn keep_local(
         &mut self,
-        key: ConnectionKey,
+        (key, index): (ConnectionKey, usize),
         mut local: Vec<u8>,
         mut reorder: Box<ReorderBuffer>,
         core: &mut Core,
     ) {
         let connection = &mut self.connections[key];
+        let lent = self.burst.lent.take(index as u32);
         if reorder.len() == 0 {
-            connection.tx.bytes = local;
+            connection.tx.fill(local, lent);
             self.burst.recycle(reorder);
             return;
         }
@@ -120,8 +121,11 @@ impl Streams {
             // Where every request has crossed, no buffer is kept until the replies come.
             core.memory.pool.give(std::mem::take(&mut local));
         }
-        reorder.close_with(local);
+        reorder.close_with(local, lent);
         connection.phase.begin(Phase::Reordering(reorder));
+        if connection.borrows() {
+            self.note_borrower(key);
+        }
     }
 
     /// Has a connection wait for what its member stopped at, if that is not more input.

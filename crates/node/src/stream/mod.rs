@@ -61,7 +61,7 @@ mod refused;
 pub(crate) mod registry;
 mod relief;
 pub(crate) mod reorder;
-mod send_queue;
+pub(crate) mod send_queue;
 mod serve;
 mod settle;
 pub(crate) mod shakers;

@@ -219,17 +219,19 @@ impl Streams {
             // One at a time, because the memory of its replies is counted only after it has
             // returned. Even without memory, the reply is resumed for a client that has read all
             // earlier replies: later replies in its reorder buffer may occupy the memory, and they
-            // can be sent only after this one.
+            // can be sent only after this one. A client that has much to take already, which takes
+            // no memory if it is lent, gets more only if others wait behind it.
             let has_memory = core.memory.bytes_free() >= REPLY_BYTES_HIGH;
             let connections = &self.connections;
-            let is_awaited = |tag: CompletionTag| match tag.asker {
-                Asker::Connection(key) => {
-                    let connection = connections.get(key);
-                    connection.is_none_or(|connection| connection.awaits(tag.slot))
-                }
-                Asker::Datagram(number) => datagram_awaits(number, tag.slot),
+            let may = |tag: CompletionTag, others_wait| match tag.asker {
+                Asker::Connection(key) => connections.get(key).is_none_or(|connection| {
+                    let has_little = || connection.lent_bytes() < REPLY_BYTES_HIGH;
+                    let goes_on = has_memory && (others_wait || has_little());
+                    goes_on || connection.awaits(tag.slot)
+                }),
+                Asker::Datagram(number) => has_memory || datagram_awaits(number, tag.slot),
             };
-            port.resume_one(|tag| has_memory || is_awaited(tag));
+            port.resume_one(may);
             port.wake_peers();
         }
         // Connections that need little do not wait for those that need much.

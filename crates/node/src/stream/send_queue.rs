@@ -1,10 +1,11 @@
 //! What a connection has to be sent: bytes, and values that the table lends.
 
 use std::io::IoSlice;
+use std::ops::Range;
 
 use glimmer_base::limits::BUFFER_BYTES;
 use glimmer_base::sync::weakened;
-use glimmer_engine::LentPart;
+use glimmer_engine::{LentPart, LentValue};
 use glimmer_transport::Sent;
 use glimmer_transport::stream::ByteStream;
 
@@ -14,7 +15,8 @@ use crate::budget::pool::Pool;
 ///
 /// A value stays lent for as long as its client takes: it lies in the table, and the connection
 /// holds no memory for it. What is little is copied into the buffer if the client leaves it
-/// waiting, because the table's loans are few. So is a value that a writer has copied aside since.
+/// waiting, because the table's loans are few. A value that a writer has copied aside since is
+/// taken over: the memory for such copies is little, too.
 #[derive(Default)]
 pub(crate) struct SendQueue {
     /// The replies but for their lent parts. Empty when there is nothing to send.
@@ -67,6 +69,16 @@ impl SendQueue {
         &mut self.bytes
     }
 
+    /// The same, for replies with parts that are lent.
+    #[inline]
+    pub fn tail(&mut self, pool: &mut Pool) -> Tail<'_> {
+        self.buffer(pool);
+        Tail {
+            bytes: &mut self.bytes,
+            lent: &mut self.lent,
+        }
+    }
+
     /// Bytes that are not sent.
     pub fn unsent_bytes(&self) -> usize {
         self.bytes.len() - self.sent + self.lent_bytes() - self.part_sent
@@ -84,9 +96,16 @@ impl SendQueue {
         !self.lent.is_empty()
     }
 
-    /// Whether one of them is not in the table any more.
-    pub fn has_aside(&self) -> bool {
-        self.lent.iter().any(|part| part.value.is_aside())
+    /// The values in it that are lent.
+    pub fn lent_mut(&mut self) -> impl Iterator<Item = &mut LentPart> {
+        self.lent.iter_mut()
+    }
+
+    /// Bytes of memory that it takes.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        let lent = self.lent.iter().map(|part| part.value.own_bytes());
+        self.bytes.capacity() + lent.sum::<usize>()
     }
 
     /// Whether the connection sends a slice in each of its turns.
@@ -237,15 +256,16 @@ impl SendQueue {
     /// Keeps what the client does not take in as little memory as it needs. Returns whether all of
     /// it is there.
     fn leaves_waiting(&mut self, pool: &mut Pool) -> bool {
-        if self.unsent_bytes() <= BUFFER_BYTES || self.has_aside() {
-            return self.take_over(pool);
+        if self.unsent_bytes() <= BUFFER_BYTES {
+            return self.copy_all(pool);
         }
+        let is_whole = self.lent.iter_mut().all(take_over);
         self.compact(pool);
-        true
+        is_whole
     }
 
     /// Copies all that is not sent into one buffer. Returns false if a value is lost.
-    pub fn take_over(&mut self, pool: &mut Pool) -> bool {
+    fn copy_all(&mut self, pool: &mut Pool) -> bool {
         let unsent = self.unsent_bytes();
         let mut rest = pool.take_large(unsent).unwrap_or_default();
         rest.reserve_exact(unsent);
@@ -295,6 +315,61 @@ impl SendQueue {
     }
 }
 
+/// The end of replies.
+pub(crate) struct Tail<'a> {
+    pub bytes: &'a mut Vec<u8>,
+    /// The parts that are lent, by their places in the bytes.
+    pub lent: &'a mut Vec<LentPart>,
+}
+
+impl Tail<'_> {
+    /// Appends a reply, with the parts that are lent, by their places in it.
+    #[inline]
+    pub fn append(&mut self, reply: &[u8], lent: &mut dyn Iterator<Item = LentPart>) {
+        let end = self.bytes.len();
+        self.bytes.extend_from_slice(reply);
+        self.lent.extend(lent.map(|part| part.moved(0, end)));
+    }
+}
+
+/// Copies a value that is not in the table any more. Returns false if it is lost.
+pub(super) fn take_over(part: &mut LentPart) -> bool {
+    if !part.value.is_aside() {
+        return true;
+    }
+    let mut own = Own(Vec::with_capacity(part.value.bytes()));
+    let append = &mut |value: &[u8]| own.0.extend_from_slice(value);
+    let is_there = part.value.with(0..part.value.bytes(), append);
+    part.value = Box::new(own);
+    is_there
+}
+
+/// A value that its reader has taken over.
+pub(super) struct Own(pub Vec<u8>);
+
+impl LentValue for Own {
+    fn bytes(&self) -> usize {
+        self.0.len()
+    }
+
+    fn with(&self, range: Range<usize>, take: &mut dyn FnMut(&[u8])) -> bool {
+        take(&self.0[range]);
+        true
+    }
+
+    fn try_with(&self, range: Range<usize>, take: &mut dyn FnMut(&[u8])) -> bool {
+        self.with(range, take)
+    }
+
+    fn is_aside(&self) -> bool {
+        false
+    }
+
+    fn own_bytes(&self) -> usize {
+        self.0.capacity()
+    }
+}
+
 /// Values that one call sends, at most.
 const GATHERED_VALUES_MAX: usize = 8;
 
@@ -334,12 +409,10 @@ impl<'a> Gathered<'a> {
 mod tests {
     use super::*;
     use glimmer_base::limits::BUFFER_BYTES;
-    use glimmer_store::table::LentValue;
     use glimmer_transport::stream::{LocalStream, StreamFaults};
     use rand::{Rng, SeedableRng, rngs::SmallRng};
     use std::cell::Cell;
     use std::net::SocketAddr;
-    use std::ops::Range;
 
     /// Bytes of a value. What is left of a few is more than an ordinary buffer holds.
     const LENT_BYTES_MAX: usize = BUFFER_BYTES;
@@ -413,7 +486,7 @@ mod tests {
         assert_eq!(queue.send(&mut near, &mut pool, 1_000), None);
         let mut queue = SendQueue::default();
         queue.fill(b"abc".to_vec(), [part(2)].into_iter());
-        assert!(queue.has_aside() && !queue.take_over(&mut pool));
+        assert!(!queue.lent_mut().all(take_over));
     }
 
     /// Random replies, in slices of any length, to a client that takes any number of bytes at a

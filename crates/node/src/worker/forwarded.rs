@@ -75,12 +75,10 @@ fn unpack(
             Asker::Datagram(number) => packets.add_part(number, kind),
         }
     }
-    for (tag, reply) in batch.replies() {
-        match tag.asker {
-            Asker::Connection(key) => streams.join(key, tag.slot, reply, &mut core.memory),
-            Asker::Datagram(number) => packets.join(number, tag.slot, reply, core),
-        }
-    }
+    batch.take_replies(|tag, reply, lent| match tag.asker {
+        Asker::Connection(key) => streams.join(key, tag.slot, (reply, lent), &mut core.memory),
+        Asker::Datagram(number) => packets.join(number, tag.slot, reply, core),
+    });
 }
 
 /// Gives those who are out of credit another turn, if a batch came back.

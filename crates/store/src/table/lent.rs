@@ -26,6 +26,11 @@ pub trait LentValue: Send {
     /// Whether it takes memory beside the table, because a writer has copied it aside, or is lost.
     /// A reader that is slow takes such a value over: that memory is little.
     fn is_aside(&self) -> bool;
+
+    /// Bytes of memory of its own: those of a value that its reader has taken over.
+    fn own_bytes(&self) -> usize {
+        0
+    }
 }
 
 /// What was taken of an item, and its value.

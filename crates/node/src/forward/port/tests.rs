@@ -201,7 +201,7 @@ fn native_datagrams_travel_in_segment_batches() {
     });
     assert_eq!(came, [40 * SEGMENTS_MAX, 40 * SEGMENTS_MAX, 9, 40]);
     let is_home = |port: &mut Port| {
-        port.drain(|batch| assert_eq!(batch.replies().count(), 0));
+        port.drain(|batch| batch.take_replies(|_, _, _| panic!("nobody waits for it")));
         port.take_freed()
     };
     assert!(is_home(&mut ports[1]));
