@@ -9,6 +9,7 @@ use crate::process::{cargo, run_until};
 use crate::programs::{self, Program};
 use anyhow::{Context as _, bail};
 use std::io::{Read as _, Seek as _};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -62,21 +63,28 @@ pub fn build(which: Which, name: &str) -> anyhow::Result<Vec<Test>> {
 
 /// Runs every test as often as the budget says. All have had about as many seeds at any time.
 pub fn run(tests: &[Test], lanes: usize, budget: Budget, record: &Record) -> anyhow::Result<()> {
-    let mut told = Instant::now();
-    for round in 1..=budget.times {
-        lanes::at_a_time(lanes, tests, |test| {
-            let is_over = budget.is_spent() || test.failures.load(Relaxed) >= FAILURES_MAX;
-            if is_over { Ok(()) } else { test.run(record) }
-        })?;
-        if budget.is_spent() {
-            println!("the time is over in round {round} of {}", budget.times);
+    let told = Mutex::new(Instant::now());
+    let runs: Vec<usize> = (0..budget.times as usize * tests.len()).collect();
+    // A long test of one round keeps nobody from the next round.
+    lanes::at_a_time(lanes, &runs, |&run| {
+        let test = &tests[run % tests.len()];
+        if budget.is_spent() || test.failures.load(Relaxed) >= FAILURES_MAX {
             return Ok(());
         }
-        record.count_round();
-        if told.elapsed() >= PROGRESS {
-            println!("round {round} of {}: {}", budget.times, record.line());
-            told = Instant::now();
+        test.run(record)?;
+        if (run + 1).is_multiple_of(tests.len()) {
+            record.count_round();
+            let mut told = told.lock().expect("no lane has ended");
+            if told.elapsed() >= PROGRESS {
+                let round = (run + 1) / tests.len();
+                println!("round {round} of {}: {}", budget.times, record.line());
+                *told = Instant::now();
+            }
         }
+        Ok(())
+    })?;
+    if budget.is_spent() {
+        println!("the time is over");
     }
     Ok(())
 }
