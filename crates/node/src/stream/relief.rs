@@ -16,7 +16,7 @@ use super::Streams;
 use super::key::ConnectionKey;
 use super::receive_buffer::Room;
 use crate::core::Core;
-use crate::forward::batch::{Asker, CompletionTag};
+use crate::forward::batch::Asker;
 use crate::forward::port::Port;
 
 /// When too much is held, the total is reduced to this fraction (1 / n) below the budget, so that
@@ -187,16 +187,9 @@ impl Streams {
         is_enough(core)
     }
 
-    /// Memory is short: takes it from stalled connections and gives it to waiting ones, and to the
-    /// oldest forwarded request whose reply is awaited next. `datagram_awaits` knows whether the
-    /// reply of a slot of a datagram is.
+    /// Memory is short: takes it from stalled connections and gives it to waiting ones.
     #[cold]
-    pub fn relieve(
-        &mut self,
-        datagram_awaits: impl Fn(u64, u16) -> bool,
-        core: &mut Core,
-        port: &mut Port,
-    ) {
+    pub fn relieve(&mut self, core: &mut Core, port: &Port) {
         core.memory.pool.free_large();
         let is_due = core.now.ms - core.memory.searched_ms
             >= self.patience_ms(core.now.ms).min(SHORT_TICK_MS);
@@ -215,25 +208,6 @@ impl Streams {
                 true => self.take_for_forwarded(wanted - room, patience_ms, core),
             };
         }
-        if port.has_unfinished() {
-            // One at a time, because the memory of its replies is counted only after it has
-            // returned. Even without memory, the reply is resumed for a client that has read all
-            // earlier replies: later replies in its reorder buffer may occupy the memory, and they
-            // can be sent only after this one. A client that has much to take already, which takes
-            // no memory if it is lent, gets more only if others wait behind it.
-            let has_memory = core.memory.bytes_free() >= REPLY_BYTES_HIGH;
-            let connections = &self.connections;
-            let may = |tag: CompletionTag, others_wait| match tag.asker {
-                Asker::Connection(key) => connections.get(key).is_none_or(|connection| {
-                    let has_little = || connection.lent_bytes() < REPLY_BYTES_HIGH;
-                    let goes_on = has_memory && (others_wait || has_little());
-                    goes_on || connection.awaits(tag.slot)
-                }),
-                Asker::Datagram(number) => has_memory || datagram_awaits(number, tag.slot),
-            };
-            port.resume_one(may);
-            port.wake_peers();
-        }
         // Connections that need little do not wait for those that need much.
         let (mut room, now_ms) = (core.memory.room(), core.now.ms);
         self.starved_room = Some(room);
@@ -250,6 +224,31 @@ impl Streams {
             stays
         });
         core.memory.is_short = !self.starved.is_empty() || port.has_unfinished();
+    }
+
+    /// Sends the oldest forwarded batch again of which a reply is wanted now: one at a time, because
+    /// the memory of its replies is counted only after it has returned. `datagram_awaits` knows
+    /// whether the reply of a slot of a datagram is awaited next.
+    #[cold]
+    pub fn resume_forwarded(
+        &mut self,
+        datagram_awaits: impl Fn(u64, u16) -> bool,
+        core: &Core,
+        port: &mut Port,
+    ) {
+        let has_memory = core.memory.bytes_free() >= REPLY_BYTES_HIGH;
+        // Even without memory, the reply is resumed for a client that has read all earlier replies:
+        // later replies in its reorder buffer may occupy the memory, and they can be sent only
+        // after this one. A client that has much to take already, which takes no memory if it is
+        // lent, gets more only if others wait behind it.
+        port.resume_one(|tag, others_wait| match tag.asker {
+            Asker::Connection(key) => self.connections.get(key).is_none_or(|connection| {
+                let has_little = || connection.lent_bytes() < REPLY_BYTES_HIGH;
+                let goes_on = has_memory && (others_wait || has_little());
+                goes_on || connection.awaits(tag.slot)
+            }),
+            Asker::Datagram(number) => has_memory || datagram_awaits(number, tag.slot),
+        });
     }
 
     /// Whether there is memory for the connection that has waited longest.

@@ -306,9 +306,7 @@ impl Worker {
     fn serve_streams(&mut self) {
         let (core, port) = (&mut self.core, &mut self.port);
         if core.memory.is_short {
-            let packets = &self.packets;
-            let awaits = |datagram, slot| packets.awaits(datagram, slot);
-            self.streams.relieve(awaits, core, port);
+            self.streams.relieve(core, port);
         }
         if core.shared.places.are_awaited() {
             self.streams.serve_waiting_uploads(core);
@@ -337,6 +335,11 @@ impl Worker {
     fn ship(&mut self) {
         let (core, port) = (&mut self.core, &mut self.port);
         port.ship();
+        if port.has_unfinished() {
+            let packets = &self.packets;
+            let awaits = |datagram, slot| packets.awaits(datagram, slot);
+            self.streams.resume_forwarded(awaits, core, port);
+        }
         port.account(&mut core.memory, &mut core.tally);
         port.wake_peers();
         forwarded::resume_out_of_credit(port, &mut self.streams, &mut self.packets);
