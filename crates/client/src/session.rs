@@ -454,6 +454,7 @@ impl<T> Session<T> {
             ready,
             uploads,
             turn,
+            settings,
             ..
         } = self;
         let Some(Known {
@@ -472,7 +473,7 @@ impl<T> Session<T> {
             any_port.reads && request.refusal != Some(Status::AskOwner)
         } else {
             if !request.is_numbered {
-                match channels[owner].number(directory.mutation_window) {
+                match channels[owner].number(directory.mutation_window, settings.resends) {
                     Some((mutation, reach)) => request.set_mutation(mutation, reach),
                     None => {
                         request.phase = Phase::Held;
