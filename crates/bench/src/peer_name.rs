@@ -24,7 +24,7 @@ pub enum PeerName {
 
 /// Every table with a name of its own, except the mirrors.
 fn every_peer() -> Vec<Peer> {
-    let others = vec![Peer::Ordered, Peer::Bounded];
+    let others = Peer::OTHERS.to_vec();
     [Peer::fixed(), Peer::any_length(), others].concat()
 }
 

@@ -104,7 +104,7 @@ fn store_puts_the_tables_of_others_beside_ours() {
     ];
     let bytes = theirs.map(|name| format!("{name}-bytes "));
     let theirs = theirs.map(|name| format!("{name} "));
-    let others = ["segcache", "btreemap", "bounded-chain"];
+    let others = ["segcache", "btreemap", "bounded-chain", "mica-paper"];
     let mirrors = ["chained-lru ", "chained-lru-striped"];
     let texts = [&ours[..], &others, &mirrors].concat();
     let names = [&theirs[..], &bytes].concat();

@@ -67,6 +67,11 @@ impl Alone {
         self.workers
     }
 
+    /// Items that are there, if the table knows.
+    pub fn held(&mut self) -> Option<u64> {
+        self.rig.items()
+    }
+
     /// Draws the operations for [`Self::operations_per_s`].
     pub fn draw(&mut self, run: &Run<'_>, mix: Mix) {
         self.draw_some(mix, run.pick(LIST, LIST_QUICK));

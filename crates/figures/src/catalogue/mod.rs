@@ -9,6 +9,7 @@ mod accel_stages;
 mod coordinated_omission;
 mod eviction;
 mod formica;
+mod formica_fragmentation;
 mod formica_misses;
 mod hit_ratio;
 mod longest_request;
@@ -44,6 +45,7 @@ mod mica_memc3;
 mod mica_packets;
 mod mica_partitions;
 mod mica_prefetch;
+mod mica_reference;
 mod mica_skew;
 mod mica_table1;
 mod mica_tcp;
@@ -104,6 +106,7 @@ pub fn pages() -> Vec<Page> {
                 &mica_caches::Caches,
                 &mica_prefetch::Prefetch,
                 &mica_fig12::Local,
+                &mica_reference::Reference,
                 &mica_index::BulkChaining,
                 &mica_heap::Occupancy,
                 &mica_fig13::Latency,
@@ -202,7 +205,11 @@ pub fn pages() -> Vec<Page> {
             title: "The Formica review",
             about: "A reader's review of MICA, with measurements of a reimplementation named \
                     Formica. It compares MICA's structures with plain ones.",
-            figures: vec![&formica::PlainTables, &formica_misses::Misses],
+            figures: vec![
+                &formica::PlainTables,
+                &formica_misses::Misses,
+                &formica_fragmentation::Fragmentation,
+            ],
         },
         Page {
             name: "glimmer",

@@ -226,9 +226,9 @@ impl Streams {
         core.memory.is_short = !self.starved.is_empty() || port.has_unfinished();
     }
 
-    /// Sends the oldest forwarded batch again of which a reply is wanted now: one at a time, because
-    /// the memory of its replies is counted only after it has returned. `datagram_awaits` knows
-    /// whether the reply of a slot of a datagram is awaited next.
+    /// Sends the oldest forwarded batch again of which a reply is wanted now: one at a time, as the
+    /// memory of its replies is counted only after it has returned. `datagram_awaits` knows whether
+    /// the reply of a slot of a datagram is awaited next.
     #[cold]
     pub fn resume_forwarded(
         &mut self,

@@ -61,7 +61,7 @@ unsafe impl ZeroAtomics for AtomicU64 {
 
 /// Fetches the cache line at `at` into the first level, without waiting for it.
 #[inline(always)]
-pub(crate) fn prefetch_line<T>(at: *const T) {
+pub fn prefetch_line<T>(at: *const T) {
     #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
     // SAFETY: a prefetch is a hint; it never faults, whatever the address.
     unsafe {

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::{
     Bounded, Dash, Handle, HeldKey, Moka, Ordered, Papaya, Pelikan, Quick, SccCache, SccMap,
-    Sharded, Unshared, held::Held, team,
+    Sharded, Unshared, held::Held, paper, team,
 };
 use crate::store_alone::{
     heap_pages::HeapPages,
@@ -104,9 +104,14 @@ pub enum Peer {
     Ordered,
     /// A chained table with bounded chains, one per thread (Formica's `ChainedLossyHashStore`).
     Bounded,
+    /// MICA's table as its paper describes it, one per thread ([`paper`]).
+    Paper,
 }
 
 impl Peer {
+    /// Those that are no public table.
+    pub const OTHERS: [Peer; 3] = [Peer::Ordered, Peer::Bounded, Peer::Paper];
+
     /// The public tables with keys and values of fixed length.
     pub fn fixed() -> Vec<Peer> {
         let fixed = |table| Peer::Public(table, Lengths::Fixed);
@@ -128,6 +133,7 @@ impl Peer {
             Peer::Pelikan => "segcache",
             Peer::Ordered => "btreemap",
             Peer::Bounded => "bounded-chain",
+            Peer::Paper => "mica-paper",
         }
     }
 
@@ -141,6 +147,7 @@ impl Peer {
             Peer::Pelikan => "Pelikan's cache of items of any length, one for each thread",
             Peer::Ordered => "The standard library's ordered map, one for each thread",
             Peer::Bounded => "A chained table with bounded chains, one for each thread",
+            Peer::Paper => "MICA's log and lossy index as in its paper, one for each thread",
         }
     }
 
@@ -150,7 +157,7 @@ impl Peer {
         match self {
             Peer::Public(Sharded | Dash | SccMap | SccCache | Quick, _) => true,
             Peer::Public(Unshared | Papaya | Moka, _) => false,
-            Peer::Pelikan | Peer::Ordered | Peer::Bounded => false,
+            Peer::Pelikan | Peer::Ordered | Peer::Bounded | Peer::Paper => false,
         }
     }
 
@@ -158,7 +165,7 @@ impl Peer {
     pub fn is_shared(self) -> bool {
         match self {
             Peer::Public(table, _) => table != Public::Unshared,
-            Peer::Pelikan | Peer::Ordered | Peer::Bounded => false,
+            Peer::Pelikan | Peer::Ordered | Peer::Bounded | Peer::Paper => false,
         }
     }
 
@@ -167,7 +174,7 @@ impl Peer {
         match self {
             Peer::Public(_, lengths) => lengths,
             Peer::Pelikan => Lengths::Any,
-            Peer::Ordered | Peer::Bounded => Lengths::Fixed,
+            Peer::Ordered | Peer::Bounded | Peer::Paper => Lengths::Fixed,
         }
     }
 
@@ -189,6 +196,7 @@ impl Peer {
             }
             Peer::Ordered => ordered::<K>(items, workers, pages),
             Peer::Bounded => bounded::<K>(items, workers, pages),
+            Peer::Paper => paper::build::<K, K>(items, workers, paper::LOAD_PERCENT),
         }
     }
 }

@@ -14,6 +14,7 @@ mod kind;
 mod moka;
 mod ordered;
 mod papaya;
+pub mod paper;
 mod quick;
 mod scc_cache;
 mod scc_map;

@@ -6,6 +6,7 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 
 use super::*;
 use crate::store_alone::heap_pages::HeapPages;
+use paper::{LOAD_PERCENT, Paper};
 
 const KEYS: u32 = 500;
 
@@ -122,8 +123,18 @@ fn a_bounded_chain_loses_its_oldest_and_nothing_else() {
 }
 
 #[test]
+fn the_papers_index_loses_items_and_nothing_else() {
+    against_oracle(Paper::<16, 32>::new(ROOM, LOAD_PERCENT).unwrap(), false);
+    // The log goes round, too.
+    against_oracle(
+        Paper::<16, 32>::new(ROOM * 2 / 3, LOAD_PERCENT).unwrap(),
+        false,
+    );
+}
+
+#[test]
 fn every_peer_is_filled_and_driven_by_two_threads() {
-    let others = vec![Peer::Ordered, Peer::Bounded];
+    let others = Peer::OTHERS.to_vec();
     for peer in [Peer::fixed(), Peer::any_length(), others].concat() {
         let mut rig = peer.build(20_000, 2, HeapPages::Given).unwrap();
         let draw = |worker| {
@@ -151,7 +162,7 @@ fn every_peer_is_filled_and_driven_by_two_threads() {
 
 #[test]
 fn names_tell_peers_apart_and_lengths() {
-    let others = vec![Peer::Ordered, Peer::Bounded];
+    let others = Peer::OTHERS.to_vec();
     let all = [Peer::fixed(), Peer::any_length(), others].concat();
     for (at, peer) in all.iter().enumerate() {
         let name = peer.name();
