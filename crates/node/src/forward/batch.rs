@@ -308,7 +308,7 @@ impl ForwardedBatch {
     }
 
     /// Passes on the replies of this trip, in the order of the requests: the bytes of each, and the
-    /// parts that are lent, by their places in it.
+    /// parts that are lent, by their places in it. A reply may end with one; none begins with one.
     pub fn take_replies(
         &mut self,
         mut take: impl FnMut(CompletionTag, &[u8], &mut dyn Iterator<Item = LentPart>),
@@ -318,7 +318,7 @@ impl ForwardedBatch {
         for index in self.answered_before..self.answered {
             let end = self.ends[index];
             let mut parts = std::iter::from_fn(|| {
-                let part = lent.next_if(|part| part.at < end);
+                let part = lent.next_if(|part| part.at <= end);
                 part.map(|part| part.moved(start, 0))
             });
             let reply = &self.replies[start..end];

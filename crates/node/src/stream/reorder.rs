@@ -52,8 +52,9 @@ impl Kept {
         let end = tail.bytes.len();
         tail.bytes.extend_from_slice(&self.bytes[range.clone()]);
         if !self.lent.is_empty() {
-            // The bytes of a reply go on behind each of its parts.
-            let parts = (self.lent).extract_if(.., |part| range.contains(&part.at));
+            // A reply may end with a part, and none begins with one.
+            let is_within = |part: &mut LentPart| range.start < part.at && part.at <= range.end;
+            let parts = self.lent.extract_if(.., is_within);
             tail.lent
                 .extend(parts.map(|part| part.moved(range.start, end)));
         }
@@ -240,10 +241,12 @@ mod tests {
             let (mut local, mut lent) = (String::new(), Vec::new());
             let (mut expected, mut crossed) = (String::new(), Vec::new());
             for request in 0..rng.random_range(1..40) {
-                let before = format!("{request},").repeat(rng.random_range(0..3));
                 let value = rng.random_bool(0.3).then(|| format!("<{request}>"));
-                let after = value.as_ref().map_or("", |_| ";").to_owned();
-                let reply = (before, value, after);
+                // A reply may be empty, and may end with its value.
+                let fewest = usize::from(value.is_some());
+                let before = format!("{request},").repeat(rng.random_range(fewest..3));
+                let after = if rng.random() { ";" } else { "" };
+                let reply = (before, value, after.to_owned());
                 expected += &bytes_of(&reply);
                 if rng.random() {
                     crossed.push((reorder.reserve(local.len()), reply));
@@ -281,9 +284,9 @@ mod tests {
     fn nothing_stays_lent() {
         let mut reorder = ReorderBuffer::default();
         let slots = [0, 0].map(|at| reorder.reserve(at));
-        let reply = (String::new(), Some("value".to_owned()), ";".to_owned());
-        let part = parts_of(&reply, 0).1;
-        reorder.close_with(b";".to_vec(), part.into_iter());
+        let reply = ("head".to_owned(), Some("value".to_owned()), String::new());
+        let (bytes, part) = parts_of(&reply, 0);
+        reorder.close_with(bytes.into_bytes(), part.into_iter());
         let (bytes, part) = parts_of(&reply, 0);
         let mut tail = Tail {
             bytes: &mut Vec::new(),
