@@ -85,9 +85,8 @@ impl Figure for NativeLatency {
                    and DPDK's ports over shared memory (`net_memif`), which are the paper's kind \
                    of stack without its network cards. memcached's client has 50 TCP connections. \
                    Each system is offered rates between 3% and 90% of its own maximum. A rate at \
-                   which more than 1% of the requests are lost has no point. The record has \
-                   sockets alone: AF_XDP and DPDK have yet to be measured on a quiet machine. \
-                   Points are medians; bars span the 5th to the 95th percentile.",
+                   which more than 1% of the requests are lost has no point. Points are medians; \
+                   bars span the 5th to the 95th percentile.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: 2,
