@@ -62,7 +62,8 @@ pub struct Met {
 impl<const K: usize, const V: usize> Paper<K, V> {
     const ITEM_WORDS: usize = HEADER_WORDS + (K + V) / 8;
 
-    /// A table with a log for this many items, of whose entries so many take this share.
+    /// A table with room for this many items in its log. They use `load_percent` percent of the
+    /// entries of its index.
     ///
     /// # Errors
     ///
@@ -328,8 +329,8 @@ impl<const K: usize, const V: usize> Worker for Driven<K, V> {
     }
 }
 
-/// Tables for this many threads, filled with `items` items, of whose entries so many take this
-/// share.
+/// Tables for this many threads, filled with `items` items. These use `load_percent` percent of the
+/// entries of the indexes.
 ///
 /// # Errors
 ///
