@@ -34,6 +34,17 @@ impl Cache {
         set[0] = block;
         found.is_some()
     }
+
+    /// Another core has changed this address: its block leaves.
+    pub fn forget(&mut self, address: u64) {
+        let block = (address >> self.block_bits) + 1;
+        let first = block as usize % self.sets * self.ways;
+        let set = &mut self.blocks[first..first + self.ways];
+        if let Some(place) = set.iter().position(|&it| it == block) {
+            set[place..].rotate_left(1);
+            set[self.ways - 1] = 0;
+        }
+    }
 }
 
 /// Bytes of a cache line.
@@ -92,6 +103,12 @@ impl Core {
         counts.huge_page_missed += u64::from(!self.huge_pages.access(address));
     }
 
+    /// Another core has changed the line of this address.
+    pub fn forget(&mut self, address: u64) {
+        self.second.forget(address);
+        self.last.forget(address);
+    }
+
     /// Accesses each line of `bytes` bytes.
     pub fn access_all(&mut self, address: u64, bytes: u64) {
         let lines = address / LINE_BYTES as u64..=(address + bytes - 1) / LINE_BYTES as u64;
@@ -112,6 +129,16 @@ mod tests {
         // Three blocks of the first set: 128 was used longest ago.
         assert!(!cache.access(256) && cache.access(0) && !cache.access(128));
         assert!(cache.access(64));
+    }
+
+    #[test]
+    fn a_block_that_another_core_has_changed_leaves_room_for_one() {
+        // One set of two blocks.
+        let mut cache = Cache::new(2, 2, 64);
+        assert!(!cache.access(0) && !cache.access(64));
+        cache.forget(64);
+        cache.forget(128);
+        assert!(!cache.access(192) && cache.access(0) && !cache.access(64));
     }
 
     #[test]

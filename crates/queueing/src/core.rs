@@ -34,6 +34,8 @@ pub enum Work {
     Send(Part),
     /// It hands a request to another core.
     HandTo(Request, usize),
+    /// It waits until it may put a request into the software queue of another core.
+    Put(Request, usize),
     /// It moves what it has read to its software queue.
     Move,
 }

@@ -16,6 +16,7 @@
 //! | `machine/` | the events: an arrival, a core that is free, a link that is free; what cores do |
 //! | `design` | designs that the paper speaks of and does not build |
 //! | `server` | a server with costs, a link and bounded queues, under any policy |
+//! | `shared` | queues that several cores share, and who waits for whom |
 //! | `search` | the highest load that a server sustains |
 //! | `outcome` | what was measured: latencies by class, lost requests, the load of each core |
 
@@ -29,6 +30,7 @@ mod outcome;
 mod request;
 mod search;
 mod server;
+mod shared;
 mod workload;
 
 pub use costs::{Costs, Service, Wire, packets};
@@ -37,4 +39,5 @@ pub use machine::{Adaptive, Bounds, Run};
 pub use outcome::{CoreLoad, Outcome};
 pub use search::within;
 pub use server::{Dispatch, Server, Trial};
-pub use workload::{Bimodal, Phases, Steer, Trimodal, Workload};
+pub use shared::{Accesses, Held};
+pub use workload::{Bimodal, LARGE_KEYS, Phases, SMALL_KEYS, Steer, Trimodal, Workload};

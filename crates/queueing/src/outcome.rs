@@ -1,6 +1,6 @@
 //! What was measured.
 
-use crate::{costs::packets, request::Request};
+use crate::{Accesses, costs::packets, request::Request};
 use glimmer_dispatch::Plan;
 use hdrhistogram::Histogram;
 
@@ -34,6 +34,10 @@ pub struct Outcome {
     pub waited: u64,
     /// Requests that an idle core took from the queues of another.
     pub stolen: u64,
+    /// Reads of the RX queues of other cores, where cores wait for one another.
+    pub shared_reads: Accesses,
+    /// Requests put into the software queues of other cores, where cores wait for one another.
+    pub shared_puts: Accesses,
     /// The load of each core.
     pub cores: Vec<CoreLoad>,
     /// Time that was measured, in nanoseconds.
@@ -59,6 +63,8 @@ impl Outcome {
             lost: 0,
             waited: 0,
             stolen: 0,
+            shared_reads: Accesses::default(),
+            shared_puts: Accesses::default(),
             cores: vec![CoreLoad::default(); cores],
             measured_ns: 0.0,
             link_busy_ns: 0.0,

@@ -1,7 +1,7 @@
 //! A server with costs, a link and bounded queues, under any dispatch policy.
 
 use crate::{
-    Adaptive, Bounds, Costs, Design, Outcome, Run, Steer, Wire, Workload,
+    Adaptive, Bounds, Costs, Design, Held, Outcome, Run, Steer, Wire, Workload,
     search::{highest, within},
 };
 use glimmer_base::limits::SLICE_BYTES;
@@ -58,6 +58,8 @@ pub struct Server {
     pub slice_bytes: u32,
     /// Requests that arrive together ([`Run::burst`]).
     pub burst: u32,
+    /// For how long cores keep others away from a queue ([`Run::held`]).
+    pub held: Option<Held>,
 }
 
 /// One simulation of a server.
@@ -92,6 +94,7 @@ impl Server {
             epoch_requests: EPOCH_REQUESTS,
             slice_bytes: u32::MAX,
             burst: 1,
+            held: None,
         }
     }
 
@@ -161,6 +164,7 @@ impl Server {
             reply_share: self.reply_share,
             slice_bytes: self.slice_bytes,
             burst: self.burst,
+            held: self.held,
             bounds: self.bounds,
             offered_per_s: trial.offered_per_s,
             // The plan of the first epoch is in force when the measurement begins.

@@ -52,9 +52,9 @@ impl Workload for Bimodal {
 }
 
 /// Keys with values of up to 1,400 bytes, whose popularity follows Zipf's law.
-const SMALL_KEYS: u64 = 16_000_000 - LARGE_KEYS;
+pub const SMALL_KEYS: u64 = 16_000_000 - LARGE_KEYS;
 /// Keys with large values, all requested alike.
-const LARGE_KEYS: u64 = 10_000;
+pub const LARGE_KEYS: u64 = 10_000;
 const EXPONENT: f64 = 0.99;
 /// Share of tiny values among those that are not large.
 const TINY_SHARE: f64 = 0.4;
@@ -90,15 +90,10 @@ impl Trimodal {
             ..self.clone()
         }
     }
-}
 
-impl Workload for Trimodal {
-    fn draw(&self, arrived_ns: f64, rng: &mut SmallRng) -> Request {
-        let is_large = rng.random::<f64>() < self.large_share;
-        let key = match is_large {
-            true => SMALL_KEYS + rng.random_range(0..LARGE_KEYS),
-            false => self.keys.sample(rng) as u64,
-        };
+    /// The keyhash of the key with this number, and the bytes of its value. Small ones are numbered
+    /// from 1 in the order of popularity, and large ones from [`SMALL_KEYS`].
+    pub fn item(&self, key: u64, is_large: bool) -> (Keyhash, u32) {
         let keyhash = mix(key);
         let place = mix(keyhash);
         let within = |low: u32, high: u32| {
@@ -110,12 +105,24 @@ impl Workload for Trimodal {
             (false, true) => within(1, 13),
             (false, false) => within(14, 1400),
         };
+        (Keyhash(keyhash), bytes)
+    }
+}
+
+impl Workload for Trimodal {
+    fn draw(&self, arrived_ns: f64, rng: &mut SmallRng) -> Request {
+        let is_large = rng.random::<f64>() < self.large_share;
+        let key = match is_large {
+            true => SMALL_KEYS + rng.random_range(0..LARGE_KEYS),
+            false => self.keys.sample(rng) as u64,
+        };
+        let (keyhash, bytes) = self.item(key, is_large);
         Request {
             arrived_ns,
             bytes,
             is_large,
             is_read: rng.random::<f64>() < self.read_share,
-            keyhash: Keyhash(keyhash),
+            keyhash,
         }
     }
 }

@@ -53,6 +53,7 @@ fn simulate(
         wire: None,
         slice_bytes: u32::MAX,
         burst: 1,
+        held: None,
         reply_share: 1.0,
         window_ns: None,
         bounds: Bounds::NONE,

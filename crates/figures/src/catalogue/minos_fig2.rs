@@ -166,6 +166,7 @@ impl Case {
             wire: None,
             slice_bytes: u32::MAX,
             burst: 1,
+            held: None,
             reply_share: 1.0,
             bounds: Bounds::NONE,
             offered_per_s,

@@ -50,6 +50,7 @@ mod mica_skew;
 mod mica_table1;
 mod mica_tcp;
 mod mica_transports;
+mod minos_contention;
 mod minos_designs;
 mod minos_fig1;
 mod minos_fig10;
@@ -62,6 +63,7 @@ mod minos_fig9;
 mod minos_gains;
 mod minos_ideal;
 mod minos_live;
+mod minos_locality;
 mod minos_plans;
 mod minos_slices;
 mod minos_validation;
@@ -168,6 +170,8 @@ pub fn pages() -> Vec<Page> {
                 &minos_slices::Slices,
                 &minos_whole::Whole,
                 &minos_fig4::LargeRequests,
+                &minos_contention::Contention,
+                &minos_locality::Locality,
                 &minos_designs::Designs,
                 &minos_fig5::Writes,
                 &minos_gains::BY_SHARE,

@@ -9,6 +9,7 @@ use crate::{
     design::Design,
     link::Link,
     outcome::Outcome,
+    shared::Held,
     workload::{Steer, Workload},
 };
 use glimmer_dispatch::{Busy, Controller, Histogram, Plan};
@@ -79,6 +80,10 @@ pub struct Run<'a> {
     pub bounds: Bounds,
     /// Requests that arrive at the same time, in one RX queue where there is no link.
     pub burst: u32,
+    /// For how long a core that reads the RX queue of another core, or puts a request into its
+    /// software queue, keeps others from doing the same; `None`: for no time. Cores wait for their
+    /// turn, and do nothing else meanwhile. A core that finds an RX queue empty keeps nobody away.
+    pub held: Option<Held>,
     /// Requests that arrive in a second, on average.
     pub offered_per_s: f64,
     /// Requests before the measurement.
@@ -122,6 +127,9 @@ struct Machine<'a> {
     rx_depths: Vec<u32>,
     queue_depths: Vec<u32>,
     tx_depths: Vec<u32>,
+    /// When each RX queue and each software queue is free for another core.
+    rx_free_ns: Vec<f64>,
+    queue_free_ns: Vec<f64>,
     /// Requests on their way to the server, with a queue for each client.
     inward: Option<Link>,
     /// Replies on their way out, with a queue for each core.
@@ -151,6 +159,8 @@ impl<'a> Machine<'a> {
             rx_depths: vec![0; cores],
             queue_depths: vec![0; cores],
             tx_depths: vec![0; cores],
+            rx_free_ns: vec![0.0; cores],
+            queue_free_ns: vec![0.0; cores],
             inward: run.wire.map(|wire| Link::new(wire, wire.clients)),
             outward: run.wire.map(|wire| Link::new(wire, cores)),
             rng: SmallRng::seed_from_u64(run.seed),

@@ -4,6 +4,7 @@ use super::Machine;
 use crate::{
     core::{Part, Work},
     request::Request,
+    shared::Held,
 };
 use glimmer_base::limits::DISPATCH_BATCH;
 use glimmer_dispatch::{Decision, Depths, Idle, Intake};
@@ -43,7 +44,11 @@ impl Machine<'_> {
         match work {
             Work::Idle | Work::Send(_) => {}
             Work::Serve(part) => self.reply(core, part),
-            Work::HandTo(request, to) => self.enqueue(request, to),
+            Work::HandTo(request, to) => match self.wait_to_put(to) {
+                wait_ns if wait_ns > 0.0 => self.begin(core, Work::Put(request, to), wait_ns),
+                _ => self.enqueue(request, to),
+            },
+            Work::Put(request, to) => self.enqueue(request, to),
             Work::Move => {
                 while let Some(request) = self.cores[core].batch.pop_front() {
                     self.enqueue(request, core);
@@ -181,7 +186,8 @@ impl Machine<'_> {
                 let request = self.take_received(rx);
                 self.cores[core].batch.push_back(request);
             }
-            return self.begin_received(core, first, costs.poll_ns);
+            let waited_ns = self.wait_to_read(core, rx, count);
+            return self.begin_received(core, first, costs.poll_ns + waited_ns);
         }
         for _ in 0..count {
             let request = self.take_received(rx);
@@ -189,6 +195,25 @@ impl Machine<'_> {
         }
         let each_ns = costs.receive_ns + costs.enqueue_ns;
         self.begin(core, Work::Move, costs.poll_ns + each_ns * count as f64);
+    }
+
+    /// For how long a core waits before it reads this many requests from an RX queue.
+    fn wait_to_read(&mut self, core: usize, rx: usize, count: usize) -> f64 {
+        let Some(held) = self.run.held.filter(|_| rx != core) else {
+            return 0.0;
+        };
+        let held_ns = held.look_ns + held.receive_ns * count as f64;
+        let accesses = &mut self.outcome.shared_reads;
+        accesses.add(&mut self.rx_free_ns[rx], self.now_ns, held_ns)
+    }
+
+    /// For how long a core waits that would have put a request into the queue of another by now.
+    fn wait_to_put(&mut self, to: usize) -> f64 {
+        let Some(Held { put_ns, .. }) = self.run.held else {
+            return 0.0;
+        };
+        let accesses = &mut self.outcome.shared_puts;
+        accesses.add(&mut self.queue_free_ns[to], self.now_ns - put_ns, put_ns)
     }
 
     /// Begins a request that has come from an RX queue.
