@@ -16,7 +16,8 @@ use glimmer_cli::vocabulary::{self, repetitions, seconds};
 ///
 /// With --queues, the interfaces have several queues, each of which has a worker of
 /// the server, or a thread of the echo, on a core of its own as far as there are
-/// cores. "server ns" is the CPU time that a read costs all workers together.
+/// cores. "server ns" is the CPU time that a read costs all workers together. Workers
+/// over DPDK never sleep: of their time, only turns with something to do count.
 ///
 /// Examples:
 ///

@@ -9,7 +9,8 @@ use std::{
     fmt,
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
-    time::Duration,
+    sync::Mutex,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, ensure};
@@ -22,7 +23,7 @@ mod echo;
 mod memif;
 mod ways;
 
-use crate::servers::{CONNECTIONS_MAX, Contender, Kind, Launch};
+use crate::servers::{CONNECTIONS_MAX, Contender, Kind, Launch, Server};
 
 pub use between::Between;
 use echo::{Driven, Pace, datagrams_per_s};
@@ -56,7 +57,7 @@ pub struct Row {
     pub echo_per_s: Vec<f64>,
     /// Of our server.
     pub reads_per_s: Vec<f64>,
-    /// CPU time of all workers for a read, in nanoseconds.
+    /// CPU time of all workers for a read, in nanoseconds, without that of looking in vain.
     pub server_ns: Vec<f64>,
 }
 
@@ -167,12 +168,57 @@ fn reads(halves: &Halves, way: &Way, paces: &[Pace], measured: Duration) -> Resu
     let address = server.address();
     store(address)?;
     let there = SocketAddr::new(way.server_at.into(), address.port());
-    let cpu = || server.cpu();
     let driven = paces.iter().map(|&pace| {
+        let looks = Mutex::new(Vec::new());
+        let cpu = || {
+            let look = Look::at(&server)?;
+            looks.lock().expect("nobody panics").push(look);
+            Ok(look.cpu)
+        };
         let requests = (there, (REQUEST, pace));
-        echo::drive_from(halves, &way.client, requests, measured, &cpu)
+        let driven = echo::drive_from(halves, &way.client, requests, measured, &cpu)?;
+        let looks = looks.into_inner().expect("nobody panics");
+        let (Some(first), Some(last)) = (looks.first(), looks.last()) else {
+            return Ok(driven);
+        };
+        let at_work = last.at_work_since(first, queues);
+        Ok(Driven {
+            server_cpu: driven.server_cpu.mul_f64(at_work),
+            ..driven
+        })
     });
     driven.collect()
+}
+
+/// What a server has used by a moment.
+#[derive(Clone, Copy)]
+struct Look {
+    at: Instant,
+    cpu: Duration,
+    /// Turns with something to do, of workers that never sleep; zero for others.
+    busy: Duration,
+}
+
+impl Look {
+    fn at(server: &Server) -> Result<Look> {
+        let busy_us = server.stats("glimmer")?.get("polling_busy_us").copied();
+        Ok(Look {
+            at: Instant::now(),
+            cpu: server.cpu()?,
+            busy: Duration::from_micros(busy_us.unwrap_or(0)),
+        })
+    }
+
+    /// The part of the CPU time since then that is not spent on looking in vain. Where a worker
+    /// shares its core, the time of turns includes that of others, and so does the elapsed time.
+    fn at_work_since(&self, earlier: &Look, workers: usize) -> f64 {
+        let busy = (self.busy - earlier.busy).as_secs_f64();
+        let elapsed = (self.at - earlier.at).as_secs_f64() * workers as f64;
+        match busy > 0.0 && elapsed > 0.0 {
+            true => (busy / elapsed).min(1.0),
+            false => 1.0,
+        }
+    }
 }
 
 /// Stores the item that is read.

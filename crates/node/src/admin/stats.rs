@@ -145,6 +145,9 @@ counters! {
         uploads_postponed,
         /// How often a connection could not be accepted.
         accept_failures,
+        /// Nanoseconds of those turns of a worker that never sleeps in which it received or sent
+        /// something, or worked for another worker.
+        polling_busy_ns,
         /// Datagrams received.
         datagrams_received,
         /// Datagrams sent.

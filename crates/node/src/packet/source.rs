@@ -176,6 +176,11 @@ impl PacketSource {
         }
     }
 
+    /// Whether the device has no wake-ups.
+    pub fn is_polled(&self) -> bool {
+        matches!(self.device.wakeup(), Wakeup::Poll)
+    }
+
     /// Changes who watches the device. If the kernel refuses, the worker looks at it, or goes on
     /// to be told of it.
     #[inline]

@@ -37,6 +37,7 @@ use crate::admin::stats::Counts;
 use crate::admin::walks::Walks;
 use crate::bind::Sources;
 use crate::budget::memory::Memory;
+use crate::busy_poll::BusyPoll;
 use crate::config::NodeConfig;
 use crate::core::Core;
 use crate::dispatch::counting::Counting;
@@ -45,6 +46,7 @@ use crate::forward::port::Port;
 use crate::hot::Tender;
 use crate::packet::Packets;
 use crate::packet::native::NativeServer;
+use crate::packet::source::PacketSource;
 use crate::shared::Shared;
 use crate::stream::Streams;
 use crate::stream::accept::Acceptor;
@@ -76,6 +78,8 @@ pub(crate) struct Worker {
     is_resting: bool,
     /// Where it is in a change of the access mode.
     stage: Stage,
+    /// It never sleeps, as a device has no wake-ups or as it is told to.
+    polls: bool,
     /// Turns that may find nothing to do before the worker sleeps.
     idle_turns_left: u32,
     naps: Naps,
@@ -104,7 +108,8 @@ impl Worker {
         let listeners = listeners.collect();
         let packets = sources.packets.into_iter().enumerate();
         let packets = packets.map(|(n, source)| source.with_token(list.add(Source::Packets(n))));
-        let packets = packets.collect();
+        let packets: Vec<_> = packets.collect();
+        let has_polled = packets.iter().any(PacketSource::is_polled);
         let native = (config.native.as_ref().zip(shared.completions.clone())).map(
             |(native, completions)| {
                 let bytes_max = config.native_bytes();
@@ -123,6 +128,7 @@ impl Worker {
             drain: Drain::default(),
             is_resting: false,
             stage: Stage::Serving,
+            polls: has_polled || config.busy_poll == BusyPoll::Always,
             idle_turns_left: 0,
             naps: Naps::default(),
             ticked_ms: now.ms,
@@ -215,16 +221,36 @@ impl Worker {
             self.note_plan(&before);
         }
         self.core.begin_turn();
+        let began = self.polls.then(|| self.begin_polled());
         self.walks.go_first(&mut self.core);
         self.take_events();
         self.take_from_workers();
         self.serve_streams();
         self.look_at_timers();
+        if let Some(began) = began {
+            self.note_polled(began);
+        }
         self.show();
         if self.core.plan.is_interim() {
             self.prepare_access();
         }
         self.goes_on()
+    }
+
+    /// The time, and what a worker that never sleeps has moved so far. Its CPU time does not tell
+    /// how much of it is work.
+    fn begin_polled(&self) -> (u64, u64) {
+        let tally = &self.core.tally;
+        let moved = tally.bytes_read + tally.bytes_written + tally.forwarded_batches_run;
+        (self.core.shared.config.clock.ns(), moved)
+    }
+
+    /// The turn that began then counts as work if it has moved something.
+    fn note_polled(&mut self, (began_ns, moved): (u64, u64)) {
+        let (now_ns, moves) = self.begin_polled();
+        if moves != moved {
+            self.core.tally.polling_busy_ns += now_ns - began_ns;
+        }
     }
 
     /// The worker goes by another plan than this one from now on.

@@ -61,6 +61,7 @@ fn clients_read_what_they_wrote_in_every_access_mode() {
         (Direction::Server, Access::Erew, 3, BusyPoll::Off),
         (Direction::Server, Access::Crew, 2, BusyPoll::Off),
     ] {
+        let begin = Instant::now();
         let node = start_directed(by, access, workers, busy_poll);
         // One request to a datagram: several would seldom belong to one worker where the client
         // does not look.
@@ -102,6 +103,10 @@ fn clients_read_what_they_wrote_in_every_access_mode() {
         let is_handed_over = tally.native_handed_over > 0 && tally.native_handover_batches > 0;
         assert_eq!(is_handed_over, by == Direction::Server, "{access:?}");
         assert!(tally.native_datagrams >= tally.native_receives && tally.native_receives > 0);
+        // Of a worker that never sleeps, turns with something to do are timed.
+        let busy_ns = u128::from(tally.polling_busy_ns);
+        assert_eq!(busy_ns > 0, busy_poll == BusyPoll::Always);
+        assert!(busy_ns < begin.elapsed().as_nanos());
     }
 }
 

@@ -74,6 +74,13 @@ pub(super) const ALL: &[Family] = &[
     Family::counter("glimmer_worker_turns", In::Units,
         "Turns of the worker's loop",
         |source, out| each(source, out, |work| work.turns)),
+    Family::counter("glimmer_worker_polling_busy", In::Seconds,
+        "Time of those turns of a worker that never sleeps in which there was something to do",
+        |source, out| {
+            for (worker, (work, _)) in source.figures.workers.iter().enumerate() {
+                out.of_worker(worker, work.polling_busy_ns as f64 / 1e9);
+            }
+        }),
     Family::counter("glimmer_worker_requests_crossed", In::Units,
         "Requests sent to another worker, because it owns their key",
         |source, out| each(source, out, |work| work.requests_crossed)),

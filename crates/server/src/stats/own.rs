@@ -191,6 +191,9 @@ const WORK: &[Statistic<OfWork>] = &[
         |work| show(work.address_connections_refused)),
     ("turns", "turns of the workers' loops",
         |work| show(work.turns)),
+    ("polling_busy_us", "microseconds of those turns of workers that never sleep in which there \
+        was something to do",
+        |work| show(work.polling_busy_ns / 1000)),
     ("datagrams_received", "UDP datagrams received",
         |work| show(work.datagrams_received)),
     ("datagrams_sent", "UDP datagrams sent",
