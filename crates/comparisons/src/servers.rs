@@ -176,7 +176,16 @@ impl Launch {
         let memory = self.memory_mib.to_string();
         let connections = self.connections_max.to_string();
         let udp_port = if self.udp { port.as_str() } else { "0" };
-        let mut command = Command::new(self.contender.program()?);
+        let program = self.contender.program()?;
+        let mut command = match self.contender.kind() {
+            // A client that leaves with replies on their way would end it by this signal.
+            Kind::Masstree => {
+                let mut command = Command::new("env");
+                command.arg("--ignore-signal=PIPE").arg(program);
+                command
+            }
+            _ => Command::new(program),
+        };
         match self.contender.kind() {
             Kind::Glimmer => {
                 command
@@ -207,6 +216,9 @@ impl Launch {
                 command.args(["-h", &ip, "-p", &port, "--threads", &threads]);
                 command.args(["--maxmemory", &format!("{memory}M"), "--evict", "yes"]);
                 command.args(["--maxconns", &connections]);
+            }
+            Kind::Masstree => {
+                command.args(["--no-log", "--port", &port, "--threads", &threads]);
             }
             Kind::Echo => {
                 let value_bytes = self.value_bytes.to_string();

@@ -264,6 +264,8 @@ pub enum Protocol {
     Binary,
     /// RESP2: Redis, Valkey and their relatives
     Resp,
+    /// The protocol of mtd, Masstree's server
+    Masstree,
     /// Glimmer's native protocol over UDP in segment batches (SERVER names its native port)
     Native,
     /// As native, with several requests per datagram
@@ -281,6 +283,7 @@ impl From<Protocol> for Dialect {
             Protocol::Meta => Dialect::Meta,
             Protocol::Binary => Dialect::Binary,
             Protocol::Resp => Dialect::Resp,
+            Protocol::Masstree => Dialect::Masstree,
             Protocol::Native => Dialect::Native,
             Protocol::NativePacked => Dialect::NativePacked,
             Protocol::NativePlain => Dialect::NativePlain,

@@ -63,7 +63,7 @@ impl Contender {
     /// The same over TLS, with these certificates. `Err` says in a line why that cannot be.
     pub fn over_tls(self, encryption: &Encryption) -> Result<Contender, String> {
         let name = &self.name;
-        if self.kind == Kind::Pogocache {
+        if let Kind::Pogocache | Kind::Masstree = self.kind {
             return Err(format!("{name} is left out: it is driven without TLS only"));
         }
         // What is not installed is complained about later.
@@ -115,6 +115,9 @@ impl Contender {
              --peer NAME=PATH",
             self.kind.name()
         );
+        if version.is_empty() {
+            return Ok(format!("{}, of no stated version", self.kind.name()));
+        }
         Ok(version)
     }
 

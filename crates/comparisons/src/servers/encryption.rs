@@ -79,7 +79,7 @@ impl Encryption {
                 let flags = flags.map(|(flag, value)| [flag.to_owned(), value]);
                 flags.into_iter().flatten().collect()
             }
-            Kind::Pogocache | Kind::Echo => Vec::new(),
+            Kind::Pogocache | Kind::Masstree | Kind::Echo => Vec::new(),
         }
     }
 }

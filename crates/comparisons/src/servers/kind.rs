@@ -19,12 +19,15 @@ pub enum Kind {
     Valkey,
     /// Pogocache, driven in memcached's text protocol.
     Pogocache,
+    /// Masstree's own server, which keeps all and evicts nothing.
+    Masstree,
     /// No cache: `glimmer bench echo`, the ceiling that the kernel sets.
     Echo,
 }
 
 impl Kind {
-    /// Those of others, which a program of any name may turn out to be.
+    /// Those of others, which a program of any name may turn out to be. Masstree's server does not
+    /// tell its version.
     const OF_OTHERS: [Kind; 4] = [Kind::Memcached, Kind::Redis, Kind::Valkey, Kind::Pogocache];
 
     /// The name on the command line and in tables.
@@ -35,6 +38,7 @@ impl Kind {
             Kind::Redis => "redis",
             Kind::Valkey => "valkey",
             Kind::Pogocache => "pogocache",
+            Kind::Masstree => "masstree",
             Kind::Echo => "echo",
         }
     }
@@ -44,6 +48,7 @@ impl Kind {
         match self {
             Kind::Glimmer | Kind::Memcached | Kind::Pogocache | Kind::Echo => Dialect::Text,
             Kind::Redis | Kind::Valkey => Dialect::Resp,
+            Kind::Masstree => Dialect::Masstree,
         }
     }
 
@@ -71,6 +76,7 @@ impl Kind {
             Kind::Redis => "redis-server".into(),
             Kind::Valkey => "valkey-server".into(),
             Kind::Pogocache => "pogocache".into(),
+            Kind::Masstree => "mtd".into(),
         })
     }
 
@@ -85,6 +91,7 @@ impl Kind {
                 "valkey-server is missing: apt-get install valkey-server (Debian 13 and newer)"
             }
             Kind::Pogocache => "pogocache is missing: build it, and give --peer pogocache=PATH",
+            Kind::Masstree => "mtd is missing: build masstree-beta, and put it on the search path",
         }
     }
 
@@ -97,6 +104,7 @@ impl Kind {
             Kind::Redis => "Redis server ",
             Kind::Valkey => "Valkey server ",
             Kind::Pogocache => "pogocache ",
+            Kind::Masstree => "mtd",
         }
     }
 

@@ -53,7 +53,7 @@ fn variants(kind: Kind) -> &'static [&'static [&'static str]] {
             &["--access", "crew"],
             &["--access", "crcw"],
         ],
-        Kind::Memcached | Kind::Pogocache => &[&[]],
+        Kind::Memcached | Kind::Pogocache | Kind::Masstree => &[&[]],
         // They have only one thread.
         Kind::Redis | Kind::Valkey | Kind::Echo => &[],
     }

@@ -12,6 +12,7 @@ mod binary;
 mod connect;
 mod datagrams;
 mod digits;
+mod masstree;
 mod meta;
 mod native;
 mod pending;
@@ -21,6 +22,8 @@ mod stream;
 mod target;
 mod text;
 
+use std::io;
+
 use anyhow::{Result, bail};
 use glimmer_connect::Speech;
 
@@ -28,6 +31,7 @@ pub use address::Address;
 pub use binary::Binary;
 pub use connect::{Connect, Endpoint, Job};
 pub use datagrams::Datagrams;
+pub use masstree::Masstree;
 pub use meta::Meta;
 pub use native::{Native, SendMode};
 pub use poll::{Awaited, Poll};
@@ -173,6 +177,16 @@ pub trait Protocol: Copy + Default + Send + Sync {
 
     /// Looks for a step at the start of the received bytes.
     fn take(&self, step: Step, input: &[u8]) -> Taken;
+
+    /// Says on a new stream what comes before all requests, and waits for the answer.
+    ///
+    /// # Errors
+    ///
+    /// If the server does not answer as it should, or if the connection breaks.
+    fn begin(stream: &mut (impl io::Read + io::Write)) -> Result<()> {
+        let _ = stream;
+        Ok(())
+    }
 
     /// Appends a request and the steps of its reply.
     #[inline]

@@ -67,11 +67,11 @@ impl<P: Protocol> Stream<P> {
                 let host = admission.host.clone();
                 let host = host.unwrap_or_else(|| address.ip().to_string());
                 let mut sealed = Sealed::begin(tls, &host, &socket).with_context(connecting)?;
-                log_in::<P>(admission, &mut sealed).with_context(connecting)?;
+                greet::<P>(admission, &mut sealed).with_context(connecting)?;
                 Some(sealed.into_session())
             }
             None => {
-                log_in::<P>(admission, &mut &socket).with_context(connecting)?;
+                greet::<P>(admission, &mut &socket).with_context(connecting)?;
                 None
             }
         };
@@ -86,7 +86,7 @@ impl<P: Protocol> Stream<P> {
             anyhow!("cannot connect to {}: {error}; {ELSEWHERE}", path.display())
         })?;
         socket.set_read_timeout(Some(SILENCE_MAX))?;
-        log_in::<P>(admission, &mut &socket).with_context(connecting)?;
+        greet::<P>(admission, &mut &socket).with_context(connecting)?;
         socket.set_nonblocking(true)?;
         Ok(Stream::over(socket.into(), false, None))
     }
@@ -160,8 +160,9 @@ impl<P: Protocol> Stream<P> {
     }
 }
 
-/// Says who the client is, if that is wanted.
-fn log_in<P: Protocol>(admission: &Admission, stream: &mut (impl Read + Write)) -> Result<()> {
+/// Begins as the protocol does, and says who the client is, if that is wanted.
+fn greet<P: Protocol>(admission: &Admission, stream: &mut (impl Read + Write)) -> Result<()> {
+    P::begin(stream)?;
     let Some(login) = &admission.login else {
         return Ok(());
     };

@@ -9,7 +9,8 @@ use serde::{Serialize, Serializer};
 
 use super::connect::{BURST_KEYS, burst_keys};
 use super::{
-    Address, Binary, Connect, Endpoint, Job, Meta, Native, Protocol, Resp, Text, native::SendMode,
+    Address, Binary, Connect, Endpoint, Job, Masstree, Meta, Native, Protocol, Resp, Text,
+    native::SendMode,
 };
 
 /// The protocol of a server.
@@ -25,6 +26,8 @@ pub enum Dialect {
     Binary,
     /// RESP2: Redis, Valkey and compatible servers.
     Resp,
+    /// The protocol of `mtd`, Masstree's server.
+    Masstree,
     /// Glimmer's native protocol over UDP: one request per datagram, datagrams in segment batches.
     Native,
     /// The native protocol with several requests per datagram.
@@ -38,11 +41,12 @@ pub enum Dialect {
 
 impl Dialect {
     /// Every dialect.
-    pub const ALL: [Dialect; 8] = [
+    pub const ALL: [Dialect; 9] = [
         Dialect::Text,
         Dialect::Meta,
         Dialect::Binary,
         Dialect::Resp,
+        Dialect::Masstree,
         Dialect::Native,
         Dialect::NativePacked,
         Dialect::NativePlain,
@@ -56,6 +60,7 @@ impl Dialect {
             Dialect::Meta => "meta",
             Dialect::Binary => "binary",
             Dialect::Resp => "resp",
+            Dialect::Masstree => "masstree",
             Dialect::Native => "native",
             Dialect::NativePacked => "native-packed",
             Dialect::NativePlain => "native-plain",
@@ -143,12 +148,14 @@ impl Connect for Target {
             Dialect::Text => open::<Text, J>(self, connections, job),
             Dialect::Meta => open::<Meta, J>(self, connections, job),
             Dialect::Binary => open::<Binary, J>(self, connections, job),
-            Dialect::Resp => match self.address {
-                Address::Udp(_) | Address::UdpTrains(_) => {
-                    bail!("RESP goes over TCP or a Unix socket: leave udp: out of the address")
-                }
-                _ => open::<Resp, J>(self, connections, job),
-            },
+            Dialect::Resp | Dialect::Masstree
+                if matches!(self.address, Address::Udp(_) | Address::UdpTrains(_)) =>
+            {
+                let name = self.dialect.name();
+                bail!("{name} goes over TCP or a Unix socket: leave udp: out of the address")
+            }
+            Dialect::Resp => open::<Resp, J>(self, connections, job),
+            Dialect::Masstree => open::<Masstree, J>(self, connections, job),
             Dialect::Native => self.open_native(connections, SendMode::Segmented, job),
             Dialect::NativePacked => self.open_native(connections, SendMode::Packed, job),
             Dialect::NativePlain => self.open_native(connections, SendMode::Plain, job),
