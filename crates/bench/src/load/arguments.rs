@@ -99,7 +99,7 @@ pub struct WorkloadArguments {
     pub keys: Option<u64>,
     /// Key popularity: uniform, zipf[:EXPONENT], hotspot[:KEYS:REQUESTS] (shares),
     /// latest[:EXPONENT], normal[:DEVIATION] (a share of the keys), pareto[:SHAPE:SCALE],
-    /// sequential
+    /// shard:EXPONENT:SHARD:SHARDS (one server of several), sequential
     #[arg(long, value_name = "LAW")]
     pub dist: Option<Law>,
     /// Length of a key in bytes

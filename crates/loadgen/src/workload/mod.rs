@@ -6,6 +6,7 @@ pub mod key;
 mod mix;
 pub mod popularity;
 mod presets;
+mod shard;
 mod sizes;
 pub mod trace;
 pub mod value;
@@ -17,6 +18,7 @@ pub use key::Key;
 pub use mix::{Mix, TTL_S_MAX, Ttl};
 pub use popularity::{Law, Popularity, Sampler};
 pub use presets::PRESETS;
+pub use shard::Shard;
 pub use sizes::{Empirical, Sizes, VALUE_BYTES_MAX};
 
 use serde::{Serialize, Serializer};

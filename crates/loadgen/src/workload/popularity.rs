@@ -13,8 +13,13 @@ use rand::{Rng, RngCore};
 use rand_distr::StandardNormal;
 use serde::{Serialize, Serializer};
 
-use super::zipf::{EXPONENT_MAX, Zipf};
+use super::{
+    shard::Shard,
+    zipf::{EXPONENT_MAX, Zipf},
+};
 
+/// The largest number of shards that is read.
+const SHARDS_MAX: f64 = 4096.0;
 /// The largest shape or scale of a Pareto distribution that is read.
 const POSITIVE_MAX: f64 = 1e12;
 
@@ -42,6 +47,17 @@ pub enum Law {
     Latest {
         /// As for Zipf's law.
         exponent: f64,
+    },
+    /// The keys of one of several servers, among which clients divide keys that follow Zipf's law
+    /// together. Each server has as many keys as this law is over. Key numbers are popularity ranks
+    /// among the keys of the server.
+    Shard {
+        /// As for Zipf's law.
+        exponent: f64,
+        /// The server's number, below `shards`.
+        shard: u32,
+        /// Servers.
+        shards: u32,
     },
     /// All keys in turn, repeatedly.
     Sequential,
@@ -128,6 +144,11 @@ impl Popularity {
                 age: Zipf::new(keys, exponent),
                 inserted: inserted.clone(),
             },
+            Law::Shard {
+                exponent,
+                shard,
+                shards,
+            } => How::Shard(Arc::new(Shard::new(keys, exponent, shard, shards))),
             Law::Sequential => How::Sequential {
                 next: (u128::from(keys) * u128::from(part) / u128::from(parts)) as u64,
             },
@@ -184,6 +205,7 @@ enum How {
         age: Zipf,
         inserted: Arc<AtomicU64>,
     },
+    Shard(Arc<Shard>),
     Sequential {
         next: u64,
     },
@@ -229,6 +251,7 @@ impl Sampler {
             }
             // The law covers the initial number of keys: older keys are no longer requested.
             How::Latest { age, inserted } => inserted.load(Ordering::Relaxed) - age.draw(rng),
+            How::Shard(shard) => shard.draw(rng),
             How::Sequential { next } => {
                 let number = *next;
                 *next = if number + 1 == self.keys {
@@ -281,6 +304,11 @@ impl fmt::Display for Law {
                 write!(out, "hotspot:{keys_share}:{requests_share}")
             }
             Law::Latest { exponent } => write!(out, "latest:{exponent}"),
+            Law::Shard {
+                exponent,
+                shard,
+                shards,
+            } => write!(out, "shard:{exponent}:{shard}:{shards}"),
             Law::Sequential => write!(out, "sequential"),
             Law::Trimodal {
                 exponent,
@@ -353,6 +381,20 @@ impl FromStr for Law {
                 true => Ok(Law::Normal { deviation: figure }),
                 false => Err("a standard deviation is above 0".to_owned()),
             },
+            ("shard", &[figure, shard, shards]) => {
+                let whole = |figure: f64| figure.fract() == 0.0 && figure >= 0.0;
+                match whole(shard) && whole(shards) && shard < shards && shards <= SHARDS_MAX {
+                    true => Ok(Law::Shard {
+                        exponent: exponent(figure)?,
+                        shard: shard as u32,
+                        shards: shards as u32,
+                    }),
+                    false => Err(format!(
+                        "a shard has a number from 0 on, below that of shards, of at most \
+                         {SHARDS_MAX}"
+                    )),
+                }
+            }
             ("pareto", []) => Ok(Law::Pareto {
                 shape: 1.16,
                 scale: 6800.0,
@@ -363,7 +405,8 @@ impl FromStr for Law {
             }),
             _ => Err(
                 "uniform, zipf[:EXPONENT], hotspot[:KEYS:REQUESTS], latest[:EXPONENT], \
-                      normal[:DEVIATION], pareto[:SHAPE:SCALE] or sequential"
+                      normal[:DEVIATION], pareto[:SHAPE:SCALE], shard:EXPONENT:SHARD:SHARDS or \
+                      sequential"
                     .to_owned(),
             ),
         }
@@ -510,6 +553,7 @@ mod tests {
             "latest:0.5",
             "normal:0.2",
             "pareto:1.5:300",
+            "shard:0.99:3:16",
             "sequential",
         ] {
             assert_eq!(text.parse::<Law>().unwrap().to_string(), text);
@@ -528,6 +572,9 @@ mod tests {
             "normal:2",
             "pareto:1",
             "pareto:0:5",
+            "shard:0.99:16:16",
+            "shard:0.99:0.5:16",
+            "shard:0.99:0",
             "uniform:1",
         ] {
             assert!(wrong.parse::<Law>().is_err(), "{wrong}");

@@ -40,7 +40,7 @@ impl Stream {
 
 /// The finalizer of SplitMix64: every bit of the result depends on every bit of the input.
 #[inline]
-fn mix(mut word: u64) -> u64 {
+pub(super) fn mix(mut word: u64) -> u64 {
     word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
     word ^ word >> 31
