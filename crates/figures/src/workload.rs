@@ -4,7 +4,7 @@ use std::fmt;
 
 use glimmer_loadgen::{
     load::{Pace, Plan, Requests, WarmUp},
-    workload::{self, Law, Popularity},
+    workload::{self, Law, Popularity, Shard},
 };
 
 use crate::{Run, systems::Items};
@@ -69,12 +69,25 @@ impl Mix {
         pace: Pace,
         measured_ms: u64,
     ) -> Plan {
+        self.plan_of(self.law(), run, items, keys_per_get, pace, measured_ms)
+    }
+
+    /// The same with keys that another law draws.
+    pub fn plan_of(
+        self,
+        law: Law,
+        run: &Run<'_>,
+        items: Items,
+        keys_per_get: u32,
+        pace: Pace,
+        measured_ms: u64,
+    ) -> Plan {
         let mix = workload::Mix::reads(self.get_share()).keys_per_get(keys_per_get);
         Plan {
             connections: CONNECTIONS,
             warm_up: WarmUp::Fixed(run.warm_up()),
             measured: Some(run.measured(measured_ms)),
-            ..Plan::new(Requests::Drawn(items.workload(self.law(), mix)), pace)
+            ..Plan::new(Requests::Drawn(items.workload(law, mix)), pace)
         }
     }
 
@@ -87,6 +100,32 @@ impl Mix {
             seed,
             ..self.plan(run, items, 1, pace, measured_ms)
         }
+    }
+}
+
+/// One of several servers among which clients divide the keys: the one that is asked most.
+#[derive(Clone, Copy, Debug)]
+pub struct Hottest {
+    /// The law of its keys.
+    pub law: Law,
+    /// Its share of all requests.
+    pub share: f64,
+}
+
+impl Hottest {
+    /// Of this many servers with as many keys each, under Zipf's law.
+    pub fn of(shards: u32, keys: u64) -> Hottest {
+        let server = |shard| Hottest {
+            law: Law::Shard {
+                exponent: EXPONENT,
+                shard,
+                shards,
+            },
+            share: Shard::new(keys, EXPONENT, shard, shards).share(),
+        };
+        let servers = (0..shards).map(server);
+        let hottest = servers.max_by(|a, b| a.share.total_cmp(&b.share));
+        hottest.expect("there is a server")
     }
 }
 

@@ -21,10 +21,10 @@ const OURS: [&str; 2] = ["glimmer crcw", "glimmer memc3"];
 const MEMCACHED: &str = "memcached";
 /// The paper's systems, built from public source: names here, programs on the search path, and
 /// arguments. The index is large enough from the start, as the published code cannot enlarge it.
-const ORIGINAL: &str = "memcached 1.4.13";
-const MODIFIED: &str = "memcached 1.4.13, modified";
+pub(super) const ORIGINAL: &str = "memcached 1.4.13";
+pub(super) const MODIFIED: &str = "memcached 1.4.13, modified";
 const PUBLISHED: &str = "MemC3, published code";
-const OF_PAPER: [(&str, &str, &[&str]); 3] = [
+pub(super) const OF_PAPER: [(&str, &str, &[&str]); 3] = [
     (ORIGINAL, "memcached-1.4.13", &["-o", HASHPOWER]),
     (
         MODIFIED,
@@ -35,17 +35,17 @@ const OF_PAPER: [(&str, &str, &[&str]); 3] = [
 ];
 const HASHPOWER: &str = "hashpower=21";
 /// 16-byte keys and 32-byte values (MemC3 §5.3).
-const ITEMS: Items = Items {
+pub(super) const ITEMS: Items = Items {
     keys: 2_000_000,
     key_bytes: 16,
     value_bytes: 32,
 };
 /// Keys of a multi-get.
-const KEYS: u32 = 100;
+pub(super) const KEYS: u32 = 100;
 /// Requests in flight per connection: the `set`s between two multi-gets keep the server from
 /// waiting.
-const IN_FLIGHT: u32 = 4;
-const MIX: Mix = Mix::new(true, 95);
+pub(super) const IN_FLIGHT: u32 = 4;
+pub(super) const MIX: Mix = Mix::new(true, 95);
 const PANEL: &str = "";
 const RATE: &str = "operations per s, measured";
 const KERNEL: &str = "part of the server's CPU time in the kernel";
@@ -93,8 +93,7 @@ impl Figure for FullSystem {
                    words, huge pages, and a core for each thread. These three are built with \
                    `-O2 -DNDEBUG` and start with an index for all keys. `memcached` is the newest. \
                    `glimmer memc3` has MemC3's table in our server (`--table memc3`), \
-                   `glimmer crcw` has MICA's. Sharding needs a client that splits its multi-gets \
-                   and is left out.",
+                   `glimmer crcw` has MICA's. `memc3-shards` has memcached in several instances.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: 2,

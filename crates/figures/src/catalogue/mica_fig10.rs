@@ -34,7 +34,12 @@ const DATASETS: [(&str, Items); 3] = [
     ),
 ];
 const QUICK_KEYS: u64 = 2000;
-const PEERS: [Server; 3] = [Server::Memcached, Server::Redis, Server::Pogocache];
+const PEERS: [Server; 4] = [
+    Server::Memcached,
+    Server::Redis,
+    Server::Pogocache,
+    Server::Masstree,
+];
 const OURS: [&str; 3] = ["glimmer erew", "glimmer crew", "glimmer crcw"];
 pub(super) const CLIENT_BUSY: &str = "client busy";
 
@@ -94,8 +99,9 @@ impl Figure for EndToEnd {
                     Memcached less than 6.1. MICA's lead shrinks with large items, because the \
                     network limits MICA and not the other systems.",
             here: "One worker runs on one core and one client on another. They speak memcached's \
-                   text protocol (Redis: RESP) over TCP on loopback, with 50 connections and 32 \
-                   requests in flight on each. The paper uses 16 cores, Ethernet without the \
+                   text protocol (Redis: RESP; Masstree: that of its own server `mtd`, which runs \
+                   without its log) over TCP on loopback, with 50 connections and 32 requests in \
+                   flight on each. The paper uses 16 cores, Ethernet without the \
                    kernel, and one request per packet. Items have the paper's sizes, but there are \
                    fewer of them (2, 1 and 0.2 million). With one worker, the access modes differ \
                    only in the cost of synchronisation; `mica-fig16` measures several workers. The \

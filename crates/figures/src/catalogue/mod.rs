@@ -23,6 +23,7 @@ mod memc3_inserts;
 mod memc3_items;
 mod memc3_reads;
 mod memc3_retries;
+mod memc3_shards;
 mod memc3_table2;
 mod memc3_table3;
 mod mica_batches;
@@ -46,6 +47,7 @@ mod mica_packets;
 mod mica_partitions;
 mod mica_prefetch;
 mod mica_reference;
+mod mica_shards;
 mod mica_skew;
 mod mica_table1;
 mod mica_tcp;
@@ -120,6 +122,7 @@ pub fn pages() -> Vec<Page> {
                 &mica_fig15::Ports,
                 &mica_fig16::AccessModes,
                 &mica_masstree::Masstree,
+                &mica_shards::Shards,
                 &mica_table1::Direction,
                 &eviction::HitRatio,
                 &mica_crew::CrewSampling,
@@ -146,6 +149,7 @@ pub fn pages() -> Vec<Page> {
                 &memc3_table3::MissRatio,
                 &memc3_fig8::Throughput,
                 &memc3_fig9::FullSystem,
+                &memc3_shards::Sharding,
             ],
         },
         Page {
