@@ -27,42 +27,43 @@ struct Others {
     /// Half a distance below the first rank.
     begin: f64,
     distance: f64,
-    exponent: f64,
+    /// 1 minus the exponent.
+    power: f64,
+    /// The integral of `x^-exponent` over all of them, over `begin^power`, times `power` unless
+    /// that is zero.
+    span: f64,
 }
 
 impl Others {
-    /// The integral of `x^-exponent` from 1 to `x`.
-    fn integral(&self, x: f64) -> f64 {
-        match 1.0 - self.exponent {
-            0.0 => x.ln(),
-            power => (x.ln() * power).exp_m1() / power,
+    fn new(count: u64, begin: f64, distance: f64, exponent: f64) -> Others {
+        let power = 1.0 - exponent;
+        let log_ratio = (count as f64 * distance / begin).ln_1p();
+        Others {
+            count,
+            begin,
+            distance,
+            power,
+            span: match power {
+                0.0 => log_ratio,
+                power => (power * log_ratio).exp_m1(),
+            },
         }
-    }
-
-    /// The `x` with this integral.
-    fn inverse(&self, integral: f64) -> f64 {
-        match 1.0 - self.exponent {
-            0.0 => integral.exp(),
-            power => ((integral * power).ln_1p() / power).exp(),
-        }
-    }
-
-    /// The integrals at their beginning and at their end.
-    fn bounds(&self) -> [f64; 2] {
-        let end = self.begin + self.count as f64 * self.distance;
-        [self.begin, end].map(|x| self.integral(x))
     }
 
     /// The sum of their `r^-exponent`.
     fn weight(&self) -> f64 {
-        let [begin, end] = self.bounds();
-        (end - begin) / self.distance
+        let divisor = if self.power == 0.0 { 1.0 } else { self.power };
+        self.begin.powf(self.power) * self.span / divisor / self.distance
     }
 
     fn draw(&self, rng: &mut impl Rng) -> u64 {
-        let [begin, end] = self.bounds();
-        let x = self.inverse(begin + rng.random::<f64>() * (end - begin));
-        (((x - self.begin) / self.distance) as u64).min(self.count - 1)
+        let part = rng.random::<f64>() * self.span;
+        let log_ratio = match self.power {
+            0.0 => part,
+            power => part.ln_1p() / power,
+        };
+        let behind = self.begin * log_ratio.exp_m1();
+        ((behind / self.distance) as u64).min(self.count - 1)
     }
 }
 
@@ -72,17 +73,13 @@ impl Shard {
     pub fn new(keys: u64, exponent: f64, shard: u32, shards: u32) -> Shard {
         assert!(shard < shards, "shards are numbered from 0");
         let weight = |rank: u64| (rank as f64).powf(-exponent);
-        let head = HEAD_RANKS.min(keys * u64::from(shards));
+        let head = HEAD_RANKS.min(keys.saturating_mul(shards.into()));
         let place = |rank: &u64| (u128::from(mix(*rank)) * u128::from(shards)) >> 64;
         let ours = (1..=head).filter(|rank| place(rank) == u128::from(shard));
         let mut weights: Vec<f64> = ours.map(weight).take(keys as usize).collect();
         let popular = weights.len() as u64;
-        let others = Others {
-            count: keys - popular,
-            begin: head as f64 + 0.5,
-            distance: f64::from(shards),
-            exponent,
-        };
+        let begin = head as f64 + 0.5;
+        let others = Others::new(keys - popular, begin, shards.into(), exponent);
         weights.push(others.weight());
         // All shards have as many others.
         let total = (1..=head).map(weight).sum::<f64>() + f64::from(shards) * others.weight();
@@ -185,5 +182,11 @@ mod tests {
         let whole = Shard::new(100, 0.99, 0, 1);
         assert!((whole.share() - 1.0).abs() < 1e-12);
         assert_eq!(whole.popular, 100);
+        // The least weights that there are: the only key of most shards is not among the popular.
+        for shard in 0..64 {
+            let steep = Shard::new(1, 64.0, shard, 4096);
+            assert_eq!(steep.draw(&mut rng), 0);
+            assert!(steep.share() > 0.0);
+        }
     }
 }
