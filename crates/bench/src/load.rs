@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use anyhow::{Context, Result, anyhow, ensure};
 use glimmer_connect::{Admission, Tls};
 use glimmer_loadgen::{
-    driver::{Address, Target},
+    driver::{Address, MASSTREE_VALUE_BYTES_MAX, Target},
     load::{self, Arrivals, Idle, LargeApart, Pace, Pass, Plan, Requests, Summary, WarmUp, sweep},
     workload::{Mix, Ttl, Workload, trace::Trace},
 };
@@ -18,7 +18,7 @@ use glimmer_transport::{packet::PacketTransport, transports};
 use serde::Serialize;
 
 pub use arguments::{Arguments, TraceFormat};
-use arguments::{ArrivalLaw, Length, PaceArguments, WorkloadArguments};
+use arguments::{ArrivalLaw, Length, PaceArguments, Protocol, WorkloadArguments};
 use watch::Watch;
 
 /// The first rate of a sweep in requests per second.
@@ -47,6 +47,16 @@ impl Arguments {
     pub fn run(&self) -> Result<()> {
         let plan = self.plan()?;
         plan.check().map_err(|error| anyhow!(error))?;
+        if let (Protocol::Masstree, Requests::Drawn(workload)) = (self.protocol, &plan.requests) {
+            ensure!(
+                workload.sizes.max() <= MASSTREE_VALUE_BYTES_MAX,
+                "mtd keeps values of at most {MASSTREE_VALUE_BYTES_MAX} bytes: lower --value-bytes"
+            );
+            ensure!(
+                workload.mix.ttl == Ttl::Never,
+                "items of mtd never expire: leave --ttl out"
+            );
+        }
         let location = self.server.location();
         let target = Target {
             admission: Admission {

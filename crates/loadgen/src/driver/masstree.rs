@@ -39,8 +39,10 @@ const HELLO: [u8; 3] = [ARRAY | 2, SEQUENCE, HANDSHAKE];
 /// One byte is enough for the numbers of threads below this.
 const THREADS_MAX: u8 = 0x80;
 
-/// The protocol. It has no times to live: those of a load are left out. The server keeps values of
-/// less than 64 KiB; of a longer one it returns a part, which is an error here.
+/// Length of the longest value in bytes: the server's lengths have 16 bits.
+pub const MASSTREE_VALUE_BYTES_MAX: u32 = u16::MAX as u32;
+
+/// The protocol. It has no times to live.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Masstree;
 

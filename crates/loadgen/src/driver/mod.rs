@@ -31,7 +31,7 @@ pub use address::Address;
 pub use binary::Binary;
 pub use connect::{Connect, Endpoint, Job};
 pub use datagrams::Datagrams;
-pub use masstree::Masstree;
+pub use masstree::{MASSTREE_VALUE_BYTES_MAX, Masstree};
 pub use meta::Meta;
 pub use native::{Native, SendMode};
 pub use poll::{Awaited, Poll};
