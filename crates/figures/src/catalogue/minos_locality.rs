@@ -1,4 +1,4 @@
-//! Minos, §3.1: what small requests miss in caches where small cores read the queues of large ones.
+//! Minos, §3.1: what small requests miss in caches if small cores read the queues of large ones.
 
 use anyhow::Result;
 use glimmer_base::Seed;
@@ -322,7 +322,7 @@ mod tests {
         assert_eq!(requests(&keyhash), requests(&one));
         let [before, after] = [&keyhash, &one].map(|tallies| Tally::each(&tallies[7..]));
         assert!(after[0] > 1.2 * before[0], "{after:?}, {before:?}");
-        // Without locality by key, there is none to lose.
+        // If the queue of a GET is random, each core serves all keys under both policies.
         let [keyhash, one] = [0, 1].map(|large| Tally::each(&of(&WAYS[1], large)[7..]));
         let ratio = one[0] / keyhash[0];
         assert!((0.9..1.1).contains(&ratio), "{ratio}");
