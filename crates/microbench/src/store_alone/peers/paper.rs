@@ -363,7 +363,7 @@ pub fn build<const K: usize, const V: usize>(
     Ok(Box::new(team.fill(items)?))
 }
 
-/// The share of reads that may miss: an index that is full drops a tenth of the items.
+/// The share of the items that may be missing: an index that is full drops a tenth of them.
 const LOSS_MAX: f64 = 0.12;
 
 #[cfg(test)]
@@ -402,6 +402,25 @@ mod tests {
         table.put(key(8), value(8, 1));
         assert_eq!(table.get(&key(8)), Some(value(8, 1)));
         assert_eq!((table.items(), table.dropped()), (Some(4), 0));
+    }
+
+    /// Whether reads of a list are judged does not depend on whether its keys were dropped.
+    #[test]
+    fn a_table_is_judged_by_the_items_that_it_has() {
+        let task = Task {
+            fill: false,
+            ..Task::filling()
+        };
+        let list = |number| [vec![Operation::new(number, false)]];
+        let mut table = build::<8, 8>(10_000, 1, 90).unwrap();
+        let mut found = (0..10_000).map(|number| table.run(&list(number), &task).unwrap().found);
+        assert!(found.any(|found| found == 0), "nothing was dropped");
+        let mut too_full = build::<8, 8>(10_000, 1, 200).unwrap();
+        let why = too_full.run(&list(9_999), &task).unwrap_err();
+        assert!(
+            why.to_string().contains("of the items are missing"),
+            "{why}"
+        );
     }
 
     /// The number of items that a bucket gets is nearly that of a Poisson distribution.
