@@ -39,8 +39,9 @@ pub struct Arguments {
     #[arg(long, value_parser = seconds)]
     seconds: Option<f64>,
     /// How requests come to the server: `tcp` with one at a time on each of 32 connections,
-    /// `tcp-batches` with 16 at a time on each of 4, or `native` with one at a time on each of 32
-    /// UDP sockets
+    /// `tcp-batches` with 16 at a time on each of 4, `native` with one at a time on each of 32 UDP
+    /// sockets, `xdp` or `dpdk` with native requests past the kernel, 8 at a time from each of 4
+    /// devices
     #[arg(long, default_value = "tcp-batches")]
     transport: Transport,
     /// The link of a simulated server with 8 cores, in Gb/s

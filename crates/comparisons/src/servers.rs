@@ -1,6 +1,7 @@
 //! Runs servers as child processes: ours and its competitors, as far as they are installed. They
 //! are pinned to cores and stop with this process.
 
+mod at_work;
 mod build;
 mod contender;
 mod datagrams;
@@ -37,6 +38,7 @@ use glimmer_loadgen::{
 };
 use glimmer_measure::machine;
 
+pub use at_work::AtWork;
 pub use build::{Build, Described, list};
 pub use contender::Contender;
 pub use encryption::Encryption;
@@ -337,6 +339,23 @@ impl Server {
     pub fn drive_at(&self, target: &Target, plan: &load::Plan) -> Result<load::Outcome> {
         load::run(target, plan, Some(&|| self.cpu()), &mut |_| {})
             .with_context(|| format!("measuring {}", self.name()))
+    }
+
+    /// The same at a server of ours with this many workers, whose CPU time is without the looks in
+    /// vain of workers that never sleep.
+    pub fn drive_at_work(
+        &self,
+        target: &Target,
+        plan: &load::Plan,
+        workers: usize,
+    ) -> Result<load::Outcome> {
+        let at_work = AtWork::of(self, workers);
+        let outcome = load::run(target, plan, Some(&|| at_work.look()), &mut |_| {})
+            .with_context(|| format!("measuring {}", self.name()))?;
+        Ok(load::Outcome {
+            server_cpu_s: outcome.server_cpu_s * at_work.part(),
+            ..outcome
+        })
     }
 
     /// The version and the cipher of its encrypted connections, once there has been one.

@@ -9,8 +9,7 @@ use std::{
     fmt,
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
-    sync::Mutex,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use anyhow::{Context, Result, ensure};
@@ -23,7 +22,7 @@ mod echo;
 mod memif;
 mod ways;
 
-use crate::servers::{CONNECTIONS_MAX, Contender, Kind, Launch, Server};
+use crate::servers::{AtWork, CONNECTIONS_MAX, Contender, Kind, Launch};
 
 pub use between::Between;
 use echo::{Driven, Pace, datagrams_per_s};
@@ -169,56 +168,15 @@ fn reads(halves: &Halves, way: &Way, paces: &[Pace], measured: Duration) -> Resu
     store(address)?;
     let there = SocketAddr::new(way.server_at.into(), address.port());
     let driven = paces.iter().map(|&pace| {
-        let looks = Mutex::new(Vec::new());
-        let cpu = || {
-            let look = Look::at(&server)?;
-            looks.lock().expect("nobody panics").push(look);
-            Ok(look.cpu)
-        };
-        let requests = (there, (REQUEST, pace));
+        let at_work = AtWork::of(&server, queues);
+        let (requests, cpu) = ((there, (REQUEST, pace)), || at_work.look());
         let driven = echo::drive_from(halves, &way.client, requests, measured, &cpu)?;
-        let looks = looks.into_inner().expect("nobody panics");
-        let (Some(first), Some(last)) = (looks.first(), looks.last()) else {
-            return Ok(driven);
-        };
-        let at_work = last.at_work_since(first, queues);
         Ok(Driven {
-            server_cpu: driven.server_cpu.mul_f64(at_work),
+            server_cpu: driven.server_cpu.mul_f64(at_work.part()),
             ..driven
         })
     });
     driven.collect()
-}
-
-/// What a server has used by a moment.
-#[derive(Clone, Copy)]
-struct Look {
-    at: Instant,
-    cpu: Duration,
-    /// Turns with something to do, of workers that never sleep; zero for others.
-    busy: Duration,
-}
-
-impl Look {
-    fn at(server: &Server) -> Result<Look> {
-        let busy_us = server.stats("glimmer")?.get("polling_busy_us").copied();
-        Ok(Look {
-            at: Instant::now(),
-            cpu: server.cpu()?,
-            busy: Duration::from_micros(busy_us.unwrap_or(0)),
-        })
-    }
-
-    /// The part of the CPU time since then that is not spent on looking in vain. Where a worker
-    /// shares its core, the time of turns includes that of others, and so does the elapsed time.
-    fn at_work_since(&self, earlier: &Look, workers: usize) -> f64 {
-        let busy = (self.busy - earlier.busy).as_secs_f64();
-        let elapsed = (self.at - earlier.at).as_secs_f64() * workers as f64;
-        match busy > 0.0 && elapsed > 0.0 {
-            true => (busy / elapsed).min(1.0),
-            false => 1.0,
-        }
-    }
 }
 
 /// Stores the item that is read.

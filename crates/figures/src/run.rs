@@ -107,13 +107,22 @@ impl<'a> Run<'a> {
     /// The transport of this kind: udp, udp-plain, xdp or dpdk. If this machine cannot have it, a
     /// note says that this series is left out, and why.
     pub fn between(&mut self, kind: &'static str, series: &str) -> Option<Arc<Between>> {
-        match self.settings.transports.of_kind(kind) {
+        match self.transport(kind) {
             Ok(between) => Some(between),
             Err(error) => {
                 self.note(format!("{series} is left out: {error:#}"));
                 None
             }
         }
+    }
+
+    /// A transport of this kind between two network namespaces.
+    ///
+    /// # Errors
+    ///
+    /// This machine cannot have it, or the program was built without it.
+    pub fn transport(&self, kind: &'static str) -> Result<Arc<Between>> {
+        self.settings.transports.of_kind(kind)
     }
 
     /// Length of a server's warm-up.

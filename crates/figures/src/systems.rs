@@ -186,7 +186,6 @@ impl System {
             arguments,
         }
         .start_at(&place)?;
-        run.say(format!("{}: storing {} keys", self.name, workload.keys));
         let running = Running {
             name: self.name.clone(),
             threads: self.threads,
@@ -202,27 +201,7 @@ impl System {
             between: self.between.clone(),
             server,
         };
-        // Over a protocol that loses nothing.
-        let target = running.server.target();
-        let at_work = running.at_work()?;
-        let load = || {
-            load::pass(
-                &target,
-                workload,
-                Pass::Write,
-                0..workload.keys,
-                &mut |_| {},
-            )
-        };
-        let tally = machine::on_core(running.client_cores().first().copied(), load)??;
-        drop(at_work);
-        ensure!(
-            tally.writes == workload.keys,
-            "{} stored {} of {} keys",
-            self.name,
-            tally.writes,
-            workload.keys
-        );
+        running.store(run, workload)?;
         Ok(running)
     }
 }
@@ -285,6 +264,31 @@ impl Running {
     /// Its name in figures.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Stores the items of a workload, over a protocol that loses nothing.
+    pub fn store(&self, run: &Run<'_>, workload: &Workload) -> Result<()> {
+        run.say(format!("{}: storing {} keys", self.name, workload.keys));
+        let target = self.server.target();
+        let _at_work = self.at_work()?;
+        let load = || {
+            load::pass(
+                &target,
+                workload,
+                Pass::Write,
+                0..workload.keys,
+                &mut |_| {},
+            )
+        };
+        let tally = machine::on_core(self.client_cores().first().copied(), load)??;
+        ensure!(
+            tally.writes == workload.keys,
+            "{} stored {} of {} keys",
+            self.name,
+            tally.writes,
+            workload.keys
+        );
+        Ok(())
     }
 
     /// Whether its client has cores of its own.

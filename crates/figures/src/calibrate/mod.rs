@@ -12,7 +12,6 @@ use crate::{
 };
 
 pub use service::Bench;
-pub(crate) use service::system;
 
 /// Measures this machine, with requests over this transport. A simulated server with 8 cores has a
 /// link of this many Gb/s.
@@ -24,7 +23,7 @@ pub fn calibrate(
 ) -> Result<Calibration> {
     let mut run = Run::new(settings, Kind::Timing, progress)?;
     let mut requests = Requests::default();
-    let mut benches = [Bench::start(&run, transport)?];
+    let mut benches = [Bench::start(&run, transport, None)?];
     run.rounds_of_many(run.repeat(5), &mut benches, |bench, run, seed| {
         requests.add(bench.measure(run, seed)?);
         Ok(Vec::new())

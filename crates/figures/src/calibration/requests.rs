@@ -49,10 +49,18 @@ pub struct Requests {
     /// The same of a small GET, by the requests in flight. Empty: not measured.
     #[serde(default)]
     pub together: Vec<Together>,
-    /// Median latency of a small GET that is alone, in nanoseconds, by repetition. Empty: not
-    /// measured.
+    /// Median latency of a GET that is alone, by the size of the value. Empty: not measured.
     #[serde(default)]
-    pub alone_ns: Vec<f64>,
+    pub alone: Vec<Sample>,
+}
+
+/// The part of a latency for which no core of the server works on the request.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Path {
+    /// The way there and back, and until a worker that sleeps is awake, in nanoseconds.
+    pub fixed_ns: f64,
+    /// What each packet of the reply takes besides, in nanoseconds: the client's work on it.
+    pub packet_ns: f64,
 }
 
 impl Requests {
@@ -62,11 +70,12 @@ impl Requests {
             *self = other;
             return;
         }
-        let sized = (self.get.iter_mut().zip(other.get)).chain(self.put.iter_mut().zip(other.put));
+        let sized = (self.get.iter_mut().zip(other.get))
+            .chain(self.put.iter_mut().zip(other.put))
+            .chain(self.alone.iter_mut().zip(other.alone));
         sized.for_each(|(to, from)| to.nanoseconds.extend(from.nanoseconds));
         let together = self.together.iter_mut().zip(other.together);
         together.for_each(|(to, from)| to.nanoseconds.extend(from.nanoseconds));
-        self.alone_ns.extend(other.alone_ns);
     }
 
     /// What a look for requests costs, however many it finds: the part of a small GET's CPU time
@@ -92,16 +101,18 @@ impl Requests {
         })
     }
 
-    /// The part of the latency of a small GET that is alone for which no core of the server works
-    /// on it, in nanoseconds: the way there and back, and until a worker that sleeps is awake. Zero
-    /// if it was not measured.
-    pub fn path_ns(&self) -> f64 {
-        if self.alone_ns.is_empty() {
-            return 0.0;
+    /// What GETs that are alone take beyond the server's work. Zero if it was not measured.
+    pub fn path(&self) -> Path {
+        if self.alone.is_empty() {
+            return Path::default();
         }
         let [get, _] = self.services();
-        let work_ns = get.execute_ns + get.packet_ns + self.look_ns().unwrap_or_default();
-        (Spread::of(&self.alone_ns).median - work_ns).max(0.0)
+        let look_ns = self.look_ns().unwrap_or_default();
+        let (fixed_ns, packet_ns) = fit::line(self.alone.iter().map(Sample::place));
+        Path {
+            fixed_ns: (fixed_ns - get.execute_ns - look_ns).max(0.0),
+            packet_ns: (packet_ns - get.packet_ns).max(0.0),
+        }
     }
 }
 
@@ -127,7 +138,12 @@ mod tests {
             get: sized.to_vec(),
             put: sized.to_vec(),
             together: together.to_vec(),
-            alone_ns: vec![9600.0],
+            alone: [1, 10, 100]
+                .map(|packets| Sample {
+                    bytes: 1400 * packets,
+                    nanoseconds: vec![9500.0 + 150.0 * f64::from(packets)],
+                })
+                .to_vec(),
         };
         assert!((requests.look_ns().unwrap() - 3000.0).abs() < 1e-6);
         for service in requests.services() {
@@ -137,7 +153,9 @@ mod tests {
         let mut twice = requests.clone();
         twice.add(requests);
         assert_eq!(twice.together[2].nanoseconds.len(), 2);
-        // Less the request, its packet and a look.
-        assert!((twice.path_ns() - 6000.0).abs() < 1e-6);
+        // Less the request and a look, and less the server's work on a packet.
+        let path = twice.path();
+        assert!((path.fixed_ns - 6000.0).abs() < 1e-6);
+        assert!((path.packet_ns - 50.0).abs() < 1e-6);
     }
 }

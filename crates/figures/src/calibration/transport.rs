@@ -15,11 +15,21 @@ pub enum Transport {
     TcpBatches,
     /// The native protocol over UDP, with one request at a time on each of many sockets.
     Native,
+    /// The native protocol over AF_XDP, with several requests at a time from each of a few devices.
+    Xdp,
+    /// The same over DPDK's ports.
+    Dpdk,
 }
 
 impl Transport {
     /// All of them.
-    pub const ALL: [Transport; 3] = [Transport::Tcp, Transport::TcpBatches, Transport::Native];
+    pub const ALL: [Transport; 5] = [
+        Transport::Tcp,
+        Transport::TcpBatches,
+        Transport::Native,
+        Transport::Xdp,
+        Transport::Dpdk,
+    ];
 
     /// Its name in figures.
     pub fn name(self) -> &'static str {
@@ -27,28 +37,54 @@ impl Transport {
             Transport::Tcp => "TCP, one request at a time",
             Transport::TcpBatches => "TCP, 16 requests at a time",
             Transport::Native => "native UDP, one request at a time",
+            Transport::Xdp => "AF_XDP, one request at a time",
+            Transport::Dpdk => "DPDK, one request at a time",
         }
     }
 
-    /// Connections, or sockets.
+    /// The kind of what is past the kernel's stack, between two namespaces; `None` for sockets on
+    /// loopback.
+    pub fn past_kernel(self) -> Option<&'static str> {
+        match self {
+            Transport::Tcp | Transport::TcpBatches | Transport::Native => None,
+            Transport::Xdp => Some("xdp"),
+            Transport::Dpdk => Some("dpdk"),
+        }
+    }
+
+    /// Connections, sockets or devices.
     pub fn connections(self) -> u32 {
         match self {
-            Transport::TcpBatches => 4,
             Transport::Tcp | Transport::Native => 32,
+            Transport::TcpBatches | Transport::Xdp | Transport::Dpdk => 4,
         }
     }
 
-    /// Requests at a time on each connection.
+    /// Requests in flight on each connection where a client waits for its replies.
+    pub fn pipeline(self) -> u32 {
+        match self {
+            Transport::Tcp | Transport::Native => 1,
+            Transport::TcpBatches => 16,
+            Transport::Xdp | Transport::Dpdk => 8,
+        }
+    }
+
+    /// Requests that arrive together where they come at random times.
     pub fn burst(self) -> u32 {
         match self {
             Transport::TcpBatches => 16,
-            Transport::Tcp | Transport::Native => 1,
+            Transport::Tcp | Transport::Native | Transport::Xdp | Transport::Dpdk => 1,
         }
     }
 
     /// Requests in flight where a client waits for its replies.
     pub fn in_flight(self) -> u32 {
-        self.connections() * self.burst()
+        self.connections() * self.pipeline()
+    }
+
+    /// Whether a client loses what overflows: nothing is sent again.
+    pub fn is_lossy(self) -> bool {
+        !matches!(self, Transport::Tcp | Transport::TcpBatches)
     }
 }
 
@@ -60,7 +96,9 @@ impl FromStr for Transport {
             "tcp" => Ok(Transport::Tcp),
             "tcp-batches" => Ok(Transport::TcpBatches),
             "native" => Ok(Transport::Native),
-            _ => Err("tcp, tcp-batches or native"),
+            "xdp" => Ok(Transport::Xdp),
+            "dpdk" => Ok(Transport::Dpdk),
+            _ => Err("tcp, tcp-batches, native, xdp or dpdk"),
         }
     }
 }

@@ -8,21 +8,19 @@ use glimmer_loadgen::{
     load::{Arrivals, Idle, LargeApart, Latency, Outcome, Pace, Plan, Requests, WarmUp},
     workload::Workload,
 };
-use glimmer_queueing::{Costs, Dispatch, Server, Trial};
+use glimmer_queueing::{Costs, Dispatch, Server, Trial, Wire};
 
 use crate::{
     Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
-    calibrate::{self, Bench},
+    calibrate::Bench,
     calibration::{self, Transport},
     plot::{Plot, Unit},
     simulated::default_workload,
-    systems::Running,
 };
 
 /// The paper's default workload over fewer keys, of which one in 1600 is large.
 const PRESET: &str = "minos:0.125%:500000";
 const KEYS: u64 = 160_000;
-const MEMORY_MIB: usize = 1024;
 /// Offered loads, as parts of the live server's rate in a closed loop.
 const PARTS: [f64; 6] = [0.1, 0.3, 0.5, 0.7, 0.8, 0.9];
 /// Connections for large values, where requests come one by one.
@@ -48,7 +46,8 @@ const PEAK: &str = "highest rate, k/s";
 const RATIO: &str = "p99 over live";
 const P50_RATIO: &str = "p50 over live";
 const PEAK_RATIO: &str = "highest rate over live";
-const PATH: &str = "of it outside the server, µs";
+const PATH: &str = "of it outside any core, µs";
+const CLIENT: &str = "client's time for a packet, ns";
 /// Column of the live line.
 const LATE: &str = "client late, p99, µs";
 
@@ -58,8 +57,8 @@ pub struct Validation;
 /// A live server of one worker, and what measures its costs.
 struct Lane {
     transport: Transport,
+    /// At a server that has the workload's items, too.
     bench: Bench,
-    server: Running,
     workload: Workload,
     /// The rate of a closed loop, in requests per second.
     peak: f64,
@@ -74,11 +73,9 @@ impl fmt::Display for Lane {
 impl Lane {
     fn start(run: &Run<'_>, transport: Transport) -> Result<Lane> {
         let workload = Workload::preset(PRESET, Some(run.pick(KEYS, 3200))).map_err(Error::msg)?;
-        let server = calibrate::system(transport).start_with(run, &workload, MEMORY_MIB)?;
         let mut lane = Lane {
             transport,
-            bench: Bench::start(run, transport)?,
-            server,
+            bench: Bench::start(run, transport, Some(&workload))?,
             workload,
             peak: 0.0,
         };
@@ -89,7 +86,7 @@ impl Lane {
     fn plan(&self, run: &Run<'_>, pace: Pace, seed: u64) -> Plan {
         Plan {
             connections: self.transport.connections() as usize,
-            kernel_timestamps: true,
+            kernel_timestamps: self.transport.past_kernel().is_none(),
             warm_up: WarmUp::Fixed(run.warm_up()),
             measured: Some(run.measured(1500)),
             seed,
@@ -99,8 +96,9 @@ impl Lane {
 
     /// A closed loop, in which the client or the server is the limit.
     fn saturate(&self, run: &Run<'_>, seed: u64) -> Result<Outcome> {
-        let in_flight = self.transport.burst();
-        (self.server).measure(self.plan(run, Pace::Closed { in_flight }, seed))
+        let in_flight = self.transport.pipeline();
+        let plan = self.plan(run, Pace::Closed { in_flight }, seed);
+        self.bench.server().measure_at_work(plan)
     }
 
     /// Offers this many requests per second.
@@ -109,7 +107,7 @@ impl Lane {
         let pace = Pace::Open {
             arrivals: Arrivals::Poisson(per_s / f64::from(burst)),
             burst,
-            idle: match self.server.has_client_cores() {
+            idle: match self.bench.server().has_client_cores() {
                 true => Idle::Spin,
                 false => Idle::Sleep,
             },
@@ -123,13 +121,16 @@ impl Lane {
             measured: Some(run.measured_for_p99(1500, per_s)),
             ..self.plan(run, pace, seed)
         };
-        self.server.measure(plan)
+        self.bench.server().measure_at_work(plan)
     }
 
     /// All loads of one repetition, with the costs that were measured in it.
     fn points(&self, run: &Run<'_>, seed: u64) -> Result<Vec<Point>> {
         let requests = self.bench.measure(run, seed)?;
-        let live_peak = self.server.capacity_per_s(&self.saturate(run, seed)?);
+        let live_peak = self
+            .bench
+            .server()
+            .capacity_per_s(&self.saturate(run, seed)?);
         let model = Model::of(&requests);
         let peak = model.peak_per_s(run);
         let mut points = Vec::new();
@@ -168,7 +169,8 @@ impl Lane {
                     .also(RATIO, p99_us / live_p99_us)
                     .also(P50_RATIO, us(found.p50_ns()) / latency.p50_us)
                     .also(PEAK_RATIO, peak / live_peak)
-                    .also(PATH, model.path_ns / 1e3),
+                    .also(PATH, model.path_ns / 1e3)
+                    .also(CLIENT, requests.path().packet_ns),
             );
         }
         Ok(points)
@@ -178,7 +180,7 @@ impl Lane {
 /// A simulated server with one core and these costs.
 struct Model {
     server: Server,
-    /// Time that no core of the server spends.
+    /// Time that no core spends.
     path_ns: f64,
 }
 
@@ -192,17 +194,26 @@ impl Model {
             ..Costs::default()
         };
         let server = Server::alone(costs).slicing();
+        let path = requests.path();
+        // Where a latency counts until the client has read the reply, the client's core is a link
+        // that the packets of all replies take one after the other.
+        let client = Wire {
+            byte_ns: path.packet_ns / f64::from(PACKET_BYTES),
+            overhead_bytes: 0,
+            clients: 1,
+        };
         let slice_bytes = match requests.transport {
-            Transport::Native => ROUND_PACKETS * PACKET_BYTES,
             Transport::Tcp | Transport::TcpBatches => server.slice_bytes,
+            _ => ROUND_PACKETS * PACKET_BYTES,
         };
         Model {
             server: Server {
                 slice_bytes,
                 burst: requests.transport.burst(),
+                wire: requests.transport.past_kernel().map(|_| client),
                 ..server
             },
-            path_ns: requests.path_ns(),
+            path_ns: path.fixed_ns,
         }
     }
 
@@ -230,21 +241,24 @@ impl Figure for Validation {
         Spec {
             name: "minos-validation",
             title: "The simulated server beside a live one: one worker",
-            source: "The simulation of Minos' figures, over loopback",
+            source: "The simulation of Minos' figures",
             claim: "No paper states this. The figures of Minos rest on a simulated server, and it \
                     is worth as much as it resembles a live one.",
             here: "One worker and the paper's default workload over 160,000 keys, at loads up to \
                    90% of the live server's rate in a closed loop. Each repetition first measures \
-                   costs over the same transport, as `glimmer bench calibrate --transport` does, \
-                   then the live server, and simulates one core with these costs, slices of 64 \
-                   KiB (over native UDP, of the 32 packets that a client asks for at a time) and \
-                   no link. Nothing is fitted to the live points: the part of a latency outside \
-                   the server is that of a small GET that is alone. The client spins on another \
-                   core, requests arrive at random (Poisson), one by one or 16 together, and a \
-                   latency counts from the time a request was due until the kernel received its \
-                   reply. A load has no point if the server does not sustain it or if the client \
-                   was late. The highest rate of the live server is that of its CPU time per \
-                   request in a closed loop, where the client may be the limit.",
+                   costs at the same server, as `glimmer bench calibrate --transport` does, then \
+                   loads it, and simulates one core with these costs, slices of 64 KiB (with the \
+                   native protocol, of the 32 packets that a client asks for at a time) and no \
+                   link. Nothing is fitted to the live points: the part of a latency outside the \
+                   server is that of a small GET that is alone. The client spins on another core, \
+                   requests arrive at random (Poisson), one by one or 16 together, and a latency \
+                   counts from the time a request was due until the kernel received its reply, or \
+                   past the kernel until the client did. Sockets are on loopback; AF_XDP uses a \
+                   pair of virtual interfaces, and DPDK memory that server and client share \
+                   (`net_memif`). A worker over DPDK never sleeps; of its CPU time only turns \
+                   with something to do count. A load has no point if the server does not sustain \
+                   it or if the client was late. The highest rate of the live server is that of \
+                   its CPU time per request in a closed loop, where the client may be the limit.",
             kind: Kind::Timing,
             needs: Needs::two_cores(1, 4096),
             columns: Columns {
@@ -260,8 +274,13 @@ impl Figure for Validation {
     }
 
     fn measure(&self, run: &mut Run<'_>) -> Result<()> {
-        let lanes = Transport::ALL.map(|transport| Lane::start(run, transport));
-        let mut lanes = lanes.into_iter().collect::<Result<Vec<_>>>()?;
+        let mut lanes = Vec::new();
+        for transport in Transport::ALL {
+            let kind = transport.past_kernel();
+            if kind.is_none_or(|kind| run.between(kind, transport.name()).is_some()) {
+                lanes.push(Lane::start(run, transport)?);
+            }
+        }
         run.rounds_of_many(run.repeat(5), &mut lanes, |lane, run, seed| {
             lane.points(run, seed + 1)
         })

@@ -24,16 +24,36 @@ impl Running {
         self.measure_at(&self.target, plan)
     }
 
+    /// The same, where the server's CPU time is without the looks in vain of a worker that never
+    /// sleeps.
+    pub fn measure_at_work(&self, plan: Plan) -> Result<Outcome> {
+        match self.between.as_ref().is_some_and(|it| it.is_polled()) {
+            true => self.measure_by(self.client_cores(), plan, |plan| {
+                (self.server).drive_at_work(&self.target, plan, self.threads)
+            }),
+            false => self.measure(plan),
+        }
+    }
+
     /// The same with a client on each of the workers' cores.
     pub fn measure_on_its_cores(&self, plan: Plan) -> Result<Outcome> {
-        self.measure_from(self.cores(), &self.target, plan)
+        self.measure_by(self.cores(), plan, |plan| {
+            self.server.drive_at(&self.target, plan)
+        })
     }
 
     pub(super) fn measure_at(&self, target: &Target, plan: Plan) -> Result<Outcome> {
-        self.measure_from(self.client_cores(), target, plan)
+        self.measure_by(self.client_cores(), plan, |plan| {
+            self.server.drive_at(target, plan)
+        })
     }
 
-    fn measure_from(&self, cores: Vec<usize>, target: &Target, plan: Plan) -> Result<Outcome> {
+    fn measure_by(
+        &self,
+        cores: Vec<usize>,
+        plan: Plan,
+        drive: impl Fn(&Plan) -> Result<Outcome>,
+    ) -> Result<Outcome> {
         let _at_work = self.at_work()?;
         let large = plan.large.map_or(0, |large| large.threads);
         let threads = cores.len().saturating_sub(large);
@@ -50,7 +70,7 @@ impl Running {
                 measured: plan.measured.map(longer),
                 ..plan.clone()
             };
-            let outcome = self.server.drive_at(target, &plan)?;
+            let outcome = drive(&plan)?;
             if outcome.tally.operations() > 0 && outcome.server_cpu_s > 0.0 {
                 return Ok(outcome);
             }
