@@ -250,15 +250,17 @@ impl Figure for Validation {
                    loads it, and simulates one core with these costs, slices of 64 KiB (with the \
                    native protocol, of the 32 packets that a client asks for at a time) and no \
                    link. Nothing is fitted to the live points: the part of a latency outside the \
-                   server is that of a small GET that is alone. The client spins on another core, \
+                   server is that of GETs that are alone. The client spins on another core, \
                    requests arrive at random (Poisson), one by one or 16 together, and a latency \
-                   counts from the time a request was due until the kernel received its reply, or \
-                   past the kernel until the client did. Sockets are on loopback; AF_XDP uses a \
-                   pair of virtual interfaces, and DPDK memory that server and client share \
-                   (`net_memif`). A worker over DPDK never sleeps; of its CPU time only turns \
-                   with something to do count. A load has no point if the server does not sustain \
-                   it or if the client was late. The highest rate of the live server is that of \
-                   its CPU time per request in a closed loop, where the client may be the limit.",
+                   counts from the time a request was due until the kernel received its reply. \
+                   Past the kernel it counts until the client did, and the packets of all replies \
+                   pass the client's core one after the other. Sockets are on loopback; AF_XDP \
+                   uses a pair of virtual interfaces, and DPDK memory that server and client \
+                   share (`net_memif`). A worker over DPDK never sleeps; of its CPU time only \
+                   turns with something to do count. A load has no point if the server does not \
+                   sustain it or if the client was late. The highest rate of the live server is \
+                   that of its CPU time per request in a closed loop, where the client may be the \
+                   limit.",
             kind: Kind::Timing,
             needs: Needs::two_cores(1, 4096),
             columns: Columns {
