@@ -140,12 +140,7 @@ class Server:
 
     def ended(self):
         """Waits for the end of a server that was asked to stop. Does not ask again, which would end it at once. Returns its exit code."""
-        try:
-            self.output, self.errors = self.process.communicate(timeout=PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.communicate()
-            raise
+        self.output, self.errors = output_at_end(self.process)
         return self.process.returncode
 
     def __enter__(self):
@@ -155,6 +150,17 @@ class Server:
         code = self.stop()
         if exception == (None, None, None):
             assert code == 0, f"exit code {code}: {self.errors}"
+
+
+def output_at_end(process):
+    """What a process that was asked to end has written. One that does not end is killed, and its threads are told."""
+    try:
+        return process.communicate(timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        threads = threads_of(process.pid)
+        process.kill()
+        _, errors = process.communicate()
+        raise AssertionError(f"no end after {PATIENCE_S} s; its threads: {threads}; it wrote {errors!r}") from None
 
 
 def threads_of(pid):

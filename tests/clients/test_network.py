@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from clauses_text import STORED, store
-from harness import PATIENCE_S, Wire, command, free_port, is_memcached, server_binary
+from harness import PATIENCE_S, Wire, command, free_port, is_memcached, output_at_end, server_binary
 
 CLONE_NEWNET = 0x40000000
 SERVER, CLIENT = "10.255.11.1", "10.255.11.2"
@@ -45,7 +45,7 @@ class Running:
 
     def end(self):
         self.process.terminate()
-        return self.process.communicate(timeout=PATIENCE_S)[1]
+        return output_at_end(self.process)[1]
 
     def __enter__(self):
         return self
