@@ -1,8 +1,8 @@
 //! Runs servers as child processes: ours and its competitors, as far as they are installed. They
 //! are pinned to cores and stop with this process.
 
-mod at_work;
 mod build;
+mod busy_time;
 mod contender;
 mod datagrams;
 mod encryption;
@@ -38,8 +38,8 @@ use glimmer_loadgen::{
 };
 use glimmer_measure::machine;
 
-pub use at_work::AtWork;
 pub use build::{Build, Described, list};
+pub use busy_time::BusyTime;
 pub use contender::Contender;
 pub use encryption::Encryption;
 pub use glimmer_measure::ports::free_ports;
@@ -343,17 +343,17 @@ impl Server {
 
     /// The same at a server of ours with this many workers, whose CPU time is without the looks in
     /// vain of workers that never sleep.
-    pub fn drive_at_work(
+    pub fn drive_by_busy_time(
         &self,
         target: &Target,
         plan: &load::Plan,
         workers: usize,
     ) -> Result<load::Outcome> {
-        let at_work = AtWork::of(self, workers);
-        let outcome = load::run(target, plan, Some(&|| at_work.look()), &mut |_| {})
+        let busy = BusyTime::of(self, workers);
+        let outcome = load::run(target, plan, Some(&|| busy.look()), &mut |_| {})
             .with_context(|| format!("measuring {}", self.name()))?;
         Ok(load::Outcome {
-            server_cpu_s: outcome.server_cpu_s * at_work.part(),
+            server_cpu_s: outcome.server_cpu_s * busy.part(),
             ..outcome
         })
     }

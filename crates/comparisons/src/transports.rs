@@ -22,7 +22,7 @@ mod echo;
 mod memif;
 mod ways;
 
-use crate::servers::{AtWork, CONNECTIONS_MAX, Contender, Kind, Launch};
+use crate::servers::{BusyTime, CONNECTIONS_MAX, Contender, Kind, Launch};
 
 pub use between::Between;
 use echo::{Driven, Pace, datagrams_per_s};
@@ -168,11 +168,11 @@ fn reads(halves: &Halves, way: &Way, paces: &[Pace], measured: Duration) -> Resu
     store(address)?;
     let there = SocketAddr::new(way.server_at.into(), address.port());
     let driven = paces.iter().map(|&pace| {
-        let at_work = AtWork::of(&server, queues);
-        let (requests, cpu) = ((there, (REQUEST, pace)), || at_work.look());
+        let busy = BusyTime::of(&server, queues);
+        let (requests, cpu) = ((there, (REQUEST, pace)), || busy.look());
         let driven = echo::drive_from(halves, &way.client, requests, measured, &cpu)?;
         Ok(Driven {
-            server_cpu: driven.server_cpu.mul_f64(at_work.part()),
+            server_cpu: driven.server_cpu.mul_f64(busy.part()),
             ..driven
         })
     });

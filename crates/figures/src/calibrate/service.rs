@@ -60,9 +60,8 @@ struct InFlight {
 impl InFlight {
     /// This many requests.
     fn of(transport: Transport, requests: u32) -> InFlight {
-        let connections = match transport {
-            // A socket has one request at a time.
-            Transport::Tcp | Transport::Native => requests,
+        let connections = match transport.pipeline() {
+            1 => requests,
             _ => transport.connections().min(requests),
         };
         InFlight {
@@ -180,7 +179,7 @@ impl Bench {
             kernel_timestamps: self.transport.past_kernel().is_none(),
             ..Mix::new(false, gets_percent).plan(run, items, 1, pace, 250)
         };
-        self.server.measure_at_work(plan)
+        self.server.measure_by_busy_time(plan)
     }
 }
 

@@ -37,8 +37,8 @@ impl Transport {
             Transport::Tcp => "TCP, one request at a time",
             Transport::TcpBatches => "TCP, 16 requests at a time",
             Transport::Native => "native UDP, one request at a time",
-            Transport::Xdp => "AF_XDP, one request at a time",
-            Transport::Dpdk => "DPDK, one request at a time",
+            Transport::Xdp => "AF_XDP, native",
+            Transport::Dpdk => "DPDK, native",
         }
     }
 

@@ -98,7 +98,7 @@ impl Lane {
     fn saturate(&self, run: &Run<'_>, seed: u64) -> Result<Outcome> {
         let in_flight = self.transport.pipeline();
         let plan = self.plan(run, Pace::Closed { in_flight }, seed);
-        self.bench.server().measure_at_work(plan)
+        self.bench.server().measure_by_busy_time(plan)
     }
 
     /// Offers this many requests per second.
@@ -121,7 +121,7 @@ impl Lane {
             measured: Some(run.measured_for_p99(1500, per_s)),
             ..self.plan(run, pace, seed)
         };
-        self.bench.server().measure_at_work(plan)
+        self.bench.server().measure_by_busy_time(plan)
     }
 
     /// All loads of one repetition, with the costs that were measured in it.

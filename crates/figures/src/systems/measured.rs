@@ -26,10 +26,10 @@ impl Running {
 
     /// The same, where the server's CPU time is without the looks in vain of a worker that never
     /// sleeps.
-    pub fn measure_at_work(&self, plan: Plan) -> Result<Outcome> {
+    pub fn measure_by_busy_time(&self, plan: Plan) -> Result<Outcome> {
         match self.between.as_ref().is_some_and(|it| it.is_polled()) {
             true => self.measure_by(self.client_cores(), plan, |plan| {
-                (self.server).drive_at_work(&self.target, plan, self.threads)
+                (self.server).drive_by_busy_time(&self.target, plan, self.threads)
             }),
             false => self.measure(plan),
         }

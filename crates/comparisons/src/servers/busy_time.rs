@@ -10,7 +10,7 @@ use anyhow::Result;
 use super::Server;
 
 /// Looks at a server while it is measured.
-pub struct AtWork<'a> {
+pub struct BusyTime<'a> {
     server: &'a Server,
     workers: usize,
     looks: Mutex<Vec<Look>>,
@@ -25,10 +25,10 @@ struct Look {
     busy: Duration,
 }
 
-impl<'a> AtWork<'a> {
+impl<'a> BusyTime<'a> {
     /// Of a server of ours with this many workers.
-    pub fn of(server: &'a Server, workers: usize) -> AtWork<'a> {
-        AtWork {
+    pub fn of(server: &'a Server, workers: usize) -> BusyTime<'a> {
+        BusyTime {
             server,
             workers,
             looks: Mutex::default(),
