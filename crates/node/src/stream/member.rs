@@ -227,6 +227,7 @@ impl Member {
             key: key.into(),
             value_at: announced.value_at,
             value_bytes: announced.value_bytes,
+            since_ms: core.now.ms,
             is_refused: false,
         });
         self.rare().value = Some(Box::new(LargeValue::Announced(announcement)));

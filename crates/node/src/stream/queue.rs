@@ -7,11 +7,13 @@
 //! little in each turn, and executed like all others. A large value among them is received from
 //! there into a place of its own.
 //!
-//! **No connection waits forever for memory.** What is kept takes at most half of what values under
-//! way may take ([`QUEUES_PART`]), so a value that a transaction stores has a place as soon as
-//! other values are complete or given up. A transaction that needs one more place waits for it; if
-//! it is in vain for [`MEMORY_WAIT_MS_MAX`](glimmer_base::limits::MEMORY_WAIT_MS_MAX), it is
-//! refused, one at a time, and what it had is there for others.
+//! **No connection waits forever for memory.** A transaction that needs one more place for its
+//! commands waits for it; if it is in vain for
+//! [`MEMORY_WAIT_MS_MAX`](glimmer_base::limits::MEMORY_WAIT_MS_MAX), it is refused, one at a time,
+//! and what it had is there for others. What is kept takes at most half of what values under way
+//! may take ([`QUEUES_PART`]), so a smaller value that a transaction stores has a place as soon as
+//! other values are complete or given up. A larger one may wait for what transactions keep, its own
+//! included. After the same time it is received into its connection's buffer.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

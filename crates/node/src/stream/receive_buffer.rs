@@ -168,6 +168,22 @@ impl ReceiveBuffer {
         gives_up
     }
 
+    /// Has a value of a transaction that has waited for a place for long enough be received here:
+    /// it may be the transaction's own commands that have the place. Returns whether it is.
+    pub fn gives_up_place(&mut self, now_ms: u64) -> bool {
+        let has_waited = match self.value.as_deref() {
+            Some(LargeValue::Announced(announcement)) => {
+                now_ms.saturating_sub(announcement.since_ms) >= MEMORY_WAIT_MS_MAX
+            }
+            _ => false,
+        };
+        let gives_up = has_waited && self.has_places();
+        if gives_up {
+            self.value = None;
+        }
+        gives_up
+    }
+
     /// Gives back a queue that has nothing.
     fn trim_queue(&mut self) {
         self.queue.take_if(|queue| queue.is_empty());

@@ -16,6 +16,8 @@ use rand::{Rng, SeedableRng};
 
 /// Bytes of commands that tables keep, at most.
 const KEPT_MAX: usize = TABLE_BYTES / UPLOADS_PART / QUEUES_PART as usize;
+/// A table of which values under way take less than two of the largest items.
+const SMALL_TABLE_BYTES: usize = 6 << 20;
 
 fn command(words: &[&[u8]]) -> Vec<u8> {
     let mut command = format!("*{}\r\n", words.len()).into_bytes();
@@ -175,6 +177,45 @@ fn transactions_without_room_give_way_to_others() {
     }
     assert!((3..=4).contains(&executed), "{executed} were executed");
     assert_eq!(kept(&bench), 0);
+}
+
+/// What a transaction keeps may leave no place for a value that it stores, which then does not wait
+/// for ever.
+fn no_value_waits_for_its_own_transaction<K: Kind>(workers: usize) {
+    const PARTITIONS: usize = 4;
+    let mut bench = Bench::with_partitions::<K>(PARTITIONS, workers, Uniques::Kept);
+    let mut client = bench.connect();
+    // Of values under way a table takes more than one of these, but not two.
+    let value = vec![b'v'; SMALL_TABLE_BYTES / UPLOADS_PART * 3 / 4];
+    let mut stored = 0;
+    // What is kept has its places now in one partition and now in another.
+    for nth in 0..10 {
+        let key = format!("key{}", nth % 2);
+        client.send(&command(&[b"MULTI"]));
+        client.send(&command(&[b"SET", key.as_bytes(), &value]));
+        client.send(&command(&[b"EXEC"]));
+        bench.turns(500);
+        pass(&mut bench, 2 * MEMORY_WAIT_MS_MAX + SHORT_TICK_MS);
+        let reply = String::from_utf8(received(&mut client)).unwrap();
+        let is_stored = reply == "+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n";
+        assert!(is_stored || reply.contains("\r\n-EXECABORT"), "{reply}");
+        stored += u32::from(is_stored);
+        assert_eq!(kept(&bench), 0);
+    }
+    assert!(stored > 5, "only {stored} were stored");
+}
+
+#[test]
+fn no_value_waits_for_its_own_transaction_at_one_worker() {
+    no_value_waits_for_its_own_transaction::<Cache<Crcw, SMALL_TABLE_BYTES>>(1);
+    no_value_waits_for_its_own_transaction::<Store<Erew, SMALL_TABLE_BYTES>>(1);
+}
+
+#[test]
+fn no_value_waits_for_its_own_transaction_at_several_workers() {
+    no_value_waits_for_its_own_transaction::<Cache<Crcw, SMALL_TABLE_BYTES>>(2);
+    no_value_waits_for_its_own_transaction::<Cache<Crew, SMALL_TABLE_BYTES>>(2);
+    no_value_waits_for_its_own_transaction::<Store<Erew, SMALL_TABLE_BYTES>>(2);
 }
 
 /// A client that stops in the midst of a transaction keeps its places for as long as nobody else

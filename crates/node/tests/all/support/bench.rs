@@ -25,12 +25,12 @@ pub trait Kind {
 }
 
 /// Cache mode.
-pub struct Cache<A>(std::marker::PhantomData<A>);
+pub struct Cache<A, const BYTES: usize = TABLE_BYTES>(std::marker::PhantomData<A>);
 
-impl<A: Access> Kind for Cache<A> {
+impl<A: Access, const BYTES: usize> Kind for Cache<A, BYTES> {
     fn engines(spread: &Spread, uniques: Uniques, hasher: KeyHasher) -> Vec<Box<dyn Engine>> {
         let table = PartitionConfig {
-            log_bytes: TABLE_BYTES,
+            log_bytes: BYTES,
             main_buckets: 256,
             spare_buckets: 16,
             item_bytes_max: 2 << 20,
@@ -44,12 +44,12 @@ impl<A: Access> Kind for Cache<A> {
 }
 
 /// Store mode.
-pub struct Store<A>(std::marker::PhantomData<A>);
+pub struct Store<A, const BYTES: usize = TABLE_BYTES>(std::marker::PhantomData<A>);
 
-impl<A: Access> Kind for Store<A> {
+impl<A: Access, const BYTES: usize> Kind for Store<A, BYTES> {
     fn engines(spread: &Spread, uniques: Uniques, hasher: KeyHasher) -> Vec<Box<dyn Engine>> {
         let table = StoreConfig {
-            bytes: TABLE_BYTES,
+            bytes: BYTES,
             roots: Some(256),
             spare_percent: 20,
             item_bytes_max: 2 << 20,
