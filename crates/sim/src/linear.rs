@@ -136,8 +136,10 @@ fn after(state: &State, call: &Call, rules: Rules, repeated: &HashSet<&[u8]>) ->
             nexts.push(next);
         }
     };
+    let may_return = is_about_to_expire(state, call);
     for before in possible(state, call, rules) {
         let told = &call.answer;
+        let is_gone = before.item.is_none() && before.flush_us == state.flush_us;
         let flush_us = before.flush_us;
         let (item, right) = effect(&before.item, call, rules);
         match (told, &call.action) {
@@ -159,7 +161,12 @@ fn after(state: &State, call: &Call, rules: Rules, repeated: &HashSet<&[u8]>) ->
                 add(before.item, flush_us);
                 add(None, flush_us);
             }
-            _ if explains(&right, told) => add(item, flush_us),
+            _ if explains(&right, told) => {
+                if may_return && is_gone && item.is_none() {
+                    add(state.item.clone(), flush_us);
+                }
+                add(item, flush_us);
+            }
             (_, Action::Cas(seen, _))
                 if repeated.contains(&seen[..])
                     && before.item.is_some()
@@ -171,6 +178,14 @@ fn after(state: &State, call: &Call, rules: Rules, repeated: &HashSet<&[u8]>) ->
         }
     }
     nexts
+}
+
+/// Whether the item has expired by some clocks only. Those of the workers differ by a little, so
+/// that one may find what another one did not.
+fn is_about_to_expire(state: &State, call: &Call) -> bool {
+    let ended_us = call.ended.map_or(u64::MAX, |ended| ended.us);
+    let expires_us = state.item.as_ref().and_then(|item| item.expires_us);
+    expires_us.is_some_and(|(first_us, last_us)| first_us <= ended_us && call.begun.us < last_us)
 }
 
 /// The states that the call may have found: an item may have expired or left, and a flush may have

@@ -147,6 +147,25 @@ fn an_item_expires_in_time() {
 }
 
 #[test]
+fn workers_do_not_agree_when_an_item_expires() {
+    let calls = |misses_at, finds_at| {
+        let set = call(Action::Set(value("a"), 1), Answer::Done, 1, 2);
+        let misses = read(None, misses_at, misses_at + 1);
+        [set, misses, read(Some("a"), finds_at, finds_at + 1)]
+    };
+    let check_calls = |misses_at, finds_at| check(&calls(misses_at, finds_at), STRICT);
+    assert_eq!(check_calls(1_001, 1_003), Verdict::Linearizable);
+    assert_eq!(check_calls(1_001, 1_020), Verdict::Impossible);
+    assert_eq!(check_calls(900, 902), Verdict::Impossible);
+    let [set, misses, finds] = calls(1_000, 1_004);
+    let deletes = call(Action::Delete, Answer::Done, 1_002, 1_003);
+    assert_eq!(
+        check(&[set, misses, deletes, finds], STRICT),
+        Verdict::Impossible
+    );
+}
+
+#[test]
 fn a_cas_of_a_value_that_was_stored_twice_may_find_the_other() {
     let repeated = call(Action::Set(value("a"), 0), Answer::Unknown, 1, u64::MAX);
     let cas = |answer| call(Action::Cas(value("a"), value("c")), answer, 5, 6);
