@@ -21,7 +21,7 @@ pub(crate) struct Announcement {
     pub value_at: usize,
     /// Bytes of the value.
     pub value_bytes: usize,
-    /// Since when, in milliseconds since the epoch.
+    /// Since when it has wanted a place, in milliseconds since the epoch.
     pub since_ms: u64,
     /// It has asked for a place in vain.
     pub is_refused: bool,

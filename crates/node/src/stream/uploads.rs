@@ -185,9 +185,6 @@ impl Streams {
     /// again.
     pub(super) fn await_place(&mut self, key: ConnectionKey, core: &mut Core) {
         let connection = &mut self.connections[key];
-        if connection.rx.gives_up_place(core.now.ms) {
-            return self.send_and_settle(key, core);
-        }
         connection.turn = Turn::Queued;
         connection.compact(&mut core.memory.pool);
         connection.recharge(&mut core.memory.budget);
@@ -225,6 +222,12 @@ impl Streams {
                 core.shared.places.end_wait();
                 continue;
             };
+            if connection.rx.gives_up_place(core.now.ms) {
+                // Those before it may wait for what its transaction keeps.
+                self.ready.push(key, Lane::Large);
+                core.shared.places.end_wait();
+                continue;
+            }
             let keyhash = connection.rx.announced_keyhash();
             // Commands of transactions may lie in any partition of this worker's.
             let partition = keyhash.map(|keyhash| map.partition(keyhash));
@@ -242,10 +245,6 @@ impl Streams {
                 Asked::Full if gives_up && self.connections[key].rx.gives_up_queue(core.now.ms) => {
                     gives_up = false;
                     core.tally.values_refused += 1;
-                    self.connections[key].turn = Turn::Queued;
-                    self.ready.push(key, Lane::Large);
-                }
-                Asked::Full if self.connections[key].rx.gives_up_place(core.now.ms) => {
                     self.connections[key].turn = Turn::Queued;
                     self.ready.push(key, Lane::Large);
                 }
