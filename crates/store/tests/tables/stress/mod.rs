@@ -22,6 +22,7 @@ use glimmer_store::table::{Table, TableReader, TableWriter};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::collections::HashMap;
+use std::sync::Barrier;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use world::{Found, Key, World, append, value};
@@ -411,12 +412,17 @@ pub fn run<T: Table>(mut owner: T, race: Race) -> Counts {
     let beside = T::Access::SHARED_WRITES.then(|| (share(WRITERS), share(WRITERS + 1)));
     let owners: Vec<T> = others.into_iter().chain([owner]).collect();
     let parts = owners.len() as u32;
+    // On a busy machine the writers could be done before a reader has begun.
+    let begin = &Barrier::new(READERS + owners.len());
     let hits: u64 = thread::scope(|scope| {
         let receiving = scope.spawn(move || arriving::receive(&values, world, seed ^ 300));
         let readers: Vec<_> = (participants.into_iter().enumerate())
             .map(|(id, participant)| {
                 let (reader, rng) = (reader.clone(), rng(100 + id as u64));
-                scope.spawn(move || read::<T>(&reader, participant, world, rng))
+                scope.spawn(move || {
+                    begin.wait();
+                    read::<T>(&reader, participant, world, rng)
+                })
             })
             .collect();
         let mut helpers = Vec::new();
@@ -432,7 +438,10 @@ pub fn run<T: Table>(mut owner: T, race: Race) -> Counts {
             .zip(owners)
             .map(|(id, owner)| {
                 let hand = hand(owner, u64::from(id));
-                scope.spawn(move || hand.write(|n| n % parts == id))
+                scope.spawn(move || {
+                    begin.wait();
+                    hand.write(|n| n % parts == id)
+                })
             })
             .collect();
         let outcomes: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
