@@ -18,6 +18,10 @@
 //! may come in between. So its item gets an event as its birth only if the event was there when it
 //! passed the gate. Otherwise the item is dead at birth.
 //!
+//! What makes room for such a store asks again whether the older item is dead. It goes by the
+//! events that there were when the request passed the gate. So an item that the request has found
+//! stays for as long as the gate is held, or leaves as a live one does.
+//!
 //! # A group is forgotten once it has been swept
 //!
 //! A *sweep* visits all chains of a partition, each while it holds the gate, and removes what is
@@ -269,6 +273,13 @@ impl Groups {
     pub(crate) fn is_dead(&self, key: &[u8], birth: impl FnOnce() -> Option<u64>) -> bool {
         let event = self.event_of(key);
         event != 0 && birth().is_some_and(|birth| birth != event)
+    }
+
+    /// Whether that was so when `latest` was the latest event. If the group has had an event since,
+    /// the answer is no.
+    pub(crate) fn was_dead(&self, key: &[u8], birth: u64, latest: u64) -> bool {
+        let event = self.event_of(key);
+        event != 0 && event <= latest && birth != event
     }
 
     /// Whether a name can be a group's.

@@ -12,6 +12,7 @@ use glimmer_store::groups::{GROUPS_DUE, Groups};
 use glimmer_store::heap::{Item, NewItem};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
+use glimmer_store::mica_store::{self, StoreConfig};
 use glimmer_store::table::{Stored, Table, TableReader, TableWriter};
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
@@ -172,6 +173,51 @@ fn what_an_item_is_made_of_is_not_read_either() {
         };
         let stored = owner.enter(GROUPS_DUE).extend(keyhash(), &more, NOW);
         assert!(matches!(stored, None | Some(Stored::Yes(_))), "{stored:?}");
+        invalidating.join().unwrap();
+        let place = (keyhash(), Default::default());
+        let found = owner.read_at(place, KEY, NOW, GROUPS_DUE, first_byte);
+        assert_eq!(found, None, "an older value was read");
+    });
+}
+
+/// In store mode an item that is to grow stays where it is, whatever is invalidated meanwhile: a
+/// store that has found it is not made of nothing.
+#[test]
+fn an_item_that_grows_is_there_to_the_end() {
+    explore(2, || {
+        let groups = groups();
+        let config = StoreConfig {
+            bytes: 65 * 8,
+            roots: Some(1),
+            spare_percent: 0,
+            item_bytes_max: 8 * 8,
+            pages: PagePolicy::Small,
+            hasher: SEED.into(),
+            ..StoreConfig::default()
+        };
+        let mut owner = mica_store::Owner::<Crew>::new(&config).unwrap();
+        owner.have_groups(&groups);
+        // With an item behind it, the old one does not grow where it lies.
+        for key in [KEY, b"b"] {
+            let item = NewItem::new(key, &[OLD; 8]);
+            let stored = owner.enter(0).put(SEED.keyhash(key), &item, NOW);
+            assert!(matches!(stored, Stored::Yes(_)));
+        }
+        // The table looks at groups, but not for this one's sake.
+        groups.invalidate(b"h").unwrap();
+        drop(owner.enter(GROUPS_DUE));
+        let invalidating = {
+            let groups = groups.clone();
+            thread::spawn(move || groups.invalidate(GROUP).unwrap())
+        };
+        let more = NewItem {
+            value: [&[], &[NEW; 8]],
+            ..NewItem::new(KEY, &[])
+        };
+        let stored = owner.enter(GROUPS_DUE).extend(keyhash(), &more, NOW);
+        assert!(matches!(stored, None | Some(Stored::Yes(_))), "{stored:?}");
+        let left = owner.figures().counts(GROUPS_DUE).expired_reclaimed;
+        assert!(stored.is_none() || left == 0, "it left before it was read");
         invalidating.join().unwrap();
         let place = (keyhash(), Default::default());
         let found = owner.read_at(place, KEY, NOW, GROUPS_DUE, first_byte);

@@ -121,7 +121,7 @@ impl<A: Access> Writer<'_, A> {
             .index
             .slot_of(shared.common.keyhash(&item), at)
             .expect("a chunk in use has a slot");
-        let dead = shared.common.has_ended(&item, now);
+        let dead = shared.common.had_ended(&item, now);
         if !dead && slot.is_recent() && budget.spare_item(0) {
             let line = shared.index.line(slot_at);
             line.set_recent(slot_at.bucket, slot_at.place, false);

@@ -239,7 +239,7 @@ impl<A: Access> Writer<'_, A> {
         budget: &mut Budget,
         now: Moment,
     ) -> Option<(LogId, u8)> {
-        if self.shared.common.has_ended(item, now) {
+        if self.shared.common.had_ended(item, now) {
             return None;
         }
         let words = item.words() as u64;
@@ -413,7 +413,7 @@ impl<A: Access> Writer<'_, A> {
                     self.note_passing(id, &item);
                     let keyhash = shared.common.keyhash(&item);
                     if let Some((_, entry)) = shared.indexed(keyhash, id, head) {
-                        if !shared.common.has_ended(&item, now) {
+                        if !shared.common.had_ended(&item, now) {
                             break;
                         }
                         shared

@@ -90,7 +90,7 @@ impl<A: Access> Writer<'_, A> {
         let victim = shared.index.get(slot);
         let log = shared.log(victim.log());
         if let Some(item) = Item::read(log.place(log.geometry().position(victim.offset()))) {
-            let is_evicted = !shared.common.has_ended(&item, now);
+            let is_evicted = !shared.common.had_ended(&item, now);
             shared
                 .common
                 .counters

@@ -118,7 +118,7 @@ impl<A: Access> Writer<'_, A> {
                 continue;
             };
             let item = Item::read(space.place(at)).expect("an item lies there");
-            if self.shared.common.has_ended(&item, now) {
+            if self.shared.common.had_ended(&item, now) {
                 effort.spend(DROPPING);
                 self.drop_expired(at, item, now);
             }
@@ -136,7 +136,7 @@ impl<A: Access> Writer<'_, A> {
         {
             let item = Item::read(space.place(from)).expect("an item lies there");
             let words = item.words();
-            if self.shared.common.has_ended(&item, now) {
+            if self.shared.common.had_ended(&item, now) {
                 effort.spend(DROPPING);
                 self.drop_expired(from, item, now);
                 continue;

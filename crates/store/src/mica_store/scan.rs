@@ -120,7 +120,7 @@ impl<A: Access> Writer<'_, A> {
         for (slot, entry) in shared.index.slots(home).filter(expiring) {
             let at = Name::of(entry).at;
             let item = Item::read(shared.space().place(at)).expect("an entry names an item");
-            if shared.common.has_ended(&item, now) {
+            if shared.common.had_ended(&item, now) {
                 self.remove_expired(shared.found(home, (slot, entry), item), now);
                 freed += 1;
             } else {
@@ -134,7 +134,7 @@ impl<A: Access> Writer<'_, A> {
     /// Whether the old item of a key is not there for the one that is put.
     #[inline(always)]
     pub(super) fn is_gone(&self, found: &Found<'_>, put: &Put<'_>) -> bool {
-        self.shared.is_gone(found, put.item.key, put.now)
+        self.shared.common.had_ended(&found.item, put.now)
     }
 
     /// Frees an item that has expired and that a request came upon. The chain keeps its buckets.

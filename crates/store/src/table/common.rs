@@ -116,6 +116,26 @@ impl Common {
         expired(item, now) || self.flushes.knows_groups() && self.met_of_dead_group(*item)
     }
 
+    /// [`has_ended`](Self::has_ended) by what had been invalidated when the request passed the gate.
+    /// The answer does not become yes while the gate is held. For what makes room: a request has
+    /// looked at items before, and looks at them again.
+    #[inline(always)]
+    pub(crate) fn had_ended(&self, item: &Item<'_>, now: Moment) -> bool {
+        expired(item, now) || self.flushes.knows_groups() && self.met_of_group_dead_at_entry(*item)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn met_of_group_dead_at_entry(&self, item: Item<'_>) -> bool {
+        (self.groups.as_ref()).is_some_and(|groups| {
+            let latest = match weakened("dead_at_entry") {
+                true => u64::MAX,
+                false => self.event_at_entry.get(),
+            };
+            groups.was_dead(item.key(&mut [0; KEY_BYTES_MAX + 6]), item.birth(), latest)
+        })
+    }
+
     /// Whether an item that was met is older than the last invalidation of its group. It is given
     /// by value: a reference would keep the caller's item out of registers, also where there are no
     /// groups.
@@ -193,7 +213,7 @@ impl Common {
     /// wants its place. `is_fetched` is what its entry says.
     pub(crate) fn removed(&self, item: &Item<'_>, is_fetched: bool, reason: Reason, now: Moment) {
         let counters = &self.counters;
-        if self.has_ended(item, now) {
+        if self.had_ended(item, now) {
             counters.expired_reclaimed.add(1);
             self.expired(item, is_fetched, now);
             return;

@@ -102,7 +102,7 @@ impl<D: Design> Writer<'_, D> {
                 continue;
             };
             met += 1;
-            if shared.common.has_ended(&item, now) {
+            if shared.common.had_ended(&item, now) {
                 shared.common.counters.expired_reclaimed.add(1);
                 self.remove_expired(shared.found(lock, (slot, entry), item), now);
                 found += 1;
