@@ -56,6 +56,8 @@ pub(super) const BIRTH_BYTES: usize = EVENT_BITS as usize / 8;
 pub(super) const BORN_BYTES: usize = FLAGS_BYTES_MAX + BIRTH_BYTES;
 /// Bytes of client flags from [`ESCAPED_FLAGS`] on, with a birth.
 pub(super) const BORN_BYTES_MAX: usize = BORN_BYTES + 4;
+/// Words by which a birth may lengthen an item with all other fields.
+pub(crate) const BIRTH_WORDS_MAX: u64 = ((BORN_BYTES_MAX - FLAGS_BYTES_MAX) as u64).div_ceil(8);
 /// The first byte of client flags that four more bytes follow. Nearly all clients have smaller
 /// ones, which take this byte alone.
 pub(super) const LARGE_FLAGS: u8 = 0xFF;

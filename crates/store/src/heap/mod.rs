@@ -27,6 +27,7 @@ pub(crate) use in_place::bytes_in_place;
 pub(crate) use item::Header;
 pub use item::Item;
 pub use layout::Layout;
+pub(crate) use layout::BIRTH_WORDS_MAX;
 pub use offset::{Geometry, Offset};
 pub use put::{NewItem, Put};
 pub use value::Value;

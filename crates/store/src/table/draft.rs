@@ -22,7 +22,7 @@
 
 use super::LOAN_WORDS_MIN;
 use crate::evict::Budget;
-use crate::heap::{Put, draft_layout};
+use crate::heap::{BIRTH_WORDS_MAX, Put, draft_layout};
 use glimmer_base::limits::{DRAFTS_MAX, ROOM_BYTES_PER_HOLD, ROOM_TRIES_FACTOR};
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
 use glimmer_base::sync::{AtomicU64, weakened, yield_now};
@@ -90,7 +90,7 @@ impl Draft {
         let [value, rest] = put.item.value;
         self.keyhash == put.keyhash
             && self.value == place_of(value)
-            // With a birth and all other fields it may be larger.
+            // With a birth, a value that was copied may have a larger item.
             && put.words as u64 <= self.place.words
             && rest.is_empty()
             && !put.keeps_value()
@@ -162,6 +162,13 @@ impl<'a> Reservation<'a> {
             budget: Budget::for_words(words),
             unpaid: words,
         })
+    }
+
+    /// Has the place take the birth of an item, too, as far as an item of `most` words goes.
+    pub(crate) fn grow_for_birth(&mut self, most: u64) {
+        let more = BIRTH_WORDS_MAX.min(most.saturating_sub(self.words));
+        self.words += more;
+        self.unpaid += more;
     }
 
     /// Takes a step; false if there have been too many.

@@ -40,13 +40,18 @@ impl<D: Design> Owner<D> {
             return Begun::Never;
         };
         let shared = self.shared.clone();
+        let item_words_max = shared.heap.item_words_max() as u64;
+        if shared.common.groups.is_some() {
+            // While the value arrives, its group may be invalidated.
+            reservation.grow_for_birth(item_words_max);
+        }
         loop {
             let mut writer = self.enter_at(keyhash, home, flushes);
             writer.take_back_uploads();
             let words = reservation.words;
             let most = D::upload_words_max(&writer) / part;
             let held = D::upload_words(&mut writer);
-            if words > shared.heap.item_words_max() as u64 {
+            if words > item_words_max {
                 return Begun::Never;
             }
             if held > 0 && held + words > most {
@@ -214,6 +219,9 @@ impl<D: Design> TableWriter for Executing<'_, '_, D> {
             (put, 0) => put,
             (put, birth) => put.born(birth),
         };
+        if put.words > self.writer.shared.heap.item_words_max() {
+            return Stored::TooLarge;
+        }
         let Some(draft) = self.draft.take_if(|draft| draft.is_of(&put)) else {
             return Stored::OutOfMemory;
         };

@@ -503,6 +503,7 @@ fn of_groups<A: Access>(log_bytes: usize, rule: Rule) -> Owner<A> {
 }
 
 fn groups_beside_a_map<A: Access>() {
+    groups::invalidated_while_received(of_groups::<A>(16 << 20, FIFO));
     groups::beside_a_map(of_groups::<A>(16 << 20, FIFO), 40_000, false);
     for rule in [S3_FIFO, LRU] {
         let rule = rule.with_threshold(THRESHOLD);

@@ -249,6 +249,49 @@ pub fn beside_a_map<T: Table>(mut table: T, value_max: usize, loses_nothing: boo
     );
 }
 
+/// Large values whose group is invalidated while they arrive. Each is stored, with every field that
+/// an item may have, as there is memory enough.
+pub fn invalidated_while_received<T: Table>(mut table: T) {
+    let clock = Clock::new();
+    table.have_groups(&clock.groups);
+    let (bytes, group) = key(0);
+    let (keyhash, home) = (SEED.keyhash(&bytes), T::HomeBucket::default());
+    let len = if cfg!(miri) { 200 } else { 20_000 };
+    for value_bytes in len..len + 8 {
+        let announced = Announced {
+            key: &bytes,
+            keyhash,
+            value_bytes,
+            part: 1,
+            now: NOW,
+        };
+        let Begun::Yes(upload) = table.begin_upload(home, clock.due(), &announced) else {
+            panic!("there is memory");
+        };
+        upload.write(0, &vec![1; value_bytes]);
+        clock.invalidate(group);
+        let mut stored = None;
+        table
+            .enter(clock.due())
+            .with_upload(upload, &mut |writer, value| {
+                let item = NewItem {
+                    flags: u32::MAX,
+                    expiry: Expiry::at_ms(1 << 39),
+                    history: History {
+                        cas: Some(1 << 45),
+                        ..History::NEW
+                    },
+                    ..NewItem::new(&bytes, value)
+                };
+                stored = Some(writer.put(keyhash, &item, NOW));
+            });
+        assert!(matches!(stored, Some(Stored::Yes(_))), "{stored:?}");
+        let take = |item: &Item<'_>| (item.value().len(), item.flags());
+        let read = table.enter(clock.due()).read(keyhash, &bytes, NOW, take);
+        assert_eq!(read, Some((value_bytes, u32::MAX)));
+    }
+}
+
 /// Stores an item in one of several ways. Says whether it is there.
 fn put<T: Table>(
     table: &mut T,
@@ -373,10 +416,19 @@ impl World {
             let new = value(at, rng.random_range(8..len));
             let item = NewItem::new(&bytes, &new);
             let due = self.clock.due();
-            if rng.random_bool(0.5) {
+            let chance = rng.random_range(0..100);
+            let stored = self.stored[number as usize].load(SeqCst);
+            if chance < 40 {
                 if put(&mut table, &mut rng, (keyhash, due), &item) {
                     self.stored[number as usize].store(at, SeqCst);
                 }
+            } else if chance < 60 {
+                // What is appended goes with the item, alive or dead.
+                let more = NewItem {
+                    value: [&[], &vec![stored as u8; len / 4]],
+                    ..NewItem::new(&bytes, &[])
+                };
+                table.enter(due).extend(keyhash, &more, NOW);
             } else {
                 self.check(number, || {
                     let place = (keyhash, T::HomeBucket::default());

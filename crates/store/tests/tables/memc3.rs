@@ -237,6 +237,7 @@ fn an_attacked_bucket<A: Access>() {
 
 /// Segments are split, and in the smaller table items are evicted.
 fn groups_beside_a_map<A: Access>() {
+    groups::invalidated_while_received(table::<A>(4 << 20, 128, 100_000));
     groups::beside_a_map(table::<A>(4 << 20, 128, 100_000), 40_000, true);
     groups::beside_a_map(table::<A>(300_000, 128, 20_000), 10_000, false);
 }

@@ -274,6 +274,7 @@ fn of_groups<A: Access>(bytes: usize) -> Owner<A> {
 }
 
 fn groups_beside_a_map<A: Access>() {
+    groups::invalidated_while_received(of_groups::<A>(4 << 20));
     groups::beside_a_map(of_groups::<A>(4 << 20), 40_000, true);
     groups::beside_a_map(of_groups::<A>(200_000), 40_000, true);
 }
