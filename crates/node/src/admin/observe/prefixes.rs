@@ -39,6 +39,10 @@ impl Prefixes {
 
     /// Counts a request for a key. `was_there` says whether the key had an item.
     pub fn count(&mut self, key: &[u8], asked: Asked, was_there: bool) {
+        // What has no count takes no room.
+        if matches!(asked, Asked::Count | Asked::Look) {
+            return;
+        }
         let Some(end) = memchr::memchr(self.delimiter, key) else {
             return;
         };
@@ -107,6 +111,8 @@ mod tests {
         prefixes.count(b"b:", Asked::Store("set"), false);
         prefixes.count(b"c:", Asked::Store("set"), false);
         prefixes.count(b"none", Asked::Delete("delete"), false);
+        prefixes.count(b"d:", Asked::Count, true);
+        prefixes.count(b"e:", Asked::Look, true);
         prefixes.count(b"b:x:y", Asked::Delete("delete"), true);
         let mut out = Vec::new();
         assert_eq!(prefixes.dump(None, &mut out), None);
