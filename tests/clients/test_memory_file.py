@@ -178,3 +178,14 @@ def test_what_was_acknowledged_survives_kills(file, table, access):
                     client.known[key] = found
             assert missing <= lost
     server.__exit__(None, None, None)
+
+
+def test_a_unique_that_a_client_chose_has_no_snapshot_give_out_old_ones_again(ours, tmp_path):
+    flags = ("-t", 1, "--snapshot", tmp_path / "snapshot")
+    with Server(*flags) as server, server.wire() as wire:
+        wire.exchange(b"ms k 1 c\r\nA\r\n", b"HD c1\r\n")
+        wire.exchange(b"ms chosen 1 E1099511627775\r\nx\r\n", b"HD\r\n")
+        server.stop(signal.SIGTERM)
+    with Server(*flags) as server, server.wire() as wire:
+        wire.exchange(b"set k 0 0 1\r\nB\r\n", STORED)
+        wire.exchange(b"cas k 0 0 1 1\r\nC\r\n", b"EXISTS\r\n")

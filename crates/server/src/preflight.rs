@@ -9,7 +9,7 @@ use crate::memory_plan::{MemoryPlan, Needs};
 use crate::process;
 use crate::process::files::Place;
 use crate::serve::ServeError;
-use crate::snapshot::SnapshotError;
+use crate::snapshot::Snapshots;
 use glimmer_store::memory::FileError;
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
@@ -22,7 +22,8 @@ use std::path::{Path, PathBuf};
 ///
 /// There is no such user, or the system does not tell.
 pub fn user(name: &str) -> Result<(), ServeError> {
-    Ok(process::check_user(name)?)
+    process::user_number(name)?;
+    Ok(())
 }
 
 /// Whether the file of `-Y` has users.
@@ -56,17 +57,21 @@ pub fn certificates(config: &Config) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// Whether the process may write to the folder of `--snapshot`.
+/// Whether the process may write to the folder of `--snapshot`, and the file that is there, if one
+/// is, begins as a snapshot does. The file is that of the user of `-u`, if the process may become
+/// that user.
 ///
 /// # Errors
 ///
-/// The folder is not there, or belongs to others.
-pub fn snapshot(path: &Path) -> Result<(), ServeError> {
-    let place = Place::of(path).and_then(|place| place.check_writable());
-    place.map_err(|source| SnapshotError::Folder {
-        path: path.to_owned(),
-        source,
-    })?;
+/// The folder is not there, or belongs to others. The file is none that the server would load.
+pub fn snapshot(path: &Path, user: Option<&str>) -> Result<(), ServeError> {
+    let snapshots = Snapshots::at(path)?;
+    // A user who does not exist is told of elsewhere.
+    let user = user.filter(|_| process::is_root());
+    match user.and_then(|name| process::user_number(name).ok()) {
+        Some(user) => snapshots.find_as(user)?,
+        None => snapshots.find()?,
+    };
     Ok(())
 }
 

@@ -25,11 +25,9 @@ pub fn all(config: &Config) -> Vec<Finding> {
         look("certificates", name, preflight::certificates(config));
     }
     if let Some(path) = &config.snapshot {
-        let name = format!(
-            "--snapshot {}: its folder can be written to",
-            path.display()
-        );
-        look("snapshot", name, preflight::snapshot(path));
+        let name = format!("--snapshot {}: can be made or loaded", path.display());
+        let found = preflight::snapshot(path, config.user.as_deref());
+        look("snapshot", name, found);
     }
     if let Some(path) = &config.memory_file {
         let name = format!("-e {}: can be made or opened", path.display());

@@ -6,6 +6,7 @@ use super::system::System;
 use std::ffi::OsString;
 use std::fs;
 use std::net::{TcpListener, UdpSocket};
+use std::os::unix::fs::{chown, symlink};
 
 /// A machine with these files.
 struct Machine(tempfile::TempDir);
@@ -133,6 +134,52 @@ fn limits_of_the_process_are_held_against_connections_and_locks() {
     assert!(about(&most, "open files").starts_with("FAULT"), "{most:?}");
     let locked = |limit| about(&limits("5000", limit).meets("-p 0 -k"), "locked memory");
     assert!(locked("8388608").contains("8 MiB only") && locked("unlimited").starts_with("ok "));
+}
+
+/// A server would refuse each of these files, and doctor says the same.
+#[test]
+fn a_snapshot_that_serve_would_refuse_is_a_fault() {
+    let machine = Machine::with(&[("proc/self/status", "Uid:\t0\t0\t0\t0\n")]);
+    let folder = machine.0.path().join("snapshots");
+    let (file, unfinished) = (folder.join("items"), folder.join("items.unfinished"));
+    let found = || {
+        let flags = format!("{NO_PORT} --snapshot {}", file.display());
+        about(&machine.meets(&flags), "snapshot")
+    };
+    let remade = || {
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).unwrap();
+    };
+    let cases: [(&str, &dyn Fn()); 4] = [
+        ("not a regular file", &|| fs::create_dir(&file).unwrap()),
+        ("is a symbolic link", &|| {
+            symlink("/nowhere", &file).unwrap()
+        }),
+        ("not a snapshot", &|| fs::write(&file, "").unwrap()),
+        ("items.unfinished", &|| fs::create_dir(&unfinished).unwrap()),
+    ];
+    for (what, prepare) in cases {
+        remade();
+        prepare();
+        let found = found();
+        assert!(
+            found.starts_with("FAULT") && found.contains(what),
+            "{what}: {found}"
+        );
+    }
+    remade();
+    fs::write(&file, "").unwrap();
+    // Only root may give a file away.
+    if chown(&file, Some(12345), None).is_ok() {
+        let found = found();
+        let is_told = found.contains("belongs to user 12345");
+        assert!(found.starts_with("FAULT") && is_told, "{found}");
+    }
+    // What a killed server has left is removed by the next one, and not by doctor.
+    remade();
+    fs::write(&unfinished, "").unwrap();
+    assert!(found().starts_with("ok "), "{}", found());
+    assert!(unfinished.exists() && !file.exists());
 }
 
 /// Each of these ends a server that starts.

@@ -2,7 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -16,6 +16,8 @@ use super::GLIMMER;
 
 /// Items that a test stores. Each hundredth has a large value.
 const ITEMS: usize = 2_000;
+/// Bytes of the last block of a file.
+const END_BYTES: usize = 88;
 
 /// A folder for a server, its socket and its file.
 struct Home(tempfile::TempDir);
@@ -293,6 +295,59 @@ fn kill_while_writing(home: &Home) {
     panic!("no server was killed while it wrote");
 }
 
+/// While a server still writes its file, as it stops, the next one may start: its addresses are
+/// free. Here, it is the test that has the unfinished file.
+#[test]
+fn a_server_waits_for_the_file_that_another_one_still_writes() {
+    let home = Home::new();
+    let mut server = home.start("-m 64 -t 2");
+    server.fill(ITEMS);
+    server.signal(Signal::SIGTERM);
+    while UnixStream::connect(&server.socket).is_ok() {}
+    assert!(home.unfinished().exists() || home.file().exists());
+    let said = server.said();
+    assert!(server.child.wait().unwrap().success(), "{said}");
+    let whole = fs::read(home.file()).unwrap();
+    fs::remove_file(home.file()).unwrap();
+    let writing = fs::File::create(home.unfinished()).unwrap();
+    writing.lock().unwrap();
+    // It says that it waits, and ends when it is told to.
+    let waiting = || {
+        let mut command = home.command("-m 64 -t 1");
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("another process is writing it") {
+            line.clear();
+            assert!(said.read_line(&mut line).unwrap() > 0, "it has ended");
+        }
+        let socket = home.0.path().join("socket");
+        (Server { child, socket }, said)
+    };
+    let (mut server, _said) = waiting();
+    server.signal(Signal::SIGTERM);
+    assert!(server.child.wait().unwrap().success());
+    assert!(home.unfinished().exists() && !home.file().exists());
+    // When the file is finished, it is loaded.
+    let (server, _said) = waiting();
+    fs::write(home.file(), &whole).unwrap();
+    fs::remove_file(home.unfinished()).unwrap();
+    drop(writing);
+    assert_eq!(server.count(ITEMS), ITEMS);
+    assert_eq!(server.row("snapshot_damaged"), "0");
+    // Nor is one written over another.
+    let writing = fs::File::create(home.unfinished()).unwrap();
+    writing.lock().unwrap();
+    let Output { status, stderr, .. } = snapshot(&server.socket);
+    let text = String::from_utf8(stderr).unwrap();
+    let is_told = text.contains("another process is writing it");
+    assert!(!status.success() && is_told, "{text}");
+    assert!(home.unfinished().exists());
+    drop(writing);
+    assert!(snapshot(&server.socket).status.success());
+    assert!(!home.unfinished().exists());
+}
+
 /// What does not fit its disk is told in a line, leaves the older file as it was, and takes no
 /// room. Here, it is the size of files that is limited.
 #[test]
@@ -353,12 +408,15 @@ fn a_file_that_is_not_to_be_loaded_stays_as_it_is() {
     for (bytes, words) in [
         (&damaged[..], "damaged stretches"),
         (&whole[..whole.len() - 9], "not complete"),
+        // Without its end, and with all of its items.
+        (&whole[..whole.len() - END_BYTES], "not complete"),
     ] {
         fs::write(home.file(), bytes).unwrap();
         let mut server = home.start("-m 64 -t 1");
         let found = server.count(ITEMS);
         assert!((1..=ITEMS).contains(&found));
         assert_eq!(server.row("snapshot_loaded"), found.to_string());
+        assert_ne!(server.row("snapshot_damaged"), "0", "{words}");
         server.signal(Signal::SIGKILL);
         let said = server.said();
         assert!(said.contains(words), "{said}");
@@ -367,6 +425,13 @@ fn a_file_that_is_not_to_be_loaded_stays_as_it_is() {
     fs::create_dir(home.file()).unwrap();
     assert!(home.complaint("-m 64").contains("not a regular file"));
     fs::remove_dir(home.file()).unwrap();
+    symlink(home.0.path().join("other"), home.file()).unwrap();
+    assert!(home.complaint("-m 64").contains("name the file itself"));
+    fs::remove_file(home.file()).unwrap();
+    fs::create_dir(home.unfinished()).unwrap();
+    let complaint = home.complaint("-m 64");
+    assert!(complaint.contains("remove it"), "{complaint}");
+    fs::remove_dir(home.unfinished()).unwrap();
     // Root may write anywhere.
     let folder = home.0.path();
     fs::set_permissions(folder, Permissions::from_mode(0o500)).unwrap();

@@ -6,13 +6,17 @@
 //! (`O_EXCL`, `O_NOFOLLOW`), removes whatever another user has left under the name, and changes the
 //! owner of a file through a descriptor that has been looked at. A link in the path of the folder
 //! is the operator's own, and is followed.
+//!
+//! A file that takes long to write is locked (`flock`) until it is finished. So another server can
+//! tell it from one that a killed process has left. Only files of the server's own user and of root
+//! count as locked: another user could lock a file to keep servers out.
 
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, openat, renameat};
-use nix::sys::stat::{Mode, SFlag, fstat, fstatat};
-use nix::unistd::{Gid, Uid, UnlinkatFlags, fchownat, unlinkat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
+use nix::unistd::{Gid, Uid, UnlinkatFlags, fchownat, geteuid, unlinkat};
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -45,8 +49,7 @@ impl Place {
     /// Makes the file, with these bytes, in place of what is there. It appears under its name only
     /// when it is complete; until then, its name ends with `unfinished`.
     pub fn replace(&self, unfinished: &str, bytes: &[u8]) -> io::Result<()> {
-        let mut name = self.name.clone();
-        name.push(unfinished);
+        let name = self.unfinished(unfinished);
         let readable = Mode::S_IRUSR | Mode::S_IWUSR | Mode::S_IRGRP | Mode::S_IROTH;
         let mut file = self.make(&name, readable)?;
         let written = file.write_all(bytes).and_then(|()| {
@@ -60,23 +63,43 @@ impl Place {
     }
 
     /// Begins to make a file that nobody else may read. It takes the place of what is there when it
-    /// is [finished](Unfinished::finish); until then, its name ends with `unfinished`.
-    pub fn begin(&self, unfinished: &str) -> io::Result<Unfinished<'_>> {
-        let mut name = self.name.clone();
-        name.push(unfinished);
-        let file = self.make(&name, Mode::S_IRUSR | Mode::S_IWUSR)?;
-        Ok(Unfinished {
-            place: self,
-            name: Some(name),
-            file,
-        })
+    /// is [finished](Unfinished::finish); until then, its name ends with `unfinished`, and it is
+    /// locked. Returns none if another process makes it.
+    pub fn begin(self, unfinished: &str) -> io::Result<Option<Unfinished>> {
+        let name = self.unfinished(unfinished);
+        for _ in 0..TRIES_MAX {
+            if !self.remove_left(&name)? {
+                return Ok(None);
+            }
+            let file = match self.create(&name, Mode::S_IRUSR | Mode::S_IWUSR) {
+                Err(Errno::EEXIST) => continue,
+                created => created?,
+            };
+            lock(&file);
+            // Before that, another process may have taken it for one that was left.
+            if self.has(&name, &file)? {
+                return Ok(Some(Unfinished {
+                    place: self,
+                    name,
+                    file,
+                }));
+            }
+        }
+        Err(Errno::EEXIST.into())
     }
 
-    /// Removes what was left of a file that was begun.
-    pub fn remove_unfinished(&self, unfinished: &str) -> io::Result<()> {
-        let mut name = self.name.clone();
-        name.push(unfinished);
-        Ok(self.unlink(&name)?)
+    /// Removes what was left of a file that was begun. Says false if a process still makes it; then
+    /// it stays.
+    pub fn remove_unfinished(&self, unfinished: &str) -> io::Result<bool> {
+        self.remove_left(&self.unfinished(unfinished))
+    }
+
+    /// Whether a file can be begun: a folder of its name would be in the way.
+    pub fn check_unfinished(&self, unfinished: &str) -> io::Result<()> {
+        match self.look_at(&self.unfinished(unfinished))? {
+            Some(found) if kind_of(&found) == SFlag::S_IFDIR => Err(Errno::EISDIR.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Whether files can be made in the folder.
@@ -114,8 +137,7 @@ impl Place {
         let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let socket = openat(&self.folder, &*self.name, flags, Mode::empty())?;
         let status = fstat(&socket)?;
-        let kind = SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT;
-        if kind != SFlag::S_IFSOCK || status.st_nlink != 1 {
+        if kind_of(&status) != SFlag::S_IFSOCK || status.st_nlink != 1 {
             let path = PathBuf::from(&self.name);
             let text = format!("{} is not the server's socket any more", path.display());
             return Err(io::Error::other(text));
@@ -126,17 +148,71 @@ impl Place {
 
     /// Makes a file that nobody else has made or opened.
     fn make(&self, name: &OsStr, mode: Mode) -> io::Result<File> {
-        let flags =
-            OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         for _ in 0..TRIES_MAX {
-            match openat(&self.folder, name, flags, mode) {
-                Ok(file) => return Ok(file.into()),
+            match self.create(name, mode) {
+                Ok(file) => return Ok(file),
                 // An earlier server has left it, or another user.
                 Err(Errno::EEXIST) => self.unlink(name)?,
                 Err(error) => return Err(error.into()),
             }
         }
         Err(Errno::EEXIST.into())
+    }
+
+    fn create(&self, name: &OsStr, mode: Mode) -> nix::Result<File> {
+        let flags =
+            OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        Ok(openat(&self.folder, name, flags, mode)?.into())
+    }
+
+    /// Removes what a process that has ended has left under a name, or another user. Says false if
+    /// a process has locked it; then it stays.
+    fn remove_left(&self, name: &OsStr) -> io::Result<bool> {
+        let Some(found) = self.look_at(name)? else {
+            return Ok(true);
+        };
+        let is_trusted = [0, geteuid().as_raw()].contains(&found.st_uid) && found.st_nlink == 1;
+        if !is_trusted || kind_of(&found) != SFlag::S_IFREG {
+            self.unlink(name)?;
+            return Ok(true);
+        }
+        // Some network file systems lock only files that are open for writing.
+        let flags = OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let file = match openat(&self.folder, name, flags, Mode::empty()) {
+            Err(Errno::ENOENT) => return Ok(true),
+            opened => File::from(opened?),
+        };
+        // On a file system without locks, nothing is locked.
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            return Ok(false);
+        }
+        // Before it was locked here, it may have been finished. Nobody else removes it from now on.
+        if self.has(name, &file)? {
+            self.unlink(name)?;
+        }
+        Ok(true)
+    }
+
+    /// Whether a name is that of an open file.
+    fn has(&self, name: &OsStr, file: &File) -> io::Result<bool> {
+        let mine = fstat(file)?;
+        let there = self.look_at(name)?;
+        Ok(there.is_some_and(|there| (mine.st_dev, mine.st_ino) == (there.st_dev, there.st_ino)))
+    }
+
+    /// What has a name, if anything has.
+    fn look_at(&self, name: &OsStr) -> io::Result<Option<FileStat>> {
+        match fstatat(&self.folder, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Err(Errno::ENOENT) => Ok(None),
+            found => Ok(Some(found?)),
+        }
+    }
+
+    /// The name of a file that is not finished.
+    fn unfinished(&self, ending: &str) -> OsString {
+        let mut name = self.name.clone();
+        name.push(ending);
+        name
     }
 
     fn unlink(&self, name: &OsStr) -> nix::Result<()> {
@@ -147,47 +223,51 @@ impl Place {
     }
 }
 
+fn kind_of(file: &FileStat) -> SFlag {
+    SFlag::from_bits_truncate(file.st_mode) & SFlag::S_IFMT
+}
+
+/// Locks a file that this process has just created. Another one may hold it for a moment, to
+/// remove it. On a file system without locks, it stays unlocked.
+fn lock(file: &File) {
+    while let Err(error) = file.lock()
+        && error.kind() == io::ErrorKind::Interrupted
+    {}
+}
+
 /// A file that is being made. It is removed when this is dropped, unless it was finished.
-pub(crate) struct Unfinished<'p> {
-    place: &'p Place,
-    /// Its name, until it is finished.
-    name: Option<OsString>,
+pub(crate) struct Unfinished {
+    place: Place,
+    /// Its name until it is finished.
+    name: OsString,
     file: File,
 }
 
-impl Unfinished<'_> {
+impl Unfinished {
     /// What it is written to.
     pub fn file(&self) -> &File {
         &self.file
     }
 
     /// Has all of it written to the disk, and gives it its name.
-    pub fn finish(mut self) -> io::Result<()> {
+    pub fn finish(self) -> io::Result<()> {
         self.file.sync_all()?;
-        let Place { folder, name } = self.place;
-        let Some(unfinished) = &self.name else {
-            return Ok(());
-        };
-        let (mine, there) = (
-            fstat(&self.file)?,
-            fstatat(folder, &**unfinished, AtFlags::AT_SYMLINK_NOFOLLOW)?,
-        );
-        if (mine.st_dev, mine.st_ino) != (there.st_dev, there.st_ino) {
-            self.name = None;
-            return Err(io::Error::other("another process writes it as well"));
+        if !self.place.has(&self.name, &self.file)? {
+            let text = "another process has removed or replaced it meanwhile";
+            return Err(io::Error::other(text));
         }
-        renameat(folder, &**unfinished, folder, &**name)?;
-        self.name = None;
+        let Place { folder, name } = &self.place;
+        renameat(folder, &*self.name, folder, &**name)?;
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let folder = openat(folder, ".", flags, Mode::empty())?;
         File::from(folder).sync_all()
     }
 }
 
-impl Drop for Unfinished<'_> {
+impl Drop for Unfinished {
     fn drop(&mut self) {
-        if let Some(name) = self.name.take() {
-            let _ = self.place.unlink(&name);
+        if self.place.has(&self.name, &self.file).unwrap_or(false) {
+            let _ = self.place.unlink(&self.name);
         }
     }
 }
@@ -240,6 +320,33 @@ mod tests {
                 );
                 assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "{kind} at {at}");
             }
+        }
+    }
+
+    #[test]
+    fn a_file_that_a_process_makes_is_left_alone() {
+        for kind in ["link", "dangling", "hard link", "pipe", "file"] {
+            let (folder, precious) = folder();
+            let (path, unfinished) = (folder.path().join("made"), folder.path().join("made.tmp"));
+            plant(kind, &unfinished, &precious);
+            let place = || Place::of(&path).unwrap();
+            let begin = || place().begin(".tmp").unwrap();
+            let first = begin().expect("nobody has locked what was left");
+            first.file().write_all(b"first").unwrap();
+            assert!(begin().is_none() && !place().remove_unfinished(".tmp").unwrap());
+            assert_eq!(fs::read(&unfinished).unwrap(), b"first");
+            first.finish().unwrap();
+            assert_eq!(fs::read(&path).unwrap(), b"first");
+            drop(begin().expect("the first one is finished"));
+            assert!(!unfinished.exists() && place().remove_unfinished(".tmp").unwrap());
+            // One that was removed by hand does not take another one with it.
+            let gone = begin().unwrap();
+            fs::remove_file(&unfinished).unwrap();
+            let other = begin().unwrap();
+            assert!(gone.finish().is_err() && unfinished.exists());
+            drop(other);
+            assert_eq!(fs::read(&precious).unwrap(), b"precious", "{kind}");
+            assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "{kind}");
         }
     }
 

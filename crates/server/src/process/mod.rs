@@ -131,9 +131,9 @@ pub fn is_user(name: &str) -> bool {
     find_user(name).is_ok_and(|user| user.uid == geteuid())
 }
 
-/// Whether there is a user of this name.
-pub fn check_user(name: &str) -> Result<(), ProcessError> {
-    find_user(name).map(drop)
+/// The number of the user of this name.
+pub fn user_number(name: &str) -> Result<u32, ProcessError> {
+    find_user(name).map(|user| user.uid.as_raw())
 }
 
 fn find_user(name: &str) -> Result<User, ProcessError> {

@@ -141,6 +141,12 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
     // By the user who writes it later, and before a client is answered, so that no item of the file
     // comes after a change of a client's. Clients that connect meanwhile wait.
     let snapshots = config.snapshot.as_deref().map(Snapshots::at).transpose()?;
+    let stop = stop_flag()?;
+    if let Some(snapshots) = &snapshots
+        && !snapshots.wait_for_others(&log, &stop)?
+    {
+        return Ok(());
+    }
     // It is replaced later, so a file of somebody else's is refused whether it is loaded or not.
     let found = snapshots.as_ref().map(Snapshots::find).transpose()?;
     // Items of a memory file may be newer than those of a snapshot, which may have been deleted
@@ -149,7 +155,6 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
         .as_ref()
         .is_none_or(|file| file.state() == FileState::New);
     if let (Some(snapshots), Some(found), true) = (&snapshots, found.flatten(), is_new) {
-        let stop = stop_flag()?;
         let loading = Loading {
             engines: &mut store.engines,
             hasher: &hasher,
@@ -216,6 +221,7 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
         web.drain();
     }
     drop(background);
+    let last = snapshots.map(|snapshots| (snapshots.begin_last(), snapshots));
     node.stop();
     let now = node.figures().now();
     let mut engines = node.join();
@@ -223,8 +229,8 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
         engines.iter_mut().for_each(|engine| engine.save(now));
         file.close();
     }
-    if let Some(snapshots) = snapshots {
-        snapshots.write_last(engines, &hasher, now, &log)?;
+    if let Some((unfinished, snapshots)) = last {
+        snapshots.write_last(unfinished?, engines, &hasher, now, &log)?;
     }
     drop(web);
     drop(attachment);

@@ -89,6 +89,7 @@ impl Snapshots {
         node: &NodeFigures,
         shown: &Mutex<Option<Arc<glimmer_node::SnapshotFeed>>>,
     ) -> Result<(), SnapshotError> {
+        let unfinished = self.begin()?;
         let epoch_unix_ms = epoch_unix_ms(node.now(), unix_ms());
         let Some(feed) = node.begin_snapshot(epoch_unix_ms) else {
             let error = SnapshotError::Cancelled(self.path.clone());
@@ -100,7 +101,7 @@ impl Snapshots {
         if self.is_ending() {
             feed.cancel();
         }
-        let written = self.write(&feed, Pace::Steady, |_, _| ());
+        let written = self.write(unfinished, &feed, Pace::Steady, |_, _| ());
         show(None);
         node.end_snapshot();
         let last = written?;

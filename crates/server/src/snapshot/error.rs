@@ -1,6 +1,7 @@
 //! What is wrong with a file of `--snapshot`. Each message is one line that names the file and says
 //! what to do.
 
+use super::UNFINISHED;
 use glimmer_engine::snapshot::{Foreign, VERSION};
 use std::io;
 use std::path::PathBuf;
@@ -19,6 +20,17 @@ pub enum SnapshotError {
         /// The system's reason.
         source: io::Error,
     },
+    /// What has the name of the unfinished file cannot be removed.
+    #[error(
+        "--snapshot {}: what is at {}{UNFINISHED}, where it is written, cannot be removed: \
+         {source}; remove it, or choose another file", path.display(), path.display()
+    )]
+    Unfinished {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
     /// The file cannot be read.
     #[error(
         "--snapshot {}: cannot be read: {source}; let the user of the server read it, or choose \
@@ -30,6 +42,12 @@ pub enum SnapshotError {
         /// The system's reason.
         source: io::Error,
     },
+    /// It is a symbolic link.
+    #[error(
+        "--snapshot {}: it is a symbolic link, and a snapshot would take the link's place; name \
+         the file itself, or choose another one", .0.display()
+    )]
+    Link(PathBuf),
     /// It is a folder, a device or the like.
     #[error("--snapshot {}: it is not a regular file; choose another one", .0.display())]
     NotAFile(PathBuf),
@@ -63,6 +81,12 @@ pub enum SnapshotError {
         /// The system's reason.
         source: io::Error,
     },
+    /// Another process writes it.
+    #[error(
+        "--snapshot {}: not written: another process is writing it; an older file is as it was; \
+         try again when that has ended, and give each server a file of its own", .0.display()
+    )]
+    InUse(PathBuf),
     /// Items were moved faster than they were copied.
     #[error(
         "--snapshot {}: not written: items changed faster than the disk takes them; an older file \

@@ -11,6 +11,8 @@ use glimmer_engine::snapshot::{NextBlock, Record, Records, SnapshotReader};
 use glimmer_engine::{Arrival, Arrived, Engine, History, NewItem};
 use glimmer_notation::{counted, memory};
 use glimmer_store::heap::CAS_MAX;
+use rustix::io::Errno;
+use rustix::process::geteuid;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -60,8 +62,9 @@ struct Read {
     damaged: u64,
     /// Items that are not in whole blocks, if that is known.
     lost: Option<u64>,
-    /// The highest CAS unique of the server that has written the file.
-    cas: u64,
+    /// The highest CAS unique that the server had drawn which has written the file, if that is
+    /// known.
+    cas: Option<u64>,
 }
 
 /// A file that is a snapshot of this format, of which the head has been read.
@@ -77,17 +80,28 @@ impl Snapshots {
     ///
     /// The file is none of ours, or cannot be read. It stays as it is.
     pub fn find(&self) -> Result<Option<Found>, SnapshotError> {
+        self.find_as(geteuid().as_raw())
+    }
+
+    /// The same for a server that this user will be.
+    ///
+    /// # Errors
+    ///
+    /// As above.
+    pub fn find_as(&self, user: u32) -> Result<Option<Found>, SnapshotError> {
         let fail = |source| self.unreadable(source);
         let file = match self.place()?.open() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+                return Err(SnapshotError::Link(self.path.clone()));
+            }
             opened => opened.map_err(fail)?,
         };
         let about = file.metadata().map_err(fail)?;
         if !about.is_file() {
             return Err(SnapshotError::NotAFile(self.path.clone()));
         }
-        let me = rustix::process::geteuid().as_raw();
-        if ![0, me].contains(&about.uid()) {
+        if ![0, user].contains(&about.uid()) {
             return Err(SnapshotError::Owner {
                 path: self.path.clone(),
                 owner: about.uid(),
@@ -153,7 +167,8 @@ impl Snapshots {
         }
         let read = read.map_err(|source| self.unreadable(source))?;
         for engine in &mut *engines {
-            engine.draw_cas_above(read.cas.max(stored.cas));
+            // A client may have chosen the highest one of the items.
+            engine.draw_cas_above(read.cas.unwrap_or(stored.cas));
         }
         let there = items_in(engines).saturating_sub(before);
         let loaded = Loaded {
@@ -253,11 +268,15 @@ fn spread<S: io::Read>(
                 }
             };
             read.lost = totals.map(|totals| totals.items.saturating_sub(read.items));
-            read.cas = totals.map_or(0, |totals| totals.cas);
+            read.cas = totals.map(|totals| totals.cas);
             break;
         }
         let damage = reader.damage();
         read.damaged = damage.blocks + damage.gaps;
+        if read.lost != Some(0) {
+            // Blocks that are gone as a whole, or the end, leave no other trace.
+            read.damaged = read.damaged.max(1);
+        }
         drop(ways);
         let mut sum = Stored::default();
         for thread in threads {
@@ -402,7 +421,7 @@ mod tests {
     impl io::Read for Source<'_> {
         fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
             match self.bytes.is_empty() && self.fails {
-                true => Err(rustix::io::Errno::IO.into()),
+                true => Err(Errno::IO.into()),
                 false => self.bytes.read(into),
             }
         }
@@ -462,7 +481,10 @@ mod tests {
             let stop = &AtomicBool::new(false);
             let (read, _) = spread(reader, &mut store.engines, times, progress, stop);
             match read {
-                Ok(read) => assert!(!fails && (read.items, read.lost) == (1, None)),
+                Ok(read) => {
+                    assert!(!fails && (read.items, read.lost) == (1, None));
+                    assert_eq!(read.damaged, 1, "the missing end counts");
+                }
                 Err(error) => assert!(fails && error.kind() != io::ErrorKind::UnexpectedEof),
             }
         }

@@ -4,12 +4,14 @@
 //! | --- | --- |
 //! | `error` | what is wrong with the file, in one line |
 //! | `status` | what `stats` and `/metrics` tell of it |
+//! | `earlier` | an unfinished file that is there at the start is waited for, or removed |
 //! | `write` | copied items become a file, which takes the place of the older one |
 //! | `load` | a file becomes items, before requests are served |
 //! | `background` | writing while the server serves |
 //! | `last` | writing when it has stopped |
 
 mod background;
+mod earlier;
 mod error;
 mod last;
 mod load;
@@ -48,11 +50,11 @@ enum Order {
 }
 
 impl Snapshots {
-    /// The file at a path, in a folder to which the server may write.
+    /// The file at a path, in a folder to which the server may write. Nothing is changed there.
     ///
     /// # Errors
     ///
-    /// The folder cannot be used.
+    /// The folder cannot be used, or the unfinished file cannot be made in it.
     pub fn at(path: &Path) -> Result<Snapshots, SnapshotError> {
         let snapshots = Snapshots {
             path: path.to_owned(),
@@ -61,11 +63,10 @@ impl Snapshots {
             ordered: Condvar::new(),
         };
         let place = snapshots.place()?;
-        let is_usable = place.check_writable().and_then(|()| {
-            // One that an earlier server has left takes memory of the disk for nothing.
-            place.remove_unfinished(UNFINISHED)
-        });
+        let is_usable = place.check_writable();
         is_usable.map_err(|source| snapshots.folder(source))?;
+        let is_free = place.check_unfinished(UNFINISHED);
+        is_free.map_err(|source| snapshots.in_the_way(source))?;
         Ok(snapshots)
     }
 
@@ -76,6 +77,13 @@ impl Snapshots {
 
     fn folder(&self, source: std::io::Error) -> SnapshotError {
         SnapshotError::Folder {
+            path: self.path.clone(),
+            source,
+        }
+    }
+
+    fn in_the_way(&self, source: std::io::Error) -> SnapshotError {
+        SnapshotError::Unfinished {
             path: self.path.clone(),
             source,
         }

@@ -4,21 +4,50 @@
 use super::out::{Out, Pace};
 use super::status::Last;
 use super::{SnapshotError, Snapshots, UNFINISHED, unix_ms};
+use crate::process::files::Unfinished;
 use glimmer_engine::snapshot::{FileHead, Totals, seal};
 use glimmer_node::SnapshotFeed;
+use std::io::{self, ErrorKind};
 use std::time::Instant;
 
 impl Snapshots {
-    /// Writes what comes by the feed. Only after [`Status::begin`](super::Status::begin). Calls
-    /// `report` after each block with the items and bytes so far.
+    /// Makes the file that is written to. Until it is finished, other servers leave it alone. Only
+    /// after [`Status::begin`](super::Status::begin).
+    ///
+    /// # Errors
+    ///
+    /// It cannot be made, or another process writes it.
+    pub(super) fn begin(&self) -> Result<Unfinished, SnapshotError> {
+        let begun = self.place().and_then(|place| {
+            let begun = place
+                .begin(UNFINISHED)
+                .map_err(|source| match source.kind() {
+                    ErrorKind::IsADirectory => self.in_the_way(source),
+                    _ => self.unwritable(source),
+                })?;
+            begun.ok_or_else(|| SnapshotError::InUse(self.path.clone()))
+        });
+        begun.inspect_err(|error| self.status.fail(error.to_string()))
+    }
+
+    fn unwritable(&self, source: io::Error) -> SnapshotError {
+        SnapshotError::Write {
+            path: self.path.clone(),
+            source,
+        }
+    }
+
+    /// Writes what comes by the feed to a file that was [begun](Snapshots::begin). Calls `report`
+    /// after each block with the items and bytes so far.
     pub(super) fn write(
         &self,
+        unfinished: Unfinished,
         feed: &SnapshotFeed,
         pace: Pace,
         mut report: impl FnMut(u64, u64),
     ) -> Result<Last, SnapshotError> {
         let began = Instant::now();
-        let written = self.write_file(feed, pace, &mut |items, bytes| {
+        let written = self.write_file(unfinished, feed, pace, &mut |items, bytes| {
             self.status.progress(items, bytes);
             report(items, bytes);
         });
@@ -45,16 +74,12 @@ impl Snapshots {
     /// Returns the totals, and the bytes of the file.
     fn write_file(
         &self,
+        unfinished: Unfinished,
         feed: &SnapshotFeed,
         pace: Pace,
         report: &mut dyn FnMut(u64, u64),
     ) -> Result<(Totals, u64), SnapshotError> {
-        let fail = |source| SnapshotError::Write {
-            path: self.path.clone(),
-            source,
-        };
-        let place = self.place()?;
-        let unfinished = place.begin(UNFINISHED).map_err(fail)?;
+        let fail = |source| self.unwritable(source);
         let mut out = Out::new(unfinished.file(), pace);
         let head = FileHead {
             begun_unix_ms: unix_ms(),
@@ -101,7 +126,7 @@ mod tests {
         let write = || {
             assert!(snapshots.status.begin());
             let of_no_worker = SnapshotFeed::new(0, 0, Box::new(|| ()));
-            snapshots.write(&of_no_worker, Pace::Fast, |_, _| ())
+            snapshots.write(snapshots.begin()?, &of_no_worker, Pace::Fast, |_, _| ())
         };
         write().unwrap();
         fs::rename(&folder, home.path().join("moved")).unwrap();
