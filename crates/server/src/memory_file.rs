@@ -48,6 +48,16 @@ pub enum MemoryFileError {
     },
 }
 
+impl MemoryFileError {
+    /// What the file has of the store's tables cannot be.
+    pub fn damaged(file: &MemoryFile, what: &'static str) -> MemoryFileError {
+        MemoryFileError::File {
+            path: file.path().to_owned(),
+            error: FileError::Damaged(what),
+        }
+    }
+}
+
 fn advice(error: &FileError) -> &'static str {
     match error {
         FileError::Io(error) if error.kind() == ErrorKind::IsADirectory => "name a file in it",
@@ -255,7 +265,10 @@ pub fn warning(file: &MemoryFile) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Mode, TableKind};
     use crate::memory_plan::Needs;
+    use crate::serve::{Hashing, Surroundings, build};
+    use std::os::unix::fs::FileExt;
 
     #[test]
     fn a_file_belongs_to_servers_that_hash_keys_alike() {
@@ -293,6 +306,65 @@ mod tests {
         ] {
             file.kept(Kept::NowMs).store(ms, Relaxed);
             assert_eq!(examine_time(&file).is_ok(), is_possible, "{ms}");
+        }
+    }
+
+    /// Builds a store in a file, or says why it cannot be.
+    fn build_in(path: &Path, config: &Config) -> Result<Arc<MemoryFile>, String> {
+        let plan = MemoryPlan::make(Needs::of(config)).unwrap();
+        let file = open(config, &plan).map_err(|error| error.to_string())?;
+        let file = file.expect("the configuration names one");
+        assert_eq!(file.path(), path);
+        let random = &mut || 5;
+        let mut surroundings = Surroundings {
+            hashing: Hashing::new(config, random),
+            clock: Arc::new(SystemClock::start()),
+            random,
+            file: Some(file.clone()),
+        };
+        let built = build(config, &plan, None, &mut surroundings);
+        built.map_err(|error| error.to_string())?;
+        Ok(file)
+    }
+
+    /// The message names the file and what to do, wherever the damage is found.
+    #[test]
+    fn a_store_that_its_file_does_not_hold_is_the_files_fault() {
+        for (table, mode) in [
+            (TableKind::Mica, Mode::Cache),
+            (TableKind::Mica, Mode::Store),
+            (TableKind::Memc3, Mode::Cache),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("items");
+            let config = Config {
+                memory_file: Some(path.clone()),
+                workers: 1,
+                table,
+                mode,
+                hugepages: HugepagePolicy::Off,
+                ..Config::default()
+            };
+            build_in(&path, &config).unwrap().begin();
+            let disk = std::fs::File::options().write(true).open(&path).unwrap();
+            let len = disk.metadata().unwrap().len();
+            let is_told = |refused: Result<Arc<MemoryFile>, String>, what: &str| {
+                let text = refused.expect_err("it is damaged");
+                let begin = format!("-e {}: it is damaged: {what}", path.display());
+                let has_advice = text.ends_with("replace this one by --memory-file-discard");
+                assert!(
+                    text.starts_with(&begin) && has_advice,
+                    "{table}, {mode}: {text}"
+                );
+            };
+            for shorter in [len - 1, len - 4096, len / 2] {
+                disk.set_len(shorter).unwrap();
+                is_told(build_in(&path, &config), "it is shorter than it was");
+            }
+            disk.set_len(len).unwrap();
+            // Records follow the header.
+            disk.write_all_at(&[0x55; 512], 4096).unwrap();
+            is_told(build_in(&path, &config), "");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::ServeError;
 use crate::config::{Config, Direction, HugepagePolicy, Mode};
+use crate::memory_file::MemoryFileError;
 use crate::memory_plan::{MemoryPlan, Needs};
 use crate::{accelerate, assembly, cores, encryption};
 use glimmer_base::{KeyHasher, Moment, Seed, limits};
@@ -74,8 +75,9 @@ pub(crate) fn build(
     let hasher = &surroundings.hashing.hasher;
     let file = surroundings.file.as_ref();
     let engines = assembly::engines(config, plan, hasher, numa_nodes, &observers, file);
-    let engines = engines.map_err(|error| match config.hugepages {
-        HugepagePolicy::Hugetlb => ServeError::Hugetlb(error),
+    let engines = engines.map_err(|error| match (error.damage(), file) {
+        (Some(what), Some(file)) => MemoryFileError::damaged(file, what).into(),
+        _ if config.hugepages == HugepagePolicy::Hugetlb => ServeError::Hugetlb(error),
         _ if error.is_of_memory() => ServeError::Memory {
             mib: config.memory_bytes >> 20,
             reason: error,

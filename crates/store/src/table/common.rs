@@ -116,9 +116,9 @@ impl Common {
         expired(item, now) || self.flushes.knows_groups() && self.met_of_dead_group(*item)
     }
 
-    /// [`has_ended`](Self::has_ended) by what had been invalidated when the request passed the gate.
-    /// The answer does not become yes while the gate is held. For what makes room: a request has
-    /// looked at items before, and looks at them again.
+    /// [`has_ended`](Self::has_ended) by what had been invalidated when the request passed the
+    /// gate. The answer does not become yes while the gate is held. For what makes room: a request
+    /// has looked at items before, and looks at them again.
     #[inline(always)]
     pub(crate) fn had_ended(&self, item: &Item<'_>, now: Moment) -> bool {
         expired(item, now) || self.flushes.knows_groups() && self.met_of_group_dead_at_entry(*item)

@@ -1,6 +1,7 @@
 //! Why a table cannot be made.
 
 use std::fmt;
+use std::io::ErrorKind;
 
 /// Why a table cannot be made.
 #[derive(Debug)]
@@ -56,6 +57,17 @@ impl fmt::Display for ConfigError {
 }
 
 impl ConfigError {
+    /// What is wrong with the file that the table lies in, if that is the reason.
+    pub fn damage(&self) -> Option<&'static str> {
+        match self {
+            ConfigError::Damaged(what) => Some(what),
+            ConfigError::Memory(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                Some("it is shorter than it was")
+            }
+            _ => None,
+        }
+    }
+
     /// Whether the kernel gave no memory.
     pub fn is_of_memory(&self) -> bool {
         matches!(self, ConfigError::Memory(_))
