@@ -112,6 +112,16 @@ def test_what_a_hang_up_could_not_apply_is_tried_again(ours, tmp_path):
     assert "SIGHUP: conn-limit is 501" in server.errors
 
 
+def test_a_setting_that_is_again_as_at_the_start_is_not_warned_of(ours, tmp_path):
+    path = tmp_path / "glimmer.toml"
+    path.write_text("slow-ms = 10\n")
+    with Server("--config", path, "-t", 2) as server:
+        for slow_ms, more in ((11, "[extended]\nidle_timeout = 5\n"), (12, "")):
+            path.write_text(f"slow-ms = {slow_ms}\n{more}")
+            hang_up(server, (("1024", "0", "size-aware", "crcw", str(64 << 20)), str(slow_ms)))
+    assert server.errors.count("SIGHUP: extended stays as it was") == 1, server.errors
+
+
 def test_a_wrong_file_prevents_the_start(ours, tmp_path):
     path = tmp_path / "glimmer.toml"
     path.write_text("memory-limt = 64\n\nthreads = 'many'\n")
@@ -126,8 +136,15 @@ def test_a_wrong_file_prevents_the_start(ours, tmp_path):
     checked = run("config", "check", path)
     assert (checked.returncode, checked.stdout) == (0, f"{path}: no mistake in 2 settings\n")
     path.write_text("memory-limit = 1\nmax-item-size = '2m'\n")
-    checked = run("config", "check", path)
-    assert checked.returncode == 64 and "-I of 2097152 bytes: " in checked.stderr
+    # Also what is wrong only together.
+    for words in (("serve", "--config", path), ("config", "check", path), ("config", "print", "--config", path)):
+        refused = run(*words)
+        assert refused.returncode == 78 and "-I of 2097152 bytes: " in refused.stderr, refused
+    path.write_text("detail-delimiter = ':'\nprefix-delimiter = ':'\n")
+    assert run("serve", "--config", path).returncode == 78
+    # A mistake of the command line has memcached's exit code.
+    path.write_text("verbose = 1\n")
+    assert run("serve", "--config", path, "-m", "1", "-I", "2m").returncode == 64
 
 
 def test_the_environment_counts_less_than_flags_and_more_than_the_file(ours, tmp_path):

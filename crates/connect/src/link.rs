@@ -1,7 +1,7 @@
 //! A connection with one request at a time.
 
 use std::{
-    io::{BufRead, BufReader, Read, Write},
+    io::{self, BufRead, BufReader, ErrorKind, Read, Write},
     net::{TcpStream, ToSocketAddrs},
     os::unix::net::UnixStream,
     time::Duration,
@@ -106,6 +106,18 @@ impl Link {
     ///
     /// If the connection breaks, or if what answers has no statistics.
     pub fn stats(&mut self, argument: &str) -> Result<Option<Vec<(String, String)>>> {
+        self.stats_or_refusal(argument).map(Result::ok)
+    }
+
+    /// The same, with the line of the server if it does not know the argument, or refuses it.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn stats_or_refusal(
+        &mut self,
+        argument: &str,
+    ) -> Result<Result<Vec<(String, String)>, String>> {
         let command = format!("stats {argument}");
         self.send(command.trim_end())?;
         let mut figures = Vec::new();
@@ -113,13 +125,13 @@ impl Link {
         loop {
             let line = self.line(&mut left)?;
             if line == "END" {
-                return Ok(Some(figures));
+                return Ok(Ok(figures));
             }
             if line == "ERROR" || line.starts_with("CLIENT_ERROR") {
                 if argument.is_empty() {
                     bail!("the server answers `stats` with {line}");
                 }
-                return Ok(None);
+                return Ok(Err(line));
             }
             let figure = line.strip_prefix("STAT ").with_context(|| {
                 format!("not what a memcached answers: {}", line.escape_debug())
@@ -152,8 +164,8 @@ impl Link {
             .take(LINE_BYTES_MAX)
             .read_until(b'\n', line);
         match read {
-            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => line.clear(),
-            read => drop(read.context("the server does not answer")?),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => line.clear(),
+            read => drop(read.map_err(silent)?),
         }
         if line.pop_if(|last| *last == b'\n').is_none() {
             bail!(self.ended(line));
@@ -174,7 +186,7 @@ impl Link {
         let start = value.len();
         let wanted = bytes + LINE_END.len();
         let read = self.reader.by_ref().take(wanted as u64).read_to_end(value);
-        let read = read.context("the server does not answer")?;
+        let read = read.map_err(silent)?;
         ensure!(read == wanted, "the server has closed the connection");
         ensure!(
             value.ends_with(LINE_END),
@@ -194,8 +206,8 @@ impl Link {
         let mut line = String::new();
         let read = self.reader.by_ref().take(*left).read_line(&mut line);
         let read = match read {
-            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => 0,
-            read => read.context("the server does not answer")?,
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => 0,
+            read => read.map_err(silent)?,
         };
         *left -= read as u64;
         match line.strip_suffix("\r\n") {
@@ -253,6 +265,16 @@ fn tcp(server: &Location, name: (&str, u16), silence_max: Duration) -> Result<Tc
     Ok(stream)
 }
 
+/// Why nothing has come. A read that waits for too long would block.
+fn silent(error: io::Error) -> anyhow::Error {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            anyhow!("the server does not answer: it hangs, or the machine is overloaded")
+        }
+        _ => anyhow::Error::new(error).context("the server does not answer"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -302,6 +324,17 @@ mod tests {
     fn a_server_that_wants_a_login_is_named_so() {
         let error = stats(b"CLIENT_ERROR unauthenticated\r\n").unwrap_err();
         assert!(error.to_string().contains("--auth-user"), "{error}");
+    }
+
+    #[test]
+    fn a_server_that_hangs_is_named_so() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let location = Location::Tcp("127.0.0.1".into(), port);
+        let silence_max = Duration::from_millis(100);
+        let mut link = Link::open(&location, &Admission::default(), silence_max).unwrap();
+        let error = link.ask("version").unwrap_err();
+        assert!(error.to_string().contains("it hangs"), "{error:#}");
     }
 
     #[test]

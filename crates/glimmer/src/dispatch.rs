@@ -1,6 +1,6 @@
 //! `glimmer dispatch`: shows how a running server dispatches requests, or changes it.
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::Args;
 use glimmer_server::AccessMode;
 
@@ -48,10 +48,7 @@ impl Arguments {
                 bail!("{}", self.in_words_of_flags(&reason));
             }
         }
-        let shown = link.stats("dispatch")?.filter(|lines| !lines.is_empty());
-        let shown =
-            shown.with_context(|| format!("{} does not know stats dispatch", self.server))?;
-        for (name, value) in shown {
+        for (name, value) in self.server.stats(&mut link, "dispatch")? {
             println!("{name} {value}");
         }
         Ok(())

@@ -4,10 +4,11 @@
 use crate::serve::addresses_of_pages;
 use anyhow::{Context, anyhow, bail};
 use clap::builder::NonEmptyStringValueParser;
+use glimmer_notation::counted;
 use glimmer_server::config::HTTP_PORT_DEFAULT;
-use std::env;
+use std::env::{self, VarError};
 use std::fmt::Display;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -42,8 +43,11 @@ const ANSWER_BYTES_MAX: u64 = 4096;
 impl Arguments {
     /// Prints the answer.
     pub fn run(self) -> anyhow::Result<()> {
-        let given = self.http.or_else(|| env::var("GLIMMER_HTTP").ok());
-        let given = given.unwrap_or(HTTP_PORT_DEFAULT.to_string());
+        let given = match (self.http, env::var("GLIMMER_HTTP")) {
+            (Some(given), _) | (None, Ok(given)) => given,
+            (None, Err(VarError::NotPresent)) => HTTP_PORT_DEFAULT.to_string(),
+            (None, Err(error)) => bail!("GLIMMER_HTTP: {error}"),
+        };
         let addresses = addresses_of_pages(&given)
             .map_err(|reason| anyhow!("{given}: {reason}: give what --http of serve has"))?;
         let address = addresses
@@ -57,7 +61,15 @@ impl Arguments {
                      of serve has"
             )
         };
-        let answer = ask(*address, page, within).map_err(|why| no_answer(&why))?;
+        let answer = ask(*address, page, within).map_err(|why| match why.kind() {
+            // A read that waits for too long would block.
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => anyhow!(
+                "no answer from http://{address}{page} within {}: the server hangs, or the \
+                     machine is overloaded",
+                counted(self.timeout.into(), "second")
+            ),
+            _ => no_answer(&why),
+        })?;
         if !answer.starts_with("HTTP/") {
             return Err(no_answer(&"nobody speaks HTTP there"));
         }

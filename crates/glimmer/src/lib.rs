@@ -84,8 +84,9 @@ pub fn main() -> ExitCode {
             Err(mistakes) => Err(mistakes),
             Ok((words, whole)) => match parse(words.clone()) {
                 Ok(Command::Serve(serve)) => {
-                    let notices = whole.notices.clone();
-                    serve.noting(notices).serve(Some(reader(arguments, whole)))
+                    let served = serve.noting(whole.notices.clone());
+                    let served = served.serve(Some(reader(arguments, whole.clone())));
+                    served.map_err(|error| whole.blamed(error))
                 }
                 Ok(command) => {
                     end_with_the_output("glimmer");
@@ -93,7 +94,11 @@ pub fn main() -> ExitCode {
                 }
                 Err(error) => {
                     let code = explain(&error, &words, &command());
-                    return serve::exit_code_of_value(&error).map_or(code, ExitCode::from);
+                    let code = serve::exit_code_of_value(&error).map_or(code, ExitCode::from);
+                    return match whole.has_mistake() {
+                        true => ExitCode::from(serve::CONFIGURATION),
+                        false => code,
+                    };
                 }
             },
         },
@@ -112,7 +117,7 @@ pub fn main() -> ExitCode {
 /// lines stay as they are.
 fn with_settings(
     typed: &[OsString],
-    environment: &[(String, String)],
+    environment: &[(String, OsString)],
 ) -> anyhow::Result<(Vec<OsString>, config::Whole)> {
     let before = match (program(typed), typed.get(1)) {
         (Some("memcached" | "memcached-debug"), _) => 1,
@@ -132,6 +137,7 @@ fn reader(mut typed: Vec<OsString>, mut last: config::Whole) -> Reader {
         .as_ref()
         .map(|path| ["--config".into(), path.into()]);
     typed.extend(file.into_iter().flatten());
+    let first = last.clone();
     Reader::new(move || {
         let read = with_settings(&typed, &environment).map_err(|mistakes| told(&mistakes))?;
         let (words, whole) = read;
@@ -143,6 +149,7 @@ fn reader(mut typed: Vec<OsString>, mut last: config::Whole) -> Reader {
         let reread = Reread {
             config: arguments.config().map_err(|error| told(&error))?,
             changed: whole.changed_since(&last),
+            not_of_start: whole.changed_since(&first),
         };
         last = whole;
         Ok(reread)

@@ -50,10 +50,23 @@ impl RunningServer {
                 let name = command.split(' ').next().unwrap_or_default();
                 bail!("{self} does not know the command {name}")
             }
-            refusal => {
-                let reason = refusal.strip_prefix("CLIENT_ERROR ").unwrap_or(refusal);
-                Ok(Err(reason.to_owned()))
-            }
+            refusal => Ok(Err(reason_of(refusal).to_owned())),
         }
     }
+
+    /// The statistics that it shows for an argument; fails if it shows none.
+    pub fn stats(&self, link: &mut Link, argument: &str) -> anyhow::Result<Vec<(String, String)>> {
+        match link.stats_or_refusal(argument)? {
+            Ok(figures) if !figures.is_empty() => Ok(figures),
+            Err(refusal) if refusal != "ERROR" => {
+                bail!("{self}: stats {argument}: {}", reason_of(&refusal))
+            }
+            _ => bail!("{self} does not know stats {argument}"),
+        }
+    }
+}
+
+/// What a line says by which the server refuses something.
+fn reason_of(refusal: &str) -> &str {
+    refusal.strip_prefix("CLIENT_ERROR ").unwrap_or(refusal)
 }

@@ -360,7 +360,7 @@ pub struct Refused {
 /// memcached's `EX_USAGE`.
 const USAGE: u8 = 64;
 /// `EX_CONFIG` of `sysexits.h`.
-const CONFIGURATION: u8 = 78;
+pub const CONFIGURATION: u8 = 78;
 
 impl Refused {
     /// Settings that memcached refuses after it has read all flags.

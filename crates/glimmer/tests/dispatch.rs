@@ -103,6 +103,33 @@ fn an_access_mode_that_the_policy_excludes_is_refused_in_words_of_flags() {
 }
 
 #[test]
+fn a_server_that_shows_no_statistics_is_quoted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (socket, users) = (folder.path().join("socket"), folder.path().join("users"));
+    let password = folder.path().join("password");
+    std::fs::write(&users, "[ann]\npassword = 'secret'\nrights = ['get']\n").unwrap();
+    std::fs::write(&password, "secret\n").unwrap();
+    let [named, password] = [&users, &password].map(|path| path.display().to_string());
+    let login = ["--auth-user", "ann", "--password-file", &password];
+    for (settings, arguments, reason) in [
+        (
+            ["--users", &*named],
+            &login[..],
+            "stats dispatch: this user may not use the command",
+        ),
+        (
+            ["--disable-commands", "stats"],
+            &[],
+            "stats dispatch: stats not allowed",
+        ),
+    ] {
+        let _server = Server::start(&socket, &settings);
+        let complaint = complaint(&socket, arguments);
+        assert!(complaint.contains(reason), "{complaint}");
+    }
+}
+
+#[test]
 fn a_server_with_tls_and_users_is_asked_by_whoever_may() {
     let authority = Authority::new("an authority");
     let identity = authority.sign(&["127.0.0.1"], VALID);

@@ -10,6 +10,8 @@ pub struct Reread {
     pub config: Config,
     /// The long flags of those that say something else than when they were read before.
     pub changed: Vec<String>,
+    /// The long flags of those that say something else than when the server started.
+    pub not_of_start: Vec<String>,
 }
 
 /// Reads the settings again. An error is one line for each mistake, and leaves all as they are.
@@ -133,7 +135,8 @@ pub(crate) fn reload(admin: &ServerAdmin, reader: Option<&mut Reader>) {
             }
         }
     }
-    for name in read.changed.iter().filter(|name| !is_changeable(name)) {
+    let waits = |name: &&String| !is_changeable(name) && read.not_of_start.contains(name);
+    for name in read.changed.iter().filter(waits) {
         tracing::warn!(
             "SIGHUP: {name} stays as it was; the change takes effect when the server starts again"
         );

@@ -61,10 +61,7 @@ impl Arguments {
             Command::Check { file } => {
                 let words = [OsString::from("--config"), file.clone().into()];
                 let whole = Whole::of(&words, &[])?;
-                let (_, config) = effective(&whole)?;
-                config
-                    .check_ports()
-                    .map_err(glimmer_server::ServeError::from)?;
+                let config = checked(&whole).map_err(|error| whole.blamed(error))?;
                 for notice in config.notices {
                     eprintln!("glimmer: {notice}");
                 }
@@ -93,13 +90,22 @@ pub fn effective(whole: &Whole) -> anyhow::Result<(clap::ArgMatches, Config)> {
     Ok((matches, config))
 }
 
+/// The configuration of settings that could be served.
+pub(super) fn checked(whole: &Whole) -> anyhow::Result<Config> {
+    let (_, config) = effective(whole)?;
+    config
+        .check_ports()
+        .map_err(glimmer_server::ServeError::from)?;
+    Ok(config)
+}
+
 /// The settings in effect, as a file of settings.
 pub(super) fn shown(
     typed: &[OsString],
-    environment: &[(String, String)],
+    environment: &[(String, OsString)],
 ) -> anyhow::Result<String> {
     let whole = Whole::of(typed, environment)?;
-    let (matches, config) = effective(&whole)?;
+    let (matches, config) = effective(&whole).map_err(|error| whole.blamed(error))?;
     let port = ServeArguments::from_arg_matches(&matches)?.tcp_port();
     let flags = flags();
     let mut lines: Vec<(String, Origin)> = Vec::new();

@@ -2,6 +2,7 @@
 
 use super::{CONFIG, Origin, Setting, Value, refused, settings, words};
 use clap::{ArgAction, Command};
+use std::ffi::{OsStr, OsString};
 use strsim::osa_distance;
 
 const PREFIX: &str = "GLIMMER_";
@@ -23,13 +24,13 @@ pub fn name_of(setting: &str) -> String {
 /// Each wrong value in a line of its own, with the variable.
 pub fn read(
     flags: &Command,
-    environment: &[(String, String)],
+    environment: &[(String, OsString)],
     notices: &mut Vec<String>,
 ) -> anyhow::Result<Vec<Setting>> {
     let mut found = Vec::new();
     let mut mistakes = Vec::new();
     let ours = (environment.iter()).filter(|(name, _)| name.starts_with(PREFIX));
-    for (variable, text) in ours.filter(|(name, text)| !is_of_kubernetes(name, text)) {
+    for (variable, value) in ours.filter(|(name, value)| !is_of_kubernetes(name, value)) {
         let flag = settings(flags).find(|(name, _)| name_of(name) == *variable);
         let Some((name, flag)) = flag else {
             let meant = settings(flags).map(|(name, _)| name_of(name));
@@ -44,14 +45,15 @@ pub fn read(
             }));
             continue;
         };
-        let read = value_of(flag.get_action(), name, text);
+        let text = value.to_str().ok_or_else(|| "it is not UTF-8".to_owned());
+        let read = text.and_then(|text| value_of(flag.get_action(), name, text));
         match read.and_then(|value| words(flags, name, value)) {
             Ok(words) => found.push(Setting {
                 name: name.to_owned(),
                 origin: Origin::Variable(variable.clone()),
                 words,
             }),
-            Err(reason) => mistakes.push(format!("{variable}={text}: {reason}")),
+            Err(reason) => mistakes.push(format!("{variable}={}: {reason}", value.display())),
         }
     }
     match mistakes.is_empty() {
@@ -62,8 +64,8 @@ pub fn read(
 
 /// In the containers of a namespace with a service called `glimmer`, Kubernetes sets variables of
 /// this prefix, as Docker's links did: `GLIMMER_PORT=tcp://10.0.0.1:11211`.
-fn is_of_kubernetes(name: &str, text: &str) -> bool {
-    (name == name_of("port") && text.contains("://"))
+fn is_of_kubernetes(name: &str, value: &OsStr) -> bool {
+    (name == name_of("port") && value.to_string_lossy().contains("://"))
         || name.starts_with("GLIMMER_PORT_")
         || name.contains("_SERVICE_")
 }

@@ -20,6 +20,7 @@ use clap::builder::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args};
+use glimmer_cli::told;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -81,7 +82,7 @@ fn settings(flags: &Command) -> impl Iterator<Item = (&str, &Arg)> {
 }
 
 /// A command line of `glimmer serve`, with what file and environment add.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Whole {
     /// All words, the least important ones first.
     pub words: Vec<OsString>,
@@ -91,6 +92,8 @@ pub struct Whole {
     pub file: Option<PathBuf>,
     /// The words of each setting of the file and the environment.
     added: Vec<(String, Vec<OsString>)>,
+    /// The words that were typed.
+    typed: Vec<OsString>,
     /// Warnings about variables whose names are nearly those of settings.
     pub notices: Vec<String>,
 }
@@ -102,7 +105,7 @@ impl Whole {
     /// # Errors
     ///
     /// What is wrong with the file or a variable, with its place, one line for each mistake.
-    pub fn of(typed: &[OsString], environment: &[(String, String)]) -> anyhow::Result<Whole> {
+    pub fn of(typed: &[OsString], environment: &[(String, OsString)]) -> anyhow::Result<Whole> {
         let flags = flags();
         let first = std::iter::once(OsString::from("serve"));
         let Ok(matches) = (flags.clone()).try_get_matches_from(first.chain(typed.iter().cloned()))
@@ -143,6 +146,7 @@ impl Whole {
             origins,
             file: file.map(|path| std::path::absolute(&path).unwrap_or(path)),
             added: settings.into_iter().map(|it| (it.name, it.words)).collect(),
+            typed: typed.to_vec(),
             notices,
         })
     }
@@ -159,9 +163,29 @@ impl Whole {
         names.dedup();
         names
     }
+
+    /// Whether the file or the environment has a part in a mistake: the settings cannot be served,
+    /// and the words that were typed could be by themselves.
+    pub fn has_mistake(&self) -> bool {
+        let alone = Whole {
+            words: self.typed.clone(),
+            ..Whole::default()
+        };
+        let is_wrong = |whole: &Whole| command::checked(whole).is_err();
+        !self.added.is_empty() && is_wrong(self) && !is_wrong(&alone)
+    }
+
+    /// An error of a command with these settings, with the exit code for a mistake in a file or in
+    /// the environment if it is one.
+    pub fn blamed(&self, error: anyhow::Error) -> anyhow::Error {
+        match self.has_mistake() {
+            true => refused(&[told(&error)]),
+            false => error,
+        }
+    }
 }
 
-fn config_file(matches: &ArgMatches, environment: &[(String, String)]) -> Option<PathBuf> {
+fn config_file(matches: &ArgMatches, environment: &[(String, OsString)]) -> Option<PathBuf> {
     let typed = matches.get_one::<PathBuf>(CONFIG).cloned();
     typed.or_else(|| {
         let name = environment::name_of(CONFIG);
@@ -285,12 +309,10 @@ fn refused(mistakes: &[String]) -> anyhow::Error {
     Refused::configuration(mistakes.join("\n")).into()
 }
 
-/// The variables of the process that are text.
-pub fn environment() -> Vec<(String, String)> {
-    let text = |(name, value): (OsString, OsString)| {
-        Some((name.into_string().ok()?, value.into_string().ok()?))
-    };
-    std::env::vars_os().filter_map(text).collect()
+/// The variables of the process. One whose name is not text is none of ours.
+pub fn environment() -> Vec<(String, OsString)> {
+    let named = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value));
+    std::env::vars_os().filter_map(named).collect()
 }
 
 /// The text of a file of settings.

@@ -1,16 +1,17 @@
 use super::*;
-use crate::serve::Arguments;
+use crate::serve::{Arguments, CONFIGURATION, exit_code};
 use clap::FromArgMatches;
 use glimmer_server::Config;
+use std::os::unix::ffi::OsStringExt;
 
 fn whole(file: &str, environment: &[(&str, &str)], typed: &str) -> Result<Whole, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.toml");
     std::fs::write(&path, file).unwrap();
     let own = |text: &&str| (*text).to_owned();
-    let environment: Vec<(String, String)> = environment
+    let environment: Vec<(String, OsString)> = environment
         .iter()
-        .map(|(name, value)| (own(name), own(value)))
+        .map(|(name, value)| (own(name), own(value).into()))
         .collect();
     let mut words: Vec<OsString> = vec!["--config".into(), path.into()];
     words.extend(typed.split_whitespace().map(OsString::from));
@@ -193,12 +194,60 @@ fn variables_of_others_do_not_prevent_the_start() {
     assert_eq!(whole.notices, [notice]);
 }
 
+/// Only a variable of others may be any bytes: a setting that is passed over could be a login.
+#[test]
+fn a_variable_that_is_no_text_is_refused() {
+    let value = OsString::from_vec(b"/etc/\xfcsers".to_vec());
+    for name in [
+        "GLIMMER_AUTH_FILE",
+        "GLIMMER_USERS",
+        "GLIMMER_DISABLE_COMMANDS",
+    ] {
+        let refused = Whole::of(&[], &[(name.into(), value.clone())]);
+        let error = refused.err().expect(name);
+        let told = format!("{name}=/etc/\u{fffd}sers: it is not UTF-8");
+        assert_eq!(
+            (error.to_string(), exit_code(&error)),
+            (told, Some(CONFIGURATION))
+        );
+    }
+    for name in ["GLIMMER_XYZZY", "GLIMMER_PORT_1_TCP", "HOME"] {
+        let whole = Whole::of(&[], &[(name.into(), value.clone())]).expect(name);
+        assert_eq!(whole.origins, [], "{name}");
+    }
+}
+
+/// Settings that are wrong together, or only in this configuration, are mistakes of the file too.
+#[test]
+fn what_cannot_be_served_is_a_mistake_of_the_file() {
+    let code = |file: &str, typed: &str| {
+        let whole = whole(file, &[], typed).expect(file);
+        let error = command::checked(&whole).expect_err(file);
+        exit_code(&whole.blamed(error))
+    };
+    for file in [
+        "enable-sasl = true",
+        "lru-threshold = 7.0",
+        "lru-threshold = nan",
+        "threads = 300",
+        "max-item-size = '2g'",
+        "listen = ['']",
+        "dispatch = 'size-aware'\naccess = 'erew'",
+        "port = 9150\nhttp = 9150",
+        "detail-delimiter = ':'\nprefix-delimiter = ':'",
+    ] {
+        assert_eq!(code(file, ""), Some(CONFIGURATION), "{file}");
+    }
+    assert_eq!(code("verbose = 1", "-I 2g"), Some(64), "as in memcached");
+    assert_eq!(code("access = 'erew'", "--dispatch size-aware"), Some(78));
+}
+
 #[test]
 fn the_environment_names_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("y");
     std::fs::write(&path, "threads = 5").unwrap();
-    let environment = [("GLIMMER_CONFIG".into(), path.display().to_string())];
+    let environment = [("GLIMMER_CONFIG".into(), path.clone().into())];
     let whole = Whole::of(&[], &environment).unwrap();
     assert_eq!(whole.words, ["--threads=5"]);
     assert_eq!(whole.origins, [("threads".into(), Origin::File(path, 1))]);
@@ -253,7 +302,7 @@ fn what_is_printed_can_be_read() {
     let typed: Vec<OsString> = ["-m", "100", "-l", "127.0.0.1", "-Y", "/x", "--pin"]
         .map(OsString::from)
         .into();
-    let environment = [("GLIMMER_CONN_LIMIT".to_owned(), "77".to_owned())];
+    let environment = [("GLIMMER_CONN_LIMIT".to_owned(), "77".into())];
     let printed = command::shown(&typed, &environment).unwrap();
     let line = |name: &str| {
         let mut lines = printed.lines();

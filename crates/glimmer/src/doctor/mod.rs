@@ -78,7 +78,7 @@ impl Arguments {
 }
 
 /// Everything that is found about a command line and a machine.
-fn findings(typed: &[OsString], environment: &[(String, String)], on: &System) -> Vec<Finding> {
+fn findings(typed: &[OsString], environment: &[(String, OsString)], on: &System) -> Vec<Finding> {
     let mut findings = Vec::new();
     let read = Whole::of(typed, environment).and_then(|whole| {
         let (_, config) = config::command::effective(&whole)?;

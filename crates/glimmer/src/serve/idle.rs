@@ -3,9 +3,14 @@
 use super::Arguments;
 use super::values::Port;
 use glimmer_base::limits::HOT_SLOTS_DEFAULT;
-use glimmer_server::config::{ITEM_BYTES_HINT_DEFAULT, LRU_THRESHOLD_DEFAULT, UNIX_MODE_DEFAULT};
+use glimmer_server::AdminCommand::Shutdown;
+use glimmer_server::config::{
+    ITEM_BYTES_HINT_DEFAULT, LRU_THRESHOLD_DEFAULT, TCP_KEEPALIVE_S_DEFAULT,
+    TCP_USER_TIMEOUT_S_DEFAULT, UNIX_MODE_DEFAULT,
+};
 use glimmer_server::evict::{self, Objective};
 use glimmer_server::{Accelerate, Direction, HotPolicy, HugepagePolicy, Mode, TableKind};
+use glimmer_transport::transports::TRANSPORTS;
 
 impl Arguments {
     /// A line for each setting that has no effect, in a server with this mode.
@@ -14,6 +19,7 @@ impl Arguments {
     /// later.
     pub(super) fn without_effect(&self, mode: Mode) -> Vec<String> {
         const SLABS: &str = "there are no slabs";
+        const UNIX: &str = "-s listens on a Unix socket only";
         let (memory, network) = (&self.memory, &self.network);
         let has_logs = mode == Mode::Cache && memory.table == TableKind::Mica;
         let rule = has_logs.then_some(memory.evict.unwrap_or(evict::DEFAULT));
@@ -24,6 +30,13 @@ impl Arguments {
         let has_policy = policy != HotPolicy::default().to_string();
         let is_native = network.native_port != Port::None;
         let is_unix = network.unix_socket.is_some();
+        let is_udp = network.udp_port != Port::None && !is_unix;
+        let carrier = network.packet_transport.name();
+        let clients = &self.clients;
+        let of_tls = clients.extended.iter().flat_map(|list| list.split(','));
+        let of_tls = of_tls.filter_map(|option| option.trim_start().split('=').next());
+        let of_tls: Vec<&str> = of_tls.filter(|name| name.starts_with("ssl_")).collect();
+        let ssl = format!("-o {}", of_tls.join(","));
         let pages = memory.hugepages;
         let has_huge_pages = matches!(pages, HugepagePolicy::Auto | HugepagePolicy::Transparent);
         let settings = [
@@ -31,7 +44,7 @@ impl Arguments {
             ("-n", memory.slab_min_size.is_some(), SLABS),
             (
                 "-N",
-                self.clients.napi_ids.is_some(),
+                clients.napi_ids.is_some(),
                 "the server does not assign threads by network queue",
             ),
             (
@@ -60,15 +73,47 @@ impl Arguments {
                 "it is for the socket of -s",
             ),
             // memcached silently ignores it as well.
+            ("-U", network.udp_port != Port::None && is_unix, UNIX),
+            ("-Z", clients.enable_ssl && is_unix, UNIX),
             (
-                "-U",
-                network.udp_port != Port::None && is_unix,
-                "-s listens on a Unix socket only",
+                &ssl,
+                !of_tls.is_empty() && !clients.enable_ssl,
+                "nothing is encrypted without -Z",
             ),
             (
-                "-Z",
-                self.clients.enable_ssl && is_unix,
-                "-s listens on a Unix socket only",
+                "-A",
+                clients.enable_shutdown && clients.disable_commands.contains(&Shutdown),
+                "--disable-commands names shutdown",
+            ),
+            (
+                "--address-connections",
+                clients.address_connections != 0 && is_unix,
+                UNIX,
+            ),
+            (
+                "--address-requests",
+                clients.address_requests != 0 && is_unix,
+                UNIX,
+            ),
+            (
+                "--address-bytes",
+                clients.address_bytes != 0 && is_unix,
+                UNIX,
+            ),
+            (
+                "--tcp-keepalive",
+                network.tcp_keepalive != TCP_KEEPALIVE_S_DEFAULT && is_unix,
+                UNIX,
+            ),
+            (
+                "--tcp-user-timeout",
+                network.tcp_user_timeout != TCP_USER_TIMEOUT_S_DEFAULT && is_unix,
+                UNIX,
+            ),
+            (
+                "--packet-transport",
+                carrier != TRANSPORTS[0].name && !is_udp && !is_native,
+                "there are no datagrams without -U or --native-port",
             ),
             (
                 "--native-check-keyhash",

@@ -256,6 +256,22 @@ fn a_setting_without_effect_is_named() {
             "-U 1",
             "-U 1 --accelerate model",
         ),
+        ("--address-connections 5", "-s /tmp/socket", ""),
+        ("--address-requests 5", "-s /tmp/socket", ""),
+        ("--address-bytes 5k", "-s /tmp/socket", ""),
+        ("--tcp-keepalive 5", "-s /tmp/socket", ""),
+        ("--tcp-user-timeout 5", "-s /tmp/socket", ""),
+        ("--packet-transport udp-plain", "-p 1", "-U 1"),
+        (
+            "--packet-transport udp-plain",
+            "-s /tmp/socket",
+            "--native-port 2",
+        ),
+        (
+            "-A",
+            "--disable-commands shutdown",
+            "--disable-commands stats",
+        ),
     ] {
         let name = flag.split(' ').next().unwrap();
         let said = format!("{name} has no effect: ");
@@ -266,6 +282,13 @@ fn a_setting_without_effect_is_named() {
         assert!(notices.is_empty(), "{flag} {with}: {notices:?}");
     }
     assert!(told("--evict fifo").is_empty());
+    let options = "-o ssl_chain_cert=/x,idle_timeout=5 -o ssl_verify_mode=2";
+    let said = "-o ssl_chain_cert,ssl_verify_mode has no effect: nothing is encrypted without -Z";
+    assert_eq!(told(options), [said]);
+    if cfg!(feature = "tls") {
+        let with = told(&format!("-Z {options} -o ssl_ca_cert=/y"));
+        assert!(with.is_empty(), "{with:?}");
+    }
 }
 
 #[test]
