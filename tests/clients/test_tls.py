@@ -164,14 +164,15 @@ def test_sessions_are_resumed(server, authority, version):
     assert server.figure("ssl_resumed_sessions") == before + 1
 
 
-@pytest.mark.parametrize("mode, accepted", [(0, "any none foreign"), (1, "any none"), (2, "any"), (3, "any")])
+@pytest.mark.parametrize("mode, accepted", [(0, "any none root foreign"), (1, "any none root"), (2, "any root"), (3, "any root")])
 def test_clients_show_certificates(ours, authority, issued, tmp_path, mode, accepted):
     good = authority.issue("web-1")
     foreign = Authority(tmp_path, "stranger").issue("web-2")
+    root = authority.pem, authority.key
     # Another address may ask for more, or for nothing.
     with TlsServer(issued, "-o", f"ssl_verify_mode={mode},ssl_ca_cert={authority.pem}") as server:
         for version in VERSIONS:
-            for kind, shows in (("any", good), ("none", None), ("foreign", foreign)):
+            for kind, shows in (("any", good), ("none", None), ("root", root), ("foreign", foreign)):
                 context = context_of(authority, version, shows)
                 is_accepted = kind in accepted.split()
                 try:
@@ -179,7 +180,8 @@ def test_clients_show_certificates(ours, authority, issued, tmp_path, mode, acce
                         wire.exchange(b"get a\r\n", b"END\r\n")
                         assert is_accepted, (kind, version)
                         names = [value for name, value in server.stats("conns").items() if name.endswith(":tls_client")]
-                        assert names == (["web-1"] if mode and shows else [])
+                        name = "root" if shows == root else "web-1"
+                        assert names == ([name] if mode and shows else [])
                 except (ssl.SSLError, ConnectionError, AssertionError):
                     assert not is_accepted, (kind, version)
 

@@ -190,7 +190,6 @@ pub(crate) fn load(
     let (key, not_after) = certified_key(settings, &provider)?;
     let key = Arc::new(SingleCertAndKey::from(key));
     let roots = settings.roots.as_deref().map(roots).transpose()?;
-    let roots = roots.map(Arc::new);
     let config = |verify: Verify,
                   ticketer: &Arc<dyn ProducesTickets>|
      -> Result<Arc<ServerConfig>, LoadError> {
@@ -203,7 +202,7 @@ pub(crate) fn load(
         let builder = match verify {
             Verify::None => builder.with_no_client_auth(),
             Verify::Request | Verify::Require => {
-                let verifier = verifier(roots.clone(), verify, &provider);
+                let verifier = verifier(roots.as_ref(), verify, &provider);
                 builder.with_client_cert_verifier(verifier?)
             }
         };
@@ -375,20 +374,31 @@ fn private_key(path: &Path, settings: &Settings) -> Result<PrivateKeyDer<'static
 }
 
 /// The roots of clients' certificates.
-fn roots(path: &Path) -> Result<RootCertStore, LoadError> {
-    let mut roots = RootCertStore::empty();
-    for certificate in certificates("ssl_ca_cert", path)? {
-        roots.add(certificate).map_err(|error| LoadError::Damaged {
+struct Roots {
+    certificates: Vec<CertificateDer<'static>>,
+    /// The same, as those of authorities.
+    authorities: Arc<RootCertStore>,
+}
+
+fn roots(path: &Path) -> Result<Roots, LoadError> {
+    let certificates = certificates("ssl_ca_cert", path)?;
+    let mut authorities = RootCertStore::empty();
+    for certificate in &certificates {
+        let added = authorities.add(certificate.clone());
+        added.map_err(|error| LoadError::Damaged {
             flag: "ssl_ca_cert",
             path: path.into(),
             reason: error.to_string(),
         })?;
     }
-    Ok(roots)
+    Ok(Roots {
+        certificates,
+        authorities: authorities.into(),
+    })
 }
 
 fn verifier(
-    roots: Option<Arc<RootCertStore>>,
+    roots: Option<&Roots>,
     verify: Verify,
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ClientCertVerifier>, LoadError> {
@@ -400,13 +410,87 @@ fn verifier(
             schemes: schemes.supported_schemes(),
         }));
     };
-    let builder = WebPkiClientVerifier::builder_with_provider(roots, provider.clone());
+    let authorities = roots.authorities.clone();
+    let builder = WebPkiClientVerifier::builder_with_provider(authorities, provider.clone());
     let builder = match is_mandatory {
         true => builder,
         false => builder.allow_unauthenticated(),
     };
     let built = builder.build();
-    built.map_err(|error| LoadError::Other(rustls::Error::General(error.to_string())))
+    let issued =
+        built.map_err(|error| LoadError::Other(rustls::Error::General(error.to_string())))?;
+    Ok(Arc::new(Rooted {
+        issued,
+        roots: roots.certificates.clone(),
+    }))
+}
+
+/// What the roots have issued is good, and so is a root that a client shows itself: `openssl req
+/// -x509` makes certificates that are their own authority, and rustls refuses an authority as a
+/// client. Whoever has the key of a root could issue another certificate with it, so nobody else
+/// gets in. As with every certificate, the handshake's signature proves that the client has the
+/// key.
+#[derive(Debug)]
+struct Rooted {
+    issued: Arc<dyn ClientCertVerifier>,
+    roots: Vec<CertificateDer<'static>>,
+}
+
+/// Whether a certificate is valid at this time.
+fn is_valid(certificate: &CertificateDer<'_>, now: UnixTime) -> bool {
+    Certificate::read(certificate).is_some_and(|it| {
+        let valid = it.not_before.unix_s()..=it.not_after.unix_s();
+        i64::try_from(now.as_secs()).is_ok_and(|now| valid.contains(&now))
+    })
+}
+
+impl ClientCertVerifier for Rooted {
+    fn client_auth_mandatory(&self) -> bool {
+        self.issued.client_auth_mandatory()
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.issued.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        client: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        match self.issued.verify_client_cert(client, between, now) {
+            // That it is an authority has no error of its own.
+            Err(rustls::Error::InvalidCertificate(CertificateError::Other(_)))
+                if self.roots.contains(client) && is_valid(client, now) =>
+            {
+                Ok(ClientCertVerified::assertion())
+            }
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        client: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.issued.verify_tls12_signature(message, client, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        client: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.issued.verify_tls13_signature(message, client, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.issued.supported_verify_schemes()
+    }
 }
 
 /// Where there are no roots, no certificate of a client is good, as in memcached.

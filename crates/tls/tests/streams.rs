@@ -13,7 +13,7 @@ use glimmer_transport::stream::{
 };
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use rustls::{ClientConfig, HandshakeKind, SupportedProtocolVersion, version};
-use support::{Authority, BYTES_MAX, Client, names};
+use support::{Authority, BYTES_MAX, Client, Issued, names, own_authority};
 
 /// A server's end as a worker has it: woken by edges only.
 struct Server {
@@ -331,6 +331,46 @@ fn clients_show_certificates_as_they_are_asked_to() {
                     (verify != Verify::None && accepted && shows.is_some()).then_some("web-1");
                 assert_eq!(server.stream.client_name(), name, "{verify:?}");
             }
+        }
+    }
+}
+
+/// It is good where it is a root itself, for whoever has its key, and while it is valid.
+#[test]
+fn a_certificate_that_is_its_own_authority_may_be_shown() {
+    let authority = Authority::new();
+    let rng = &mut SmallRng::seed_from_u64(1);
+    let [good, foreign] = [(); 2].map(|()| own_authority(|_| {}));
+    let expired = own_authority(|params| {
+        params.not_before = rcgen::date_time_ymd(2000, 1, 1);
+        params.not_after = rcgen::date_time_ymd(2001, 1, 1);
+    });
+    let early = own_authority(|params| params.not_before = rcgen::date_time_ymd(4000, 1, 1));
+    let stolen = Issued {
+        key: foreign.key.clone_key(),
+        ..own_authority(|_| {})
+    };
+    let roots = [&good, &expired, &early, &stolen].map(|root| &*root.pem);
+    let settings = Settings {
+        verify: Verify::Require,
+        roots: Some(authority.write("roots.pem", roots.concat())),
+        ..authority.settings()
+    };
+    let tls = Tls::load(settings, BYTES_MAX).unwrap();
+    for version in [&version::TLS13, &version::TLS12] {
+        for (kind, shows, accepted) in [
+            ("good", &good, true),
+            ("foreign", &foreign, false),
+            ("expired", &expired, false),
+            ("early", &early, false),
+            ("stolen", &stolen, false),
+        ] {
+            let config = authority.showing(version, shows);
+            let (mut client, mut server) = connected(&tls, &config, 1);
+            let is_accepted = shake(&mut client, &mut server, rng);
+            assert_eq!(is_accepted, accepted, "{kind} {version:?}");
+            let name = accepted.then_some("web-3");
+            assert_eq!(server.stream.client_name(), name, "{kind}");
         }
     }
 }

@@ -13,6 +13,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, SupportedProtocolVersion};
 
 /// Bytes that all connections of a server may hold.
@@ -113,6 +114,38 @@ impl Authority {
                 .with_client_auth_cert(issued.chain.clone(), issued.key.clone_key())
                 .unwrap(),
         })
+    }
+}
+
+impl Authority {
+    /// A client that shows a certificate with whatever key.
+    pub fn showing(
+        &self,
+        version: &'static SupportedProtocolVersion,
+        shows: &Issued,
+    ) -> Arc<ClientConfig> {
+        let mut config = ClientConfig::clone(&self.client(&[version], None));
+        let keys = rustls::crypto::ring::default_provider().key_provider;
+        let key = keys.load_private_key(shows.key.clone_key()).unwrap();
+        let shown = CertifiedKey::new(shows.chain.clone(), key);
+        config.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(shown));
+        Arc::new(config)
+    }
+}
+
+/// A certificate that is its own authority.
+pub fn own_authority(change: impl FnOnce(&mut CertificateParams)) -> Issued {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.distinguished_name.push(DnType::CommonName, "web-3");
+    change(&mut params);
+    let key = new_key();
+    let made = params.self_signed(&key).unwrap();
+    Issued {
+        pem: made.pem(),
+        key_pem: key.serialize_pem(),
+        chain: vec![made.der().clone()],
+        key: PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
     }
 }
 
