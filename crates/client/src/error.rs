@@ -53,8 +53,8 @@ macro_rules! operation {
             /// No answer arrived in time.
             #[error("{0} did not answer in time")]
             Silent(SocketAddr),
-            /// Nothing listens at the server's UDP port. If a change was sent more than once, an
-            /// earlier copy may have been executed.
+            /// Nothing listens at the server's UDP port. A change that was sent more than once, or
+            /// while other requests were in flight, may have been executed.
             #[error("nothing listens at UDP port {0}: has the server stopped?")]
             Refused(SocketAddr),
             /// The server has missed several deadlines and is not being asked for the moment.

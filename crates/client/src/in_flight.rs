@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::download::Download;
-use glimmer_base::limits::{NATIVE_RESTARTS_MAX, NATIVE_TURNS_MAX};
+use glimmer_base::limits::{NATIVE_RESEND_MS, NATIVE_RESTARTS_MAX, NATIVE_TURNS_MAX};
 use glimmer_base::{Keyhash, Seed};
 use glimmer_proto::native::fragment::{self, digest};
 use glimmer_proto::native::request::{Action, RECORD_BYTES};
@@ -49,6 +49,8 @@ pub struct InFlight<T> {
     /// The timestamp of the last copy that was refused.
     refused_us: u32,
     pub is_read: bool,
+    /// Whether a copy was sent with which the server may have executed it.
+    pub is_sent: bool,
     /// Whether `mutation` holds the number of this mutation.
     pub is_numbered: bool,
     /// The mutation number.
@@ -71,6 +73,8 @@ pub struct Upload {
     pub next: usize,
     /// Digest of the whole request.
     pub digest: u64,
+    /// When the last fragment was first sent. Valid once it has been.
+    pub sent_us: u64,
     /// How often the server has said that it has less than before.
     restarts: u32,
 }
@@ -108,6 +112,7 @@ impl<T> InFlight<T> {
             open: 0,
             turns: 0,
             is_read: true,
+            is_sent: false,
             refused_us: 0,
             is_numbered: false,
             mutation: 0,
@@ -132,6 +137,7 @@ impl<T> InFlight<T> {
         self.sequence = self.sequence.wrapping_add(sequence_step);
         self.sends = 0;
         self.open = 0;
+        self.is_sent = false;
         self.is_numbered = false;
         self.upload = None;
         self.refusal = None;
@@ -146,6 +152,7 @@ impl<T> InFlight<T> {
         self.sends = 0;
         self.open = 0;
         self.turns = 0;
+        self.is_sent = false;
         self.is_read = is_read;
         self.is_numbered = false;
         self.asked_us = now_us;
@@ -172,6 +179,18 @@ impl<T> InFlight<T> {
                 self.open = self.open.saturating_sub(1);
             }
         }
+    }
+
+    /// Whether a copy may be sent now. The server may have forgotten that it has executed a change
+    /// whose first copy was sent long ago, and would execute it again. A first copy was sent after
+    /// the request was issued.
+    #[inline]
+    pub fn may_leave(&self, now_us: u64) -> bool {
+        let upload = self.upload.as_ref();
+        let since_us = || upload.map_or(self.asked_us, |upload| upload.sent_us);
+        !self.is_sent
+            || self.is_read
+            || now_us.saturating_sub(since_us()) <= 1_000 * NATIVE_RESEND_MS
     }
 
     /// Whether it may be sent again at once because of an answer, which is counted: a server may
@@ -232,6 +251,7 @@ impl<T> InFlight<T> {
             Box::new(Upload {
                 next: 0,
                 digest: digest(&self.record),
+                sent_us: 0,
                 restarts: 0,
             })
         });

@@ -164,7 +164,8 @@ fn unweighted(members: &[Member]) -> Vec<(u32, u32)> {
 }
 
 fn weighted(members: &[Member]) -> Vec<(u32, u32)> {
-    let total: u32 = members.iter().map(|member| member.weight.max(1)).sum();
+    let weights = members.iter().map(|member| u64::from(member.weight.max(1)));
+    let total: u64 = weights.sum();
     let mut points = Vec::new();
     for (index, member) in members.iter().enumerate() {
         // Rounded exactly as in libmemcached: one point more or fewer would move keys.
@@ -357,6 +358,17 @@ mod tests {
                     (share / due - 1.0).abs() < slack,
                     "{placement:?} {shares:?}"
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn weights_may_have_any_sum() {
+        for placement in ALL {
+            let places = Places::new(placement, &members(&[u32::MAX, 1]));
+            assert_eq!(places.of(b"key"), 0, "{placement:?}");
+            for share in shares(placement, &members(&[u32::MAX; 4])) {
+                assert!((0.15..0.36).contains(&share), "{placement:?} {share}");
             }
         }
     }

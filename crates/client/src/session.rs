@@ -55,8 +55,8 @@ pub enum Failure {
     TooLarge,
     /// No answer arrived in time. A change may have been executed.
     Silent,
-    /// Nothing listens at the server's port. If a change was sent more than once, an earlier copy
-    /// may have been executed.
+    /// Nothing listens at the server's port. When one request is refused, all in flight fail. A
+    /// change that was sent more than once, or while others were in flight, may have been executed.
     Refused,
     /// The server has been silent for too long. Nothing was sent.
     Away,
@@ -386,7 +386,7 @@ impl<T> Session<T> {
         if self.question.is_none() {
             self.last_question = self.last_question.wrapping_add(1);
             let wait_us = self.settings.resend_first_us;
-            let due_us = self.directory_us.map(|at_us| at_us + wait_us);
+            let due_us = self.directory_us.map(|at_us| at_us.saturating_add(wait_us));
             self.question = Some(Question {
                 due_us,
                 ..Question::new(self.last_question)

@@ -17,7 +17,9 @@ pub struct Settings {
     pub resend_first_us: u64,
     /// The longest timeout.
     pub resend_longest_us: u64,
-    /// The deadline after which a request fails.
+    /// The deadline after which a request fails. However late it is, a change is not sent again
+    /// more than 25 s after it was issued, because the server remembers for 30 s what it has
+    /// executed. After that, the client only waits for an answer.
     pub deadline_us: u64,
     /// Whether unanswered requests are retransmitted. Measurements of packet loss turn this off: a
     /// request then counts as lost at [`Settings::deadline_us`].
@@ -54,5 +56,14 @@ impl Default for Settings {
             retry_us: RETRY_US,
             eject: false,
         }
+    }
+}
+
+impl Settings {
+    /// The timeout of a copy that was sent after this many others.
+    #[inline]
+    pub(crate) fn timeout_us(&self, copies: u8) -> u64 {
+        let timeout_us = self.resend_first_us.saturating_mul(1 << copies.min(16));
+        timeout_us.min(self.resend_longest_us)
     }
 }

@@ -393,6 +393,10 @@ pub trait Engine: Any + Send {
     /// worker may write the partition.
     fn credit(&mut self, _now: Moment, _keyhash: Keyhash, _key: &[u8], _hits: u64) {}
 
+    /// This many of the reads that were just executed and found an item are parts of reads that
+    /// have been counted, or will be. They are counted no longer.
+    fn discount(&mut self, _hits: u64) {}
+
     /// A way to this worker's share of the figures, from any thread: what its own requests did, and
     /// the state of the partitions that it owns. Summed over the workers they are the server's.
     fn figures(&self) -> Arc<dyn Figures>;

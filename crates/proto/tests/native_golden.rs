@@ -293,7 +293,8 @@ fn answers() {
         begun_s: None,
         ports: vec![11300, 11301],
     };
-    let rest = &bytes[ReplyHeader::BYTES..];
+    let (head, rest) = bytes.split_at(ReplyHeader::BYTES);
+    assert_eq!(header(Kind::DirectoryReply, 1).bytes(), head);
     assert_eq!(Directory::read(rest), Some(directory.clone()));
     let mut written = Vec::new();
     directory.write(&mut written);

@@ -17,9 +17,18 @@ pub const NATIVE_MUTATIONS_KEPT_MIN: u32 = 1 << 1;
 /// room for more mutations of a known client, they are refused with `Overloaded`.
 pub const NATIVE_CLIENTS_MAX: usize = 1 << 16;
 
-/// Milliseconds without a mutation after which a native client may be forgotten. A datagram that is
-/// delayed for longer may be executed again.
+/// Milliseconds without a mutation after which a native client may be forgotten. A copy of a
+/// mutation that arrives after that may be executed again.
 pub const NATIVE_CLIENT_IDLE_MS: u64 = 30_000;
+
+/// Milliseconds until which a native client sends a mutation again, however late its deadline:
+/// after the request was issued, or after the last of its fragments was first sent. Later it only
+/// waits for an answer. A copy that was sent in time has the rest of [`NATIVE_CLIENT_IDLE_MS`] to
+/// arrive while the server still knows the client.
+pub const NATIVE_RESEND_MS: u64 = 25_000;
+
+/// Milliseconds that the last copy of a mutation may take to arrive at least.
+const NATIVE_ARRIVAL_MS: u64 = 5_000;
 
 /// Digests of long native replies that a worker remembers, so that a value is hashed once although
 /// its reply is sent in many windows. Without the digest, it copies and hashes the whole reply
@@ -57,6 +66,10 @@ pub const NATIVE_TOKEN_S: u32 = 3_600;
 /// Idle turns in a row before a worker that has served native clients sleeps again.
 pub const NATIVE_IDLE_TURNS_MAX: u32 = 64;
 
+const _: () = assert!(
+    NATIVE_RESEND_MS + NATIVE_ARRIVAL_MS <= NATIVE_CLIENT_IDLE_MS,
+    "the server still knows of a mutation when its last copy arrives"
+);
 const _: () = assert!(
     NATIVE_MUTATIONS_KEPT.is_power_of_two()
         && NATIVE_MUTATIONS_KEPT_MIN.is_power_of_two()

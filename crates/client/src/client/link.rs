@@ -98,7 +98,7 @@ impl Links {
         let is_known = |link: &Link| link.session.directory().is_some();
         let is_settled = |link: &Link| is_known(link) || link.session.is_refused();
         while !self.links.iter().all(is_settled) && self.now_us() < deadline_us {
-            self.turn(&mut |_, _| {})?;
+            self.turn_until(Some(deadline_us), &mut |_, _| {})?;
         }
         let mut silent = self.links.iter().filter(|link| !is_settled(link));
         match (self.links.iter().any(is_known), silent.next()) {
@@ -142,8 +142,18 @@ impl Links {
     /// Sends what is due, waits until a datagram arrives or something is due again, and handles
     /// what arrived.
     pub fn turn(&mut self, on_answer: &mut OnAnswer<'_>) -> io::Result<()> {
+        self.turn_until(None, on_answer)
+    }
+
+    /// [`Links::turn`] that waits until this time at most.
+    #[inline]
+    fn turn_until(
+        &mut self,
+        until_us: Option<u64>,
+        on_answer: &mut OnAnswer<'_>,
+    ) -> io::Result<()> {
         let now_us = self.now_us();
-        let mut wakes_us = None;
+        let mut wakes_us = until_us;
         for link in &mut self.links {
             link.send(now_us, on_answer);
             let others_us = wakes_us.unwrap_or(u64::MAX);

@@ -184,7 +184,8 @@ impl<T> Session<T> {
             Progress::More { is_window } => {
                 request.sends = 0;
                 if request.phase == Phase::Waiting {
-                    request.until_us = now_us + self.settings.resend_first_us;
+                    let timeout_us = self.settings.resend_first_us;
+                    request.until_us = now_us.saturating_add(timeout_us);
                     // The window is complete: the next one is requested at once.
                     if is_window {
                         self.retransmit(slot);

@@ -10,6 +10,9 @@ use glimmer_proto::native::{Fragment, Kind, Reply, ReplyHeader, RequestHeader, d
 
 /// How often timed out requests are looked for within the first timeout of a request.
 const INSPECTIONS_PER_WAIT: u64 = 4;
+/// A request fails late by at most the deadline divided by this. Many requests may be in flight,
+/// and each has a deadline of its own.
+const INSPECTIONS_PER_DEADLINE: u64 = 64;
 
 /// Unanswered copies of a request after which the client asks for the directory again.
 const SILENCES_MAX: u8 = 2;
@@ -26,6 +29,10 @@ impl<T> Session<T> {
             let request = &mut self.requests[slot as usize];
             // The slot may have been reused, and it may be in the queue twice.
             if request.phase != Phase::Ready || request.upload.is_some() {
+                continue;
+            }
+            if !request.may_leave(now_us) {
+                keep(request, &self.settings, now_us);
                 continue;
             }
             request.phase = Phase::Waiting;
@@ -45,8 +52,13 @@ impl<T> Session<T> {
             }
         }
         while let Some(slot) = self.uploads.pop_front() {
-            if self.requests[slot as usize].phase == Phase::Ready {
-                self.send_window(slot, now_us, send);
+            let request = &mut self.requests[slot as usize];
+            if request.phase != Phase::Ready {
+                continue;
+            }
+            match request.may_leave(now_us) {
+                true => self.send_window(slot, now_us, send),
+                false => keep(request, &self.settings, now_us),
             }
         }
     }
@@ -60,13 +72,26 @@ impl<T> Session<T> {
         on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
     ) {
         if now_us >= self.inspect_us {
-            self.inspect_us =
-                now_us + (self.settings.resend_first_us / INSPECTIONS_PER_WAIT).max(1);
-            self.inspect(now_us, on_answer);
+            let oldest_us = self.inspect(now_us, on_answer);
+            let Settings {
+                resend_first_us,
+                deadline_us,
+                ..
+            } = self.settings;
+            let after = |us: u64| now_us.saturating_add(us.max(1));
+            self.inspect_us = (oldest_us.saturating_add(deadline_us))
+                .max(after(deadline_us / INSPECTIONS_PER_DEADLINE))
+                .min(after(resend_first_us / INSPECTIONS_PER_WAIT));
         }
     }
 
-    fn inspect(&mut self, now_us: u64, on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>)) {
+    /// Returns when the oldest request that is still in flight was issued; if there is none, now.
+    fn inspect(
+        &mut self,
+        now_us: u64,
+        on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
+    ) -> u64 {
+        let mut oldest_us = now_us;
         for slot in 0..self.requests.len() as u32 {
             let request = &self.requests[slot as usize];
             if request.phase == Phase::Free {
@@ -77,23 +102,32 @@ impl<T> Session<T> {
                 let failure = request.failure();
                 self.health.miss(request.asked_us, now_us);
                 self.fail(slot, failure, on_answer);
-            } else if request.phase == Phase::Waiting
+                continue;
+            }
+            oldest_us = oldest_us.min(request.asked_us);
+            if request.phase == Phase::Waiting
                 && request.until_us <= now_us
                 && self.settings.resends
             {
-                self.counters.resent += 1;
-                self.congestion.lose(now_us);
+                let may_leave = request.may_leave(now_us);
                 // A server that is silent twice may have been replaced by another server.
                 if request.sends >= SILENCES_MAX {
                     self.refresh();
                 }
-                self.retransmit(slot);
+                if may_leave {
+                    self.counters.resent += 1;
+                    self.congestion.lose(now_us);
+                    self.retransmit(slot);
+                } else {
+                    keep(&mut self.requests[slot as usize], &self.settings, now_us);
+                }
             }
         }
         if self.queued > 0 {
             self.congestion.grow(now_us);
             self.take_turns();
         }
+        oldest_us
     }
 
     /// Sends a request again to the same core.
@@ -170,6 +204,7 @@ impl<T> Session<T> {
             short::copy(record, &request.record);
             bytes += request.record.len();
             rest = tail;
+            request.is_sent = true;
             wait(request, &self.settings, now_us);
         }
         bytes
@@ -180,7 +215,7 @@ impl<T> Session<T> {
     fn send_window(&mut self, slot: u32, now_us: u64, send: &mut impl FnMut(Port, &[u8], usize)) {
         let mut header = self.header(Kind::Fragment, now_us);
         let request = &mut self.requests[slot as usize];
-        let Some(upload) = &request.upload else {
+        let Some(upload) = &mut request.upload else {
             return;
         };
         header.sequence = request.sequence;
@@ -192,6 +227,11 @@ impl<T> Session<T> {
             self.segments.extend_from_slice(&header.bytes());
             let fragment = Fragment::of(&request.record, upload.digest, offset);
             fragment.write(&mut self.segments);
+        }
+        // Before its last fragment was sent, it cannot have been executed.
+        if !request.is_sent && upload.next + WINDOW * DATA_BYTES >= request.record.len() {
+            request.is_sent = true;
+            upload.sent_us = now_us;
         }
         wait(request, &self.settings, now_us);
         let port = self.channels[usize::from(request.core)].port;
@@ -214,9 +254,7 @@ impl<T> Session<T> {
             question.asked_us = now_us;
         }
         question.sends = question.sends.saturating_add(1);
-        let wait_us = (self.settings.resend_first_us << question.sends.min(16))
-            .min(self.settings.resend_longest_us);
-        question.due_us = Some(now_us + wait_us);
+        question.due_us = Some(now_us.saturating_add(self.settings.timeout_us(question.sends)));
         let sequence = question.sequence;
         let header = RequestHeader {
             sequence,
@@ -256,10 +294,16 @@ impl Question {
 /// Marks a request as sent. Each timeout is twice the previous one, up to a maximum.
 #[inline]
 fn wait<T>(request: &mut InFlight<T>, settings: &Settings, now_us: u64) {
-    let doublings = request.sends.min(16);
+    let timeout_us = settings.timeout_us(request.sends);
     request.sends = request.sends.saturating_add(1);
     request.open = request.open.saturating_add(1);
-    let wait_us = (settings.resend_first_us << doublings).min(settings.resend_longest_us);
     request.phase = Phase::Waiting;
-    request.until_us = now_us + wait_us;
+    request.until_us = now_us.saturating_add(timeout_us);
+}
+
+/// Has a request that may not be sent again wait for the answer to an earlier copy.
+#[cold]
+fn keep<T>(request: &mut InFlight<T>, settings: &Settings, now_us: u64) {
+    request.phase = Phase::Waiting;
+    request.until_us = now_us.saturating_add(settings.resend_longest_us);
 }

@@ -53,11 +53,12 @@ impl Profile {
     }
 }
 
-/// Whether a job reads a later part of a value. The request was counted with the first part.
+/// Whether a job reads a later part of a value, or all of one for the digest of its parts. The
+/// request was counted with the first part.
 #[inline]
-pub(super) fn is_continued(job: &Job<'_>) -> bool {
+pub(crate) fn is_continued(job: &Job<'_>) -> bool {
     match &job.request.form {
-        Form::Native(form) => matches!(form.extent.long, Wanted::Window(1..)),
+        Form::Native(form) => matches!(form.extent.long, Wanted::Window(1..) | Wanted::All),
         _ => false,
     }
 }

@@ -9,6 +9,8 @@ use glimmer_hotset::{HotKey, Popularity, SampledRead, Sampler};
 use glimmer_proto::Verb;
 use glimmer_proto::outcome::OutcomeKind;
 
+use crate::dispatch::profile::is_continued;
+
 /// What all workers know of hot keys.
 #[derive(Debug)]
 pub(crate) struct Popular(Mutex<State>);
@@ -35,7 +37,7 @@ impl Popular {
     /// Takes a request that was sampled. Returns how many requests further the next one is.
     pub fn take(&self, now: Moment, job: &Job<'_>, done: &Done) -> u32 {
         let mut state = lock(&self.0);
-        let is_read = matches!(job.request.verb, Verb::Get);
+        let is_read = matches!(job.request.verb, Verb::Get) && !is_continued(job);
         if is_read && done.kind == Some(OutcomeKind::Value) {
             // A key that came in base64 is the same key as one that did not.
             job.request.with_key(|key| {
@@ -73,6 +75,49 @@ impl Popular {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use glimmer_proto::native::{self, Extent, Wanted};
+    use glimmer_proto::{Form, Request};
+
+    #[test]
+    fn a_read_in_windows_is_one_read() {
+        let now = Moment {
+            ms: 0,
+            epoch_unix_ms: 0,
+        };
+        let popular = Popular::new(now);
+        let done = Done {
+            kind: Some(OutcomeKind::Value),
+            read_bytes: 100_000,
+            ..Done::SKIPPED
+        };
+        for (long, keys) in [
+            (Wanted::Window(40_000), 0),
+            (Wanted::All, 0),
+            (Wanted::Window(0), 1),
+        ] {
+            let extent = Extent {
+                short_bytes_max: 1_000,
+                long,
+            };
+            let job = Job {
+                keyhash: Keyhash(7),
+                request: Request {
+                    key: b"large",
+                    verb: Verb::Get,
+                    form: Form::Native(native::Form {
+                        shows_cas: false,
+                        extent,
+                    }),
+                },
+                out: 0,
+                size_max: Job::ANY_SIZE,
+                copy_max: Job::ANY_SIZE,
+                client: 0,
+            };
+            popular.take(now, &job, &done);
+            assert_eq!(popular.hot_keys(1000).len(), keys, "{long:?}");
+        }
+    }
 
     #[test]
     fn hits_count_once() {

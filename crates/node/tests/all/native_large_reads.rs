@@ -111,6 +111,35 @@ fn a_long_value_is_hashed_once_and_each_window_copied_once() {
     }
 }
 
+/// Reads that were counted as hits.
+fn hits(server: &Server) -> u64 {
+    server.engines[0].figures().table().requests.get_hits
+}
+
+#[test]
+fn a_read_in_many_windows_is_one_hit() {
+    for access in [Access::Erew, Access::Crew, Access::Crcw] {
+        let mut server = Server::new(access, 1);
+        store(&mut server, b"large", 1, &value(7));
+        // The first has the value hashed.
+        for read in 1..=3 {
+            assert_eq!(fetch(&mut server, b"large"), value(7));
+            assert_eq!(hits(&server), read);
+        }
+        // Not one that is refused, as its client asks again.
+        let proven = token(&server);
+        for (token, records) in [
+            (0, &[get(b"large")][..]),
+            (0, &[get(b"none"), get(b"large")]),
+            (proven, &[get(b"large"), get(b"large")]),
+        ] {
+            let sent = alone(datagram(header(token, records.len() as u8), records));
+            server.answer(0, here(), &[sent], 0);
+            assert_eq!(hits(&server), 3);
+        }
+    }
+}
+
 #[test]
 fn a_long_reply_that_may_not_be_sent_is_not_copied() {
     let mut server = Server::new(Access::Erew, 1);

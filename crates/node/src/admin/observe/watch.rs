@@ -17,6 +17,7 @@ use super::line::{self, Stamp};
 use super::prefixes::Prefixes;
 use super::usage::Usage;
 use crate::clock::Clock;
+use crate::dispatch::profile::is_continued;
 use crate::feeds::Feeds;
 use crate::forward::bell::EventBell;
 use crate::forward::doorbell::Doorbell;
@@ -260,7 +261,7 @@ impl ChangeObserver for Watch {
     }
 
     fn sample(&self, now: Moment, job: &Job<'_>, done: &Done) -> u32 {
-        if let Some(usage) = self.usage.get() {
+        if let Some(usage) = self.usage.get().filter(|_| !is_continued(job)) {
             let asked = Asked::of(&job.request);
             let is_hit = done.kind == Some(OutcomeKind::Value);
             (job.request).with_key(|key| lock(usage).count(key, asked, is_hit));

@@ -65,12 +65,16 @@ impl NativeEndpoint {
                         unreachable!("these are their datagrams' only entries")
                     }
                 };
-                if Long::read(answer).is_some() && !context.is_proven {
-                    reply::status(&mut reply, Status::NoToken);
-                } else if Long::read(answer).is_none() && answer.len() <= room {
+                if Long::read(answer).is_none() && answer.len() <= room {
                     reply.extend_from_slice(answer);
                 } else {
-                    reply::status(&mut reply, Status::AskAlone);
+                    // The client will read the value again.
+                    tools.engine.discount(u64::from(is_hit(answer)));
+                    let status = match Long::read(answer).is_some() && !context.is_proven {
+                        true => Status::NoToken,
+                        false => Status::AskAlone,
+                    };
+                    reply::status(&mut reply, status);
                 }
             }
             let header = self.header(context, Kind::Replies);
@@ -119,6 +123,10 @@ impl NativeEndpoint {
         answer: Range<usize>,
         tools: &mut Tools<'_, '_>,
     ) {
+        // A read is counted with the first window that its client gets.
+        tools
+            .engine
+            .discount(u64::from(offset > 0 || !context.is_proven));
         if !context.is_proven {
             return self.put_status(received, context, Status::NoToken, tools);
         }
@@ -173,6 +181,7 @@ impl NativeEndpoint {
         };
         let outs = std::slice::from_mut(&mut whole);
         tools.engine.run(tools.now, &[job], outs, &mut done);
+        tools.engine.discount(u64::from(is_hit(&whole)));
         self.figures.written += whole.len() as u64;
         if !is_done(&done[0]) {
             return self.put_status(received, context, Status::AskOwner, tools);
@@ -291,4 +300,9 @@ impl NativeEndpoint {
             ports: tools.ports.to_vec(),
         }
     }
+}
+
+/// Whether the engine has counted a read with this answer as a hit.
+fn is_hit(answer: &[u8]) -> bool {
+    Long::read(answer).is_some() || answer.first() == Some(&(Status::Found as u8))
 }
