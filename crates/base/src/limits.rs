@@ -435,8 +435,8 @@ pub const PROGRESS_BYTES_PER_MS: u64 = 16;
 /// Milliseconds after which a connection that holds buffers counts as stalled, however fast it is.
 pub const HELD_MS_MAX: u64 = 30_000;
 
-/// Milliseconds that a connection waits for memory. After that, the value that it is sending is
-/// refused; if it is not sending a long value, the connection is closed.
+/// Milliseconds that a connection waits for memory. After that, the value or the command that it is
+/// sending is refused; if it is sending a long line, the connection is closed.
 pub const MEMORY_WAIT_MS_MAX: u64 = 750;
 
 /// Milliseconds without a byte after which a connection whose large value has a place in the table
@@ -445,6 +445,13 @@ pub const UPLOAD_IDLE_MS_MAX: u64 = 5_000;
 
 /// Milliseconds that such a connection may be behind [`PROGRESS_BYTES_PER_MS`] while others wait.
 pub const UPLOAD_SLOW_MS_MAX: u64 = 60_000;
+
+/// Milliseconds without a byte after which a connection is closed whose client does not take a
+/// reply that is gathered for one client at a time (`KEYS`, `stats prefix`), while others wait.
+pub const GATHERED_IDLE_MS_MAX: u64 = 5_000;
+
+/// Milliseconds that such a client may be behind [`PROGRESS_BYTES_PER_MS`] while others wait.
+pub const GATHERED_SLOW_MS_MAX: u64 = 60_000;
 
 /// How often a worker that lacks memory looks for stalled connections, in milliseconds.
 pub const SHORT_TICK_MS: u64 = 20;

@@ -131,12 +131,27 @@ impl DumpCursor {
 
     /// Whether the walk may go on now. What takes much memory is done for one client at a time,
     /// which takes the right to.
-    pub fn may_walk(&mut self, switches: &Switches) -> bool {
+    pub fn may_walk(&mut self, switches: &Switches, now_ms: u64) -> bool {
+        let gathers = || switches.take_gathering(now_ms);
         match &mut self.kind {
             Kind::Lines(..) | Kind::RandomKey(_) => true,
-            Kind::Keys(keys) => keys.may_gather(|| DumpGuard::take(&switches.is_gathering)),
-            Kind::Prefixes(survey) => survey.may_gather(|| DumpGuard::take(&switches.is_gathering)),
+            Kind::Keys(keys) => keys.may_gather(gathers),
+            Kind::Prefixes(survey) => survey.may_gather(gathers),
             Kind::Transfer(transfer) => transfer.may_begin(|| DumpGuard::take(&switches.is_moving)),
+        }
+    }
+
+    /// Whether it is a listing of all items, which takes as long as its client takes to read it.
+    pub fn is_listing(&self) -> bool {
+        matches!(self.kind, Kind::Lines(..))
+    }
+
+    /// Whether it has the right to gather what takes much memory, for which others wait.
+    pub fn has_right_to_gather(&self) -> bool {
+        match &self.kind {
+            Kind::Keys(keys) => keys.has_right(),
+            Kind::Prefixes(survey) => survey.has_right(),
+            Kind::Lines(..) | Kind::RandomKey(_) | Kind::Transfer(_) => false,
         }
     }
 

@@ -86,6 +86,11 @@ impl Keys {
         self.page.is_some() || self.guard.is_some()
     }
 
+    /// Whether it has the right to gather all keys.
+    pub fn has_right(&self) -> bool {
+        self.guard.is_some()
+    }
+
     /// Looks at an item.
     pub fn visit(&mut self, item: &Listed<'_>) {
         if let Some(page) = &mut self.page {

@@ -203,7 +203,7 @@ impl StatsReport {
 impl ClientsReport {
     fn advance(&mut self, core: &mut Core, out: &mut Vec<u8>) -> Progress {
         if self.guard.is_none() {
-            self.guard = DumpGuard::take(&core.shared.switches.is_gathering);
+            self.guard = DumpGuard::take(&core.shared.switches.is_reporting);
         }
         if self.guard.is_none() {
             return Progress::AwaitsNews;
@@ -233,7 +233,7 @@ impl PrefixReport {
             };
         };
         if self.guard.is_none() {
-            self.guard = DumpGuard::take(&core.shared.switches.is_gathering);
+            self.guard = DumpGuard::take(&core.shared.switches.is_reporting);
         }
         if self.guard.is_none() {
             return Progress::AwaitsNews;

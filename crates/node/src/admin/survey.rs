@@ -48,6 +48,11 @@ impl Survey {
         self.guard.is_some()
     }
 
+    /// Whether it has the right to gather.
+    pub fn has_right(&self) -> bool {
+        self.guard.is_some()
+    }
+
     /// Counts an item.
     pub fn visit(&mut self, item: &Listed<'_>) {
         self.count(item.key, item.heap_bytes as u64);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use glimmer_base::limits::DISPATCH_CHANGES_MAX;
 use glimmer_base::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use super::guard::DumpGuard;
 use crate::config::NodeConfig;
 
 /// Settings that clients can change while the server runs, for all workers.
@@ -21,8 +22,14 @@ pub struct Switches {
     walk_calls: AtomicU64,
     /// Workers that have yet to finish the last crawl.
     crawling: AtomicUsize,
-    /// Whether the counts by key prefix are gathered for a client that takes them as one figure.
-    pub(crate) is_gathering: Arc<AtomicBool>,
+    /// Whether a client gathers all keys that fit a pattern, or counts by key prefix. It does until
+    /// it has taken its reply.
+    is_gathering: Arc<AtomicBool>,
+    /// When another client last had to wait for that, in milliseconds since the epoch.
+    gathering_awaited_ms: AtomicU64,
+    /// Whether a report is gathered for a client that takes it as one figure. Its reply is not
+    /// begun before.
+    pub(crate) is_reporting: Arc<AtomicBool>,
     /// Whether an item that gets another key is on its way from one worker to another.
     pub(crate) is_moving: Arc<AtomicBool>,
     /// When the changes of the plan that clients have asked for so far are far enough apart, in
@@ -52,6 +59,8 @@ impl Switches {
             walk_calls: AtomicU64::new(0),
             crawling: AtomicUsize::new(0),
             is_gathering: Arc::new(AtomicBool::new(false)),
+            gathering_awaited_ms: AtomicU64::new(0),
+            is_reporting: Arc::new(AtomicBool::new(false)),
             is_moving: Arc::new(AtomicBool::new(false)),
             plan_change_ms: AtomicU64::new(0),
             ahead_ms: AtomicU64::new(0),
@@ -74,6 +83,27 @@ impl Switches {
     /// Whether a listing or a crawl is in progress.
     pub fn is_walking(&self) -> bool {
         self.is_dumping.load(Ordering::Relaxed) || self.crawling.load(Ordering::Relaxed) > 0
+    }
+
+    /// Takes the right to gather. If another client has it, notes that this one waits.
+    pub(crate) fn take_gathering(&self, now_ms: u64) -> Option<DumpGuard> {
+        let guard = DumpGuard::take(&self.is_gathering);
+        if guard.is_none() {
+            self.gathering_awaited_ms.store(now_ms, Ordering::Relaxed);
+        }
+        guard
+    }
+
+    /// Whether a client gathers.
+    pub(crate) fn is_gathering(&self) -> bool {
+        self.is_gathering.load(Ordering::Relaxed)
+    }
+
+    /// Whether a client has waited for the right to gather within this many milliseconds. Those who
+    /// wait ask again and again.
+    pub(crate) fn is_gathering_awaited(&self, within_ms: u64, now_ms: u64) -> bool {
+        let awaited_ms = self.gathering_awaited_ms.load(Ordering::Relaxed);
+        self.is_gathering() && now_ms.saturating_sub(awaited_ms) <= within_ms
     }
 
     /// Starts a crawl. Returns false if one is in progress.

@@ -437,6 +437,11 @@ impl Connection {
         self.counted = charge;
     }
 
+    /// Whether it waits for its client to send something, and for nothing that this server does.
+    pub fn awaits_client(&self) -> bool {
+        matches!(self.phase, Phase::Open) && self.turn == Turn::None && self.tx.is_empty()
+    }
+
     /// For how long it has held memory without enough progress, if it waits for its client: to
     /// send the rest of a request, or to take replies. Nothing if it waits for this server.
     pub fn stalled_ms(&self, now_ms: u64) -> Option<u64> {

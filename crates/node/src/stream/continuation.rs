@@ -1,10 +1,14 @@
 //! Listings of all items and long replies, as the client takes them.
 
+use glimmer_base::limits::{GATHERED_IDLE_MS_MAX, GATHERED_SLOW_MS_MAX};
+
 use super::Streams;
+use super::connection::Connection;
 use super::key::ConnectionKey;
 use super::phase::Phase;
 use crate::admin::dump::DumpCursor;
 use crate::admin::long_reply::{LongReply, Progress};
+use crate::admin::observe::CloseReason;
 use crate::core::Core;
 
 impl Streams {
@@ -20,7 +24,7 @@ impl Streams {
             Some(Phase::LongReply(report)) => return self.advance_report(key, report, core),
             _ => return,
         };
-        if !dump.may_walk(&core.shared.switches) {
+        if !dump.may_walk(&core.shared.switches, core.now.ms) {
             connection.phase.begin(Phase::Dump(dump));
             return self.await_news(key, core);
         }
@@ -46,6 +50,10 @@ impl Streams {
             return;
         };
         connection.phase.end();
+        // A server that stops lists no more items. Whatever else is asked for it answers.
+        if core.is_draining && dump.is_listing() && !dump.is_over(workers) {
+            connection.close_for(CloseReason::Shutdown);
+        }
         if connection.closes.is_some() {
             drop(dump);
         } else if !dump.is_over(workers) {
@@ -88,6 +96,30 @@ impl Streams {
                 dump.found.clear();
                 self.take_home(dump, core);
             }
+        }
+    }
+
+    /// While others wait for the right to gather, which one client has at a time until it has taken
+    /// its reply, closes that client's connection if it is with this worker and has taken little
+    /// for long. `within_ms` is how long ago this was last looked at.
+    pub fn give_up_gatherer(&mut self, within_ms: u64, core: &mut Core) {
+        let now_ms = core.now.ms;
+        if !(core.shared.switches).is_gathering_awaited(within_ms, now_ms) {
+            return;
+        }
+        let is_stalled = |connection: &Connection| {
+            let Phase::Dump(dump) = &connection.phase else {
+                return false;
+            };
+            let patience = &connection.patience;
+            let takes_little = patience.idle_ms(now_ms) >= GATHERED_IDLE_MS_MAX
+                || patience.slow_ms(now_ms) >= GATHERED_SLOW_MS_MAX;
+            dump.has_right_to_gather() && !connection.tx.is_empty() && takes_little
+        };
+        let mut connections = self.connections.iter();
+        if let Some((key, _)) = connections.find(|(_, connection)| is_stalled(connection)) {
+            core.tally.stalled_kicks += 1;
+            self.close(key, core);
         }
     }
 

@@ -8,7 +8,7 @@ use glimmer_base::limits::{HELD_MS_MAX, MEMORY_WAIT_MS_MAX, PROGRESS_BYTES_PER_M
 /// A worker goes by the time at which its turn began. A connection that comes from another worker
 /// may have noted a later time; no time has passed since then.
 pub(crate) struct Patience {
-    /// When a byte was last received or sent.
+    /// When a byte was last received or sent, or its worker last saw to it.
     progress_ms: u64,
     /// Since when its connection has held memory.
     pub held_since_ms: Option<u64>,
@@ -40,7 +40,20 @@ impl Patience {
         }
     }
 
-    /// For how long no byte was received or sent.
+    /// Notes that its worker has done what there was to do. Its client is not to blame for the time
+    /// until now.
+    #[inline]
+    pub fn note_served(&mut self, now_ms: u64) {
+        self.progress_ms = now_ms;
+    }
+
+    /// Notes that its connection has the place for its value that it waited for: the client makes
+    /// progress from here on.
+    pub fn begin_pace(&mut self, now_ms: u64) {
+        self.pace_ms = now_ms;
+    }
+
+    /// For how long no byte was received or sent, and nothing done for it.
     pub fn idle_ms(&self, now_ms: u64) -> u64 {
         now_ms.saturating_sub(self.progress_ms)
     }

@@ -48,6 +48,7 @@ impl Streams {
         connection.recharge(&mut core.memory.budget);
         let holds = connection.counted.bytes > 0;
         connection.patience.note_held(holds, core.now.ms);
+        connection.patience.note_served(core.now.ms);
     }
 
     /// Sets a connection aside until this many bytes of memory are free.
@@ -121,16 +122,15 @@ impl Streams {
     }
 
     /// Closes the connections that have been idle for too long, if there is a limit. One that has
-    /// replies to send is not idle: its client may take them slowly, from the kernel's buffers.
+    /// replies to send is not idle: its client may take them slowly, from the kernel's buffers. Nor
+    /// is one that waits for this server.
     pub fn close_idle(&mut self, core: &mut Core) {
         let Some(idle) = core.shared.config.idle_timeout else {
             return;
         };
         let (idle_ms, now_ms) = (idle.as_millis() as u64, core.now.ms);
         let is_idle = |connection: &Connection| {
-            connection.phase.feed().is_none()
-                && connection.tx.is_empty()
-                && connection.patience.idle_ms(now_ms) >= idle_ms
+            connection.awaits_client() && connection.patience.idle_ms(now_ms) >= idle_ms
         };
         self.close_where(CloseReason::IdleTimeout, is_idle, core);
     }
@@ -143,11 +143,6 @@ impl Streams {
         let keys: Vec<ConnectionKey> = self.connections.keys().collect();
         for key in keys {
             let connection = &mut self.connections[key];
-            // A listing of all items ends here; a long reply is made to its end.
-            if let Phase::Dump(_) | Phase::DumpAway = connection.phase {
-                connection.phase.end();
-                connection.close_for(CloseReason::Shutdown);
-            }
             connection.input = connection.input.max(Input::Readable);
             self.settle(key, core);
         }

@@ -238,7 +238,9 @@ impl Streams {
             connection.turn = Turn::None;
             match self.ask(key, core) {
                 Asked::Settled => {
-                    self.connections[key].turn = Turn::Queued;
+                    let connection = &mut self.connections[key];
+                    connection.patience.begin_pace(core.now.ms);
+                    connection.turn = Turn::Queued;
                     self.ready.push(key, Lane::Large);
                 }
                 Asked::Left => full.push(partition),

@@ -382,6 +382,7 @@ impl Worker {
             }
             self.acceptor.listen_again(core, &self.poller);
             self.streams.close_idle(core);
+            (self.streams).give_up_gatherer(TICK.as_millis() as u64, core);
             self.streams.close_full_watchers(core);
             self.streams.close_late_handshakes(core);
             self.streams.follow_limits(core);

@@ -111,6 +111,7 @@ impl Worker {
             || core.is_draining
             || core.is_alarmed
             || watches_idlers
+            || core.shared.switches.is_gathering()
             || self.streams.has_watchers()
             || self.streams.awaits_handshakes()
             || core.memory.pool.has_large()

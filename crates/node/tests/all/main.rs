@@ -29,6 +29,7 @@ mod network;
 mod order;
 #[path = "support/requests.rs"]
 mod requests;
+mod server_waits;
 mod share;
 mod shared_devices;
 mod slices;

@@ -79,7 +79,8 @@ impl Bench {
         Bench::with_config::<K>((partitions, workers), uniques, config())
     }
 
-    /// A node of this configuration with this many partitions and workers.
+    /// A node of this configuration with this many partitions and workers. There is much memory for
+    /// buffers, unless the configuration says how much.
     pub fn with_config<K: Kind>(
         (partitions, workers): (usize, usize),
         uniques: Uniques,
@@ -88,7 +89,9 @@ impl Bench {
         let clock = Arc::new(TestClock::default());
         config.clock = clock.clone();
         config.limits.item_bytes_max = 2 << 20;
-        config.buffer_bytes = 256 << 20;
+        if config.buffer_bytes == 0 {
+            config.buffer_bytes = 256 << 20;
+        }
         let spread = Spread {
             partitions,
             workers,
@@ -160,6 +163,17 @@ impl Bench {
         assert_eq!(reply, b"STORED\r\n");
         (bench, small)
     }
+}
+
+/// A command of RESP.
+pub fn command(words: &[&[u8]]) -> Vec<u8> {
+    let mut command = format!("*{}\r\n", words.len()).into_bytes();
+    for word in words {
+        command.extend(format!("${}\r\n", word.len()).into_bytes());
+        command.extend_from_slice(word);
+        command.extend_from_slice(b"\r\n");
+    }
+    command
 }
 
 pub fn received(stream: &mut LocalStream) -> Vec<u8> {
