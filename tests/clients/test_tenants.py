@@ -280,10 +280,19 @@ def test_a_hang_up_changes_what_open_connections_may_do(ours, users):
         with server.wire() as wire:
             wire.send(login(b"shop shop"))
             wire.expect(b"CLIENT_ERROR authentication failure\r\n")
+        # Its connection is closed with the answer.
+        shop.expect_closed()
         # Its name comes again, and whoever had it has to log in for it.
         hang_up(server, users, USERS)
         until(lambda: logs_in(server))
-        assert answer(shop, set_of(b"shop/a")) == COMMAND
+        with enter(server, "shop") as shop:
+            hang_up(server, users, USERS.split("[shop]")[0])
+            until(lambda: not logs_in(server))
+            hang_up(server, users, USERS)
+            until(lambda: logs_in(server))
+            shop.send(set_of(b"shop/a"))
+            shop.expect(COMMAND)
+            shop.expect_closed()
         # Who watches and may not any more is shown nothing.
         with enter(server, "ops") as watcher:
             watcher.send(b"watch mutations\r\n")

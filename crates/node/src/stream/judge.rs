@@ -3,6 +3,7 @@
 //! A command with several keys is judged as a whole, before its first key is taken: if one of them
 //! is denied, the command is answered with one error and has no effect. Of a command that is too
 //! long for that, each key is judged as it arrives, and one that is denied closes the connection.
+//! So does every denial of a user that is gone.
 
 use glimmer_proto::{Admin, After, Control, Denial, Request, Rest, Step};
 
@@ -107,6 +108,12 @@ impl Member {
             false => core.users.rules(self.session.user)?.judge_admin(admin),
         };
         denial.inspect(|denial| self.note_denial(*denial, core))
+    }
+
+    /// Whether its user is gone, so that its client has to log in again on another connection.
+    pub(super) fn has_lost_user(&self, core: &Core) -> bool {
+        let user = core.users.user(self.session.user);
+        user.is_some_and(|user| user.is_gone)
     }
 
     fn note_denial(&self, denial: Denial, core: &mut Core) {

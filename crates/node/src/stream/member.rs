@@ -361,6 +361,7 @@ impl Member {
         core.answered += 1;
         let is_stream = self.is_connection();
         core.allowance.begin_command(is_stream);
+        let mut is_denied = self.is_denied;
         let stop = match step {
             Step::Refuse { line, then, .. } => {
                 out.extend_from_slice(line.as_bytes());
@@ -381,6 +382,7 @@ impl Member {
             }
             Step::Admin { admin, .. } => {
                 let denial = self.judge_admin(&admin, core);
+                is_denied = denial.is_some();
                 let is_permitted = !refuse(&admin, denial, is_stream, out, core);
                 if let Some(command) = admin.command().filter(|_| is_stream) {
                     let words = admin.words();
@@ -402,7 +404,10 @@ impl Member {
             | Step::Swallowed { .. } => Stop::Live,
         };
         core.allowance.end_command();
-        stop
+        match is_denied && self.has_lost_user(core) {
+            true => Stop::Close,
+            false => stop,
+        }
     }
 
     /// Carries out a command without a key.

@@ -50,7 +50,7 @@ pub(crate) struct Tenant {
     user: UserRules,
     pub meter: Arc<Meter>,
     /// It is in the file no longer, and has no rights.
-    is_gone: bool,
+    pub is_gone: bool,
 }
 
 impl Tenant {
@@ -80,7 +80,7 @@ pub struct TooManyUsers;
 impl Tenants {
     /// The users from now on, in place of those before. A user of the same name keeps its account
     /// and its connections, unless it was gone in between: then its connections of before may do
-    /// nothing. Returns the number of each, by which it logs in.
+    /// nothing, and are closed when they try. Returns the number of each, by which it logs in.
     ///
     /// # Errors
     ///
