@@ -67,6 +67,8 @@ CONVERSATIONS = {
         ("SETRANGE", "a", "9", "end"), ("GET", "a"), ("SETRANGE", "a", "-1", "x"), ("SETRANGE", "none", "5", ""), ("EXISTS", "none"),
         ("SETRANGE", "new", "2", "ab"), ("GET", "new"), ("SETRANGE", "new", "x", "ab"), ("GETDEL", "a"), ("GETDEL", "a"), ("GET", "a"), ("EXPIRE", "new", "100"),
         ("APPEND", "new", "more"), ("TTL", "new"), ("SETRANGE", "new", "0", "more"), ("TTL", "new"), ("TOUCH", "new", "none"), ("APPEND", "a"),
+        ("SET", "a", "hello"), ("GETRANGE", "a", "-1", "-5"), ("GETRANGE", "a", "-5", "-9"), ("SUBSTR", "a", "-8", "-9"), ("GETRANGE", "a", "-9", "-5"),
+        ("GETRANGE", "a", "-9223372036854775807", "-9223372036854775808"), ("GETRANGE", "a", "-2", "0"), ("GETRANGE", "a", "0", "-9"), ("GETRANGE", "a", "3", "-9"),
     ],
     "conditional lifetimes": [
         ("EXPIRE", "a", "10", "NX"), ("SET", "a", "1"), ("EXPIRE", "a", "10", "XX"), ("EXPIRE", "a", "10", "GT"), ("EXPIRE", "a", "10", "XX", "LT"), ("TTL", "a"),
@@ -89,6 +91,9 @@ CONVERSATIONS = {
         ("SET", "a", "12"), ("OBJECT", "ENCODING", "a"), ("SET", "a", "text"), ("OBJECT", "ENCODING", "a"), ("SET", "a", "x" * 44), ("OBJECT", "ENCODING", "a"),
         ("SET", "a", "x" * 45), ("OBJECT", "ENCODING", "a"), ("OBJECT", "REFCOUNT", "a"), ("OBJECT", "ENCODING", "none"), ("MEMORY", "USAGE", "none"), ("DBSIZE",),
         ("OBJECT", "NOPE", "a"), ("OBJECT", "ENCODING"), ("MEMORY", "USAGE"), ("LATENCY", "LATEST"), ("LATENCY", "NOPE"), ("CONFIG", "GET", "save"), ("CONFIG", "GET", "appendonly"),
+        ("MEMORY", "USAGE", "none", "FOO", "BAR"), ("MEMORY", "USAGE", "none", "SAMPLES"), ("MEMORY", "USAGE", "none", "SAMPLES", "x"), ("MEMORY", "USAGE", "none", "samples", "-1"),
+        ("MEMORY", "USAGE", "none", "SAMPLES", "0"), ("OBJECT", "FREQ"), ("SLOWLOG", "LEN", "x"), ("SLOWLOG", "RESET", "x"), ("LATENCY", "LATEST", "x"), ("LATENCY", "RESET"),
+        ("LATENCY", "LEN"), ("SLOWLOG", "LATEST"), ("SCRIPT", "EXISTS"), ("SCRIPT", "LOAD"), ("SCRIPT", "FLUSH", "A"), ("SCRIPT", "FLUSH", "SYNC", "B"), ("SCRIPT", "FLUSH", "async"),
     ],
     "keys that change": [
         ("COPY", "a", "b"), ("SET", "a", "1"), ("COPY", "a", "b"), ("GET", "b"), ("SET", "a", "2"), ("COPY", "a", "b"), ("GET", "b"), ("COPY", "a", "b", "replace"), ("GET", "b"),
@@ -107,11 +112,16 @@ CONVERSATIONS = {
         ("MULTI",), ("GET",), ("DISCARD",), ("MULTI",), ("SET", "a", "x"), ("INCR", "a"), ("SET", "b", "1", "NOPE"), ("DEL", "a", "b"), ("PING",), ("EXEC",),
         ("MULTI",), ("MSET", *[f"k{i // 2}" for i in range(400)]), ("MGET", *[f"k{i}" for i in range(200)]), ("DEL", *[f"k{i}" for i in range(300)]), ("EXEC",),
         ("UNWATCH",), ("MULTI",), ("UNWATCH",), ("SETEX", "a", "100", "v" * 20000), ("TTL", "a"), ("GETDEL", "a"), ("ECHO", "x"), ("EXEC",), ("MULTI", "x"), ("WATCH",),
+        ("MULTI",), ("MULTI",), ("SET", "a", "1"), ("MULTI",), ("WATCH", "a", "b"), ("SET", "b", "2"), ("WATCH", "a"), ("EXEC",), ("MGET", "a", "b"),
+        ("MULTI",), ("SET", "a", "v" * 20000), ("MULTI",), ("WATCH", "a"), ("STRLEN", "a"), ("EXEC",), ("MULTI",), ("GET", "b"), ("MULTI",), ("DISCARD",), ("EXEC",),
+        ("MULTI",), ("GET", "b"), ("WATCH",), ("EXEC",), ("MULTI",), ("GET", "b"), ("MULTI", "x"), ("EXEC",), ("MULTI",), ("NOPE",), ("MULTI",), ("GET", "b"), ("EXEC",),
+        ("MULTI",), ("SET", "a", "1"), ("EXEC", "x"), ("GET", "a"), ("MULTI",), ("SET", "a", "v" * 20000), ("EXEC", "x"), ("GET", "b"), ("EXEC",),
     ],
     "connection": [
         ("PING",), ("PING", "hello"), ("PING", "a", "b"), ("ECHO", "text"), ("ECHO",), ("SELECT", "0"), ("SELECT", "x"),
         ("CLIENT", "SETNAME", "me"), ("CLIENT", "NOPE"), ("AUTH", "password"), ("AUTH", "default", "password"), ("AUTH", "no", "password"),
         ("AUTH", "a", "b", "c"), ("HELLO", "9"), ("HELLO", "x"), ("HELLO", "3", "AUTH", "a"), ("HELLO", "2", "NOPE"), ("CLIENT",), ("COMMAND", "NOPE"),
+        ("CLIENT", "GETNAME", "x"), ("CLIENT", "ID", "x"), ("CLIENT", "NO-EVICT"), ("CLIENT", "SETNAME"), ("CLIENT", "TRACKING"), ("CLIENT", "CACHING"), ("CLIENT", "LIST", "x"),
     ],
     "errors": [
         ("NOPE",), ("NOPE", "a", "b"), ("NOPE", "x" * 200, "y"), ("NOPE", "with\r\nline"), ("GET",), ("GET", "a", "b"), ("SET", "a"), ("DEL",), ("MGET",),
@@ -280,7 +290,7 @@ def test_random_commands_are_answered_as_by_redis(server, redis, version):
     "line",
     [
         b"PING\r\n", b"ping\n", b"  PING  \r\n", b"\r\nPING\r\n", b'SET "a b" \'c d\'\r\n', b"GET nothing\r\n", b"MGET a b c\r\n", b"DEL a b\r\n",
-        b'ECHO ""\r\n', b"NOPE a b\r\n", b"*0\r\n*-1\r\nPING\r\n", b'GET "a\r\n', b'GET "a"b\r\n', b"*x\r\n", b"*1\r\n:1\r\n", b"*1\r\n$-1\r\n",
+        b'ECHO ""\r\n', b"NOPE a b\r\n", b"*0\r\n*-1\r\nPING\r\n", b'GET "a\r\n', b'GET "a"b\r\n', b'GET a"b\r\n', b'GET a"b"c\r\n', b"*x\r\n", b"*1\r\n:1\r\n", b"*1\r\n$-1\r\n",
         b"*1\r\n$9999999999\r\n", b"*3000000000\r\n", b"*1\r\n$1x\r\n",
     ],
 )  # fmt: skip
@@ -593,6 +603,11 @@ def test_locks_of_redis_py(server, redis):
             assert lock.acquire(blocking=False) and not other.acquire(blocking=False)
             assert lock.extend(100) and 150 < client.ttl("lock") <= 200 and lock.extend(50, replace_ttl=True) and client.ttl("lock") <= 50
             assert lock.reacquire() and 90 < client.ttl("lock") <= 100
+            assert client.persist("lock")
+            for replace in (False, True):
+                with pytest.raises(redis_py.exceptions.LockError):
+                    lock.extend(50, replace_ttl=replace)
+            assert client.ttl("lock") == -1 and lock.reacquire()
             other.local.token = b"other"
             for change in (other.release, other.reacquire, lambda: other.extend(5)):
                 other.local.token = b"other"
@@ -643,6 +658,11 @@ def test_clients_authenticate(users):  # noqa: F811
             assert say(wire, "AUTH", "bar").startswith(b"-WRONGPASS")
             assert say(wire, "AUTH", "foo", "bar") == b"+OK\r\n"
             assert say(wire, "GET", "a") == b"$-1\r\n"
+            # A wrong login changes nothing, and a right one says the number of the connection.
+            assert say(wire, "HELLO", "3", "AUTH", "foo", "wrong").startswith(b"-WRONGPASS")
+            assert say(wire, "GET", "a") == b"$-1\r\n"
+            number = say(wire, "CLIENT", "ID")
+            assert b"$2\r\nid\r\n" + number in say(wire, "HELLO", "2", "AUTH", "foo", "bar") and number != b":0\r\n"
         with redis_py.Redis(port=server.port, username="foo", password="bar", protocol=3) as client:
             assert client.set("a", "1") and client.get("a") == b"1"
         assert redis_cli(server, "--user", "foo", "--pass", "bar", "--no-auth-warning", "GET", "a") == "1\n"

@@ -105,8 +105,8 @@ pub enum Answer<'a> {
     NotOverUdp,
     /// The server has been asked for this by datagrams too often.
     TooOften,
-    /// No client needs to authenticate.
-    NoLogin,
+    /// No client needs to authenticate. The connection's number.
+    NoLogin(u64),
     /// It names figures that there are not.
     NoSuchFigures,
     /// What the parts of the command come to.

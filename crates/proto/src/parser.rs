@@ -144,11 +144,11 @@ macro_rules! make_parser {
             }
 
             /// See [`Speak::refuse_queue`].
-            pub fn refuse_queue(&mut self) -> &'static str {
+            pub fn refuse_queue(&mut self, line: &'static str) -> &'static str {
                 match self {
                     Parser::Undecided(_) => "",
-                    Parser::$rest(parser) => Speak::refuse_queue(parser),
-                    $(Parser::$name(parser) => Speak::refuse_queue(parser),)*
+                    Parser::$rest(parser) => Speak::refuse_queue(parser, line),
+                    $(Parser::$name(parser) => Speak::refuse_queue(parser, line),)*
                 }
             }
 

@@ -164,9 +164,8 @@ pub enum Verb<'a> {
         value: &'a [u8],
         /// Milliseconds from now; none of them left means that the item goes at once.
         ms: i64,
-        /// The milliseconds are added to those that it has left. An item that stays for ever is
-        /// left as it is.
-        adds: bool,
+        /// What becomes of the milliseconds that it has left.
+        renewal: Renewal,
     },
     /// Add to a signed decimal value, where a missing item holds zero. An overflow is an error.
     Add {
@@ -275,6 +274,17 @@ pub enum ExpireWhen {
     Earlier,
     /// If the item has an expiry time, and the new one is earlier.
     LimitedAndEarlier,
+}
+
+/// What a [`Verb::ExpireEqual`] does to the lifetime that an item has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renewal {
+    /// It is replaced.
+    Replace,
+    /// It is replaced. An item that stays for ever is left as it is.
+    ReplaceLimited,
+    /// It is added to. An item that stays for ever is left as it is.
+    Add,
 }
 
 /// What a [`Verb::Add`] does to lifetimes and to missing items.

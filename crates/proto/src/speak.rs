@@ -47,7 +47,8 @@ pub trait Speak: Copy {
     /// [`crate::text::Parser::refuse_value`].
     fn refuse_value(&mut self);
 
-    /// Whether complete commands are kept in the input, which [`Speak::refuse_value`] has leave it.
+    /// Whether complete commands or arguments are kept in the input, which [`Speak::refuse_value`]
+    /// has leave it.
     fn keeps_commands(&self) -> bool {
         false
     }
@@ -57,10 +58,11 @@ pub trait Speak: Copy {
         false
     }
 
-    /// The caller does not keep the bytes of the last step, which was a [`Step::Queue`]: the
-    /// commands that it has kept are given up. Returns the complete reply, which is due now instead
-    /// of that of the step.
-    fn refuse_queue(&mut self) -> &'static str {
+    /// The caller does not keep the bytes of the last step, which was a [`Step::Queue`] with this
+    /// reply: the commands that it has kept are given up. Returns the complete reply, which is due
+    /// now instead of that of the step; empty if all commands of the step were answered before.
+    fn refuse_queue(&mut self, line: &'static str) -> &'static str {
+        let _ = line;
         ""
     }
 

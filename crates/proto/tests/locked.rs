@@ -3,6 +3,7 @@
 use glimmer_base::limits::{
     LOCKED_ARGUMENTS_MAX, LOCKED_BYTES_MAX, LOGIN_BYTES_MAX, LOGIN_LINE_BYTES_MAX,
 };
+use glimmer_proto::control::Answer;
 use glimmer_proto::text::login::{self, Login};
 use glimmer_proto::{Accepts, Admin, After, Control, Limits, Parser, Step};
 use proptest::prelude::*;
@@ -63,6 +64,103 @@ fn stores_are_refused_at_their_names() {
             other => panic!("{other:?}"),
         }
     }
+}
+
+/// What a stranger is answered to one command.
+fn answered(input: &[u8]) -> String {
+    let mut parser = Parser::accepting(Accepts::Resp, Limits::default());
+    let (mut replies, mut rest) = (Vec::new(), input);
+    while !rest.is_empty() {
+        let used = match parser.next_locked(rest) {
+            Step::Refuse { used, line, then } => {
+                assert_eq!(then, After::Continue);
+                replies.extend_from_slice(line.as_bytes());
+                used
+            }
+            Step::Answer {
+                used, words, text, ..
+            } => {
+                words.emit(&Control::Answered(text), Answer::Done, &mut replies);
+                used
+            }
+            Step::Swallowed { used } => used,
+            other => panic!("{other:?}"),
+        };
+        rest = &rest[used..];
+    }
+    String::from_utf8(replies).unwrap()
+}
+
+/// As in Redis, whatever else is wrong with it.
+#[test]
+fn each_command_is_answered_with_one_refusal() {
+    let large = "v".repeat(100_000);
+    for command in [
+        "EXEC",
+        "DISCARD",
+        "MULTI",
+        "UNWATCH",
+        "WATCH a",
+        "SELECT 0",
+        "SELECT 1",
+        "PING a",
+        "EVAL text 0",
+        "EVALSHA x 0",
+        "SCRIPT LOAD x",
+        "SCRIPT EXISTS x",
+        "SCRIPT FLUSH",
+        "GET ",
+        "MGET a b",
+        "DEL a b c",
+        "EXPIRE a x",
+        "EXPIRE a 1 NOPE",
+        "SETEX a 0 x",
+        "SET a 1 NX XX",
+        "GETRANGE a x y",
+        "INCRBY a x",
+        "SCAN x",
+        "COPY a a",
+        "FLUSHALL x",
+        "HELLO 3",
+        "CLIENT GETNAME",
+        "CLIENT SETNAME a",
+        "CLIENT TRACKING ON",
+        "CLIENT CACHING YES",
+        "CONFIG GET save",
+        "LATENCY RESET",
+        "MEMORY USAGE a NOPE",
+        "OBJECT FREQ a",
+        &format!("SET a {large}"),
+        &format!("SETRANGE a x {large}"),
+        &format!("MSET a {large} b {large}"),
+    ] {
+        let said = answered(array(command).as_bytes());
+        assert_eq!(said, NO_AUTH, "{command:.40}");
+    }
+    assert_eq!(answered(b"GET a\"b\"\r\n"), NO_AUTH);
+    // These come before it, and faults of a login are told.
+    for (command, line) in [
+        ("NOPE", "-ERR unknown command 'NOPE'"),
+        ("GET", "-ERR wrong number of arguments for 'get'"),
+        ("CLIENT NOPE", "-ERR unknown subcommand 'NOPE'"),
+        ("CLIENT ID x", "-ERR wrong number of arguments for 'cli"),
+        ("AUTH a b c", "-ERR syntax error"),
+        ("HELLO 9", "-NOPROTO"),
+        ("HELLO x", "-ERR Protocol version"),
+        ("HELLO 3 NOPE", "-ERR Syntax error in HELLO option"),
+    ] {
+        let said = answered(array(command).as_bytes());
+        assert!(said.starts_with(line), "{command}: {said}");
+        assert_eq!(said.matches("\r\n").count(), 1);
+    }
+}
+
+/// A command as an array; its arguments are separated by spaces.
+fn array(command: &str) -> String {
+    let words: Vec<&str> = command.split(' ').collect();
+    let bulk = |word: &&str| format!("${}\r\n{word}\r\n", word.len());
+    let bulks: String = words.iter().map(bulk).collect();
+    format!("*{}\r\n{bulks}", words.len())
 }
 
 #[test]

@@ -128,6 +128,22 @@ fn each_input_has_its_steps() {
             "get \"a\r\n",
             &["says -ERR Protocol error: unbalanced quotes in request and closes"],
         ),
+        (
+            "get a'b\r\n",
+            &["says -ERR Protocol error: unbalanced quotes in request and closes"],
+        ),
+        (
+            "get a'b'c\r\n",
+            &["says -ERR Protocol error: unbalanced quotes in request and closes"],
+        ),
+        // Redis has `ab` here.
+        (
+            "get a\"b\"\r\nget a\r\n",
+            &[
+                "says -ERR quotes within inline arguments are not supported",
+                "Get a",
+            ],
+        ),
         // Redis replaces escapes.
         (
             "get \"\\x41\"\r\n",
@@ -217,6 +233,35 @@ fn each_input_has_its_steps() {
                 "needs 6 of 5",
             ],
         ),
+        // In a transaction, MULTI and WATCH are refused and change nothing.
+        (
+            "MULTI\r\nMULTI\r\nGET a\r\nWATCH a\r\nGET b\r\nMULTI\r\nEXEC\r\nGET c\r\n",
+            &[
+                "says +OK",
+                "says -ERR MULTI calls can not be nested",
+                "keeps+QUEUED",
+                "says -ERR WATCH inside MULTI is not allowed",
+                "keeps+QUEUED",
+                "says -ERR MULTI calls can not be nested",
+                "says *2 and replays",
+                "Get a",
+                "Get b",
+                "Get c",
+            ],
+        ),
+        (
+            "MULTI\r\n*0\r\nGET a\r\nWATCH a\r\nEXEC\r\nGET c\r\n",
+            &[
+                "says +OK",
+                "says +QUEUED",
+                "keeps",
+                "says -ERR WATCH inside MULTI is not allowed",
+                "says *1 and replays",
+                "skips",
+                "Get a",
+                "Get c",
+            ],
+        ),
         // Keys that Redis takes.
         (
             "*2\r\n$3\r\nGET\r\n$0\r\n\r\n",
@@ -281,6 +326,47 @@ fn a_value_without_memory_is_skipped() {
     assert_eq!(rest, b"*1\r\n$4\r\nPING\r\n");
 }
 
+/// A command is refused as a whole where there is no memory for the rest of it, which may begin
+/// between two arguments. The next command is read.
+#[test]
+fn a_command_without_memory_for_its_rest_is_skipped() {
+    let input =
+        b"*4\r\n$5\r\nSETEX\r\n$1\r\na\r\n$11\r\nnot-seconds\r\n$1\r\nx\r\n*1\r\n$4\r\nPING\r\n";
+    let begin = b"*4\r\n".len();
+    let end = input.len() - b"*1\r\n$4\r\nPING\r\n".len();
+    for at in begin..end {
+        let mut parser = Parser::accepting(Accepts::Resp, Limits::default());
+        assert!(matches!(parser.next(&input[..at]), Step::Need { .. }));
+        assert!(parser.keeps_commands(), "{at} bytes");
+        parser.refuse_value();
+        let (mut front, mut arrived, mut lines) = (0, at, Vec::new());
+        while front < end {
+            match parser.next(&input[front..arrived]) {
+                Step::Refuse { used, line, .. } => {
+                    lines.push(line);
+                    front += used;
+                }
+                Step::Swallowed { used } => front += used,
+                Step::Need { need, .. } => {
+                    assert!(front + need > arrived);
+                    arrived += 1;
+                }
+                other => panic!("{other:?} at {at}"),
+            }
+        }
+        assert!(
+            matches!(lines[..], [line] if line.starts_with("-OOM")),
+            "{lines:?}"
+        );
+        assert_eq!(front, end);
+        assert!(!parser.keeps_commands());
+        assert!(matches!(
+            parser.next(&input[front..]),
+            Step::Answer { .. } | Step::Refuse { .. }
+        ));
+    }
+}
+
 /// A transaction that the input has no memory for leaves it, and one that the caller does not keep
 /// is given up, whichever of its bytes that are. Its last command may have arrived in part.
 #[test]
@@ -306,7 +392,7 @@ fn a_transaction_without_memory_is_given_up() {
                         let is_refused = kept == refused;
                         kept += 1;
                         told.push(match is_refused {
-                            true => parser.refuse_queue(),
+                            true => parser.refuse_queue(line),
                             false => line,
                         });
                         assert_eq!(parser.queues_apart(), kept <= refused);
@@ -391,8 +477,13 @@ fn a_long_transaction_may_be_given_up() {
     for (bad, end, last) in [
         ("NOSUCH 1 2\r\n", "EXEC", abort),
         ("*2\r\n$3\r\nSET\r\n$1\r\na\r\n", "EXEC", abort),
-        ("*2\r\n$5\r\nWATCH\r\n$1\r\na\r\n", "EXEC", abort),
-        ("MULTI\r\n", "EXEC", abort),
+        ("HELLO 3\r\n", "EXEC", abort),
+        (
+            "*2\r\n$5\r\nWATCH\r\n$1\r\na\r\n",
+            "EXEC",
+            "says *1 and replays",
+        ),
+        ("MULTI\r\n", "EXEC", "says *1 and replays"),
         ("*0\r\n", "EXEC", "says *1 and replays"),
         ("", "DISCARD", "says +OK"),
         ("GET b\r\n", "DISCARD", "says +OK"),

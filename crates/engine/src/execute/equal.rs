@@ -3,7 +3,7 @@
 use super::{Context, change, write};
 use crate::job::Job;
 use glimmer_base::{Expiry, Moment};
-use glimmer_proto::request::Lifetime;
+use glimmer_proto::request::{Lifetime, Renewal};
 use glimmer_proto::{Outcome, Refusal};
 use glimmer_store::table::TableWriter;
 
@@ -27,7 +27,7 @@ pub fn expire(
     context: &Context<'_>,
     job: &Job<'_>,
     value: &[u8],
-    (ms, adds): (i64, bool),
+    (ms, renewal): (i64, Renewal),
 ) -> Outcome {
     let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
     context.tally.cmd_touch.add(1);
@@ -39,12 +39,11 @@ pub fn expire(
     if !item.value().equals(value) {
         return Outcome::Exists;
     }
-    if adds && old == Expiry::NEVER {
-        return Outcome::NotStored;
-    }
-    let ms = match adds {
-        true => ms.saturating_add(left_ms(old, now)),
-        false => ms,
+    let ms = match renewal {
+        Renewal::Replace => ms,
+        _ if old == Expiry::NEVER => return Outcome::NotStored,
+        Renewal::ReplaceLimited => ms,
+        Renewal::Add => ms.saturating_add(left_ms(old, now)),
     };
     let expiry = Lifetime::Ms(ms.max(0) as u64).expiry(now, old);
     if !write::touch(writer, job, expiry, now) {

@@ -285,8 +285,8 @@ fn carry_out(
             edit::overlay(writer, context, job, (from as usize, value))
         }
         Verb::DeleteEqual { value } => equal::delete(writer, context, job, value),
-        Verb::ExpireEqual { value, ms, adds } => {
-            equal::expire(writer, context, job, value, (ms, adds))
+        Verb::ExpireEqual { value, ms, renewal } => {
+            equal::expire(writer, context, job, value, (ms, renewal))
         }
         Verb::Expire { lifetime, when } => write::expire(writer, context, job, (lifetime, when)),
         Verb::Add { delta, rule } => write::add(writer, context, job, (delta, rule)),

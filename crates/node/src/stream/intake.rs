@@ -421,7 +421,7 @@ impl Member {
         if !queue.is_refused && is_connection {
             return None;
         }
-        let line = self.session.parser.refuse_queue();
+        let line = self.session.parser.refuse_queue(line);
         self.give_up_queue();
         Some(line)
     }

@@ -10,6 +10,11 @@ use super::queue::Queue;
 use crate::budget::pool::Pool;
 use glimmer_engine::Upload;
 
+/// A full buffer of [`BUFFER_BYTES_KEPT_MAX`] or more grows by this fraction (1 / n) if it is not
+/// known how much is missing. That is little, because others need memory, too. It grows with the
+/// buffer, so that a command of very many arguments is copied a bounded number of times.
+const GROWTH_SHARE: usize = 8;
+
 /// Received bytes. There is memory behind it only while it holds some, or is about to.
 pub(crate) struct ReceiveBuffer {
     /// Those before `start` are finished.
@@ -239,8 +244,9 @@ impl ReceiveBuffer {
     /// Makes room to receive into. An ordinary buffer is there for every turn; one that grows takes
     /// of the `room` for what connections hold. Bytes that arrive make it grow, not bytes that are
     /// announced: it doubles when it is full, up to [`BUFFER_BYTES_KEPT_MAX`], and then takes all
-    /// that the value needs. While memory `is_scarce`, one that holds next to nothing and awaits no
-    /// value receives into [`RECEIVE_BYTES_SCARCE`] bytes.
+    /// that the value needs. For arguments after the value it grows in small steps, and `room` of
+    /// [`BUFFER_BYTES`] is enough for one. While memory `is_scarce`, one that holds next to nothing
+    /// and awaits no value receives into [`RECEIVE_BYTES_SCARCE`] bytes.
     #[inline]
     pub fn make_room(&mut self, pool: &mut Pool, room: usize, is_scarce: bool) -> Room {
         if self.start == self.bytes.len() {
@@ -287,7 +293,7 @@ impl ReceiveBuffer {
         }
         let wanted = match self.awaits_value() {
             true => self.grown(),
-            false => capacity * 2,
+            false => capacity + self.step().min(room).max(BUFFER_BYTES),
         };
         if room < wanted - capacity {
             return Room::Missing(wanted - capacity);
@@ -344,6 +350,15 @@ impl ReceiveBuffer {
         match doubled > BUFFER_BYTES_KEPT_MAX {
             true => self.need,
             false => doubled.min(self.need),
+        }
+    }
+
+    /// Bytes by which it grows, if there is room for them, while it is not known how many bytes are
+    /// missing.
+    fn step(&self) -> usize {
+        match self.capacity() < BUFFER_BYTES_KEPT_MAX {
+            true => self.capacity(),
+            false => self.capacity() / GROWTH_SHARE,
         }
     }
 

@@ -78,8 +78,8 @@ impl Streams {
     }
 
     /// Makes room for a connection to receive into. A connection without room waits. After
-    /// `MEMORY_WAIT_MS_MAX` the value that it sends is refused, or it is closed. Returns whether it
-    /// goes on.
+    /// `MEMORY_WAIT_MS_MAX` the value or the command that it sends is refused. It is closed if it
+    /// sends a line. Returns whether it goes on.
     #[inline]
     pub(super) fn make_room(&mut self, key: ConnectionKey, core: &mut Core) -> bool {
         let connection = &mut self.connections[key];

@@ -9,6 +9,7 @@ mod driven;
 mod driven_packets;
 mod floods;
 mod full_watchers;
+mod large_arguments;
 mod lifecycle;
 mod limits;
 #[path = "support/lossy.rs"]

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use crate::support::{Habits, TestClock, config, engines};
 use glimmer_base::Moment;
-use glimmer_base::limits::{REFUSED_MAX, THROTTLE_BURST_MS, THROTTLE_WAIT_MS_MAX};
+use glimmer_base::limits::{LOGIN_DELAY_MS, REFUSED_MAX, THROTTLE_BURST_MS, THROTTLE_WAIT_MS_MAX};
 use glimmer_node::{
     AdminHandler, Devices, DrivenNode, Login, NodeConfig, Part, Quotas, Rest, Tenants, UserRules,
 };
@@ -20,7 +20,7 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 const OVER: &str = lines::OVER_LIMIT;
 const MISS: &str = "END\r\n";
 
-/// Admits users by the numbers that are their names.
+/// Admits users by the numbers that are their names, with every password but one.
 struct Door(Arc<Tenants>);
 
 impl AdminHandler for Door {
@@ -29,13 +29,16 @@ impl AdminHandler for Door {
         Part::Last
     }
 
-    fn admits(&self, _: &[u8], _: &[u8]) -> bool {
-        false
+    fn admits(&self, _: &[u8], password: &[u8]) -> bool {
+        password != b"wrong"
     }
 
-    fn log_in(&self, user: &[u8], _: &[u8]) -> Login {
+    fn log_in(&self, user: &[u8], password: &[u8]) -> Login {
+        if !self.admits(user, password) {
+            return Login::Wrong;
+        }
         let number = std::str::from_utf8(user).unwrap().parse().unwrap();
-        match self.0.enter(number) {
+        match number == 0 || self.0.enter(number) {
             true => Login::Admitted(number),
             false => Login::Full,
         }
@@ -61,11 +64,11 @@ impl Rig {
         let (clock, tenants) = (Arc::<TestClock>::default(), Arc::<Tenants>::default());
         let listener = LocalListener::new(SocketAddr::from(([10, 0, 0, 1], 1)));
         let mut devices: Vec<_> = (0..workers).map(|_| Devices::default()).collect();
-        let at_listener: Box<LocalListener> = Box::new(listener.clone());
-        devices[0].listeners.push((at_listener, Accepts::Any));
         let mut config = config();
         (config.clock, config.tenants) = (clock.clone(), tenants.clone());
         change(&mut config);
+        let at_listener: Box<LocalListener> = Box::new(listener.clone());
+        devices[0].listeners.push((at_listener, config.accepts));
         let engines = engines(workers, habits);
         let door = Arc::new(Door(tenants.clone()));
         let node = DrivenNode::new(config, devices, engines, door).unwrap();
@@ -295,6 +298,94 @@ fn user(rules: Rules) -> UserRules {
         name: b"user".as_slice().into(),
         rules,
         quotas: Quotas::default(),
+    }
+}
+
+/// What a client of RESP is answered to a line, after the time that a wrong login takes.
+fn answer(rig: &mut Rig, stream: &mut LocalStream, said: &str) -> String {
+    send(stream, &format!("{said}\r\n"));
+    let now_ms = rig.clock.0.load(Ordering::Relaxed);
+    rig.sleep_until(now_ms + LOGIN_DELAY_MS);
+    received(stream)
+}
+
+/// As in Redis. The user may have one connection, which is counted once.
+#[test]
+fn a_wrong_login_leaves_a_client_of_resp_who_it_is() {
+    let mut rig = Rig::new(1, Habits::EREW, |config| {
+        (config.locked, config.accepts) = (true, Accepts::Resp);
+    });
+    let rules = Rules {
+        rights: Rights::DEFAULT,
+        prefix: b"my".as_slice().into(),
+    };
+    let mut limited = user(rules);
+    limited.quotas.connections = 1;
+    rig.tenants.set_users(&[limited]).unwrap();
+    let mut stream = rig.connect(2);
+    for (said, reply) in [
+        ("PING", resp::lines::NO_AUTH),
+        ("AUTH 1 wrong", resp::lines::WRONG_PASS),
+        ("PING", resp::lines::NO_AUTH),
+        ("AUTH 1 x", resp::lines::OK),
+        ("AUTH 1 wrong", resp::lines::WRONG_PASS),
+        ("PING", resp::lines::PONG),
+        ("HELLO 3 AUTH 1 wrong", resp::lines::WRONG_PASS),
+        ("PING", resp::lines::PONG),
+        ("GET other", resp::lines::KEY_DENIED),
+        ("AUTH 1 x", resp::lines::OK),
+        ("PING", resp::lines::PONG),
+    ] {
+        assert_eq!(answer(&mut rig, &mut stream, said), reply, "{said}");
+    }
+    assert_eq!(rig.tenants.views()[0].usage.connections, 1);
+    let mut second = rig.connect(2);
+    let said = answer(&mut rig, &mut second, "AUTH 1 x");
+    assert_eq!(said, resp::lines::USER_CONNECTIONS);
+    drop(stream);
+    rig.settle();
+    assert_eq!(rig.tenants.views()[0].usage.connections, 0);
+}
+
+#[test]
+fn a_login_by_hello_says_the_number_of_the_connection() {
+    for (locked, user) in [(true, "0"), (false, "default")] {
+        let mut rig = Rig::new(1, Habits::EREW, |config| {
+            (config.locked, config.accepts) = (locked, Accepts::Resp);
+        });
+        let mut stream = rig.connect(2);
+        let hello = answer(&mut rig, &mut stream, &format!("HELLO 2 AUTH {user} x"));
+        let id = answer(&mut rig, &mut stream, "CLIENT ID");
+        assert!(id.starts_with(':') && id != ":0\r\n", "{id}");
+        assert!(hello.contains(&format!("$2\r\nid\r\n{id}")), "{hello}");
+    }
+}
+
+/// Also where a user of this name has come again: its client has to log in for that.
+#[test]
+fn connections_of_a_user_that_is_gone_are_closed_with_an_answer() {
+    let anything = Rules {
+        rights: Rights::ALL,
+        prefix: Box::default(),
+    };
+    for request in ["get k", "set k 0 0 1\r\nx", "mg k v", "flush_all"] {
+        let mut rig = Rig::new(2, Habits::EREW, |config| config.locked = true);
+        let named = [user(anything.clone())];
+        rig.tenants.set_users(&named).unwrap();
+        let mut before = rig.connect(2);
+        send(&mut before, "set auth 0 0 3\r\n1 x\r\nget k\r\n");
+        rig.settle();
+        assert_eq!(received(&mut before), format!("{}{MISS}", lines::STORED));
+        rig.tenants.set_users(&[]).unwrap();
+        assert_eq!(rig.tenants.set_users(&named), Ok(vec![2]));
+        send(&mut before, &format!("{request}\r\nget k\r\n"));
+        rig.settle();
+        assert_eq!(received(&mut before), lines::COMMAND_DENIED, "{request}");
+        assert!(before.ready().hung_up, "{request}");
+        let mut again = rig.connect(2);
+        send(&mut again, "set auth 0 0 3\r\n2 x\r\nget k\r\n");
+        rig.settle();
+        assert_eq!(received(&mut again), format!("{}{MISS}", lines::STORED));
     }
 }
 

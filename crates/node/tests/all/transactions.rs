@@ -179,6 +179,45 @@ fn transactions_without_room_give_way_to_others() {
     assert_eq!(kept(&bench), 0);
 }
 
+/// There is no place for commands that were answered, because of a large one that follows them. The
+/// large one is refused, and every later reply is that to its own request.
+fn a_refused_transaction_has_one_reply_for_each_command<K: Kind>(workers: usize) {
+    let mut bench = Bench::new::<K>(workers, Uniques::Kept);
+    let (mut slow, mut client) = (bench.connect(), bench.connect());
+    slow.send(format!("set slow 0 0 {}\r\n", KEPT_MAX - 1_000).as_bytes());
+    slow.send(&vec![b'x'; 60_000]);
+    bench.turns(10);
+    let under_way = kept(&bench);
+    assert!(under_way > 0);
+    let value = vec![b'v'; 300_000];
+    for input in [&b"GET a\r\n"[..], &command(&[b"GET", b"a"])] {
+        let large = command(&[b"SET", b"b", &value]);
+        let end = b"EXEC\r\nECHO end\r\n";
+        client.send(&[b"MULTI\r\n", input, &large, input, end].concat());
+        pass(&mut bench, 2 * MEMORY_WAIT_MS_MAX);
+        let reply = String::from_utf8(received(&mut client)).unwrap();
+        let reply: Vec<_> = reply
+            .lines()
+            .map(|line| line.get(..4).unwrap_or(line))
+            .collect();
+        let expected = ["+OK", "+QUE", "-OOM", "+QUE", "-EXE", "$3", "end"];
+        assert_eq!(reply, expected);
+        assert_eq!(kept(&bench), under_way);
+    }
+}
+
+#[test]
+fn a_refused_transaction_has_one_reply_for_each_command_by_one_worker() {
+    a_refused_transaction_has_one_reply_for_each_command::<Cache<Crcw>>(1);
+    a_refused_transaction_has_one_reply_for_each_command::<Store<Erew>>(1);
+}
+
+#[test]
+fn a_refused_transaction_has_one_reply_for_each_command_by_several_workers() {
+    a_refused_transaction_has_one_reply_for_each_command::<Cache<Crcw>>(3);
+    a_refused_transaction_has_one_reply_for_each_command::<Store<Crcw>>(3);
+}
+
 /// What a transaction keeps may leave no place for a value that it stores, which then does not wait
 /// for ever.
 fn no_value_waits_for_its_own_transaction<K: Kind>(workers: usize) {

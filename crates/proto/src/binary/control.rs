@@ -43,7 +43,7 @@ impl Converse for Words {
             Answer::NotOverUdp => Status::NotSupported,
             Answer::TooOften => Status::Busy,
             // Where no client needs to authenticate, memcached has none of these commands.
-            Answer::NoLogin => Status::UnknownCommand,
+            Answer::NoLogin(_) => Status::UnknownCommand,
             Answer::NoSuchFigures => Status::KeyNotFound,
             // No command of this protocol asks for them.
             Answer::Number(_)

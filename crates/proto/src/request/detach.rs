@@ -41,11 +41,11 @@ impl<'a> Verb<'a> {
             Verb::Overlay { from, value } => return (Verb::Overlay { from, value: &[] }, value),
             Verb::AddDecimal { number } => return (Verb::AddDecimal { number: &[] }, number),
             Verb::DeleteEqual { value } => return (Verb::DeleteEqual { value: &[] }, value),
-            Verb::ExpireEqual { value, ms, adds } => {
+            Verb::ExpireEqual { value, ms, renewal } => {
                 let verb = Verb::ExpireEqual {
                     value: &[],
                     ms,
-                    adds,
+                    renewal,
                 };
                 return (verb, value);
             }

@@ -80,7 +80,7 @@ impl Parser {
                     }
                     if begin + taken_bytes + bytes > self.command_bytes_max() {
                         let left = count - seen - 1;
-                        return self.refuse(begin, bytes, left, lines::TOO_LARGE);
+                        return self.refuse(begin, bytes + 2, left, lines::TOO_LARGE);
                     }
                     let mut end = begin + bytes;
                     if taken.map(u32::from) == Some(seen) {
@@ -95,7 +95,7 @@ impl Parser {
                         }
                         Some(_) => Fault::Broken(lines::BAD_BULK),
                         None if std::mem::take(&mut self.no_memory) => {
-                            let (left, arguments) = (end - begin, count - seen - 1);
+                            let (left, arguments) = (end - begin + 2, count - seen - 1);
                             return self.refuse(begin, left, arguments, lines::OUT_OF_MEMORY);
                         }
                         None => {
@@ -116,6 +116,9 @@ impl Parser {
                             return Step::Need { need, announced };
                         }
                     }
+                }
+                Err(Fault::Short(_)) if std::mem::take(&mut self.no_memory) => {
+                    return self.refuse(at, 0, count - seen, lines::OUT_OF_MEMORY);
                 }
                 Err(fault) => fault,
             };
@@ -179,8 +182,8 @@ impl Parser {
         }
     }
 
-    /// Refuses a command and has the rest of it skipped: the string of this many bytes that begins
-    /// at `begin`, and this many arguments more.
+    /// Refuses a command and has the rest of it skipped: this many bytes of an argument, from
+    /// `begin` on, and this many arguments more.
     fn refuse(
         &mut self,
         begin: usize,
@@ -191,7 +194,7 @@ impl Parser {
         self.no_memory = false;
         self.begin_queued();
         self.state = State::Pass {
-            bytes: bytes as u32 + 2,
+            bytes: bytes as u32,
             arguments,
         };
         Step::Refuse {

@@ -91,26 +91,24 @@ pub(super) fn next_argument(input: &[u8], style: Style) -> Option<(&[u8], usize)
 }
 
 /// The next word of a line, in quotes or without; none at its end. Words in quotes are what stands
-/// between them.
+/// between them. Words with quotes in their midst are not together in the line, and are refused.
 pub(super) fn word(line: &[u8]) -> Result<Option<(&[u8], usize)>, &'static str> {
     let Some(start) = line.iter().position(|byte| !byte.is_ascii_whitespace()) else {
         return Ok(None);
     };
     let text = &line[start..];
-    if let [quote @ (b'"' | b'\''), rest @ ..] = text {
-        let end = memchr::memchr(*quote, rest).ok_or(lines::UNBALANCED)?;
-        if memchr::memchr(b'\\', &rest[..end]).is_some() {
-            return Err(lines::INLINE_ESCAPE);
-        }
-        return match rest.get(end + 1) {
-            Some(byte) if !byte.is_ascii_whitespace() => Err(lines::UNBALANCED),
-            _ => Ok(Some((&rest[..end], start + end + 2))),
-        };
+    let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'');
+    let end = text.iter().position(ends).unwrap_or(text.len());
+    let (word, [quote @ (b'"' | b'\''), rest @ ..]) = text.split_at(end) else {
+        return Ok(Some((&text[..end], start + end)));
+    };
+    let end = memchr::memchr(*quote, rest).ok_or(lines::UNBALANCED)?;
+    if memchr::memchr(b'\\', &rest[..end]).is_some() {
+        return Err(lines::INLINE_ESCAPE);
     }
-    let end = text.iter().position(u8::is_ascii_whitespace);
-    let word = &text[..end.unwrap_or(text.len())];
-    match memchr::memchr2(b'"', b'\'', word) {
-        Some(_) => Err(lines::UNBALANCED),
-        None => Ok(Some((word, start + word.len()))),
+    match rest.get(end + 1) {
+        Some(byte) if !byte.is_ascii_whitespace() => Err(lines::UNBALANCED),
+        _ if word.is_empty() => Ok(Some((&rest[..end], start + end + 2))),
+        _ => Err(lines::INLINE_QUOTE),
     }
 }

@@ -99,13 +99,16 @@ pub const NO_SUCH_SCRIPT: &str = "-ERR this server has no Lua, and the script is
 pub const QUEUED: &str = "+QUEUED\r\n";
 /// A transaction one of whose commands was refused.
 pub const EXEC_ABORT: &str = "-EXECABORT Transaction discarded because of previous errors.\r\n";
+/// `EXEC` with arguments.
+pub const EXEC_ARITY: &str = "-EXECABORT Transaction discarded because of: wrong number of \
+                              arguments for 'exec' command\r\n";
 /// `EXEC` without `MULTI`.
 pub const EXEC_ALONE: &str = "-ERR EXEC without MULTI\r\n";
 /// `DISCARD` without `MULTI`.
 pub const DISCARD_ALONE: &str = "-ERR DISCARD without MULTI\r\n";
-/// `MULTI` in a transaction, which is given up.
+/// `MULTI` in a transaction, which goes on.
 pub const NESTED: &str = "-ERR MULTI calls can not be nested\r\n";
-/// `WATCH` in a transaction, which is given up.
+/// `WATCH` in a transaction, which goes on.
 pub const WATCH_INSIDE: &str = "-ERR WATCH inside MULTI is not allowed\r\n";
 /// `WATCH`.
 pub const WATCH: &str = "-ERR WATCH is not supported; SET with IFEQ compares and sets (see \
@@ -120,6 +123,10 @@ pub const ONE: &str = ":1\r\n";
 pub const ZERO: &str = ":0\r\n";
 /// More arguments than a command has here.
 pub const TOO_MANY_ARGUMENTS: &str = "-ERR too many arguments\r\n";
+/// `SCRIPT FLUSH` with another way to do it.
+pub const SCRIPT_FLUSH: &str = "-ERR SCRIPT FLUSH only support SYNC|ASYNC option\r\n";
+/// An inline argument has a quote after its first byte.
+pub const INLINE_QUOTE: &str = "-ERR quotes within inline arguments are not supported\r\n";
 /// An inline argument has an escape sequence.
 pub const INLINE_ESCAPE: &str = "-ERR escape sequences in inline commands are not supported\r\n";
 /// An array has a length that it may not have; the connection is closed.

@@ -95,7 +95,8 @@ fn refuse_line(input: &[u8]) -> Option<Step<'static>> {
     (words > LOCKED_ARGUMENTS_MAX).then(|| close(input, lines::LOCKED_ARRAY))
 }
 
-/// What becomes of a step: only `AUTH`, `HELLO` and `QUIT` are answered.
+/// What becomes of a step: only `AUTH`, `HELLO` and `QUIT` are answered, and commands of which
+/// Redis sees that they are wrong before it looks who sends them.
 fn locked_out(step: Step<'_>) -> Step<'_> {
     let (used, line) = match step {
         Step::Request { used, request } => match request.form {
@@ -113,11 +114,16 @@ fn locked_out(step: Step<'_>) -> Step<'_> {
             words: crate::Words::Resp(words),
             then: After::Continue | After::Replay,
             ..
-        } if !words.is_error() => (used, lines::NO_AUTH),
+        } if !words.is_open_error() => (used, lines::NO_AUTH),
+        // These are answers to `HELLO`.
+        Step::Refuse {
+            line: lines::NO_PROTO | lines::BAD_PROTO,
+            ..
+        } => return step,
         Step::Refuse {
             used,
-            line: lines::PONG | lines::OK | lines::ZERO,
             then: After::Continue,
+            ..
         } => (used, lines::NO_AUTH),
         _ => return step,
     };

@@ -70,6 +70,8 @@ impl Parser {
                     return self.leave_input(input, count, at);
                 }
             }
+            // Were it to stay among the others, it would be executed with them.
+            (step, _) if changes_nothing(step) => return self.leave_input(input, count, at),
             (Step::Refuse { used, .. }, Multi::Queueing { count: now, .. }) if now > count => {
                 let at = (at + *used) as u32;
                 *used = 0;
@@ -128,7 +130,10 @@ impl Parser {
         match &mut step {
             Step::Need { announced, .. } => *announced = None,
             Step::Queue { .. } | Step::Swallowed { .. } => {}
-            _ if matches!(self.multi, Multi::Apart { .. }) => self.multi = Multi::Spoilt,
+            step if changes_nothing(step) => {}
+            _ if matches!(self.multi, Multi::Apart { .. } | Multi::NoMemory) => {
+                self.multi = Multi::Spoilt;
+            }
             _ => {}
         }
         step
@@ -136,8 +141,13 @@ impl Parser {
 
     /// What it comes to that these bytes of a command are passed over, up to its end if `is_end`.
     pub(super) fn passed(&mut self, used: usize, is_end: bool) -> Step<'static> {
-        let Multi::Apart { count } = &mut self.multi else {
-            return Step::Swallowed { used };
+        let count = match &mut self.multi {
+            Multi::Apart { count } => count,
+            Multi::NoMemory => {
+                self.multi = Multi::Spoilt;
+                return say(used, lines::OUT_OF_MEMORY);
+            }
+            _ => return Step::Swallowed { used },
         };
         *count += u32::from(is_end);
         let line = match is_end {
@@ -155,8 +165,14 @@ impl Parser {
         }
     }
 
-    /// There is no memory for the bytes of the last step: see [`crate::Parser::refuse_queue`].
-    pub(super) fn refuse_queue(&mut self) -> &'static str {
+    /// There is no memory for the bytes of the last step, whose reply is `line`: see
+    /// [`crate::Parser::refuse_queue`].
+    pub(super) fn refuse_queue(&mut self, line: &'static str) -> &'static str {
+        // If no command was under way, all of these bytes are of commands that were answered.
+        if self.state == State::Start && line.is_empty() {
+            self.multi = Multi::NoMemory;
+            return "";
+        }
         self.multi = Multi::Spoilt;
         lines::OUT_OF_MEMORY
     }
@@ -192,6 +208,10 @@ impl Parser {
             return answer(Words::UnknownCommand, whole);
         };
         if !(least..=most).contains(&count) {
+            if name == b"EXEC" {
+                self.multi = Multi::Off;
+                return say(used, lines::EXEC_ARITY);
+            }
             return answer(Words::WrongArity(lower), &[]);
         }
         match (name, self.multi) {
@@ -245,7 +265,7 @@ impl Parser {
                 };
                 say(used, lines::QUEUED)
             }
-            (_, Multi::Apart { .. }) => self.passed(used, true),
+            (_, Multi::Apart { .. } | Multi::NoMemory) => self.passed(used, true),
             _ => say(used, lines::QUEUED),
         }
     }
@@ -300,6 +320,17 @@ fn queued_name(input: &[u8]) -> Result<Option<(usize, u32)>, usize> {
         let is_queued = (least..=most).contains(&count) && !is_of_connection(name);
         is_queued.then_some((end, count - 1))
     }))
+}
+
+/// Whether a command was refused that leaves the transaction as it is, as in Redis.
+fn changes_nothing(step: &Step<'_>) -> bool {
+    matches!(
+        step,
+        Step::Refuse {
+            line: lines::NESTED | lines::WATCH_INSIDE,
+            ..
+        }
+    )
 }
 
 /// Whether a command is carried out or refused at once in a transaction.

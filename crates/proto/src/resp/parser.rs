@@ -28,7 +28,7 @@ impl Parser {
         match self.multi {
             Multi::Off | Multi::Spoilt => {}
             Multi::Queueing { count, at } => return self.next_queued(input, count, at as usize),
-            Multi::Apart { .. } => return self.next_apart(input),
+            Multi::Apart { .. } | Multi::NoMemory => return self.next_apart(input),
             Multi::Executing { left: 0, tail } if self.state == State::Start => {
                 return self.end_of_queue(input, tail as usize);
             }
@@ -122,10 +122,10 @@ impl Parser {
                     let _ = arguments.try_push(word);
                     (count, at) = (count + 1, at + used);
                 }
-                Err(lines::INLINE_ESCAPE) => {
+                Err(line @ (lines::INLINE_ESCAPE | lines::INLINE_QUOTE)) => {
                     return Step::Refuse {
                         used: whole.len(),
-                        line: lines::INLINE_ESCAPE,
+                        line,
                         then: After::Continue,
                     };
                 }
@@ -212,14 +212,15 @@ impl Speak for Parser {
 
     fn keeps_commands(&self) -> bool {
         matches!(self.multi, Multi::Queueing { at: 1.., .. })
+            || matches!(self.state, State::Array { .. } | State::Taken { .. })
     }
 
     fn queues_apart(&self) -> bool {
         matches!(self.multi, Multi::Apart { .. })
     }
 
-    fn refuse_queue(&mut self) -> &'static str {
-        Parser::refuse_queue(self)
+    fn refuse_queue(&mut self, line: &'static str) -> &'static str {
+        Parser::refuse_queue(self, line)
     }
 
     fn rest(&self) -> Rest {

@@ -8,7 +8,7 @@ use super::lines;
 use super::names::upper;
 use super::set;
 use super::words::Words;
-use crate::request::{AddRule, Condition, Lifetime, Write};
+use crate::request::{AddRule, Condition, Lifetime, Renewal, Write};
 use crate::text::Step;
 use crate::{Verb, integer};
 use glimmer_base::limits::RESP_SCRIPT_BYTES_MAX;
@@ -22,7 +22,8 @@ enum Action {
     DeleteIfEqualOrMissing,
     /// Gives the key the lifetime of the second argument if it has the value of the first.
     ExpireIfEqual,
-    /// The same, where the lifetime is added to what is left if the third argument is `0`.
+    /// The same, where the lifetime is added to what is left if the third argument is `0`. A key
+    /// that stays for ever is left as it is.
     ExtendIfEqual,
     /// Stores the first argument for as many seconds as the second says, if there is no such key.
     AddSeconds,
@@ -209,8 +210,16 @@ pub(super) fn script<'a>(call: &Call<'_, 'a>) -> Step<'a> {
             let count = call.count - 2;
             call.answer(Words::Flags { are, count }, &[])
         }
-        (b"FLUSH", 2 | 3) => call.refuse(lines::OK),
+        (b"FLUSH", count) => {
+            let mut buffer = [0; 8];
+            let how = call.arguments.get(2).copied().unwrap_or_default();
+            call.refuse(match (count, upper(how, &mut buffer)) {
+                (2, _) | (3, b"ASYNC" | b"SYNC") => lines::OK,
+                _ => lines::SCRIPT_FLUSH,
+            })
+        }
         (b"LOAD", _) => call.answer(Words::WrongArity("script|load"), &[]),
+        (b"EXISTS", _) => call.answer(Words::WrongArity("script|exists"), &[]),
         _ => call.answer(Words::UnknownSubcommand("SCRIPT"), call.arguments[1]),
     }
 }
@@ -252,12 +261,15 @@ fn run<'a>(call: &Call<'_, 'a>, action: Action) -> Step<'a> {
         Action::ExpireIfEqual => number(1).map(|ms| Verb::ExpireEqual {
             value: bytes(0),
             ms,
-            adds: false,
+            renewal: Renewal::Replace,
         }),
         Action::ExtendIfEqual => number(1).map(|ms| Verb::ExpireEqual {
             value: bytes(0),
             ms,
-            adds: bytes(2) == b"0",
+            renewal: match bytes(2) {
+                b"0" => Renewal::Add,
+                _ => Renewal::ReplaceLimited,
+            },
         }),
         Action::Increment => add(number(0), AddRule::Make),
         Action::IncrementIfPresent => add(number(0), AddRule::IfPresent),

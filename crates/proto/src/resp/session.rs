@@ -25,7 +25,7 @@ pub(super) fn auth<'a>(call: &Call<'_, 'a>) -> Step<'a> {
     let (user, password, words) = match call.arguments[1..] {
         [password] => (DEFAULT_USER, password, Words::Status),
         [user, password] => (user, password, Words::Login),
-        _ => return call.refuse(lines::SYNTAX),
+        _ => return call.answer(Words::BadAuth, &[]),
     };
     call.control(Control::Login(Some(Credentials { user, password })), words)
 }
@@ -77,14 +77,22 @@ pub(super) fn client<'a>(call: &Call<'_, 'a>, before: Caching) -> (Step<'a>, Cac
     let step = match (upper(call.arguments[1], &mut buffer), call.count) {
         (b"TRACKING", 3..) => return caching::tracking(call, before),
         (b"CACHING", 3) => return caching::caching(call, before),
-        (b"LIST", 2) => call.control(Control::Clients, Words::Words),
+        (b"LIST", 2) => call.control(Control::Clients, Words::Words(call.version)),
         // Nothing is evicted from clients, and reads are counted as ever.
         (b"NO-EVICT" | b"NO-TOUCH", 3) => call.refuse(lines::OK),
         (b"SETINFO", 4) | (b"SETNAME", 3) => call.refuse(lines::OK),
         (b"GETNAME", 2) => call.refuse(call.version.null()),
         (b"ID", 2) => call.control(Control::ConnectionId, Words::ConnectionId),
+        // It shows all of them, whatever their types and numbers.
+        (b"LIST", _) => call.refuse(lines::SYNTAX),
+        (b"TRACKING", _) => call.answer(Words::WrongArity("client|tracking"), &[]),
+        (b"CACHING", _) => call.answer(Words::WrongArity("client|caching"), &[]),
+        (b"NO-EVICT", _) => call.answer(Words::WrongArity("client|no-evict"), &[]),
+        (b"NO-TOUCH", _) => call.answer(Words::WrongArity("client|no-touch"), &[]),
         (b"SETINFO", _) => call.answer(Words::WrongArity("client|setinfo"), &[]),
         (b"SETNAME", _) => call.answer(Words::WrongArity("client|setname"), &[]),
+        (b"GETNAME", _) => call.answer(Words::WrongArity("client|getname"), &[]),
+        (b"ID", _) => call.answer(Words::WrongArity("client|id"), &[]),
         _ => call.answer(Words::UnknownSubcommand("CLIENT"), call.arguments[1]),
     };
     (step, before)
@@ -93,17 +101,22 @@ pub(super) fn client<'a>(call: &Call<'_, 'a>, before: Caching) -> (Step<'a>, Cac
 /// `INFO [section ...]`.
 pub(super) fn info<'a>(call: &Call<'_, 'a>) -> Step<'a> {
     let sections = Sections::of(&call.arguments[1..]);
-    call.control(Control::Info(sections), Words::Info)
+    call.control(Control::Info(sections), Words::Info(call.version))
 }
 
 /// `SLOWLOG` and `LATENCY`, in which nothing is ever written here.
 pub(super) fn logs<'a>(call: &Call<'_, 'a>, command: &'static str) -> Step<'a> {
     let mut buffer = [0; 12];
-    match upper(call.arguments[1], &mut buffer) {
-        b"LEN" => call.refuse(lines::ZERO),
-        b"GET" | b"LATEST" => call.answer(Words::EmptyArray, &[]),
-        b"HISTOGRAM" => call.answer(Words::EmptyMap(call.version), &[]),
-        b"RESET" => call.refuse(lines::OK),
+    match (command, upper(call.arguments[1], &mut buffer), call.count) {
+        ("SLOWLOG", b"LEN", 2) => call.refuse(lines::ZERO),
+        ("SLOWLOG", b"GET", _) | ("LATENCY", b"LATEST", 2) => call.answer(Words::EmptyArray, &[]),
+        ("SLOWLOG", b"RESET", 2) => call.refuse(lines::OK),
+        ("LATENCY", b"HISTOGRAM", _) => call.answer(Words::EmptyMap(call.version), &[]),
+        // That many kinds of events are forgotten.
+        ("LATENCY", b"RESET", _) => call.refuse(lines::ZERO),
+        ("SLOWLOG", b"LEN", _) => call.answer(Words::WrongArity("slowlog|len"), &[]),
+        ("SLOWLOG", b"RESET", _) => call.answer(Words::WrongArity("slowlog|reset"), &[]),
+        ("LATENCY", b"LATEST", _) => call.answer(Words::WrongArity("latency|latest"), &[]),
         _ => call.answer(Words::UnknownSubcommand(command), call.arguments[1]),
     }
 }
@@ -128,7 +141,7 @@ pub(super) fn describe<'a>(call: &Call<'_, 'a>, command: &'static str) -> Step<'
         ("COMMAND", b"COUNT") => call.answer(Words::CommandCount, &[]),
         ("COMMAND", b"" | b"INFO" | b"LIST") => call.answer(Words::EmptyArray, &[]),
         ("CONFIG", b"GET") if call.count == 2 => call.answer(Words::WrongArity("config|get"), &[]),
-        ("CONFIG", b"GET") => call.answer(Words::Setting(call.version), call.arguments[2]),
+        ("CONFIG", b"GET") => call.answer(Words::Settings(call.version), call.whole),
         ("COMMAND", b"DOCS") => call.answer(Words::EmptyMap(call.version), &[]),
         _ => call.answer(Words::UnknownSubcommand(command), subcommand),
     }

@@ -45,6 +45,9 @@ pub(super) enum Multi {
     Queueing { count: u32, at: u32 },
     /// This many commands are queued, and lie with the caller.
     Apart { count: u32 },
+    /// It will be given up, because there was no memory for commands that had been answered. The
+    /// next command to be queued is refused for that.
+    NoMemory,
     /// It will be given up, because a command of it was refused.
     Spoilt,
     /// This many commands of it are left, and then the `EXEC`, of this many bytes; none if the

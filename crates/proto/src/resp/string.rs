@@ -84,15 +84,19 @@ pub(super) fn append<'a>(call: &Call<'_, 'a>) -> Step<'a> {
 
 /// `GETRANGE key first last`.
 pub(super) fn range<'a>(call: &Call<'_, 'a>) -> Step<'a> {
-    let position = |text| {
-        let number = integer::signed_64(text)?;
-        // No value is as long as 31 bits can say.
-        Some(number.clamp(i32::MIN.into(), i32::MAX.into()) as i32)
+    let number = |nth: usize| integer::signed_64(call.arguments[nth]);
+    let (Some(from), Some(to)) = (number(2), number(3)) else {
+        return call.refuse(lines::NOT_AN_INTEGER);
     };
-    match (position(call.arguments[2]), position(call.arguments[3])) {
-        (Some(from), Some(to)) => call.request(Verb::Get, Shows::Range { from, to }),
-        _ => call.refuse(lines::NOT_AN_INTEGER),
-    }
+    // No value is as long as 31 bits can say.
+    let position = |number: i64| number.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
+    let (from, to) = match to < from && from < 0 {
+        // Nothing, also where both positions are before the value's beginning and would be moved
+        // to its first byte.
+        true => (1, 0),
+        false => (position(from), position(to)),
+    };
+    call.request(Verb::Get, Shows::Range { from, to })
 }
 
 /// `SETRANGE key position value`.
@@ -131,6 +135,8 @@ pub(super) fn object<'a>(call: &Call<'_, 'a>) -> Step<'a> {
         (b"REFCOUNT", 3) => Shows::References,
         (b"IDLETIME" | b"FREQ", 3) => return call.refuse(lines::NOT_KEPT),
         (b"ENCODING", _) => return call.answer(Words::WrongArity("object|encoding"), &[]),
+        (b"IDLETIME", _) => return call.answer(Words::WrongArity("object|idletime"), &[]),
+        (b"FREQ", _) => return call.answer(Words::WrongArity("object|freq"), &[]),
         (b"REFCOUNT", _) => return call.answer(Words::WrongArity("object|refcount"), &[]),
         _ => return call.answer(Words::UnknownSubcommand("OBJECT"), call.arguments[1]),
     };
@@ -140,9 +146,17 @@ pub(super) fn object<'a>(call: &Call<'_, 'a>) -> Step<'a> {
 /// `MEMORY USAGE key [SAMPLES count]`. A string has no parts of which samples would be taken.
 pub(super) fn memory<'a>(call: &Call<'_, 'a>) -> Step<'a> {
     let mut buffer = [0; 8];
-    match (upper(call.arguments[1], &mut buffer), call.count) {
-        (b"USAGE", 3 | 5) => call.request_for(call.arguments[2], Verb::Get, Shows::HeapBytes),
-        (b"USAGE", 2) => call.answer(Words::WrongArity("memory|usage"), &[]),
+    let subcommand = upper(call.arguments[1], &mut buffer);
+    match (subcommand, &call.arguments[2..]) {
+        (b"USAGE", []) => call.answer(Words::WrongArity("memory|usage"), &[]),
+        (b"USAGE", [key]) => call.request_for(key, Verb::Get, Shows::HeapBytes),
+        (b"USAGE", [key, option, count]) if option.eq_ignore_ascii_case(b"SAMPLES") => {
+            match integer::signed_64(count) {
+                Some(0..) => call.request_for(key, Verb::Get, Shows::HeapBytes),
+                Some(_) => call.refuse(lines::SYNTAX),
+                None => call.refuse(lines::NOT_AN_INTEGER),
+            }
+        }
         (b"USAGE", _) => call.refuse(lines::SYNTAX),
         _ => call.answer(Words::UnknownSubcommand("MEMORY"), call.arguments[1]),
     }

@@ -36,9 +36,9 @@ pub enum Words {
     /// With what the server is.
     Hello(Version),
     /// With figures.
-    Info,
+    Info(Version),
     /// With a text.
-    Words,
+    Words(Version),
     /// With a number.
     Number,
     /// With the time.
@@ -68,8 +68,8 @@ pub enum Words {
     SumRefused(&'static str),
     /// With the number of commands that there are.
     CommandCount,
-    /// With those settings that the text of the command names.
-    Setting(Version),
+    /// With those settings that the command names, which the answer is made of.
+    Settings(Version),
     /// There is no such command: the answer repeats the command.
     UnknownCommand,
     /// There is no such subcommand of this command.
@@ -80,6 +80,8 @@ pub enum Words {
     BadLifetime(&'static str),
     /// `EXPIRE` has no such option.
     UnsupportedOption,
+    /// `AUTH` has more than a user and a password.
+    BadAuth,
     /// `HELLO` has no such option, or not with these arguments.
     BadHelloOption,
     /// Something else begins where a bulk string should; the connection is closed.
@@ -93,17 +95,15 @@ impl From<Words> for crate::Words {
 }
 
 impl Words {
-    /// Whether the parser has found the command wrong.
-    pub(super) fn is_error(self) -> bool {
+    /// Whether it says what is wrong with a command to a client that has yet to authenticate.
+    pub(super) fn is_open_error(self) -> bool {
         matches!(
             self,
             Words::UnknownCommand
                 | Words::UnknownSubcommand(_)
                 | Words::WrongArity(_)
-                | Words::BadLifetime(_)
-                | Words::UnsupportedOption
+                | Words::BadAuth
                 | Words::BadHelloOption
-                | Words::ExpectedBulk
         )
     }
 
@@ -116,8 +116,8 @@ impl Words {
         match self {
             Words::Status
             | Words::Login
-            | Words::Info
-            | Words::Words
+            | Words::Info(_)
+            | Words::Words(_)
             | Words::Number
             | Words::Time
             | Words::Keys
@@ -137,7 +137,7 @@ impl Words {
             }
             Words::Array(count) => head(out, b'*', count.into()),
             Words::CommandCount => head(out, b':', NAMES.len() as i64),
-            Words::Setting(version) => settings(version, text, out),
+            Words::Settings(version) => settings(version, text, out),
             Words::UnsupportedOption => {
                 out.extend_from_slice(b"-ERR Unsupported option ");
                 printable(&text[..text.len().min(REPEATED_BYTES_MAX)], out);
@@ -160,6 +160,7 @@ impl Words {
                 out.extend_from_slice(command.as_bytes());
                 out.extend_from_slice(b"' command\r\n");
             }
+            Words::BadAuth => out.extend_from_slice(lines::SYNTAX.as_bytes()),
             Words::BadHelloOption => {
                 out.extend_from_slice(b"-ERR Syntax error in HELLO option '");
                 printable(&text[..text.len().min(REPEATED_BYTES_MAX)], out);
@@ -198,7 +199,14 @@ impl Converse for Words {
             }
             Answer::ConnectionId(id) => return self.done(id, &[], out),
             Answer::Number(number) => return head(out, b':', number as i64),
-            Answer::Text(text) => return bulk(out, text),
+            Answer::Text(text) => {
+                return match self {
+                    Words::Info(Version::Three) | Words::Words(Version::Three) => {
+                        verbatim(text, out);
+                    }
+                    _ => bulk(out, text),
+                };
+            }
             Answer::Keys { cursor, count } => {
                 if let Control::Scan(Scan { page: Some(_), .. }) = control {
                     head(out, b'*', 2);
@@ -237,17 +245,17 @@ impl Converse for Words {
             }
             Answer::Sum(_) => lines::OK,
             // As in Redis, the default user without a password may name any.
-            Answer::NoLogin if is_default && *self != Words::Status => {
-                return self.done(0, &[], out);
+            Answer::NoLogin(id) if is_default && *self != Words::Status => {
+                return self.done(id, &[], out);
             }
-            Answer::NoLogin if *self == Words::Status => lines::NO_PASSWORD,
-            Answer::NoLogin => lines::WRONG_PASS,
+            Answer::NoLogin(_) if *self == Words::Status => lines::NO_PASSWORD,
+            Answer::NoLogin(_) => lines::WRONG_PASS,
             Answer::Denied if matches!(control, Control::Login(_)) => lines::WRONG_PASS,
             Answer::NotPermitted(Denial::Command) => lines::COMMAND_DENIED,
             Answer::NotPermitted(Denial::Key) => lines::KEY_DENIED,
             Answer::NotPermitted(Denial::OverLimit) => lines::OVER_LIMIT,
             Answer::TooManyConnections => lines::USER_CONNECTIONS,
-            Answer::Denied if *self == Words::Info => lines::INFO_NOT_ALLOWED,
+            Answer::Denied if matches!(self, Words::Info(_)) => lines::INFO_NOT_ALLOWED,
             Answer::Denied => lines::FLUSH_NOT_ALLOWED,
             // Redis has no datagrams.
             Answer::NotOverUdp | Answer::TooOften => lines::NOT_OVER_UDP,
@@ -267,10 +275,12 @@ impl Converse for Words {
 /// Settings of Redis that clients ask for and that always hold here.
 const SETTINGS: &[(&str, &str)] = &[("save", ""), ("appendonly", "no"), ("databases", "1")];
 
-/// Those settings whose names the pattern fits.
-fn settings(version: Version, pattern: &[u8], out: &mut Vec<u8>) {
+/// Those settings whose names fit an argument of `CONFIG GET pattern ...`.
+fn settings(version: Version, command: &[u8], out: &mut Vec<u8>) {
     let fits = |&&(name, _): &&(&str, &str)| {
-        pattern == b"*" || pattern.eq_ignore_ascii_case(name.as_bytes())
+        let fits =
+            |pattern: &[u8]| pattern == b"*" || pattern.eq_ignore_ascii_case(name.as_bytes());
+        arguments(command).skip(2).any(fits)
     };
     let count = SETTINGS.iter().filter(fits).count() as i64;
     match version {
@@ -312,8 +322,8 @@ fn hello(version: Version, id: u64, out: &mut Vec<u8>) {
     head(out, b'*', 0);
 }
 
-/// There is no such command: its name and its first arguments, as Redis shows them.
-fn unknown(command: &[u8], out: &mut Vec<u8>) {
+/// The arguments of a command of which everything is there, its name among them.
+fn arguments(command: &[u8]) -> impl Iterator<Item = &[u8]> {
     let style = match command.first() {
         Some(b'*') => Style::Array,
         _ => Style::Inline,
@@ -325,18 +335,23 @@ fn unknown(command: &[u8], out: &mut Vec<u8>) {
         },
         Style::Inline => command,
     };
-    let mut next = || {
+    std::iter::from_fn(move || {
         let (argument, used) = frame::next_argument(rest, style)?;
         rest = &rest[used.min(rest.len())..];
         Some(argument)
-    };
-    let name = next().unwrap_or_default();
+    })
+}
+
+/// There is no such command: its name and its first arguments, as Redis shows them.
+fn unknown(command: &[u8], out: &mut Vec<u8>) {
+    let mut arguments = arguments(command);
+    let name = arguments.next().unwrap_or_default();
     out.extend_from_slice(b"-ERR unknown command '");
     printable(&name[..name.len().min(REPEATED_BYTES_MAX)], out);
     out.extend_from_slice(b"', with args beginning with: ");
     let begin = out.len();
     while out.len() - begin < REPEATED_BYTES_MAX
-        && let Some(argument) = next()
+        && let Some(argument) = arguments.next()
     {
         let room = REPEATED_BYTES_MAX - (out.len() - begin);
         out.push(b'\'');
@@ -346,10 +361,42 @@ fn unknown(command: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
+/// Appends a text that version 3 has a type for.
+fn verbatim(text: &[u8], out: &mut Vec<u8>) {
+    const FORMAT: &[u8] = b"txt:";
+    head(out, b'=', (FORMAT.len() + text.len()) as i64);
+    out.extend_from_slice(FORMAT);
+    out.extend_from_slice(text);
+    out.extend_from_slice(b"\r\n");
+}
+
 /// Appends text of which nothing ends a line, as Redis does.
 fn printable(text: &[u8], out: &mut Vec<u8>) {
     out.extend(text.iter().map(|&byte| match byte {
         b'\r' | b'\n' => b' ',
         byte => byte,
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sections::Sections;
+
+    #[test]
+    fn texts_have_a_type_of_their_own_in_version_3() {
+        for (version, reply) in [
+            (Version::Two, "$7\r\n# CPU\r\n\r\n"),
+            (Version::Three, "=11\r\ntxt:# CPU\r\n\r\n"),
+        ] {
+            for (words, control) in [
+                (Words::Info(version), Control::Info(Sections::of(&[]))),
+                (Words::Words(version), Control::Clients),
+            ] {
+                let mut out = Vec::new();
+                words.emit(&control, Answer::Text(b"# CPU\r\n"), &mut out);
+                assert_eq!(out, reply.as_bytes());
+            }
+        }
+    }
 }

@@ -146,15 +146,17 @@ impl AuthFile {
         Ok(())
     }
 
-    /// A client logs in with this name and password. The time that this takes does not reveal which
-    /// of the two is wrong.
-    pub fn log_in(&self, name: &[u8], password: &[u8]) -> Login {
+    /// Whether there is a user of this name with this password.
+    pub fn admits(&self, name: &[u8], password: &[u8]) -> bool {
         let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
-        let found = users.iter().fold(None, |found, user| {
-            let is_it = is_same(&user.name, name) & is_same(&user.password, password);
-            if is_it { Some(user.number) } else { found }
-        });
-        match found {
+        number_of(&users, name, password).is_some()
+    }
+
+    /// A client logs in with this name and password.
+    pub fn log_in(&self, name: &[u8], password: &[u8]) -> Login {
+        // Numbers do not change before the client is counted.
+        let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
+        match number_of(&users, name, password) {
             None => Login::Wrong,
             Some(0) => Login::Admitted(0),
             Some(number) if self.tenants.enter(number) => Login::Admitted(number),
@@ -223,6 +225,15 @@ impl AuthFile {
         let (users, rules) = named.into_iter().map(user).unzip();
         Ok(Contents { users, rules })
     }
+}
+
+/// The number of the user of this name with this password, if there is one. The time that this
+/// takes does not reveal which of the two is wrong.
+fn number_of(users: &[User], name: &[u8], password: &[u8]) -> Option<u16> {
+    users.iter().fold(None, |found, user| {
+        let is_it = is_same(&user.name, name) & is_same(&user.password, password);
+        if is_it { Some(user.number) } else { found }
+    })
 }
 
 /// Compares in a time that depends only on the lengths.

@@ -67,7 +67,8 @@ fn read_opening(echo_bytes: usize, bytes: &[u8]) -> Result<Option<Opening>, Stri
     let Some(head) = next() else {
         return Ok(None);
     };
-    if refusals == 1 && head.starts_with("-EXECABORT") {
+    // The `EXEC` itself may be what there was no memory for.
+    if refusals <= 1 && head.starts_with("-EXECABORT") {
         return Ok(Some(Opening::GivenUp(at)));
     }
     if refusals > 0 || head != format!("*{commands}") {

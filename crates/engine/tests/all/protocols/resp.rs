@@ -252,6 +252,81 @@ fn values_are_compared() {
     converse(&rows);
 }
 
+#[test]
+fn positions_from_the_end_may_be_in_the_wrong_order() {
+    converse(&[
+        ("SET a hello", "+OK\r\n"),
+        ("GETRANGE a -1 -5", "$0\r\n\r\n"),
+        ("GETRANGE a -5 -9", "$0\r\n\r\n"),
+        ("SUBSTR a -8 -9", "$0\r\n\r\n"),
+        (
+            "GETRANGE a -9223372036854775807 -9223372036854775808",
+            "$0\r\n\r\n",
+        ),
+        ("GETRANGE a -9 -9", "$1\r\nh\r\n"),
+        ("GETRANGE a -9 -5", "$1\r\nh\r\n"),
+        ("GETRANGE a 0 -9", "$1\r\nh\r\n"),
+        ("GETRANGE a -2 0", "$0\r\n\r\n"),
+        ("GETRANGE none -1 -5", "$0\r\n\r\n"),
+        ("SET a x", "+OK\r\n"),
+        ("GETRANGE a -1 -5", "$0\r\n\r\n"),
+        ("GETRANGE a -1 0", "$1\r\nx\r\n"),
+    ]);
+}
+
+#[test]
+fn subcommands_have_their_arguments() {
+    let wrong = |name: &str| format!("-ERR wrong number of arguments for '{name}' command\r\n");
+    for (said, name) in [
+        ("CLIENT GETNAME x", "client|getname"),
+        ("CLIENT ID x", "client|id"),
+        ("CLIENT NO-EVICT", "client|no-evict"),
+        ("CLIENT NO-TOUCH", "client|no-touch"),
+        ("CLIENT TRACKING", "client|tracking"),
+        ("CLIENT CACHING", "client|caching"),
+        ("SCRIPT EXISTS", "script|exists"),
+        ("SCRIPT LOAD", "script|load"),
+        ("OBJECT FREQ", "object|freq"),
+        ("OBJECT IDLETIME a b", "object|idletime"),
+        ("SLOWLOG LEN x", "slowlog|len"),
+        ("SLOWLOG RESET x", "slowlog|reset"),
+        ("LATENCY LATEST x", "latency|latest"),
+        ("CONFIG GET", "config|get"),
+    ] {
+        converse(&[(said, &wrong(name))]);
+    }
+    converse(&[
+        ("SCRIPT FLUSH sync", "+OK\r\n"),
+        (
+            "SCRIPT FLUSH A",
+            "-ERR SCRIPT FLUSH only support SYNC|ASYNC option\r\n",
+        ),
+        (
+            "SCRIPT FLUSH SYNC B",
+            "-ERR SCRIPT FLUSH only support SYNC|ASYNC option\r\n",
+        ),
+        (
+            "LATENCY LEN",
+            "-ERR unknown subcommand 'LEN'. Try LATENCY HELP.\r\n",
+        ),
+        ("LATENCY RESET", ":0\r\n"),
+        ("SLOWLOG RESET", "+OK\r\n"),
+        ("CLIENT LIST TYPE normal", "-ERR syntax error\r\n"),
+        ("MEMORY USAGE none SAMPLES 0", "$-1\r\n"),
+        ("MEMORY USAGE none FOO BAR", "-ERR syntax error\r\n"),
+        ("MEMORY USAGE none SAMPLES", "-ERR syntax error\r\n"),
+        ("MEMORY USAGE none SAMPLES -1", "-ERR syntax error\r\n"),
+        (
+            "MEMORY USAGE none SAMPLES x",
+            "-ERR value is not an integer or out of range\r\n",
+        ),
+        (
+            "CONFIG GET appendonly save save nope",
+            "*4\r\n$4\r\nsave\r\n$0\r\n\r\n$10\r\nappendonly\r\n$2\r\nno\r\n",
+        ),
+    ]);
+}
+
 /// Each script by its digest. Libraries that send them are in tests/suites.
 #[test]
 fn scripts_are_executed() {
@@ -294,7 +369,15 @@ fn scripts_are_executed() {
             "-ERR value is not an integer or out of range\r\n",
         );
         says("PERSIST lock", ":1\r\n");
+        // What stays for ever is not extended, in either way.
         says(&format!("{extend} mine 1000 0"), ":0\r\n");
+        says(&format!("{extend} mine 1000 1"), ":0\r\n");
+        says(&format!("{extend} mine -3 1"), ":0\r\n");
+        says("PTTL lock", ":-1\r\n");
+        says(&format!("{reacquire} mine 700"), ":1\r\n");
+        says(&format!("{extend} mine -3 1"), ":1\r\n");
+        says("EXISTS lock", ":0\r\n");
+        says("SET lock mine", "+OK\r\n");
         // Values that are added, or stored in place of another.
         let add = "EVALSHA a08c9c69b7c07ae2485190873b90d128a23e502d 1 lock";
         says(&format!("{add} new 5"), "$-1\r\n");

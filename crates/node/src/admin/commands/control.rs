@@ -66,10 +66,15 @@ pub(crate) fn administer(
         }
         Control::Sum => Answer::Sum(std::mem::take(&mut client.session.sum)),
         Control::ConnectionId => Answer::ConnectionId(client.id),
-        Control::Mechanisms | Control::Login(_) if !core.shared.config.locked => Answer::NoLogin,
+        Control::Mechanisms | Control::Login(_) if !core.shared.config.locked => {
+            Answer::NoLogin(client.id)
+        }
         Control::Mechanisms => Answer::Done,
         Control::Login(credentials) => {
-            let found = log_in(credentials, client, core);
+            let id = client.id;
+            // A wrong login ends the one before it as in memcached, and leaves it as in Redis.
+            let keeps_login = matches!(words, Words::Resp(_));
+            let found = log_in(credentials, keeps_login, client, core);
             match found {
                 Login::Wrong => outcome = Outcome::Withheld,
                 Login::Full => outcome = Outcome::Close,
@@ -78,7 +83,7 @@ pub(crate) fn administer(
             match found {
                 Login::Wrong => Answer::Denied,
                 Login::Full => Answer::TooManyConnections,
-                Login::Admitted(_) => Answer::Done,
+                Login::Admitted(_) => Answer::ConnectionId(id),
             }
         }
     };
@@ -86,11 +91,21 @@ pub(crate) fn administer(
     outcome
 }
 
-/// A client logs in, in place of the user that it was.
-fn log_in(credentials: Option<Credentials<'_>>, client: Client<'_>, core: &mut Core) -> Login {
+/// A client logs in, in place of the user that it was. If its login is wrong, it stays that user if
+/// it `keeps_login`.
+fn log_in(
+    credentials: Option<Credentials<'_>>,
+    keeps_login: bool,
+    client: Client<'_>,
+    core: &mut Core,
+) -> Login {
     core.tally.auth_cmds += 1;
-    let before = client.session.lock();
-    core.shared.config.tenants.leave(before);
+    // It leaves before it logs in: the same user may have no second connection.
+    let is_right = |it: &Credentials<'_>| core.admin.admits(it.user, it.password);
+    if !keeps_login || credentials.as_ref().is_some_and(is_right) {
+        let before = client.session.lock();
+        core.shared.config.tenants.leave(before);
+    }
     let found = credentials.map_or(Login::Wrong, |it| core.log_in(it.user, it.password));
     let user = credentials.map_or(&b""[..], |it| it.user);
     let is_admitted = matches!(found, Login::Admitted(_));
