@@ -49,8 +49,9 @@ pub struct InFlight<T> {
     /// The timestamp of the last copy that was refused.
     refused_us: u32,
     pub is_read: bool,
-    /// Whether a copy was sent with which the server may have executed it.
-    pub is_sent: bool,
+    /// One more than the whole seconds, 254 at most, from when it was issued until a copy was first
+    /// sent with which the server may have executed it; zero if none was.
+    first_sent: u8,
     /// Whether `mutation` holds the number of this mutation.
     pub is_numbered: bool,
     /// The mutation number.
@@ -112,7 +113,7 @@ impl<T> InFlight<T> {
             open: 0,
             turns: 0,
             is_read: true,
-            is_sent: false,
+            first_sent: 0,
             refused_us: 0,
             is_numbered: false,
             mutation: 0,
@@ -137,7 +138,7 @@ impl<T> InFlight<T> {
         self.sequence = self.sequence.wrapping_add(sequence_step);
         self.sends = 0;
         self.open = 0;
-        self.is_sent = false;
+        self.first_sent = 0;
         self.is_numbered = false;
         self.upload = None;
         self.refusal = None;
@@ -152,7 +153,7 @@ impl<T> InFlight<T> {
         self.sends = 0;
         self.open = 0;
         self.turns = 0;
-        self.is_sent = false;
+        self.first_sent = 0;
         self.is_read = is_read;
         self.is_numbered = false;
         self.asked_us = now_us;
@@ -181,16 +182,30 @@ impl<T> InFlight<T> {
         }
     }
 
+    /// A copy is sent with which the server may execute it.
+    #[inline]
+    pub fn note_sent(&mut self, now_us: u64) {
+        if self.first_sent == 0 {
+            let seconds = now_us.saturating_sub(self.asked_us) / 1_000_000;
+            self.first_sent = 1 + seconds.min(254) as u8;
+            if let Some(upload) = &mut self.upload {
+                upload.sent_us = now_us;
+            }
+        }
+    }
+
     /// Whether a copy may be sent now. The server may have forgotten that it has executed a change
-    /// whose first copy was sent long ago, and would execute it again. A first copy was sent after
-    /// the request was issued.
+    /// whose first copy was sent long ago, and would execute it again.
     #[inline]
     pub fn may_leave(&self, now_us: u64) -> bool {
-        let upload = self.upload.as_ref();
-        let since_us = || upload.map_or(self.asked_us, |upload| upload.sent_us);
-        !self.is_sent
-            || self.is_read
-            || now_us.saturating_sub(since_us()) <= 1_000 * NATIVE_RESEND_MS
+        let Some(seconds) = self.first_sent.checked_sub(1) else {
+            return true;
+        };
+        let since_us = match &self.upload {
+            Some(upload) => upload.sent_us,
+            None => self.asked_us.saturating_add(1_000_000 * u64::from(seconds)),
+        };
+        self.is_read || now_us.saturating_sub(since_us) <= 1_000 * NATIVE_RESEND_MS
     }
 
     /// Whether it may be sent again at once because of an answer, which is counted: a server may

@@ -531,7 +531,7 @@ impl<T> Session<T> {
 
     /// Records in the owner's channel that a mutation has ended.
     #[inline(always)]
-    fn settle(&mut self, owner: usize, mutation: Option<u32>) {
+    pub(super) fn settle(&mut self, owner: usize, mutation: Option<u32>) {
         if let Some(mutation) = mutation
             && let Some(channel) = self.channels.get_mut(owner)
             && channel.settle(mutation)

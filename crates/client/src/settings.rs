@@ -17,9 +17,10 @@ pub struct Settings {
     pub resend_first_us: u64,
     /// The longest timeout.
     pub resend_longest_us: u64,
-    /// The deadline after which a request fails. However late it is, a change is not sent again
-    /// more than 25 s after it was issued, because the server remembers for 30 s what it has
-    /// executed. After that, the client only waits for an answer.
+    /// The deadline after which a request fails. However late it is, a change is not sent again to
+    /// the same server more than 25 s after its first copy, or after the last of its fragments was
+    /// first sent, because the server remembers for 30 s what it has executed. After that, the
+    /// client only waits for an answer.
     pub deadline_us: u64,
     /// Whether unanswered requests are retransmitted. Measurements of packet loss turn this off: a
     /// request then counts as lost at [`Settings::deadline_us`].

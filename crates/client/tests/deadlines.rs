@@ -89,8 +89,32 @@ fn another_server_is_sent_what_the_one_before_had_that_long() {
     client.arrive(&question.directory(2));
     let again = client.sent()[0].clone();
     assert_ne!(again.mutation().0, first.mutation().0);
+    // The first copy to this one is lost.
+    let later = sent_until(&mut client, REMEMBERED_US + 5_000_000);
+    assert!(
+        later.iter().any(|(_, sent)| mutates(sent)),
+        "it is new to that server"
+    );
     client.arrive(&again.status(Status::Counted));
     assert_eq!(client.told, [(1, Ok(Status::Counted))]);
+}
+
+/// A change that is kept until its deadline does not count in the window of those that may be sent.
+#[test]
+fn others_do_not_wait_for_a_change_that_is_not_sent_again() {
+    let (mut client, _) = Client::connected(LONG);
+    client.ask(INCREMENT, 0);
+    client.sent();
+    sent_until(&mut client, REMEMBERED_US);
+    for tag in 1..=3_000 {
+        client.ask(INCREMENT, tag);
+        let sent = client.sent();
+        let change = sent
+            .iter()
+            .find(|sent| !sent.is_question() && mutates(sent));
+        client.arrive(&change.expect("it is sent at once").status(Status::Counted));
+    }
+    assert_eq!(client.told.len(), 3_000);
 }
 
 /// A change in fragments cannot be executed before the last of them has been sent.

@@ -32,7 +32,7 @@ impl<T> Session<T> {
                 continue;
             }
             if !request.may_leave(now_us) {
-                keep(request, &self.settings, now_us);
+                self.keep(slot, now_us);
                 continue;
             }
             request.phase = Phase::Waiting;
@@ -58,7 +58,7 @@ impl<T> Session<T> {
             }
             match request.may_leave(now_us) {
                 true => self.send_window(slot, now_us, send),
-                false => keep(request, &self.settings, now_us),
+                false => self.keep(slot, now_us),
             }
         }
     }
@@ -119,7 +119,7 @@ impl<T> Session<T> {
                     self.congestion.lose(now_us);
                     self.retransmit(slot);
                 } else {
-                    keep(&mut self.requests[slot as usize], &self.settings, now_us);
+                    self.keep(slot, now_us);
                 }
             }
         }
@@ -128,6 +128,17 @@ impl<T> Session<T> {
             self.take_turns();
         }
         oldest_us
+    }
+
+    /// Has a change that may not be sent again wait for the answer to an earlier copy. Others need
+    /// not wait for it: the server is never asked for it again.
+    #[cold]
+    fn keep(&mut self, slot: u32, now_us: u64) {
+        let request = &mut self.requests[slot as usize];
+        request.phase = Phase::Waiting;
+        request.until_us = now_us.saturating_add(self.settings.resend_longest_us);
+        let (owner, mutation) = (usize::from(request.owner), request.mutation());
+        self.settle(owner, mutation);
     }
 
     /// Sends a request again to the same core.
@@ -204,7 +215,7 @@ impl<T> Session<T> {
             short::copy(record, &request.record);
             bytes += request.record.len();
             rest = tail;
-            request.is_sent = true;
+            request.note_sent(now_us);
             wait(request, &self.settings, now_us);
         }
         bytes
@@ -215,7 +226,7 @@ impl<T> Session<T> {
     fn send_window(&mut self, slot: u32, now_us: u64, send: &mut impl FnMut(Port, &[u8], usize)) {
         let mut header = self.header(Kind::Fragment, now_us);
         let request = &mut self.requests[slot as usize];
-        let Some(upload) = &mut request.upload else {
+        let Some(upload) = &request.upload else {
             return;
         };
         header.sequence = request.sequence;
@@ -229,9 +240,8 @@ impl<T> Session<T> {
             fragment.write(&mut self.segments);
         }
         // Before its last fragment was sent, it cannot have been executed.
-        if !request.is_sent && upload.next + WINDOW * DATA_BYTES >= request.record.len() {
-            request.is_sent = true;
-            upload.sent_us = now_us;
+        if upload.next + WINDOW * DATA_BYTES >= request.record.len() {
+            request.note_sent(now_us);
         }
         wait(request, &self.settings, now_us);
         let port = self.channels[usize::from(request.core)].port;
@@ -299,11 +309,4 @@ fn wait<T>(request: &mut InFlight<T>, settings: &Settings, now_us: u64) {
     request.open = request.open.saturating_add(1);
     request.phase = Phase::Waiting;
     request.until_us = now_us.saturating_add(timeout_us);
-}
-
-/// Has a request that may not be sent again wait for the answer to an earlier copy.
-#[cold]
-fn keep<T>(request: &mut InFlight<T>, settings: &Settings, now_us: u64) {
-    request.phase = Phase::Waiting;
-    request.until_us = now_us.saturating_add(settings.resend_longest_us);
 }
