@@ -85,7 +85,7 @@ impl<A: Access> Writer<'_, A> {
             let slot = shared.index.line(at).slot(at.bucket, at.place);
             shared
                 .item(slot)
-                .is_some_and(|item| shared.common.has_ended(&item, now))
+                .is_some_and(|item| shared.common.had_ended(&item, now))
         };
         let found = self.slots_of(home).find(is_expired);
         if let Some(at) = found {

@@ -403,6 +403,7 @@ impl<D: Design> Table for Owner<D> {
         };
         let taken = take(&found.item);
         if shared.heap.moves_what_is_read() {
+            shared.common.entered();
             let mut writer = Writer {
                 shared,
                 state,
