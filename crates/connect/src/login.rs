@@ -1,12 +1,13 @@
 //! A user and a password, as each protocol sends them.
 
 use std::{
-    env, fmt, fs,
+    env::{self, VarError},
+    fmt, fs,
     io::{Read, Write},
     path::Path,
 };
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 /// The variable that holds the password if no file is named.
 pub const PASSWORD_VARIABLE: &str = "GLIMMER_PASSWORD";
@@ -62,12 +63,14 @@ impl Login {
                 );
                 line
             }
-            None => env::var(PASSWORD_VARIABLE).ok().with_context(|| {
-                format!(
+            None => match env::var(PASSWORD_VARIABLE) {
+                Ok(password) => password,
+                Err(VarError::NotPresent) => bail!(
                     "--auth-user needs a password: put it into a file for --password-file, or into \
                      the variable {PASSWORD_VARIABLE}"
-                )
-            })?,
+                ),
+                Err(VarError::NotUnicode(_)) => bail!("{PASSWORD_VARIABLE} is no text (UTF-8)"),
+            },
         };
         let is_plain = |text: &str| !text.contains(|c: char| c.is_whitespace() || c.is_control());
         ensure!(

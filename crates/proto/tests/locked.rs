@@ -137,7 +137,10 @@ fn each_command_is_answered_with_one_refusal() {
         let said = answered(array(command).as_bytes());
         assert_eq!(said, NO_AUTH, "{command:.40}");
     }
-    assert_eq!(answered(b"GET a\"b\"\r\n"), NO_AUTH);
+    assert_eq!(
+        answered(b"GET a\"b\"\r\n"),
+        "-ERR quotes within inline arguments are not supported\r\n"
+    );
     // These come before it, and faults of a login are told.
     for (command, line) in [
         ("NOPE", "-ERR unknown command 'NOPE'"),

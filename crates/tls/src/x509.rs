@@ -2,7 +2,8 @@
 //! common name of its subject.
 //!
 //! The library that verifies certificates keeps these to itself. What is read here is shown and
-//! compared, and decides nothing about whom to trust.
+//! compared. Whom to trust is for the library to decide; only of a client that shows a root itself
+//! are the dates looked at once more.
 
 const BOOLEAN_OR_HIGHER_TAG_FORMS: u8 = 0x1f;
 const INTEGER: u8 = 0x02;

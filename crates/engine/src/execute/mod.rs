@@ -447,7 +447,6 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
     }
 
     fn discount(&mut self, hits: u64) {
-        // The counts may have been set to zero meanwhile.
         let counted = self.tally.get_hits.get();
         self.tally.get_hits.set(counted.saturating_sub(hits));
     }

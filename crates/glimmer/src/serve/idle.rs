@@ -11,6 +11,7 @@ use glimmer_server::config::{
 use glimmer_server::evict::{self, Objective};
 use glimmer_server::{Accelerate, Direction, HotPolicy, HugepagePolicy, Mode, TableKind};
 use glimmer_transport::transports::TRANSPORTS;
+use std::env;
 
 impl Arguments {
     /// A line for each setting that has no effect, in a server with this mode.
@@ -30,6 +31,8 @@ impl Arguments {
         let has_policy = policy != HotPolicy::default().to_string();
         let is_native = network.native_port != Port::None;
         let is_unix = network.unix_socket.is_some();
+        // The program that started this one may have passed it TCP sockets in place of that.
+        let has_no_tcp = is_unix && env::var_os("LISTEN_FDS").is_none();
         let is_udp = network.udp_port != Port::None && !is_unix;
         let carrier = network.packet_transport.name();
         let clients = &self.clients;
@@ -87,27 +90,27 @@ impl Arguments {
             ),
             (
                 "--address-connections",
-                clients.address_connections != 0 && is_unix,
+                clients.address_connections != 0 && has_no_tcp,
                 UNIX,
             ),
             (
                 "--address-requests",
-                clients.address_requests != 0 && is_unix,
+                clients.address_requests != 0 && has_no_tcp,
                 UNIX,
             ),
             (
                 "--address-bytes",
-                clients.address_bytes != 0 && is_unix,
+                clients.address_bytes != 0 && has_no_tcp,
                 UNIX,
             ),
             (
                 "--tcp-keepalive",
-                network.tcp_keepalive != TCP_KEEPALIVE_S_DEFAULT && is_unix,
+                network.tcp_keepalive != TCP_KEEPALIVE_S_DEFAULT && has_no_tcp,
                 UNIX,
             ),
             (
                 "--tcp-user-timeout",
-                network.tcp_user_timeout != TCP_USER_TIMEOUT_S_DEFAULT && is_unix,
+                network.tcp_user_timeout != TCP_USER_TIMEOUT_S_DEFAULT && has_no_tcp,
                 UNIX,
             ),
             (

@@ -31,6 +31,10 @@ impl Streams {
         if dump.is_over(core.shared.workers()) {
             return self.take_home(dump, core);
         }
+        if dump.has_right_to_gather() {
+            // Its client has had nothing to take so far.
+            connection.patience.begin_pace(core.now.ms);
+        }
         if dump.at != core.me {
             connection.phase.begin(Phase::DumpAway);
             let to = dump.at;

@@ -115,9 +115,9 @@ fn locked_out(step: Step<'_>) -> Step<'_> {
             then: After::Continue | After::Replay,
             ..
         } if !words.is_open_error() => (used, lines::NO_AUTH),
-        // These are answers to `HELLO`.
+        // These are answers to `HELLO`, or tell what is wrong with a line.
         Step::Refuse {
-            line: lines::NO_PROTO | lines::BAD_PROTO,
+            line: lines::NO_PROTO | lines::BAD_PROTO | lines::INLINE_ESCAPE | lines::INLINE_QUOTE,
             ..
         } => return step,
         Step::Refuse {

@@ -79,7 +79,8 @@ pub(super) const ALL: &[Family] = &[
             out.one("outcome", "present", it.loaded.present);
         }),
     Family::gauge("glimmer_snapshot_load_damaged", In::Units,
-        "Damaged blocks and stretches of the file that was loaded at the start",
+        "Damaged blocks and stretches of the file that was loaded at the start; \
+        1 if only its end is missing",
         |source, out| if let Some(it) = source.figures.snapshots { out.put(it.loaded.damaged) }),
     Family::gauge("glimmer_snapshot_load_duration", In::Seconds,
         "How long loading took",

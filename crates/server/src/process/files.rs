@@ -8,8 +8,9 @@
 //! is the operator's own, and is followed.
 //!
 //! A file that takes long to write is locked (`flock`) until it is finished. So another server can
-//! tell it from one that a killed process has left. Only files of the server's own user and of root
-//! count as locked: another user could lock a file to keep servers out.
+//! tell it from one that a killed process has left. Only files of the server's own user count as
+//! locked, and those of root that it may write to: another user could lock a file to keep servers
+//! out.
 
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, openat, renameat};
@@ -180,6 +181,11 @@ impl Place {
         let flags = OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let file = match openat(&self.folder, name, flags, Mode::empty()) {
             Err(Errno::ENOENT) => return Ok(true),
+            // It is root's, and this server gave up root's rights.
+            Err(Errno::EACCES) => {
+                self.unlink(name)?;
+                return Ok(true);
+            }
             opened => File::from(opened?),
         };
         // On a file system without locks, nothing is locked.

@@ -107,6 +107,7 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
     };
     let starting = ended_by_signals()?;
     let mut store = build(&config, &plan, body, &mut surroundings)?;
+    let stop = stop_flag()?;
     starting.store(false, Ordering::Relaxed);
     let (hasher, clock) = (
         surroundings.hashing.hasher.clone(),
@@ -141,7 +142,6 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
     // By the user who writes it later, and before a client is answered, so that no item of the file
     // comes after a change of a client's. Clients that connect meanwhile wait.
     let snapshots = config.snapshot.as_deref().map(Snapshots::at).transpose()?;
-    let stop = stop_flag()?;
     if let Some(snapshots) = &snapshots
         && !snapshots.wait_for_others(&log, &stop)?
     {

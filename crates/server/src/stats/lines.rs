@@ -7,8 +7,8 @@ use std::io::Write;
 pub(super) struct Lines<'a>(pub &'a mut Vec<u8>);
 
 impl Lines<'_> {
-    /// Appends one statistic. A value that would end the line, such as a path with a line feed, is
-    /// escaped as in TOML.
+    /// Appends one statistic. Where there are control characters, such as a line feed in a
+    /// path, they become `\u000A` and the like.
     pub fn put(&mut self, name: &str, value: impl Display) {
         let start = self.0.len();
         write!(self.0, "STAT {name} {value}").expect("memory takes every byte");

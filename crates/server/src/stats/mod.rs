@@ -330,13 +330,14 @@ impl ServerAdmin {
     }
 }
 
-/// A counter since the last reset.
+/// A counter since the last reset. A part of a read may have been counted at that time, and not
+/// since.
 macro_rules! count {
     ($snapshot:expr, $($part:ident).+) => {
         $snapshot
             .now
             .$($part).+
-            .wrapping_sub($snapshot.at_reset.$($part).+)
+            .saturating_sub($snapshot.at_reset.$($part).+)
     };
 }
 use count;

@@ -126,7 +126,8 @@ const SERVER: &[Statistic<OfServer>] = &[
         |now| show(now.admin.snapshots()?.loaded.dropped)),
     ("snapshot_present", "items of the file whose key had an item already",
         |now| show(now.admin.snapshots()?.loaded.present)),
-    ("snapshot_damaged", "damaged blocks and stretches of the file, whose items were not loaded",
+    ("snapshot_damaged", "damaged blocks and stretches of the file, whose items were not loaded; \
+        1 if only its end is missing",
         |now| show(now.admin.snapshots()?.loaded.damaged)),
     ("addresses_counted", "addresses of clients, while addresses are limited. Those without a \
         connection are forgotten now and then",

@@ -111,7 +111,11 @@ fn log_in(
     let is_admitted = matches!(found, Login::Admitted(_));
     core.audit(client.number, Audited::Login { user, is_admitted });
     match found {
-        Login::Admitted(user) => client.session.admit(user),
+        Login::Admitted(user) => {
+            // It may have become right only now.
+            core.shared.config.tenants.leave(client.session.lock());
+            client.session.admit(user);
+        }
         Login::Full => core.tally.user_connections_refused += 1,
         Login::Wrong => {}
     }
