@@ -173,8 +173,9 @@ const WORK: &[Statistic<OfWork>] = &[
     ("values_refused", "values refused for lack of memory for buffers, and transactions for \
         lack of places",
         |work| show(work.values_refused)),
-    ("stalled_kicks", "connections closed because they held memory for buffers that others \
-        needed, or watched and read too slowly for a minute",
+    ("stalled_kicks", "connections closed because they held what others waited for (memory for \
+        buffers, places for large values, the turn for `KEYS`), or watched and read too slowly for \
+        a minute",
         |work| show(work.stalled_kicks)),
     ("throttled", "how often a connection was not read for a while, because its user or its \
         address was over a limit of requests or bytes",
