@@ -63,7 +63,7 @@ pub fn certificates(config: &Config) -> Result<(), ServeError> {
 ///
 /// # Errors
 ///
-/// The folder is not there, or belongs to others. The file is none that the server would load.
+/// The folder does not exist or belongs to another user, or the server would refuse the file.
 pub fn snapshot(path: &Path, user: Option<&str>) -> Result<(), ServeError> {
     let snapshots = Snapshots::at(path)?;
     // A user who does not exist is told of elsewhere.

@@ -425,11 +425,10 @@ fn verifier(
     }))
 }
 
-/// What the roots have issued is good, and so is a root that a client shows itself: `openssl req
-/// -x509` makes certificates that are their own authority, and rustls refuses an authority as a
-/// client. Whoever has the key of a root could issue another certificate with it, so nobody else
-/// gets in. As with every certificate, the handshake's signature proves that the client has the
-/// key.
+/// Accepts clients with a certificate that a root has issued, and clients whose certificate is a
+/// root. `openssl req -x509` makes such certificates, and rustls refuses them, because they are
+/// authorities. This admits nobody new: the owner of a root's key could issue a certificate with
+/// it. The handshake's signature proves that the client has the key.
 #[derive(Debug)]
 struct Rooted {
     issued: Arc<dyn ClientCertVerifier>,

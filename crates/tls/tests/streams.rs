@@ -335,7 +335,8 @@ fn clients_show_certificates_as_they_are_asked_to() {
     }
 }
 
-/// It is good where it is a root itself, for whoever has its key, and while it is valid.
+/// The server accepts it if it is one of the roots, if it is valid now, and if the client has its
+/// key.
 #[test]
 fn a_certificate_that_is_its_own_authority_may_be_shown() {
     let authority = Authority::new();

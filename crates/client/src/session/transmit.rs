@@ -85,7 +85,8 @@ impl<T> Session<T> {
         }
     }
 
-    /// Returns when the oldest request that is still in flight was issued; if there is none, now.
+    /// Returns the time at which the oldest request still in flight was issued, or the current time
+    /// if none is.
     fn inspect(
         &mut self,
         now_us: u64,

@@ -309,7 +309,7 @@ fn refused(mistakes: &[String]) -> anyhow::Error {
     Refused::configuration(mistakes.join("\n")).into()
 }
 
-/// The variables of the process. One whose name is not text is none of ours.
+/// The variables of the process. Names that are not UTF-8 are left out: no setting has one.
 pub fn environment() -> Vec<(String, OsString)> {
     let named = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value));
     std::env::vars_os().filter_map(named).collect()
