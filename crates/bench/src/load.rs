@@ -212,16 +212,23 @@ impl Arguments {
                     offered_per_s: rate,
                     answered_per_s: rate * outcome.in_time_share(),
                     latency_us: latency.value_at_quantile(quantile) as f64 / 1e3,
+                    late_us: outcome.lateness.value_at_quantile(quantile) as f64 / 1e3,
                     saturated: outcome.saturated,
+                    client_saturated: outcome.client_saturated,
                 };
                 let borne = probe.is_borne(self.pace.slo);
-                let verdict = if borne { "sustained" } else { "too much" };
                 eprintln!(
-                    "{} offered, {} answered, p{} {}: {verdict}",
+                    "{} offered, {} answered, p{} {}, client late {}: {}",
                     notation::per_second(rate),
                     notation::per_second(probe.answered_per_s),
                     quantile * 100.0,
-                    notation::microseconds(probe.latency_us)
+                    notation::microseconds(probe.latency_us),
+                    notation::microseconds(probe.late_us),
+                    match borne {
+                        true => "sustained",
+                        false if probe.is_limited_by_client() => "too much for the client",
+                        false => "too much",
+                    }
                 );
                 if borne {
                     borne_at.push((rate, outcome.summary()));
@@ -233,20 +240,22 @@ impl Arguments {
             "offered".to_owned(),
             "answered".to_owned(),
             format!("p{}", quantile * 100.0),
+            "client late".to_owned(),
             "sustained".to_owned(),
         ]);
         let mut sorted = probes.clone();
         sorted.sort_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s));
         for probe in &sorted {
-            let borne = if probe.is_borne(self.pace.slo) {
-                "yes"
-            } else {
-                "no"
+            let borne = match probe.is_borne(self.pace.slo) {
+                true => "yes",
+                false if probe.is_limited_by_client() => "no: CLIENT",
+                false => "no",
             };
             table.row([
                 notation::per_second(probe.offered_per_s),
                 notation::per_second(probe.answered_per_s),
                 notation::microseconds(probe.latency_us),
+                notation::microseconds(probe.late_us),
                 borne.to_owned(),
             ]);
         }

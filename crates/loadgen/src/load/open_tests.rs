@@ -217,47 +217,15 @@ fn a_thread_without_requests_ends() {
     assert!(link.asked.is_empty());
 }
 
-/// Otherwise a client that lost its core near the end would leave out the requests that waited.
-#[test]
-fn what_was_due_before_the_end_is_sent_however_late() {
-    const MS: u64 = 1_000_000;
-    let (window, glance) = (Window::closed(), Glance::default());
-    window.open(0, 50 * MS);
-    let (sender, _intervals) = mpsc::channel();
-    let mut recorder = Recorder::new(&window, &glance, None, sender);
-    let mut link = Connection::default();
-    let world = Clock {
-        jump: Some((10 * MS, 70 * MS)),
-        ..Clock::default()
-    };
-    let workload = Workload::preset("small", Some(10)).unwrap();
-    let inserted = std::sync::Arc::new(10.into());
-    let mut source = Drawn::new(&workload, 1, 0, 1, &inserted);
-    let links = vec![&mut link];
-    let drive = Drive::new(links, world, &mut recorder, CountBy::ByDueTime, 1 << 40);
-    let schedule = Schedule {
-        arrivals: Arrivals::Fixed(1000.0),
-        burst: 1,
-        gather: 1,
-        idle: Idle::Sleep,
-        lanes: Lanes::Mixed,
-        offset_ns: 0,
-        seed: 1,
-    };
-    run(drive, &mut source, &schedule).unwrap();
-    let due: Vec<u64> = link.asked.iter().map(|(due, _)| due / MS).collect();
-    assert_eq!(due, (1..50).collect::<Vec<_>>());
-}
+const MS: u64 = 1_000_000;
 
-/// The last requests do not wait for more.
-#[test]
-fn a_connection_gathers_requests_before_it_sends_them() {
-    const MS: u64 = 1_000_000;
+/// Sends a request each millisecond for `window_ms`, over one connection that `gather`s requests.
+/// Returns the connection, and whether the client could not keep up.
+fn driven(window_ms: u64, gather: u32, world: Clock) -> (Connection, bool) {
     let (window, glance) = (Window::closed(), Glance::default());
-    window.open(0, 7 * MS);
+    window.open(0, window_ms * MS);
     let (sender, _intervals) = mpsc::channel();
     let mut recorder = Recorder::new(&window, &glance, None, sender);
-    let world = Clock::default();
     let mut link = Connection {
         now: world.now.clone(),
         ..Connection::default()
@@ -270,13 +238,45 @@ fn a_connection_gathers_requests_before_it_sends_them() {
     let schedule = Schedule {
         arrivals: Arrivals::Fixed(1000.0),
         burst: 1,
-        gather: 4,
+        gather,
         idle: Idle::Sleep,
         lanes: Lanes::Mixed,
         offset_ns: 0,
         seed: 1,
     };
     run(drive, &mut source, &schedule).unwrap();
+    assert_eq!(recorder.saturated, recorder.client_saturated);
+    (link, recorder.client_saturated)
+}
+
+/// A clock that stands still for the program from 10 ms until then.
+fn stopped_until(ms: u64) -> Clock {
+    Clock {
+        jump: Some((10 * MS, ms * MS)),
+        ..Clock::default()
+    }
+}
+
+/// Otherwise a client that lost its core near the end would leave out the requests that waited.
+#[test]
+fn what_was_due_before_the_end_is_sent_however_late() {
+    let (link, is_saturated) = driven(50, 1, stopped_until(70));
+    let due: Vec<u64> = link.asked.iter().map(|(due, _)| due / MS).collect();
+    assert_eq!(due, (1..50).collect::<Vec<_>>());
+    assert!(!is_saturated);
+}
+
+#[test]
+fn a_client_that_is_seconds_late_gives_up_and_does_not_blame_the_server() {
+    let (link, is_saturated) = driven(50, 1, stopped_until(2_100));
+    assert!(link.asked.len() < 49);
+    assert!(is_saturated);
+}
+
+/// The last requests do not wait for more.
+#[test]
+fn a_connection_gathers_requests_before_it_sends_them() {
+    let (link, _) = driven(7, 4, Clock::default());
     let due: Vec<u64> = link.asked.iter().map(|(due, _)| due / MS).collect();
     assert_eq!(due, [1, 2, 3, 4, 5, 6]);
     let asked_at: Vec<u64> = link.asked_at.iter().map(|at| at / MS).collect();

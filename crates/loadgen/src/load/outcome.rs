@@ -48,8 +48,10 @@ pub struct Outcome {
     pub warm_up_s: f64,
     /// Whether the warm-up ended in a steady state, if that was requested.
     pub steady: Option<bool>,
-    /// Whether the run ended early because the server could not keep up.
+    /// Whether the run ended early because the server or the client could not keep up.
     pub saturated: bool,
+    /// Whether it was the client.
+    pub client_saturated: bool,
 }
 
 impl Outcome {
@@ -102,6 +104,7 @@ impl Outcome {
             warm_up_s: self.warm_up_s,
             steady: self.steady,
             saturated: self.saturated,
+            client_saturated: self.client_saturated,
             series: self.series.clone(),
         }
     }
@@ -140,8 +143,10 @@ pub struct Summary {
     pub warm_up_s: f64,
     /// Whether the warm-up ended in a steady state.
     pub steady: Option<bool>,
-    /// Whether the run ended early because the server could not keep up.
+    /// Whether the run ended early because the server or the client could not keep up.
     pub saturated: bool,
+    /// Whether it was the client.
+    pub client_saturated: bool,
     /// The time series, second by second.
     pub series: Vec<Second>,
 }

@@ -140,8 +140,10 @@ pub struct Span {
     pub unread: Histogram<u64>,
     /// CountBy requests whose replies arrived before the end of the window.
     pub in_time: u64,
-    /// Whether the thread gave up because the server could not keep up.
+    /// Whether the thread gave up because it or the server could not keep up.
     pub saturated: bool,
+    /// Whether it was the thread itself.
+    pub client_saturated: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -173,8 +175,10 @@ pub struct Recorder<'a> {
     pub unread: Histogram<u64>,
     /// CountBy replies that arrived before the end of the window.
     in_time: u64,
-    /// Whether the thread gave up because the server could not keep up.
+    /// Whether the thread gave up because it or the server could not keep up.
     pub saturated: bool,
+    /// Whether it was the thread itself.
+    pub client_saturated: bool,
 }
 
 impl<'a> Recorder<'a> {
@@ -199,6 +203,7 @@ impl<'a> Recorder<'a> {
             unread: histogram(),
             in_time: 0,
             saturated: false,
+            client_saturated: false,
         }
     }
 
@@ -305,6 +310,7 @@ impl<'a> Recorder<'a> {
             unread: self.unread,
             in_time: self.in_time,
             saturated: self.saturated,
+            client_saturated: self.client_saturated,
         }))
     }
 }

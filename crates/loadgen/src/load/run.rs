@@ -299,6 +299,7 @@ fn outcome(spans: &[Span], all: Interval, series: Vec<Second>, warming: &Warming
         warm_up_s: warming.seconds,
         steady: warming.steady,
         saturated: spans.iter().any(|span| span.saturated),
+        client_saturated: spans.iter().any(|span| span.client_saturated),
     };
     for span in spans {
         outcome.tally += span.tally;

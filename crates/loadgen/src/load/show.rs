@@ -58,9 +58,13 @@ impl fmt::Display for Summary {
             None => {}
         }
         if self.saturated {
+            let who = match self.client_saturated {
+                true => "CLIENT SATURATED: the load generator could not send all that was due",
+                false => "SATURATED: the server could not keep up",
+            };
             writeln!(
                 out,
-                "SATURATED: the server could not keep up, so the measurement ended early"
+                "{who}, so the measurement ended early. Latencies lack what was never answered"
             )?;
         }
         writeln!(out)?;

@@ -71,11 +71,20 @@ pub struct Probe {
     pub answered_per_s: f64,
     /// Latency at the objective's quantile, in microseconds.
     pub latency_us: f64,
-    /// Whether the measurement ended early because the server could not keep up.
+    /// How late the client sent its requests, at the same quantile, in microseconds.
+    pub late_us: f64,
+    /// Whether the measurement ended early because the server or the client could not keep up.
     pub saturated: bool,
+    /// Whether it was the client.
+    pub client_saturated: bool,
 }
 
 impl Probe {
+    /// Whether the client was the limit rather than the server: most of the latency was its own.
+    pub fn is_limited_by_client(&self) -> bool {
+        self.client_saturated || self.late_us > self.latency_us / 2.0
+    }
+
     /// Whether the server sustained the rate.
     pub fn is_borne(&self, slo: Option<Slo>) -> bool {
         let answered = !self.saturated && self.answered_per_s >= ANSWERED_MIN * self.offered_per_s;
@@ -156,7 +165,9 @@ mod tests {
                 offered_per_s,
                 answered_per_s,
                 latency_us,
+                late_us: 0.0,
                 saturated: spare < -0.5 * service_per_s,
+                client_saturated: false,
             })
         }
     }
