@@ -66,14 +66,13 @@ pub(super) fn execute_apart<T: Table, O: ChangeObserver>(
 ) -> Result<OutcomeKind, Status> {
     let is_large = T::Access::SHARED_WRITES && large::is_large(&job.request.verb);
     let draft = match is_large {
-        // Also without a draft, so that none is left from another request.
-        true => Some(large::draft(partitions, place, context, job)?),
+        true => large::draft(partitions, place, context, job)?,
         false => None,
     };
     execute::<T, O, true>(partitions, place, tap, context, (job, draft), out)
 }
 
-/// Executes a job. If there is a draft for it, or may be one from another job, that is brought.
+/// Executes a job. If there is a draft for it, that is brought, and given up if it is not stored.
 ///
 /// `IS_APART` gives each of the two callers a copy of its own. The closures of a read are called
 /// from one place then, and so are compiled into it; with two places, the compiler calls them.
@@ -83,7 +82,7 @@ pub(super) fn execute<T: Table, O: ChangeObserver, const IS_APART: bool>(
     place: Place<T::HomeBucket>,
     tap: &Tap<O>,
     context: &mut Context<'_>,
-    (job, draft): (&Job<'_>, Option<Option<Draft>>),
+    (job, draft): (&Job<'_>, Option<Draft>),
     out: &mut Vec<u8>,
 ) -> Result<OutcomeKind, Status> {
     if matches!(job.request.verb, Verb::Get) {
@@ -121,16 +120,26 @@ pub(super) fn execute<T: Table, O: ChangeObserver, const IS_APART: bool>(
         _ => {}
     }
     let mut writer = owner.enter_at(job.keyhash, place.home, context.flushes);
-    if let Some(draft) = draft {
+    let has_draft = draft.is_some();
+    if has_draft {
         writer.bring(draft);
     }
-    if job.size_max.min(job.copy_max) != Job::ANY_SIZE && shows_value(&job.request.verb) {
-        read::check_item(&writer, context, job)?;
+    let is_limited = job.size_max.min(job.copy_max) != Job::ANY_SIZE;
+    let checked = match is_limited && shows_value(&job.request.verb) {
+        true => read::check_item(&writer, context, job),
+        false => Ok(()),
+    };
+    let executed = checked.map(|()| {
+        let mutation = mutate::begin(tap, &writer, context, job);
+        let kind = carry_out(&mut writer, context, job, out);
+        mutation.end(&writer, context, job, kind);
+        kind
+    });
+    if has_draft {
+        // Another request may have its value at the same address.
+        writer.bring(None);
     }
-    let mutation = mutate::begin(tap, &writer, context, job);
-    let kind = carry_out(&mut writer, context, job, out);
-    mutation.end(&writer, context, job, kind);
-    Ok(kind)
+    executed
 }
 
 /// Executes a job whose value lies in the table already, and is empty in the job. This worker may

@@ -8,4 +8,5 @@ mod lent_values;
 mod long_replies;
 mod oracle;
 mod protocols;
+mod rebuilt;
 mod walks;

@@ -6,8 +6,8 @@
 //! 2. Under the lock, a place is reserved. It is neither an item nor free.
 //! 3. Without the lock, key and value are copied there. This is the [`Draft`].
 //! 4. Under the lock, the request is executed as any other. If it stores the value, the draft
-//!    becomes the item ([`Ledger::draft`](super::Ledger::draft)). If it does not, the place is lost
-//!    until the table takes it back.
+//!    becomes the item ([`Ledger::draft`](super::Ledger::draft)). If it does not, the table takes
+//!    the place back before the lock is given up.
 //!
 //! **Invariant.** While a draft is being copied, its place belongs to the thread that copies. A
 //! writer that is about to give the place to others waits for the end of the copy

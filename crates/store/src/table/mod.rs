@@ -226,8 +226,7 @@ pub enum Absence {
 pub trait TableWriter {
     /// Brings a draft, whose value may be stored from now on, and gives up the one that was brought
     /// before and not stored. While a draft can be stored, the memory that it was made from does
-    /// not change: who executes requests calls this, with a draft or without, before each request
-    /// with a value of `DRAFT_BYTES_MIN` bytes or more.
+    /// not change: who brings one for a request gives it up, by `None`, before the request ends.
     fn bring(&mut self, draft: Option<Draft>);
 
     /// Executes a request whose value has arrived: `execute` is called once, with a writer and the

@@ -104,8 +104,6 @@ impl<D: Design> Writer<'_, D> {
         mut upload: Upload,
         execute: &mut dyn FnMut(&mut dyn TableWriter, &[u8]),
     ) {
-        // A draft that an earlier request did not store is of no use to this one.
-        self.bring(None);
         let place = upload.cell().place();
         let uploads = &mut self.ledger().uploads;
         let known = uploads.at(place.at);

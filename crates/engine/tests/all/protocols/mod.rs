@@ -7,7 +7,7 @@ mod growing;
 mod lifetimes;
 mod meta;
 mod meta_model;
-mod resp;
+pub mod resp;
 
 use glimmer_base::{Moment, Seed};
 use glimmer_engine::{Done, Engine, Job, Spread, Status, Uniques, build};
