@@ -317,7 +317,12 @@ impl Groups {
             None => {
                 let at = self.free_slot(hash).ok_or(GroupError::Full)?;
                 self.filter[bit as usize / 64].fetch_or(1 << (bit % 64), Release);
-                self.event_word(at).store(word, Relaxed);
+                // Who finds it sees that the group that had the place before has left it.
+                let ordering = match weakened("group_event_release") {
+                    true => Relaxed,
+                    false => Release,
+                };
+                self.event_word(at).store(word, ordering);
                 in_program_order();
                 self.hash(at).store(hash, Release);
                 self.known.fetch_add(1, Release);

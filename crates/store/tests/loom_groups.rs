@@ -253,3 +253,28 @@ fn an_item_that_was_gone_is_not_there_again_after_the_sweep() {
         assert!(!(was_gone && found.is_some()), "an item came back");
     });
 }
+
+/// A group whose first place is that of [`GROUP`].
+const SUCCESSOR: &[u8] = b"s16";
+
+/// A reader that finds a group's place does not take the event of a later group for its own.
+#[test]
+fn a_group_in_the_place_of_another_has_its_own_event() {
+    explore(2, || {
+        let groups = groups();
+        let mut owner = partition::<Crew>(&groups);
+        groups.invalidate(GROUP).unwrap();
+        let mut looker = Looker::of(&mut owner);
+        put(&mut owner, GROUPS_DUE, NEW);
+        let taking = {
+            let groups = groups.clone();
+            thread::spawn(move || {
+                groups.note_swept(0, 1, 1);
+                groups.invalidate(SUCCESSOR).unwrap();
+            })
+        };
+        let read = looker.read(GROUPS_DUE);
+        assert_eq!(read, Some(Some(NEW)), "nothing newer was invalidated");
+        taking.join().unwrap();
+    });
+}
