@@ -191,6 +191,17 @@ def test_reads_of_what_has_expired_or_was_flushed(server):
         assert counts(server, "get_flushed") == [int(remembers)]
 
 
+def test_a_read_of_what_has_expired_since_a_flush_counts_as_expired(server):
+    """The item from before the flush, which may still be known, does not count."""
+    keys = [b"k%d" % number for number in range(50)]
+    with server.wire() as wire:
+        wire.exchange(b"".join(store(b"1", key) for key in keys), STORED * 50)
+        wire.exchange(b"flush_all\r\nstats reset\r\n", b"OK\r\nRESET\r\n")
+        wire.exchange(b"".join(store(b"2", key, exptime=-1) for key in keys), STORED * 50)
+        wire.exchange(b"get " + b" ".join(keys) + b"\r\n", END)
+    assert counts(server, "get_expired", "get_flushed") == [50, 0]
+
+
 def test_meta_debug_commands_are_counted(server_or_peer):
     with server_or_peer.wire() as wire:
         wire.exchange(b"stats reset\r\n", b"RESET\r\n")

@@ -438,20 +438,21 @@ impl<H: Heap> Shared<H> {
 
     #[inline(always)]
     fn absence_in(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
+        let mut absence = Absence::Other;
         for (_, entry) in self.index.candidates(self.index.home(keyhash), keyhash) {
             let is_live = self.heap.is_live(entry);
             if !is_live && !self.heap.was_flushed(entry) {
                 continue;
             }
             if Item::read(self.heap.words(entry)).is_some_and(|item| item.key_is(key)) {
-                let is_flushed = !is_live || self.is_in_dead_group(entry, key);
-                return match is_flushed {
-                    true => Absence::Flushed,
-                    false => Absence::Expired,
-                };
+                if is_live && !self.is_in_dead_group(entry, key) {
+                    return Absence::Expired;
+                }
+                // A later item of the key may follow.
+                absence = Absence::Flushed;
             }
         }
-        Absence::Other
+        absence
     }
 }
 
