@@ -22,8 +22,6 @@ pub const IPV4_BYTES: usize = 20;
 pub const IPV6_BYTES: usize = 40;
 /// Bytes of a header of UDP.
 pub const UDP_BYTES: usize = 8;
-/// The shortest frame on a wire, without its checksum. A shorter one was padded to this length.
-pub const FRAME_BYTES_MIN: usize = 60;
 /// What a frame says that carries IPv4.
 pub const ETHERTYPE_IPV4: u16 = 0x0800;
 /// What a frame says that carries IPv6.

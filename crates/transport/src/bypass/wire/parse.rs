@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV
 use std::ops::Range;
 
 use super::{
-    ETHERNET_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, Ends, FRAME_BYTES_MIN, IPV4_BYTES, IPV6_BYTES,
-    PROTOCOL_UDP, Reason, UDP_BYTES, checksum,
+    ETHERNET_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, Ends, IPV4_BYTES, IPV6_BYTES, PROTOCOL_UDP,
+    Reason, UDP_BYTES, checksum,
 };
 
 /// What is ours, and who can be answered.
@@ -101,21 +101,18 @@ pub fn parse_for<T>(
     if our_mac != rules.mac {
         return Err(Reason::NotOurs);
     }
-    let (source, destination, ip_bytes, udp_bytes) = match number(frame, 12) {
+    let (source, destination, ip_bytes, rest) = match number(frame, 12) {
         ETHERTYPE_IPV4 => ipv4(&frame[ETHERNET_BYTES..])?,
         ETHERTYPE_IPV6 => ipv6(&frame[ETHERNET_BYTES..])?,
         _ => return Err(Reason::NotOurs),
     };
     let start = ETHERNET_BYTES + ip_bytes;
-    let end = start + udp_bytes;
-    let is_padded = frame.len() == FRAME_BYTES_MIN && end < FRAME_BYTES_MIN;
-    if udp_bytes < UDP_BYTES || (end != frame.len() && !is_padded) {
-        return Err(Reason::Length);
-    }
-    let udp = &frame[start..end];
-    if usize::from(number(udp, 4)) != udp_bytes {
-        return Err(Reason::Length);
-    }
+    let rest = (frame.get(start..start + rest)).filter(|rest| rest.len() >= UDP_BYTES);
+    let rest = rest.ok_or(Reason::Length)?;
+    // As for the kernel, frame and packet may go on behind what they carry.
+    let udp_bytes = usize::from(number(rest, 4));
+    let udp = rest.get(..udp_bytes).filter(|_| udp_bytes >= UDP_BYTES);
+    let udp = udp.ok_or(Reason::Length)?;
     check_sum(udp, &source, &destination, sum)?;
     let port = number(udp, 2);
     let owner = owner(&destination, port).ok_or(Reason::Address)?;
@@ -129,7 +126,7 @@ pub fn parse_for<T>(
         ours: end_of(destination, port, rules),
         theirs: end_of(source, from, rules),
     };
-    Ok((owner, ends, start + UDP_BYTES..end))
+    Ok((owner, ends, start + UDP_BYTES..start + udp_bytes))
 }
 
 /// Source, destination, bytes of the header, and of what follows it.
