@@ -15,6 +15,7 @@ mod served;
 #[path = "../accelerated/server.rs"]
 mod server;
 
+use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use glimmer_client::{Client, transports};
@@ -101,6 +102,34 @@ fn both_ends_go_past_the_kernels_stack() {
         assert!(packets(&server, "received") >= 100);
         assert!(server.stop().success());
     }
+}
+
+/// Each worker has a socket, to which the kernel gives what is for all hosts.
+#[test]
+fn requests_to_all_hosts_are_not_executed() {
+    let Some(link) = Link::make(Driver::SendsToNobody) else {
+        return;
+    };
+    let Some(mut server) = has(start(&link, "udp", &[])) else {
+        return;
+    };
+    let client = Plain::of(server.udp[0]);
+    assert_eq!(client.ask(b"set a 0 0 1\r\n1\r\n"), "STORED\r\n");
+    let all = UdpSocket::bind("10.77.0.2:0").unwrap();
+    all.set_broadcast(true).unwrap();
+    let request = b"\0\x01\0\0\0\x01\0\0incr a 1\r\n";
+    for to in ["10.77.0.255", "255.255.255.255", "224.0.0.1"] {
+        let to = SocketAddr::new(to.parse().unwrap(), server.udp[0].port());
+        let sent = all.send_to(request, to);
+        // A link may have no way to groups of hosts.
+        assert!(sent.is_ok() || to.ip().is_multicast(), "{to}: {sent:?}");
+    }
+    // Each worker has answered what came later.
+    for _ in 0..16 {
+        assert_eq!(Plain::of(server.udp[0]).ask(b"get none\r\n"), "END\r\n");
+    }
+    assert_eq!(client.ask(b"get a\r\n"), "VALUE a 0 1\r\n1\r\nEND\r\n");
+    assert!(server.stop().success());
 }
 
 /// Each of two workers has a queue. What clients send to a worker's port reaches it from either

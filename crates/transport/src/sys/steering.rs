@@ -1,4 +1,5 @@
-//! Attaches a steering program to the sockets that share an address.
+//! Attaches programs to the sockets that share an address: which of them gets a datagram, and which
+//! datagrams none gets.
 #![allow(unsafe_code, reason = "the kernel is given pointers")]
 
 use std::io;
@@ -9,6 +10,33 @@ use crate::packet::Instruction;
 
 /// Has the kernel choose among the sockets of a group by a program. It may be any of the group's.
 pub fn attach(socket: BorrowedFd<'_>, program: &[Instruction]) -> io::Result<()> {
+    set(socket, libc::SO_ATTACH_REUSEPORT_CBPF, program)
+}
+
+/// Has a socket receive only what was sent to this host alone. The kernel gives a datagram for a
+/// group of hosts, or for all, to each socket that is bound to its port.
+pub fn receive_unicast(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let instruction = |code: u32, if_false, operand| Instruction {
+        code: code as u16,
+        if_true: 0,
+        if_false,
+        operand,
+    };
+    let packet_type = (libc::SKF_AD_OFF + libc::SKF_AD_PKTTYPE) as u32;
+    let program = [
+        instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, packet_type),
+        instruction(
+            libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+            1,
+            libc::PACKET_HOST.into(),
+        ),
+        instruction(libc::BPF_RET | libc::BPF_K, 0, u32::MAX),
+        instruction(libc::BPF_RET | libc::BPF_K, 0, 0),
+    ];
+    set(socket, libc::SO_ATTACH_FILTER, &program)
+}
+
+fn set(socket: BorrowedFd<'_>, option: libc::c_int, program: &[Instruction]) -> io::Result<()> {
     let instruction = |one: &Instruction| libc::sock_filter {
         code: one.code,
         jt: one.if_true,
@@ -26,7 +54,7 @@ pub fn attach(socket: BorrowedFd<'_>, program: &[Instruction]) -> io::Result<()>
         libc::setsockopt(
             socket.as_raw_fd(),
             libc::SOL_SOCKET,
-            libc::SO_ATTACH_REUSEPORT_CBPF,
+            option,
             (&raw const program).cast(),
             size_of::<libc::sock_fprog>() as libc::socklen_t,
         )

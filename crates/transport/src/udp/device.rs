@@ -150,6 +150,10 @@ fn bound(address: SocketAddr, is_shared: bool) -> io::Result<OwnedFd> {
     let socket = net::socket_with(family, SocketType::DGRAM, flags, None)?;
     if is_shared {
         sockopt::set_socket_reuseport(&socket, true)?;
+        if address.ip().is_unspecified() {
+            // Otherwise a request to all hosts would be executed once by each worker.
+            steering::receive_unicast(socket.as_fd())?;
+        }
     }
     if address.is_ipv6() {
         sockopt::set_ipv6_v6only(&socket, true)?;
