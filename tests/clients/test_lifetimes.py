@@ -81,3 +81,22 @@ def test_a_copy_keeps_milliseconds(ours):
         late_ms = (time.monotonic() - begun) * 1000 + 2
         for old, new in zip(ends(source, 20), ends(target, 20), strict=True):
             assert -2 <= new - old <= late_ms, (old, new)
+
+
+def test_a_full_store_lets_items_end_at_once():
+    """An expiry time takes memory, but not one that is past."""
+    with Server("-M", "-m", 2, "-t", 1) as server, server.wire() as wire:
+
+        def fill(prefix, value):
+            number, line = 0, b"STORED\r\n"
+            while line == b"STORED\r\n":
+                wire.send(b"set %s%d 0 0 %d\r\n%s\r\n" % (prefix, number, len(value), value))
+                number, line = number + 1, wire.line()
+            assert line == b"SERVER_ERROR out of memory storing object\r\n"
+
+        fill(b"f", bytes(100))
+        fill(b"small", b"")
+        wire.exchange(b"touch f0 100\r\n", b"SERVER_ERROR out of memory\r\n")
+        wire.exchange(b"touch f1 -1\r\nget f1\r\n", b"TOUCHED\r\nEND\r\n")
+        fill(b"again", b"")
+        wire.exchange(b"mg f2 T-1 s\r\nmg f2 s\r\n", b"HD s100\r\nEN\r\n")

@@ -84,8 +84,8 @@ pub fn get_and_touch(
     OutcomeKind::Value
 }
 
-/// Sets the item's expiry time. Returns whether there is an item. A table that does not evict may
-/// have no room for the time.
+/// Sets the item's expiry time. Returns whether there was an item. A table that does not evict may
+/// have no room for a time that is yet to come.
 fn touched(
     writer: &mut dyn TableWriter,
     context: &Context<'_>,
@@ -95,7 +95,10 @@ fn touched(
     let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
     let expiry = Expiry::from_memcached(exptime, now);
     context.tally.cmd_touch.add(1);
-    if writer.touch(keyhash, key, expiry, now) {
+    let is_done = writer.touch(keyhash, key, expiry, now)
+        // One that is past takes no memory.
+        || expiry.is_due(now) && writer.remove(keyhash, key, now);
+    if is_done {
         context.tally.touch_hits.add(1);
         return Ok(true);
     }

@@ -64,16 +64,18 @@ pub fn get(
         && after.changed
         && !writer.amend(keyhash, key, after.expiry, after.history, now)
     {
-        // A table that does not evict has no room for a time. Marks need no room.
-        if after.expiry != after.expiry_before {
+        // A table that does not evict has no room for a time that is yet to come. Marks need no
+        // room.
+        if after.expiry == after.expiry_before {
+            let history = History {
+                accessed_s: 0,
+                ..after.history
+            };
+            writer.amend(keyhash, key, after.expiry, history, now);
+        } else if !after.expiry.is_due(now) || !writer.remove(keyhash, key, now) {
             out.truncate(start);
             return say(&job.request, context.refuse(Refusal::NoMemory), out);
         }
-        let history = History {
-            accessed_s: 0,
-            ..after.history
-        };
-        writer.amend(keyhash, key, after.expiry, history, now);
     }
     let found = was_there
         || options.create_exptime.is_some() && create(writer, context, job, (flags, &options), out);
