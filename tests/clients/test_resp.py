@@ -116,6 +116,8 @@ CONVERSATIONS = {
         ("MULTI",), ("SET", "a", "v" * 20000), ("MULTI",), ("WATCH", "a"), ("STRLEN", "a"), ("EXEC",), ("MULTI",), ("GET", "b"), ("MULTI",), ("DISCARD",), ("EXEC",),
         ("MULTI",), ("GET", "b"), ("WATCH",), ("EXEC",), ("MULTI",), ("GET", "b"), ("MULTI", "x"), ("EXEC",), ("MULTI",), ("NOPE",), ("MULTI",), ("GET", "b"), ("EXEC",),
         ("MULTI",), ("SET", "a", "1"), ("EXEC", "x"), ("GET", "a"), ("MULTI",), ("SET", "a", "v" * 20000), ("EXEC", "x"), ("GET", "b"), ("EXEC",),
+        ("MULTI",), ("SET", "a", "3"), ("CLIENT", "ID", "x"), ("OBJECT", "ENCODING"), ("CLIENT", "NOPE"), ("EXEC",), ("GET", "a"), ("MULTI",), ("OBJECT", "ENCODING", "b"), ("EXEC",),
+        ("MULTI",), ("SET", "a", "v" * 20000), ("CONFIG", "GET"), ("EXEC",), ("MULTI",), ("SET", "a", "v" * 20000), ("OBJECT", "ENCODING", "a"), ("SLOWLOG", "LEN", "x"), ("EXEC",), ("GET", "a"),
     ],
     "connection": [
         ("PING",), ("PING", "hello"), ("PING", "a", "b"), ("ECHO", "text"), ("ECHO",), ("SELECT", "0"), ("SELECT", "x"),

@@ -559,6 +559,18 @@ fn long_commands_are_executed_as_they_arrive() {
     assert_eq!(long("MSET", &keys).1, 99_998);
 }
 
+/// What is passed over has to end with CR and LF, as every argument has.
+#[test]
+fn the_end_of_what_is_passed_over_is_looked_at() {
+    let large = "x".repeat(2 << 20);
+    for command in ["*3\r\n$3\r\nSET\r\n$1\r\na", "*3\r\n$4\r\nMGET\r\n$1\r\na"] {
+        let input = format!("{command}\r\n${}\r\n{large}XX", large.len());
+        let last = steps(input.as_bytes()).pop().unwrap();
+        let closes = "says -ERR Protocol error: invalid bulk length and closes";
+        assert_eq!(last, closes);
+    }
+}
+
 /// However little of a long command is there, the parser asks for no more than the next argument.
 #[test]
 fn the_rest_of_a_long_command_is_not_waited_for() {

@@ -36,7 +36,7 @@ struct Way {
 }
 
 /// What is said to these bytes, without line ends: one line for each reply, and one for each
-/// request. And how many [`Step::Queue`] there were.
+/// request. And how many [`Step::Queue`] there were. Nothing follows what closes the connection.
 fn told(mut stream: Vec<u8>, way: &Way) -> (Vec<String>, usize) {
     let mut parser = Parser::accepting(Accepts::Resp, Limits::default());
     let (mut front, mut arrived, mut kept, mut steps) = (0, 0, Vec::new(), 0);
@@ -71,8 +71,10 @@ fn told(mut stream: Vec<u8>, way: &Way) -> (Vec<String>, usize) {
                 used
             }
             Step::Refuse { used, line, then } => {
-                assert_eq!(then, After::Continue);
                 say(line);
+                if then == After::Close {
+                    return (lines, steps);
+                }
                 used
             }
             Step::Answer {
@@ -104,6 +106,15 @@ fn told(mut stream: Vec<u8>, way: &Way) -> (Vec<String>, usize) {
         }
     }
     (lines, steps)
+}
+
+/// Bytes that arrive at a time, and nothing is refused.
+fn in_pieces(bytes: usize) -> Way {
+    Way {
+        pieces: vec![bytes],
+        input_refused_at: usize::MAX,
+        refused: usize::MAX,
+    }
 }
 
 /// The replies to a transaction, in which the bytes that are handed over first are not kept.
@@ -169,6 +180,82 @@ fn a_refusal_waits_for_a_command_to_be_queued() {
         let (told, steps) = told(all.concat(), &way);
         assert_eq!(steps, 1);
         assert_eq!(told, [&start[..], said, &last].concat());
+    }
+}
+
+/// A command that stores so much that a transaction leaves the input.
+fn large() -> Vec<u8> {
+    array(&["SET", "large", &"x".repeat(RESP_QUEUE_BYTES_KEPT)])
+}
+
+/// Subcommands are looked at before their commands are queued, as in Redis.
+#[test]
+fn wrong_subcommands_give_a_transaction_up() {
+    let arity = |names| format!("-ERR wrong number of arguments for '{names}' command");
+    let unknown = |name, command| format!("-ERR unknown subcommand '{name}'. Try {command} HELP.");
+    let wrong: [(&[&str], String); 10] = [
+        (&["CLIENT", "ID", "x"], arity("client|id")),
+        (&["client", "setname"], arity("client|setname")),
+        (&["CONFIG", "GET"], arity("config|get")),
+        (&["MEMORY", "USAGE"], arity("memory|usage")),
+        (&["OBJECT", "ENCODING"], arity("object|encoding")),
+        (&["SCRIPT", "LOAD"], arity("script|load")),
+        (&["SLOWLOG", "LEN", "x"], arity("slowlog|len")),
+        (&["LATENCY", "NOPE"], unknown("NOPE", "LATENCY")),
+        (
+            &["COMMAND", "longer-than-names"],
+            unknown("longer-than-names", "COMMAND"),
+        ),
+        (&["CLIENT", ""], unknown("", "CLIENT")),
+    ];
+    for (words, error) in &wrong {
+        let quoted: Vec<_> = words.iter().map(|word| format!("'{word}'")).collect();
+        let inline = quoted.join(" ").into_bytes();
+        for command in [array(words), [&inline[..], b"\r\n"].concat()] {
+            for (before, queued) in [(Vec::new(), 0), (large(), 1)] {
+                let all = [&b"MULTI\r\n"[..], &before, &command, b"EXEC\r\n"].concat();
+                let expected = [&[OK][..], &[QUEUED][..queued], &[error, EXEC_ABORT]].concat();
+                for piece in [1, 1_000] {
+                    assert_eq!(told(all.clone(), &in_pieces(piece)).0, expected);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn right_subcommands_are_queued() {
+    let commands = [
+        array(&["OBJECT", "ENCODING", "k"]),
+        array(&["client", "setname", "x"]),
+        array(&["MEMORY", "USAGE", "k", "SAMPLES", "5"]),
+        array(&["SCRIPT", "LOAD", &"x".repeat(2 * RESP_QUEUE_BYTES_KEPT)]),
+        array(&["OBJECT", "ENCODING", "k"]),
+        array(&["COMMAND"]),
+    ];
+    let all = [b"MULTI\r\n", &commands.concat()[..], b"EXEC\r\n"].concat();
+    for piece in [1, 1_000] {
+        let said = told(all.clone(), &in_pieces(piece)).0;
+        let (queued, executed) = said.split_at(1 + commands.len());
+        assert!(queued[1..].iter().all(|line| line == QUEUED), "{said:?}");
+        assert_eq!(executed[..3], ["*6", "executes k", OK]);
+        assert_eq!(executed[3..].len(), 4, "{said:?}");
+    }
+}
+
+/// A transaction is not executed in part because of an argument that does not end as it should.
+#[test]
+fn an_argument_without_its_end_is_found_before_exec() {
+    let broken = "-ERR Protocol error: invalid bulk length";
+    for end in ["XX", "\rX", "X\n"] {
+        let ping = format!("*2\r\n$4\r\nPING\r\n$3\r\nabc{end}").into_bytes();
+        for (before, queued) in [(Vec::new(), 0), (large(), 1)] {
+            for piece in [1, 2, 7, 1_000, usize::MAX / 2] {
+                let all = [b"MULTI\r\n", &before[..], &ping, &array(&["EXEC"])].concat();
+                let expected = [&[OK][..], &[QUEUED][..queued], &[broken]].concat();
+                assert_eq!(told(all, &in_pieces(piece)).0, expected, "{end:?} {piece}");
+            }
+        }
     }
 }
 

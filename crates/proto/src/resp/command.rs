@@ -7,7 +7,7 @@ use super::keys::keys;
 use super::names::{NAME_BYTES_MAX, arity, upper};
 use super::state::{Each, Parser};
 use super::words::Words;
-use super::{lines, moves, multi, scan, scripts, session, set, string};
+use super::{lines, moves, scan, scripts, session, set, string};
 use crate::control::Control;
 use crate::request::{Condition, ExpireWhen, Lifetime};
 use crate::text::Step;
@@ -54,10 +54,10 @@ pub(super) fn read<'a>(
             parser.version = version;
             return step;
         }
-        b"MULTI" => return multi::begin(parser, whole.len()),
+        b"MULTI" => return parser.begin_multi(whole.len()),
         b"CLIENT" => {
             let (step, caching) = session::client(&call, parser.caching);
-            parser.caching = caching;
+            parser.caching = caching.after_client();
             return step;
         }
         name => return other(&call, name),

@@ -77,6 +77,16 @@ pub(super) fn bulk_head(input: &[u8], bytes_max: usize) -> Result<(usize, usize)
     }
 }
 
+/// How many of these bytes go on with an argument of which `left` bytes are left, the CR and LF at
+/// its end among them. 0 if the first byte should be that CR or LF and is another one.
+#[inline]
+pub(super) fn bytes_of_argument(bytes: &[u8], left: usize) -> usize {
+    let before_end = left.saturating_sub(2);
+    let end = &b"\r\n"[2 - left.min(2)..];
+    let found = bytes.iter().skip(before_end).zip(end);
+    bytes.len().min(before_end) + found.take_while(|(byte, wanted)| byte == wanted).count()
+}
+
 /// The next argument of a command of which everything is there, and the bytes up to the one after
 /// it. None at the end of an inline command.
 #[inline]

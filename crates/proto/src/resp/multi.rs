@@ -12,20 +12,15 @@
 //! Either way the commands are executed in order by the ways of all commands. Those of other
 //! clients may come in between.
 
-use super::frame::{self, ARRAY, Arguments, Fault};
+use super::command;
+use super::frame::{self, ARRAY, Arguments, Fault, Style};
 use super::lines;
-use super::names::{NAME_BYTES_MAX, arity, upper};
+use super::names::{NAME_BYTES_MAX, arity, has_subcommands, upper};
 use super::state::{Multi, Parser, State};
 use super::words::Words;
 use crate::control::Control;
 use crate::text::{Admin, After, Step};
 use glimmer_base::limits::RESP_QUEUE_BYTES_KEPT;
-
-/// `MULTI`.
-pub(super) fn begin(parser: &mut Parser, used: usize) -> Step<'static> {
-    parser.multi = Multi::Queueing { count: 0, at: 0 };
-    say(used, lines::OK)
-}
 
 fn say(used: usize, line: &'static str) -> Step<'static> {
     Step::Refuse {
@@ -36,6 +31,12 @@ fn say(used: usize, line: &'static str) -> Step<'static> {
 }
 
 impl Parser {
+    /// `MULTI`.
+    pub(super) fn begin_multi(&mut self, used: usize) -> Step<'static> {
+        self.multi = Multi::Queueing { count: 0, at: 0 };
+        say(used, lines::OK)
+    }
+
     /// The next step between `MULTI` and `EXEC`, while the commands stay in the input.
     #[cold]
     pub(super) fn next_queued<'a>(
@@ -118,7 +119,7 @@ impl Parser {
     #[cold]
     pub(super) fn next_apart<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
         if self.state == State::Start && input.first() == Some(&ARRAY) {
-            match queued_name(input) {
+            match self.queued_name(input) {
                 Ok(Some((name_end, arguments))) => {
                     return self.pass(input, name_end, 0, arguments);
                 }
@@ -214,6 +215,11 @@ impl Parser {
             }
             return answer(Words::WrongArity(lower), &[]);
         }
+        if let Some(&subcommand) = arguments.get(1)
+            && let Some(words) = self.subcommand_fault(name, subcommand, count)
+        {
+            return answer(words, subcommand);
+        }
         match (name, self.multi) {
             (b"EXEC", Multi::Queueing { count: 0, .. } | Multi::Apart { count: 0 }) => {
                 self.multi = Multi::Off;
@@ -286,40 +292,78 @@ impl Parser {
         }
     }
 
+    /// The bytes up to the end of the name of the array at the front of the input, and the number
+    /// of arguments that follow. None if the command is one that a transaction does not queue, or
+    /// if this is no command. Fails with the number of bytes that will tell.
+    fn queued_name(&self, input: &[u8]) -> Result<Option<(usize, u32)>, usize> {
+        let (count, head) = match frame::length(input, "", "") {
+            Ok((count, head)) => (u32::try_from(count).unwrap_or(0), head),
+            Err(Fault::Short(need)) => return Err(need),
+            Err(_) => return Ok(None),
+        };
+        if count == 0 {
+            return Ok(None);
+        }
+        let Some((name, end)) = short_argument(input, head)? else {
+            return Ok(None);
+        };
+        let mut buffer = [0; NAME_BYTES_MAX];
+        let name = upper(name, &mut buffer);
+        let is_right = arity(name).is_some_and(|(least, most, _)| (least..=most).contains(&count));
+        if !is_right || is_of_connection(name) {
+            return Ok(None);
+        }
+        if count > 1 && has_subcommands(name) {
+            let Some((subcommand, _)) = short_argument(input, end)? else {
+                return Ok(None);
+            };
+            if self.subcommand_fault(name, subcommand, count).is_some() {
+                return Ok(None);
+            }
+        }
+        Ok(Some((end, count - 1)))
+    }
+
+    /// What is wrong with the subcommand of a command of `count` arguments, whatever they are:
+    /// there is no such subcommand, or it has another number of them. None if the command has no
+    /// subcommands.
+    fn subcommand_fault(&self, name: &[u8], subcommand: &[u8], count: u32) -> Option<Words> {
+        if !has_subcommands(name) {
+            return None;
+        }
+        let mut arguments = Arguments::from_iter([name, subcommand]);
+        while arguments.len() < count as usize && arguments.try_push(b"").is_ok() {}
+        let mut parser = *self;
+        let step = command::read(&mut parser, b"", &arguments, count, Style::Array);
+        let Step::Answer {
+            words: crate::Words::Resp(words),
+            ..
+        } = step
+        else {
+            return None;
+        };
+        matches!(words, Words::UnknownSubcommand(_) | Words::WrongArity(_)).then_some(words)
+    }
+
     /// Whether no transaction is under way.
     pub(super) fn is_between_commands(&self) -> bool {
         self.state == State::Start && self.multi == Multi::Off
     }
 }
 
-/// The bytes up to the end of the name of the array at the front of the input, and the number of
-/// arguments that follow. None if the command is one that a transaction does not queue, or if this
-/// is no command. Fails with the number of bytes that will tell.
-fn queued_name(input: &[u8]) -> Result<Option<(usize, u32)>, usize> {
-    let found = |read: Result<(usize, u32), Fault>, at| match read {
-        Ok(found) => Ok(Some(found)),
+/// The argument that begins at `at`, and where the next one does. None if it is longer than any
+/// name, or if this is no argument. Fails with the number of bytes that will tell.
+fn short_argument(input: &[u8], at: usize) -> Result<Option<(&[u8], usize)>, usize> {
+    match frame::bulk_head(&input[at..], NAME_BYTES_MAX) {
+        Ok((bytes, head)) => {
+            let end = at + head + bytes + 2;
+            let argument = input.get(at + head..end).ok_or(end)?;
+            let argument = argument.strip_suffix(b"\r\n").unwrap_or_default();
+            Ok(Some((argument, end)))
+        }
         Err(Fault::Short(need)) => Err(at + need),
         Err(_) => Ok(None),
-    };
-    let count = frame::length(input, "", "");
-    let count = count.map(|(count, head)| (head, u32::try_from(count).unwrap_or(0)));
-    let Some((head, count)) = found(count, 0)? else {
-        return Ok(None);
-    };
-    let bytes = frame::bulk_head(&input[head..], NAME_BYTES_MAX);
-    let bytes = bytes.map(|(bytes, head)| (head, bytes as u32));
-    let Some((name_head, bytes)) = found(bytes, head)?.filter(|_| count > 0) else {
-        return Ok(None);
-    };
-    let begin = head + name_head;
-    let end = begin + bytes as usize + 2;
-    let name = input.get(begin..end).ok_or(end)?;
-    let mut buffer = [0; NAME_BYTES_MAX];
-    let name = upper(name.strip_suffix(b"\r\n").unwrap_or_default(), &mut buffer);
-    Ok(arity(name).and_then(|(least, most, _)| {
-        let is_queued = (least..=most).contains(&count) && !is_of_connection(name);
-        is_queued.then_some((end, count - 1))
-    }))
+    }
 }
 
 /// Whether a command was refused that leaves the transaction as it is, as in Redis.

@@ -94,6 +94,21 @@ commands! {
     b"QUIT" 1 many "quit"
 }
 
+/// Whether the argument after a command's name, if there is one, names a subcommand.
+pub(super) fn has_subcommands(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"CLIENT"
+            | b"COMMAND"
+            | b"CONFIG"
+            | b"LATENCY"
+            | b"MEMORY"
+            | b"OBJECT"
+            | b"SCRIPT"
+            | b"SLOWLOG"
+    )
+}
+
 /// A word in capitals; empty if it is longer than the buffer.
 #[inline]
 pub(super) fn upper<'b>(word: &[u8], buffer: &'b mut [u8]) -> &'b [u8] {

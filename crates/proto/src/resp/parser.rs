@@ -19,7 +19,7 @@ impl Parser {
     pub fn next<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
         match self.caching {
             Caching::Off | Caching::OptIn => self.step(input),
-            Caching::Next | Caching::Due => self.next_cached(input),
+            Caching::Next | Caching::StillNext | Caching::Due => self.next_cached(input),
         }
     }
 
@@ -80,8 +80,11 @@ impl Parser {
         let end = input.len().min(self.passed_bytes_max());
         while at < end && (bytes, arguments) != (0, 0) {
             if bytes > 0 {
-                let used = (end - at).min(bytes as usize);
-                (at, bytes) = (at + used, bytes - used as u32);
+                match frame::bytes_of_argument(&input[at..end], bytes as usize) {
+                    0 if at == 0 => return close(input, lines::BAD_BULK),
+                    0 => break,
+                    used => (at, bytes) = (at + used, bytes - used as u32),
+                }
                 continue;
             }
             match frame::bulk_head(&input[at..end], RESP_BULK_BYTES_MAX) {

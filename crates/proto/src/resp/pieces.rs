@@ -175,6 +175,10 @@ impl Parser {
 
     /// Passes over an argument, or ends the command.
     fn skip_piece<'a>(&mut self, input: &'a [u8], mut pieces: Pieces) -> Step<'a> {
+        let bytes = frame::bytes_of_argument(input, pieces.skip as usize);
+        if bytes == 0 {
+            return close(input, lines::BAD_BULK);
+        }
         let is_last = pieces.left == 0 && pieces.has_sum();
         if is_last && pieces.skip == 1 {
             self.state = State::Start;
@@ -189,7 +193,7 @@ impl Parser {
             };
         }
         let skipped = pieces.skip - u32::from(is_last);
-        let used = input.len().min(skipped as usize);
+        let used = bytes.min(skipped as usize);
         pieces.skip -= used as u32;
         self.go_on(pieces);
         Step::Swallowed { used }

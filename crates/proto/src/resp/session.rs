@@ -138,8 +138,9 @@ pub(super) fn describe<'a>(call: &Call<'_, 'a>, command: &'static str) -> Step<'
     let mut buffer = [0; 8];
     let subcommand = call.arguments.get(1).copied().unwrap_or_default();
     match (command, upper(subcommand, &mut buffer)) {
+        ("COMMAND", _) if call.count == 1 => call.answer(Words::EmptyArray, &[]),
         ("COMMAND", b"COUNT") => call.answer(Words::CommandCount, &[]),
-        ("COMMAND", b"" | b"INFO" | b"LIST") => call.answer(Words::EmptyArray, &[]),
+        ("COMMAND", b"INFO" | b"LIST") => call.answer(Words::EmptyArray, &[]),
         ("CONFIG", b"GET") if call.count == 2 => call.answer(Words::WrongArity("config|get"), &[]),
         ("CONFIG", b"GET") => call.answer(Words::Settings(call.version), call.whole),
         ("COMMAND", b"DOCS") => call.answer(Words::EmptyMap(call.version), &[]),

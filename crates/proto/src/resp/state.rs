@@ -89,8 +89,10 @@ pub(super) enum Caching {
     Off,
     /// It says so before each command whose reply it keeps.
     OptIn,
-    /// It keeps the reply to the next command.
+    /// It keeps the reply to the next command that is no `CLIENT`.
     Next,
+    /// The same, and the last command was a `CLIENT`.
+    StillNext,
     /// It has to be told to forget that reply, which the last byte of the command stands for.
     Due,
 }

@@ -53,6 +53,8 @@ impl Admin<'_> {
             }
             // The request is short, and the reply may be long.
             Admin::ClusterGet => false,
+            // It goes from worker to worker, and comes home to a connection.
+            Admin::Control(Control::Move(_), _) => false,
             _ => self.command().is_none(),
         }
     }
