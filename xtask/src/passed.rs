@@ -1,7 +1,8 @@
-//! Checks that come out the same as long as what they depend on stays the same: the model checker
-//! tries every order, a proof holds for every input. The test suite leaves them out while nothing
-//! has changed since they last passed, which `xtask/passed.txt` tells. The commands for a check run
-//! it whatever the file says.
+//! Checks that are not worth repeating as long as what they depend on stays the same: the model
+//! checker tries every order, a proof holds for every input, and the seeds of Miri and of the
+//! circuit's simulation are for long runs. The test suite leaves them out while nothing has changed
+//! since they last passed, which `xtask/passed.txt` tells. The commands for a check run it whatever
+//! the file says.
 //!
 //! A check depends on whole folders: of a crate, of the crates that it is built from, and of what
 //! else is named for it. It also depends on the versions of the crates of others, on the profiles,

@@ -27,8 +27,6 @@ pub struct Program {
     /// Arguments with which cargo runs it, such as `-p glimmer-store --test tables`.
     pub selected: String,
     path: PathBuf,
-    /// Tests whose names contain this are left out.
-    left_out: Option<&'static str>,
     /// The folder in which `cargo test` would run it.
     folder: PathBuf,
 }
@@ -43,11 +41,6 @@ impl Program {
             .env("CARGO_MANIFEST_DIR", &self.folder)
             .stdin(Stdio::null());
         command
-    }
-
-    /// Leaves out the tests whose names contain this, when all of its tests run.
-    pub fn leave_out(&mut self, name: &'static str) {
-        self.left_out = Some(name);
     }
 
     /// The names of its tests that contain `name`.
@@ -136,7 +129,6 @@ pub fn build(mut cargo: Command) -> anyhow::Result<Vec<Program>> {
                 package,
                 target: target.name,
                 path: path.into(),
-                left_out: None,
                 folder: folder.into(),
             });
         }
@@ -167,7 +159,6 @@ impl Program {
         let mut output = tempfile::tempfile().context("a file for the output")?;
         let mut command = self.command(&[]);
         command
-            .args(self.left_out.iter().flat_map(|name| ["--skip", name]))
             .envs(variables.iter().copied())
             .stdout(output.try_clone()?)
             .stderr(output.try_clone()?);
