@@ -36,8 +36,8 @@ def kill(server):
     server.process.communicate(timeout=PATIENCE_S)
 
 
-def refused(*flags):
-    line = command(server_binary(), *flags, port=0)
+def refused(*flags, port=0):
+    line = command(server_binary(), *flags, port=port)
     ended = subprocess.run(line, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
     assert ended.returncode != 0
     return ended.stderr
@@ -82,9 +82,38 @@ def test_what_cannot_be_used_is_refused(file):
     assert "made with native clients (--native-port) false" in native
     with Server("-m", 65, "-t", 2, "-e", file, "--memory-file-discard") as server:
         assert server.stats("glimmer")["items_restored"] == "0"
-    file.write_text("not ours")
-    assert "no memory file" in refused("-t", 2, "-e", file)
-    assert file.read_text() == "not ours"
+    assert "made with KiB beside items (-t, " in refused("-m", 65, "-t", 4, "-e", file)
+    for foreign in b"not ours", bytes(65_536) + b"behind zeros":
+        file.write_bytes(foreign)
+        assert "no memory file" in refused("-t", 2, "-e", file)
+        assert file.read_bytes() == foreign
+
+
+def test_a_start_that_fails_leaves_no_file(file):
+    with Server("-t", 2) as other:
+        assert "in use" in refused("-m", 65, "-t", 2, "-e", file, port=other.port)
+    assert not file.exists()
+    flags = ("-t", 2, "-e", file)
+    with Server(*flags) as server, server.wire() as wire:
+        wire.exchange(b"set stays 0 0 1\r\nx\r\n", STORED)
+    with Server("-t", 2) as other:
+        assert "in use" in refused(*flags, port=other.port)
+    with Server(*flags) as server, server.wire() as wire:
+        wire.exchange(b"get stays\r\n", b"VALUE stays 0 1\r\nx\r\nEND\r\n")
+
+
+def test_only_the_owner_reads_the_file(file):
+    file.touch(0o644)
+    for _ in range(2):
+        file.chmod(0o644)
+        with Server("-t", 2, "-e", file):
+            assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_snapshot_does_not_wait_for_the_servers_own_memory_file(file):
+    for own in file, f"{file}.unfinished":
+        assert "a file each" in refused("-e", own, "--snapshot", file)
+        assert not Path(own).exists()
 
 
 def value_of(key, version, size):

@@ -120,6 +120,7 @@ def test_a_port_in_use(ours):
         (["-o", "nonsense"], 1, 'Illegal suboption "nonsense"'),
         (["-o", "hashpower=9"], 1, "hashpower=9"),
         (["-Y", "/nonexistent", "-B", "binary"], 64, "-Y"),
+        (["-B", "resp", "-U", "-1"], 64, "-B resp excludes UDP"),
         (["--mode", "none"], 1, "cache, store"),
         (["-M", "--mode", "cache"], 64, "-M means --mode store"),
         (["-s", "/tmp/socket", "--native-port", "9"], 64, "--native-port"),

@@ -5,7 +5,7 @@ use crate::config::{Config, HugepagePolicy};
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::Moment;
 use glimmer_node::{Clock, SystemClock};
-use glimmer_store::memory::{FileError, FileState, Kept, MemoryFile};
+use glimmer_store::memory::{FileError, FileState, Kept, LockedFile, MemoryFile};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -71,7 +71,8 @@ fn advice(error: &FileError) -> &'static str {
     }
 }
 
-/// Opens the file of a configuration, if it has one.
+/// Opens the file of a configuration, if it has one. A file that is refused is as it was, and one
+/// that did not exist is not left behind.
 pub fn open(
     config: &Config,
     plan: &MemoryPlan,
@@ -79,19 +80,16 @@ pub fn open(
     let Some(path) = &config.memory_file else {
         return Ok(None);
     };
-    let settings = settings(config, plan);
-    let file = MemoryFile::open(path, plan.partitions, &settings, config.memory_file_discard);
-    let file = file.map_err(|error| MemoryFileError::File {
+    let refused = |error| MemoryFileError::File {
         path: path.clone(),
         error,
-    })?;
-    if file.is_hugetlb() != (config.hugepages == HugepagePolicy::Hugetlb) {
+    };
+    let locked = LockedFile::open(path).map_err(refused)?;
+    let is_hugetlb = locked.is_hugetlb().map_err(|error| refused(error.into()))?;
+    if is_hugetlb != (config.hugepages == HugepagePolicy::Hugetlb) {
         return Err(MemoryFileError::Pages { path: path.clone() });
     }
-    let room = file.room().map_err(|error| MemoryFileError::File {
-        path: path.clone(),
-        error: error.into(),
-    })?;
+    let room = locked.room().map_err(|error| refused(error.into()))?;
     let wanted = config.memory_bytes as u64;
     if room < wanted {
         return Err(MemoryFileError::Room {
@@ -100,12 +98,12 @@ pub fn open(
             wanted_mib: wanted >> 20,
         });
     }
+    let settings = settings(config, plan);
+    let discard = config.memory_file_discard;
+    let file = MemoryFile::within(locked, plan.partitions, &settings, discard).map_err(refused)?;
     match file.state() {
         FileState::New => file.kept(Kept::EpochUnixMs).store(0, Relaxed),
-        _ => examine_time(&file).map_err(|error| MemoryFileError::File {
-            path: path.clone(),
-            error,
-        })?,
+        _ => examine_time(&file).map_err(refused)?,
     }
     Ok(Some(file))
 }
@@ -121,6 +119,7 @@ fn examine_time(file: &MemoryFile) -> Result<(), FileError> {
 /// All that decides what lies where. What users set comes first, for it is what they are told of.
 fn settings(config: &Config, plan: &MemoryPlan) -> Vec<(&'static str, String)> {
     let first = plan.first_sizes();
+    let logs_bytes = plan.partitions * first.log_bytes;
     let has_own = config.lock_memory || config.hugepages == HugepagePolicy::Hugetlb;
     let mut settings = vec![
         ("-m", (config.memory_bytes >> 20).to_string()),
@@ -135,6 +134,10 @@ fn settings(config: &Config, plan: &MemoryPlan) -> Vec<(&'static str, String)> {
         (
             "native clients (--native-port)",
             (!config.native.is_empty()).to_string(),
+        ),
+        (
+            "KiB beside items (-t, -o read_buf_mem_limit, ...)",
+            ((config.memory_bytes - logs_bytes) >> 10).to_string(),
         ),
         (
             "planned sizes",
@@ -265,7 +268,7 @@ pub fn warning(file: &MemoryFile) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Mode, TableKind};
+    use crate::config::{AccessMode, Mode, TableKind};
     use crate::memory_plan::Needs;
     use crate::serve::{Hashing, Surroundings, build};
     use std::os::unix::fs::FileExt;
@@ -285,6 +288,60 @@ mod tests {
             .collect();
         assert_eq!(differ.len(), 1, "{differ:?}");
         assert!(differ[0].0.0.contains("--native-port"));
+    }
+
+    /// Both have six partitions.
+    #[test]
+    fn what_else_is_decided_by_the_number_of_workers_is_named() {
+        let of = |workers| {
+            let config = Config {
+                workers,
+                access: AccessMode::Crcw,
+                ..Config::default()
+            };
+            let plan = MemoryPlan::make(Needs::of(&config)).unwrap();
+            (plan.partitions, settings(&config, &plan))
+        };
+        let ((partitions, two), (same, four)) = (of(2), of(4));
+        assert_eq!(partitions, same);
+        let differs = two.iter().zip(&four).find(|(one, other)| one != other);
+        let (name, _) = differs.expect("the buffers take another part of -m").0;
+        assert!(name.contains("(-t, "), "{name}");
+    }
+
+    /// The items that were to be given up are still there.
+    #[test]
+    fn a_start_without_room_leaves_the_file_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("items");
+        let mut config = Config {
+            memory_file: Some(path.clone()),
+            hugepages: HugepagePolicy::Off,
+            ..Config::default()
+        };
+        let lacks_room = |config: &Config| {
+            let plan = MemoryPlan::make(Needs::of(config)).unwrap();
+            let config = Config {
+                memory_bytes: 1 << 60,
+                memory_file_discard: true,
+                ..config.clone()
+            };
+            let refused = open(&config, &plan);
+            assert!(matches!(refused, Err(MemoryFileError::Room { .. })));
+        };
+        lacks_room(&config);
+        assert!(!path.exists(), "it was made");
+        build_in(&path, &config).unwrap().begin();
+        let found = |config: &Config| build_in(&path, config).map(|file| file.state());
+        let len = path.metadata().unwrap().len();
+        lacks_room(&config);
+        assert_eq!(path.metadata().unwrap().len(), len);
+        assert_eq!(found(&config), Ok(FileState::Open));
+        config.hugepages = HugepagePolicy::Hugetlb;
+        config.memory_file_discard = true;
+        let refused = found(&config).unwrap_err();
+        assert!(refused.contains("--hugepages hugetlb"), "{refused}");
+        assert_eq!(path.metadata().unwrap().len(), len);
     }
 
     fn new_file(of: &str) -> Arc<MemoryFile> {

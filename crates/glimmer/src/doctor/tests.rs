@@ -261,7 +261,7 @@ fn what_the_flags_name_has_to_be_there() {
     let (users, new) = (users.display(), folder.join("new"));
     let new = new.display();
     let found = of_root.meets(&format!(
-        "{NO_PORT} -u root -Y {users} --snapshot {new} -e {new}"
+        "{NO_PORT} -u root -Y {users} --snapshot {new} -e {new}.memory"
     ));
     for thing in ["user", "passwords", "snapshot", "memory file"] {
         assert!(
@@ -269,7 +269,9 @@ fn what_the_flags_name_has_to_be_there() {
             "{thing}: {found:?}"
         );
     }
-    assert!(!folder.join("new").exists(), "nothing is made");
+    for name in ["new", "new.memory"] {
+        assert!(!folder.join(name).exists(), "nothing is made");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::{AccessMode, BusyPoll, Config, Mode, TableKind};
 use crate::accelerate::{Accelerate, Hook, Sources};
 use crate::encryption::ListenerTls;
+use crate::snapshot::Snapshots;
 use glimmer_proto::Accepts;
 use std::net::SocketAddr;
 
@@ -81,6 +82,13 @@ impl Config {
             )
         } else if self.memory_file.is_none() && self.memory_file_discard {
             Some("--memory-file-discard says what becomes of the file of -e; give that as well")
+        } else if let (Some(file), Some(snapshot)) = (&self.memory_file, &self.snapshot)
+            && Snapshots::writes_to(snapshot, file)
+        {
+            Some(
+                "-e and --snapshot need a file each, and --snapshot FILE takes FILE.unfinished as \
+                 well: give -e another name",
+            )
         } else if self.sasl && self.protocol != Accepts::Binary {
             Some("-S needs the binary protocol; leave -B out or give -B binary")
         } else if self.sasl && has_udp {
@@ -97,6 +105,8 @@ impl Config {
             Some("-Y excludes native clients, who cannot authenticate; leave --native-port out")
         } else if let Some(reason) = self.contradicts_users() {
             Some(reason)
+        } else if self.protocol == Accepts::Resp && has_udp {
+            Some("-B resp excludes UDP, over which RESP is not spoken; leave -U out or give -U 0")
         } else if !matches!(self.accelerate, Accelerate::Off) && !has_udp {
             Some("--accelerate answers memcached's UDP protocol: give its port with -U")
         } else if let Accelerate::Made(maker) = &self.accelerate

@@ -61,6 +61,13 @@ fn each_bound_is_checked() {
             |config| config.native = vec![SocketAddr::from(([127, 0, 0, 1], 65_535))],
             "--native-port 65535",
         ),
+        (
+            |config| {
+                config.udp = vec![SocketAddr::from(([127, 0, 0, 1], 11211))];
+                config.protocol = Accepts::Resp;
+            },
+            "leave -U out",
+        ),
         (|config| config.native_single_port = true, "--native-port"),
         (
             |config| {
@@ -117,6 +124,34 @@ fn each_bound_is_checked() {
             "{message:?} does not name {names:?}"
         );
         assert!(!message.contains('\n'), "{message:?} is more than one line");
+    }
+}
+
+/// A snapshot would take the memory file's name, or wait until the memory file is not locked.
+#[test]
+fn a_memory_file_and_a_snapshot_are_two_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+    let check = |memory_file: &str| {
+        let both = Config {
+            memory_file: Some(folder.path().join(memory_file)),
+            snapshot: Some(folder.path().join("items")),
+            ..config()
+        };
+        both.check()
+    };
+    for same in [
+        "items",
+        "items.unfinished",
+        "link/items",
+        "./link/items.unfinished",
+    ] {
+        let message = check(same).expect_err(same).to_string();
+        assert!(message.contains("a file each"), "{same}: {message}");
+    }
+    for other in ["items.memory", "unfinished", "none/items"] {
+        assert_eq!(check(other), Ok(()), "{other}");
     }
 }
 

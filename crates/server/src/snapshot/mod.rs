@@ -70,6 +70,19 @@ impl Snapshots {
         Ok(snapshots)
     }
 
+    /// Whether another path is that of the file, or of the one that a snapshot is written to first.
+    pub fn writes_to(path: &Path, other: &Path) -> bool {
+        let place_of = |path: &Path| {
+            let path = std::path::absolute(path).ok()?;
+            let folder = path.parent()?.canonicalize().ok()?;
+            Some(folder.join(path.file_name()?))
+        };
+        let mut unfinished = path.as_os_str().to_owned();
+        unfinished.push(UNFINISHED);
+        let own = [path, Path::new(&unfinished)].map(place_of);
+        place_of(other).is_some_and(|other| own.contains(&Some(other)))
+    }
+
     /// Where the file is now: while the server runs, a folder may be moved, or made again.
     fn place(&self) -> Result<Place, SnapshotError> {
         Place::of(&self.path).map_err(|source| self.folder(source))

@@ -18,7 +18,8 @@
 //! A file is *new* until the store that was made in it is [begun](MemoryFile::begin), *open* while
 //! a process uses it, and *closed* when that process has written down all that it knew
 //! ([`close`](MemoryFile::close)). A process that finds an open file which nobody has locked comes
-//! after one that was ended.
+//! after one that was ended. A new file holds no item, so it is made again for any settings. If it
+//! did not exist before, it is removed when the process does not begin it.
 //!
 //! Such a process sees all that the instructions of the last one have stored: no processor forgets
 //! a store that has been made. So what matters is the order of these instructions, and not the
@@ -27,14 +28,20 @@
 //! memory files end a process after single stores, and try other orders of the stores between two
 //! of these calls.
 
+mod locked;
+#[cfg(all(test, not(any(loom, miri))))]
+mod tests;
+
+pub use locked::LockedFile;
+
 use super::record::{RECORD_WORDS, Record};
 use super::{HUGE_PAGE, ZeroedSlice};
 use glimmer_base::sync::Ordering::{Relaxed, Release};
 use glimmer_base::sync::{AtomicU64, in_program_order};
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::Arc;
 
 /// "GLIMMER" and a byte that no text has.
@@ -155,14 +162,12 @@ pub type InFile = Option<(Arc<MemoryFile>, usize)>;
 
 /// See the module's text.
 pub struct MemoryFile {
-    file: File,
-    path: PathBuf,
+    locked: LockedFile,
     header: ZeroedSlice<AtomicU64>,
     partitions: usize,
     state: FileState,
     /// Where the next memory begins.
     next: AtomicU64,
-    is_hugetlb: bool,
 }
 
 impl MemoryFile {
@@ -171,55 +176,54 @@ impl MemoryFile {
     ///
     /// # Errors
     ///
-    /// [`FileError`]. The file is then as it was.
+    /// As [`LockedFile::open`] and [`within`](Self::within).
     pub fn open(
         path: &Path,
         partitions: usize,
         settings: &[(&str, String)],
         discard: bool,
     ) -> Result<Arc<MemoryFile>, FileError> {
-        let file = (OpenOptions::new().read(true).write(true).create(true))
-            .truncate(false)
-            .mode(0o600)
-            .open(path)?;
-        let found = file.metadata()?;
-        if !found.is_file() {
-            return Err(FileError::NoFile);
-        }
-        if found.uid() != rustix::process::geteuid().as_raw() {
-            return Err(FileError::Owner);
-        }
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(FileError::InUse),
-            Err(TryLockError::Error(error)) => return Err(error.into()),
-        }
+        let locked = LockedFile::open(path)?;
+        MemoryFile::within(locked, partitions, settings, discard)
+    }
+
+    /// The same for a file that is locked already.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`]. The file is then as it was, or the system has refused to make it larger or to
+    /// map it.
+    pub fn within(
+        locked: LockedFile,
+        partitions: usize,
+        settings: &[(&str, String)],
+        discard: bool,
+    ) -> Result<Arc<MemoryFile>, FileError> {
         let settings = text_of(settings);
         let header_bytes = header_bytes(partitions);
-        let found = match (discard, file.metadata()?.len()) {
+        let file = locked.file();
+        let state = match (discard, file.metadata()?.len()) {
             (true, _) | (_, 0) => FileState::New,
-            (false, len) => examine(&file, len, partitions, &settings)?,
+            (false, len) => examine(file, len, partitions, &settings)?,
         };
-        if found == FileState::New {
+        if state == FileState::New {
             file.set_len(0)?;
             file.set_len(header_bytes as u64)?;
         }
-        let is_hugetlb = is_hugetlb(&file)?;
-        let header = ZeroedSlice::in_file(header_bytes / 8, &file, 0, super::PagePolicy::Small)?;
+        let header = ZeroedSlice::in_file(header_bytes / 8, file, 0, super::PagePolicy::Small)?;
         let file = MemoryFile {
-            file,
-            path: path.to_owned(),
+            locked,
             header,
             partitions,
-            state: found,
+            state,
             next: AtomicU64::new(header_bytes as u64),
-            is_hugetlb,
         };
-        match found {
+        match state {
             FileState::New => file.write_header(&settings),
             FileState::Closed => file.examine_records()?,
             FileState::Open => {}
         }
+        file.locked.make_private()?;
         Ok(Arc::new(file))
     }
 
@@ -234,8 +238,12 @@ impl MemoryFile {
         }
     }
 
+    /// A process may end within. The next one finds that the file [is unmade](is_unmade), because
+    /// the first word is the magic number, and the last ones are the check and the state.
     fn write_header(&self, settings: &str) {
         let set = |at: usize, value: u64| self.header[at].store(value, Relaxed);
+        set(MAGIC_AT, MAGIC);
+        in_program_order();
         for (nth, bytes) in settings.as_bytes().chunks(8).enumerate() {
             let mut word = [0; 8];
             word[..bytes.len()].copy_from_slice(bytes);
@@ -243,11 +251,11 @@ impl MemoryFile {
         }
         set(VERSION_AT, LAYOUT_VERSION);
         set(BYTE_ORDER_AT, BYTE_ORDER);
-        set(STATE_AT, NEW);
         set(PARTITIONS_AT, self.partitions as u64);
         set(SETTINGS_LEN_AT, settings.len() as u64);
         set(CHECK_AT, check_of(|at| self.header[at].load(Relaxed)));
-        self.header[MAGIC_AT].store(MAGIC, Release);
+        in_program_order();
+        self.header[STATE_AT].store(NEW, Release);
     }
 
     /// What was found when the file was opened.
@@ -257,24 +265,12 @@ impl MemoryFile {
 
     /// Where the file is.
     pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Whether the file is on a file system of reserved huge pages.
-    pub fn is_hugetlb(&self) -> bool {
-        self.is_hugetlb
-    }
-
-    /// Bytes that the file may have, as things stand: those that it has, and those that its file
-    /// system has left. A process that touches more is ended by SIGBUS.
-    pub fn room(&self) -> io::Result<u64> {
-        let left = rustix::fs::fstatvfs(&self.file)?;
-        Ok(512 * self.file.metadata()?.blocks() + left.f_bavail * left.f_frsize)
+        self.locked.path()
     }
 
     /// Whether the file's pages are memory alone, and no disk's.
     pub fn is_in_memory(&self) -> bool {
-        file_system(&self.file).is_ok_and(|kind| kind == TMPFS || kind == HUGETLBFS)
+        self.locked.is_in_memory()
     }
 
     /// A number of the store as a whole.
@@ -300,13 +296,14 @@ impl MemoryFile {
     ) -> io::Result<ZeroedSlice<AtomicU64>> {
         let bytes = (len * 8).next_multiple_of(HUGE_PAGE).max(HUGE_PAGE) as u64;
         let at = self.next.fetch_add(bytes, Relaxed);
-        let size = self.file.metadata()?.len();
+        let file = self.locked.file();
+        let size = file.metadata()?.len();
         match self.state {
-            FileState::New => self.file.set_len(at + bytes)?,
+            FileState::New => file.set_len(at + bytes)?,
             _ if size < at + bytes => return Err(io::ErrorKind::UnexpectedEof.into()),
             _ => {}
         }
-        ZeroedSlice::in_file(len, &self.file, at, policy)
+        ZeroedSlice::in_file(len, file, at, policy)
     }
 
     /// The store in the file is whole, and changes from now on.
@@ -320,6 +317,7 @@ impl MemoryFile {
         in_program_order();
         self.header[STATE_AT].store(OPEN, Release);
         in_program_order();
+        self.locked.keep();
     }
 
     /// The store does not change any more, and all that its writers knew is in the file.
@@ -333,17 +331,6 @@ impl MemoryFile {
         let sum = sum_of(numbers, |at| self.header[at].load(Relaxed));
         self.header[at].store(sum, Relaxed);
     }
-}
-
-const TMPFS: u64 = 0x0102_1994;
-const HUGETLBFS: u64 = 0x9584_58f6;
-
-fn file_system(file: &File) -> io::Result<u64> {
-    Ok(rustix::fs::fstatfs(file)?.f_type as u64)
-}
-
-fn is_hugetlb(file: &File) -> io::Result<bool> {
-    Ok(file_system(file)? == HUGETLBFS)
 }
 
 fn header_bytes(partitions: usize) -> usize {
@@ -402,7 +389,6 @@ fn examine(
     partitions: usize,
     settings: &str,
 ) -> Result<FileState, FileError> {
-    use std::os::unix::fs::FileExt;
     let mut bytes = vec![0; HEADER_BYTES];
     if len < 8 {
         return Err(FileError::Foreign);
@@ -411,13 +397,12 @@ fn examine(
     file.read_exact_at(&mut bytes[..have], 0)?;
     let (words, _) = bytes.as_chunks::<8>();
     let word = |at: usize| u64::from_ne_bytes(words[at]);
+    if len == header_bytes(partitions) as u64 && is_unmade(file, len, &bytes)? {
+        return Ok(FileState::New);
+    }
     match word(MAGIC_AT) {
         MAGIC => {}
-        _ if word(MAGIC_AT).swap_bytes() == MAGIC => return Err(FileError::ByteOrder),
-        // A process that was ended before it had written the header.
-        0 if bytes.iter().all(|&byte| byte == 0) && have == HEADER_BYTES => {
-            return Ok(FileState::New);
-        }
+        other if other.swap_bytes() == MAGIC => return Err(FileError::ByteOrder),
         _ => return Err(FileError::Foreign),
     }
     if word(BYTE_ORDER_AT) == BYTE_ORDER.swap_bytes() {
@@ -428,6 +413,10 @@ fn examine(
     }
     if have < HEADER_BYTES || check_of(word) != word(CHECK_AT) {
         return Err(FileError::Damaged("its header is not as it was written"));
+    }
+    let state = state_of(word)?;
+    if state == FileState::New {
+        return Ok(state);
     }
     let was = &bytes[8 * SETTINGS_AT..][..word(SETTINGS_LEN_AT) as usize];
     let was = String::from_utf8_lossy(was);
@@ -440,7 +429,27 @@ fn examine(
     if len < header_bytes(partitions) as u64 {
         return Err(FileError::Damaged("it is shorter than it was"));
     }
-    state_of(word)
+    Ok(state)
+}
+
+/// Whether a process was ended while it made a file of this length: it has written nothing, or the
+/// magic number and not yet the state, and nothing after the header.
+fn is_unmade(file: &File, len: u64, header: &[u8]) -> io::Result<bool> {
+    let is_zero = |bytes: &[u8]| bytes.iter().all(|&byte| byte == 0);
+    let (words, _) = header.as_chunks::<8>();
+    let is_begun = u64::from_ne_bytes(words[MAGIC_AT]) == MAGIC;
+    let is_unfinished = is_begun && is_zero(&words[STATE_AT]);
+    if !is_zero(header) && !is_unfinished {
+        return Ok(false);
+    }
+    let mut page = vec![0; HEADER_BYTES];
+    for at in (0..len).step_by(HEADER_BYTES).skip(1) {
+        file.read_exact_at(&mut page, at)?;
+        if !is_zero(&page) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn first_difference(was: &str, is: &str) -> Option<FileError> {
@@ -464,7 +473,7 @@ fn first_difference(was: &str, is: &str) -> Option<FileError> {
 impl std::fmt::Debug for MemoryFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut all = f.debug_struct("MemoryFile");
-        all.field("path", &self.path).field("state", &self.state);
+        all.field("path", &self.path()).field("state", &self.state);
         all.finish_non_exhaustive()
     }
 }

@@ -28,7 +28,7 @@ mod boxed;
 pub use boxed::{PagesAhead, ZeroedSlice};
 
 pub use commons::Commons;
-pub use file::{FileError, FileState, InFile, Kept, LAYOUT_VERSION, MemoryFile};
+pub use file::{FileError, FileState, InFile, Kept, LAYOUT_VERSION, LockedFile, MemoryFile};
 pub use pages::{PagePolicy, PageReport};
 pub use pool::{LINE_WORDS, Pool};
 pub(crate) use record::sum_of_many;
