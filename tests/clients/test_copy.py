@@ -1,11 +1,15 @@
 """glimmer copy: a server is filled from another one, which may be memcached."""
 
+import base64
 import re
 import signal
+import socket
 import subprocess
 import threading
 import time
+from urllib.parse import quote_from_bytes
 
+import binary
 import certificates
 import pytest
 from conftest import PEER, start
@@ -42,6 +46,41 @@ def end(process, code=0):
 
 def copy(source, target, *flags, code=0):
     return end(begin(source, target, *flags), code)
+
+
+class Scripted:
+    """A server that answers each line with what a function has for it, and keeps the lines."""
+
+    def __init__(self, answer):
+        self.heard = []
+        self.answer = answer
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self):
+        connection, _ = self.listener.accept()
+        with connection, connection.makefile("rb") as lines:
+            for line in lines:
+                line = line.removesuffix(b"\r\n")
+                self.heard.append(line)
+                connection.sendall(self.answer(line))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
+        self.listener.close()
+
+
+def listing(keys):
+    """What memcached answers to `lru_crawler metadump all`."""
+    shown = [quote_from_bytes(key, safe="") for key in keys]
+    lines = [f"key={key} exp=-1 la=0 cas=1 fetch=no cls=1 size=60\n" for key in shown]
+    return "".join(lines).encode() + b"END\r\n"
 
 
 def store(wire, key, value, flags=0, ttl=0, coded=False):
@@ -121,6 +160,151 @@ def test_from_memcached(peer_of_copy):
 def test_to_memcached(peer_of_copy):
     with Server("-t", 2) as source:
         check_copy(source, peer_of_copy)
+
+
+# Keys and values that are commands, or parts of them.
+COMMANDS = {
+    b"victim T2": b"flush_all",
+    b"made N0": b"delete own",
+    b"own b": b"flush_all",
+    b"x\r\nEN": b"flush_all\r\nflush_all",
+    b"y\r\nflush_all": b"quit",
+    b"mg hello\tworld\x7f": b"END",
+}
+
+
+def check_commands(target):
+    with target.wire() as wire:
+        assert held(wire, b"own") == (b"abc", 0, -1)
+        for key, value in COMMANDS.items():
+            assert held(wire, base64.b64encode(key), coded=True) == (value, 5, -1), key
+    assert int(target.stats()["cmd_flush"]) == 0
+
+
+@pytest.mark.parametrize("flags", [(), ("--skip-present",)])
+def test_keys_are_no_commands(ours, flags):
+    """memcached 1.6.19 and later lists keys of binary clients as they are in `mgdump`."""
+    raw = b"".join(b"mg %s\r\n" % key for key in COMMANDS) + b"EN\r\n"
+    items = {base64.b64encode(key): value for key, value in COMMANDS.items()}
+
+    def answer(line):
+        if line.startswith(b"lru_crawler "):
+            return raw if b"mgdump" in line else listing(COMMANDS)
+        words = line.split(b" ")
+        if words[0] == b"mg" and words[-1] == b"b" and words[1] in items:
+            value = items[words[1]]
+            return b"VA %d f5 t-1\r\n%s\r\n" % (len(value), value)
+        return b"CLIENT_ERROR invalid flag\r\n"
+
+    with Scripted(answer) as source, Server("-t", 1) as target, target.wire() as wire:
+        store(wire, b"own", b"abc")
+        lines, _ = copy(source, target, *flags)
+        assert lines == [f"copied: {len(COMMANDS)} items, {sum(map(len, COMMANDS.values()))} B"]
+        check_commands(target)
+        told = [line for line in source.heard if re.fullmatch(rb"mg [A-Za-z0-9+/]+=* v f t b", line)]
+        assert len(told) == len(COMMANDS) and len(source.heard) == len(told) + 2, source.heard
+
+
+def test_keys_of_binary_clients(peer_of_copy):
+    with Server("-t", 1) as target, target.wire() as wire, peer_of_copy.wire() as peer:
+        store(wire, b"own", b"abc")
+        for key, value in COMMANDS.items():
+            peer.send(binary.store(binary.SET, key, value, flags=5))
+            assert peer.receive(24)[6:8] == b"\0\0"
+        for _ in range(2):
+            copy(peer_of_copy, target, "--skip-present")
+            check_commands(target)
+        assert int(peer_of_copy.stats()["curr_items"]) == len(COMMANDS)
+
+
+@pytest.mark.parametrize("target_is_old", [True, False])
+def test_a_server_without_meta_commands(ours, target_is_old):
+    """It would take the values for commands."""
+
+    def answer(line):
+        if line.startswith(b"version"):
+            return b"VERSION 1.4.31\r\n"
+        return listing([b"a"]) if line == b"lru_crawler metadump all" else b"ERROR\r\n"
+
+    with Scripted(answer) as old, Server("-t", 1) as server, server.wire() as wire:
+        store(wire, b"a", b"flush_all")
+        _, errors = copy(*((server, old) if target_is_old else (old, server)), code=1)
+        assert "it has no meta commands" in errors and "--skip-present" not in errors, errors
+        assert ("TO (" if target_is_old else "FROM (") in errors, errors
+        assert b"flush_all" not in old.heard
+
+
+def test_a_target_of_the_first_meta_commands(ours):
+    """From 1.6.0 to 1.6.9, memcached takes the length of a value as a flag."""
+    answers = {b"ms": b"CLIENT_ERROR invalid flag\r\n", b"mn": b"MN\r\n", b"version": b"VERSION 1.6.9\r\n"}
+
+    with Scripted(lambda line: answers.get(line.split(b" ")[0], b"ERROR\r\n")) as old:
+        with Server("-t", 1) as source, source.wire() as wire:
+            store(wire, b"a", b"flush_all")
+            _, errors = copy(source, old, code=1)
+            assert "memcached has these since 1.6.10" in errors, errors
+            assert b"flush_all" not in old.heard
+
+
+def source_with(first):
+    """A server with three items, the first of which it sends as told."""
+
+    def answer(line):
+        if line.startswith(b"lru_crawler "):
+            return listing([b"a", b"b", b"c"])
+        if line.startswith(b"mg a "):
+            return first
+        if line.startswith(b"mg k m"):
+            return b"CLIENT_ERROR invalid flag\r\n"
+        return b"VA 1 f0 t-1\r\n%s\r\n" % line[3:4]
+
+    return Scripted(answer)
+
+
+def test_large_flags(ours):
+    with source_with(b"VA 16 f4294967296 t-1\r\nVA 3 f0 t-1\r\nEVI\r\n") as source:
+        with Server("-t", 1) as target, target.wire() as wire:
+            lines, errors = copy(source, target, code=1)
+            refused = "not copied: 1: refused, first with CLIENT_ERROR bad command line format"
+            assert lines == ["copied: 2 items, 2 B", refused] and "1 item is not in" in errors
+            assert held(wire, b"a") is None
+            assert [held(wire, key) for key in (b"b", b"c")] == [(b"b", 0, -1), (b"c", 0, -1)]
+
+
+@pytest.mark.parametrize("answer", [b"VA 3 f-1 t-1", b"VA x", b"HD"])
+def test_an_answer_that_cannot_be_read(ours, answer):
+    """What follows it may be a value."""
+    with source_with(answer + b"\r\nVA 1 f0 t-1\r\nE\r\n") as source, Server("-t", 1) as target:
+        _, errors = copy(source, target, code=1)
+        assert f"not what a memcached answers: {answer.decode()}" in errors, errors
+        assert int(target.stats()["curr_items"]) == 0
+
+
+def test_a_refusal_is_counted(ours):
+    with source_with(b"SERVER_ERROR out of memory\r\n") as source, Server("-t", 1) as target:
+        lines, _ = copy(source, target, code=1)
+        assert lines == ["copied: 2 items, 2 B", "not copied: 1: refused, first with SERVER_ERROR out of memory"]
+
+
+def test_stale_items_of_the_target(ours):
+    """A client of TO gets the right to renew them, and not the copy."""
+    with Server("-t", 1) as source, Server("-t", 1) as target, source.wire() as old, target.wire() as new:
+        for wire in (old, new):
+            store(wire, b"a", b"a")
+        new.send(b"md a I T100\r\n")
+        new.expect(b"HD\r\n")
+        lines, _ = copy(source, target, "--skip-present")
+        assert lines == ["copied: 0 items, 0 B", "not copied: 1: TO has an item with this key"]
+        new.send(b"mg a\r\n")
+        assert set(new.line().split()) == {b"HD", b"W", b"X"}
+
+
+def test_a_target_without_statistics(ours):
+    with Server("-t", 1) as source, source.wire() as wire:
+        store(wire, b"a", b"a")
+        with Server("-t", 1, "--disable-commands", "stats") as target:
+            lines, _ = copy(source, target)
+            assert lines == ["copied: 1 item, 1 B"]
 
 
 def test_what_changes_meanwhile(ours):

@@ -10,6 +10,8 @@ use crate::Tls;
 /// A server that closes while hands are shaken.
 pub const CLOSED: &str = "the server closed the connection during the TLS handshake: does it \
                           speak TLS at this port? Without TLS, leave --tls out";
+/// What rustls says of a certificate that is its own authority, as `openssl req -x509` makes it.
+const OWN_AUTHORITY: &str = "CaUsedAsEndEntity";
 const DAY_S: u64 = 24 * 60 * 60;
 
 /// The socket failed while hands were shaken.
@@ -52,6 +54,9 @@ fn unacceptable(error: &CertificateError, tls: &Tls) -> String {
     };
     match error {
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            format!("the server's certificate is not signed by an authority {trusted}")
+        }
+        CertificateError::Other(other) if other.to_string() == OWN_AUTHORITY => {
             format!("the server's certificate is not signed by an authority {trusted}")
         }
         CertificateError::ExpiredContext { time, not_after } => format!(

@@ -76,6 +76,7 @@ impl Link {
                 let stream = UnixStream::connect(path);
                 let stream = stream.map_err(|why| anyhow!("{}: {why}; {ELSEWHERE}", cannot()))?;
                 stream.set_read_timeout(Some(silence_max))?;
+                stream.set_write_timeout(Some(silence_max))?;
                 Box::new(stream)
             }
         };
@@ -104,16 +105,19 @@ impl Link {
     ///
     /// # Errors
     ///
-    /// If the connection breaks, or if what answers has no statistics.
+    /// If the connection breaks, or if what answers has no statistics or does not show them.
     pub fn stats(&mut self, argument: &str) -> Result<Option<Vec<(String, String)>>> {
-        self.stats_or_refusal(argument).map(Result::ok)
+        match self.stats_or_refusal(argument)? {
+            Err(line) if argument.is_empty() => bail!("the server answers `stats` with {line}"),
+            told => Ok(told.ok()),
+        }
     }
 
     /// The same, with the line of the server if it does not know the argument, or refuses it.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// If the connection breaks, or if the answer is neither.
     pub fn stats_or_refusal(
         &mut self,
         argument: &str,
@@ -127,10 +131,11 @@ impl Link {
             if line == "END" {
                 return Ok(Ok(figures));
             }
-            if line == "ERROR" || line.starts_with("CLIENT_ERROR") {
-                if argument.is_empty() {
-                    bail!("the server answers `stats` with {line}");
-                }
+            let is_refusal = |word: &&str| line == *word || line.starts_with(&format!("{word} "));
+            if ["ERROR", "CLIENT_ERROR", "SERVER_ERROR"]
+                .iter()
+                .any(is_refusal)
+            {
                 return Ok(Err(line));
             }
             let figure = line.strip_prefix("STAT ").with_context(|| {
@@ -148,7 +153,10 @@ impl Link {
     /// If the connection breaks.
     pub fn send_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         let sent = self.reader.get_mut().write_all(bytes);
-        sent.context("the connection is gone")
+        sent.map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => silent(error),
+            _ => anyhow::Error::new(error).context("the connection is gone"),
+        })
     }
 
     /// Reads one line of a reply as it is, in place of what `line` holds, without its end.
@@ -197,9 +205,7 @@ impl Link {
     }
 
     fn send(&mut self, command: &str) -> Result<()> {
-        let line = format!("{command}\r\n");
-        let sent = self.reader.get_mut().write_all(line.as_bytes());
-        sent.context("the connection is gone")
+        self.send_bytes(format!("{command}\r\n").as_bytes())
     }
 
     fn line(&mut self, left: &mut u64) -> Result<String> {
@@ -265,7 +271,7 @@ fn tcp(server: &Location, name: (&str, u16), silence_max: Duration) -> Result<Tc
     Ok(stream)
 }
 
-/// Why nothing has come. A read that waits for too long would block.
+/// Why nothing has come, or nothing is taken. What waits for too long would block.
 fn silent(error: io::Error) -> anyhow::Error {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
@@ -278,7 +284,7 @@ fn silent(error: io::Error) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{net::TcpListener, thread};
+    use std::{net::TcpListener, os::unix::net::UnixListener, thread};
 
     const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -335,6 +341,43 @@ mod tests {
         let mut link = Link::open(&location, &Admission::default(), silence_max).unwrap();
         let error = link.ask("version").unwrap_err();
         assert!(error.to_string().contains("it hangs"), "{error:#}");
+    }
+
+    #[test]
+    fn a_server_that_takes_nothing_is_named_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let _unix = UnixListener::bind(&path).unwrap();
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = tcp.local_addr().unwrap().port();
+        for location in [
+            format!("unix:{}", path.display()).parse().unwrap(),
+            Location::Tcp("127.0.0.1".into(), port),
+        ] {
+            let silence_max = Duration::from_millis(100);
+            let mut link = Link::open(&location, &Admission::default(), silence_max).unwrap();
+            let error = link.send_bytes(&vec![b'x'; 64 << 20]).unwrap_err();
+            assert!(error.to_string().contains("it hangs"), "{error:#}");
+        }
+    }
+
+    #[test]
+    fn a_server_may_refuse_statistics() {
+        for refusal in [
+            "ERROR",
+            "ERROR not allowed",
+            "CLIENT_ERROR stats not allowed",
+            "SERVER_ERROR over the limit of this user or address",
+        ] {
+            let (location, server) = saying(format!("{refusal}\r\n").leak().as_bytes());
+            let mut link = Link::open(&location, &Admission::default(), PATIENCE).unwrap();
+            assert_eq!(link.stats_or_refusal("").unwrap().unwrap_err(), refusal);
+            server.join().unwrap();
+        }
+        for reply in [&b"CLIENT_ERRORS\r\n"[..], b"SERVER_ERROR busy\r\n"] {
+            let error = stats(reply).unwrap_err().to_string();
+            assert!(error.contains(reply.trim_ascii().escape_ascii().to_string().as_str()));
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ const REPLY_BYTES_MAX: usize = 4096;
 const LOST: &str = "the connection is lost during the login; a server that encrypts needs --tls";
 
 const HEADER_BYTES: usize = 24;
+const SASL_LIST_MECHANISMS: u8 = 0x20;
 const SASL_AUTH: u8 = 0x21;
 const UNKNOWN_COMMAND: u16 = 0x81;
 
@@ -96,9 +97,10 @@ impl Login {
                 reply
             )
         };
+        // Each protocol first asks whether a login is wanted. A server without users would store
+        // the password for everyone to read, or refuse it.
         match speech {
             Speech::Text => {
-                // A server without users would store the password for everyone to read.
                 let reply = ask_line(stream, b"version\r\n")?;
                 if reply.starts_with("VERSION") {
                     return Ok(());
@@ -109,38 +111,55 @@ impl Login {
                 ensure!(reply == "STORED", refused(&reply));
             }
             Speech::Resp => {
+                if ask_line(stream, b"*1\r\n$4\r\nPING\r\n")? == "+PONG" {
+                    return Ok(());
+                }
                 let words = ["AUTH", user, password];
                 let words = words.map(|word| format!("${}\r\n{word}\r\n", word.len()));
                 let reply = ask_line(stream, format!("*3\r\n{}", words.concat()).as_bytes())?;
-                let is_unwanted = reply.contains("without any password configured");
-                ensure!(reply == "+OK" || is_unwanted, refused(&reply));
+                ensure!(reply == "+OK", refused(&reply));
             }
             Speech::Binary => {
-                let mechanism = b"PLAIN";
+                // A server that knows logins closes the connection at what is none.
+                let (status, _) = ask_packet(stream, SASL_LIST_MECHANISMS, b"", b"")?;
+                if status == UNKNOWN_COMMAND {
+                    return Ok(());
+                }
                 let credentials = format!("\0{user}\0{password}");
-                let body = [mechanism, credentials.as_bytes()].concat();
-                let mut packet = vec![0x80, SASL_AUTH, 0, mechanism.len() as u8];
-                packet.resize(8, 0);
-                packet.extend((body.len() as u32).to_be_bytes());
-                packet.resize(HEADER_BYTES, 0);
-                stream.write_all(&[packet, body].concat()).context(LOST)?;
-                stream.flush().context(LOST)?;
-                let mut header = [0; HEADER_BYTES];
-                stream.read_exact(&mut header).context(LOST)?;
-                let bytes = u32::from_be_bytes([header[8], header[9], header[10], header[11]]);
-                ensure!(
-                    bytes as usize <= REPLY_BYTES_MAX,
-                    "the reply to the login is too long"
-                );
-                let mut text = vec![0; bytes as usize];
-                stream.read_exact(&mut text).context(LOST)?;
-                let status = u16::from_be_bytes([header[6], header[7]]);
-                let reply = String::from_utf8_lossy(&text).into_owned();
-                ensure!(matches!(status, 0 | UNKNOWN_COMMAND), refused(&reply));
+                let (status, reply) =
+                    ask_packet(stream, SASL_AUTH, b"PLAIN", credentials.as_bytes())?;
+                ensure!(status == 0, refused(&reply));
             }
         }
         Ok(())
     }
+}
+
+/// Sends a request of the binary protocol. Returns the status of the reply, and its text.
+fn ask_packet(
+    stream: &mut (impl Read + Write + ?Sized),
+    opcode: u8,
+    key: &[u8],
+    value: &[u8],
+) -> Result<(u16, String)> {
+    let body = [key, value].concat();
+    let mut packet = vec![0x80, opcode, 0, key.len() as u8];
+    packet.resize(8, 0);
+    packet.extend((body.len() as u32).to_be_bytes());
+    packet.resize(HEADER_BYTES, 0);
+    stream.write_all(&[packet, body].concat()).context(LOST)?;
+    stream.flush().context(LOST)?;
+    let mut header = [0; HEADER_BYTES];
+    stream.read_exact(&mut header).context(LOST)?;
+    let bytes = u32::from_be_bytes([header[8], header[9], header[10], header[11]]);
+    ensure!(
+        bytes as usize <= REPLY_BYTES_MAX,
+        "the reply to the login is too long"
+    );
+    let mut text = vec![0; bytes as usize];
+    stream.read_exact(&mut text).context(LOST)?;
+    let status = u16::from_be_bytes([header[6], header[7]]);
+    Ok((status, String::from_utf8_lossy(&text).into_owned()))
 }
 
 /// Sends a request, and reads one line without its end, byte by byte: nothing that follows it is
@@ -203,6 +222,14 @@ mod tests {
         (server.asked, outcome)
     }
 
+    const PING: &[u8] = b"*1\r\n$4\r\nPING\r\n";
+    /// Which mechanisms there are.
+    const QUESTION: [u8; HEADER_BYTES] = {
+        let mut packet = [0; HEADER_BYTES];
+        (packet[0], packet[1]) = (0x80, 0x20);
+        packet
+    };
+
     fn binary_reply(status: u8, text: &[u8]) -> Vec<u8> {
         let mut packet = vec![
             0x81,
@@ -228,29 +255,49 @@ mod tests {
         let (asked, outcome) = said(Speech::Text, &[&wanted[..], b"STORED\r\n"].concat());
         outcome.unwrap();
         assert_eq!(asked, b"version\r\nset login 0 0 10\r\nann secret\r\n");
-        let (asked, outcome) = said(Speech::Resp, b"+OK\r\n");
+        let wanted = b"-NOAUTH Authentication required.\r\n";
+        let (asked, outcome) = said(Speech::Resp, &[&wanted[..], b"+OK\r\n"].concat());
         outcome.unwrap();
-        assert_eq!(asked, b"*3\r\n$4\r\nAUTH\r\n$3\r\nann\r\n$6\r\nsecret\r\n");
-        let (asked, outcome) = said(Speech::Binary, &binary_reply(0, b"Authenticated"));
+        let login = b"*3\r\n$4\r\nAUTH\r\n$3\r\nann\r\n$6\r\nsecret\r\n";
+        assert_eq!(asked, [PING, login].concat());
+        let replies = [binary_reply(0, b"PLAIN"), binary_reply(0, b"Authenticated")];
+        let (asked, outcome) = said(Speech::Binary, &replies.concat());
         outcome.unwrap();
-        assert_eq!(asked[..12], [0x80, 0x21, 0, 5, 0, 0, 0, 0, 0, 0, 0, 16]);
-        assert_eq!(asked[HEADER_BYTES..], *b"PLAIN\0ann\0secret");
+        let (question, login) = asked.split_at(HEADER_BYTES);
+        assert_eq!(question, QUESTION);
+        assert_eq!(login[..12], [0x80, 0x21, 0, 5, 0, 0, 0, 0, 0, 0, 0, 16]);
+        assert_eq!(login[HEADER_BYTES..], *b"PLAIN\0ann\0secret");
     }
 
     #[test]
     fn a_server_without_users_never_sees_the_password() {
-        let (asked, outcome) = said(Speech::Text, b"VERSION 1.6.45\r\n");
-        outcome.unwrap();
-        assert_eq!(asked, b"version\r\n");
+        let unknown = binary_reply(0x81, b"Unknown command");
+        for (speech, reply, question) in [
+            (
+                Speech::Text,
+                &b"VERSION 1.6.45\r\n"[..],
+                &b"version\r\n"[..],
+            ),
+            (Speech::Resp, b"+PONG\r\n", PING),
+            (Speech::Binary, &unknown, &QUESTION),
+        ] {
+            let (asked, outcome) = said(speech, reply);
+            outcome.unwrap();
+            assert_eq!(asked, question);
+        }
     }
 
     #[test]
     fn a_refusal_names_the_user_and_not_the_password() {
         let text = b"CLIENT_ERROR unauthenticated\r\nCLIENT_ERROR authentication failure\r\n";
+        let binary = [
+            binary_reply(0, b"PLAIN"),
+            binary_reply(0x20, b"Auth failure."),
+        ];
         for (speech, reply) in [
             (Speech::Text, text.to_vec()),
-            (Speech::Resp, b"-WRONGPASS invalid\r\n".to_vec()),
-            (Speech::Binary, binary_reply(0x20, b"Auth failure.")),
+            (Speech::Resp, b"-NOAUTH\r\n-WRONGPASS invalid\r\n".to_vec()),
+            (Speech::Binary, binary.concat()),
         ] {
             let error = format!("{:#}", said(speech, &reply).1.unwrap_err());
             assert!(error.contains("refuses user ann"), "{error}");

@@ -101,6 +101,9 @@ fn a_certificate_that_is_its_own_authority_is_accepted_where_it_is_named() {
     let (port, server) = echo(&setup);
     exchange(&mut connect(port, &files).unwrap(), b"data").unwrap();
     server.join().unwrap();
+    let error = told(&identity, None, &client(&authority));
+    assert!(error.contains("not signed by an authority in "), "{error}");
+    assert!(error.contains("give --tls-ca"), "{error}");
     // The name counts for it, too.
     let elsewhere = alone("elsewhere");
     let files = Files {

@@ -2,7 +2,7 @@
 //! for that.
 
 use crate::serve::addresses_of_pages;
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow, bail, ensure};
 use clap::builder::NonEmptyStringValueParser;
 use glimmer_notation::counted;
 use glimmer_server::config::HTTP_PORT_DEFAULT;
@@ -48,11 +48,7 @@ impl Arguments {
             (None, Err(VarError::NotPresent)) => HTTP_PORT_DEFAULT.to_string(),
             (None, Err(error)) => bail!("GLIMMER_HTTP: {error}"),
         };
-        let addresses = addresses_of_pages(&given)
-            .map_err(|reason| anyhow!("{given}: {reason}: give what --http of serve has"))?;
-        let address = addresses
-            .first()
-            .context("0 means that the server has no pages: start it with --http")?;
+        let address = address_of(&given)?;
         let page = if self.live { "/healthz" } else { "/readyz" };
         let within = Duration::from_secs(self.timeout.into());
         let no_answer = |why: &dyn Display| {
@@ -61,7 +57,7 @@ impl Arguments {
                      of serve has"
             )
         };
-        let answer = ask(*address, page, within).map_err(|why| match why.kind() {
+        let answer = ask(address, page, within).map_err(|why| match why.kind() {
             // A read that waits for too long would block.
             ErrorKind::WouldBlock | ErrorKind::TimedOut => anyhow!(
                 "no answer from http://{address}{page} within {}: the server hangs, or the \
@@ -83,6 +79,25 @@ impl Arguments {
     }
 }
 
+/// Where the server has its pages that was started with this `--http`.
+fn address_of(given: &str) -> anyhow::Result<SocketAddr> {
+    // An argument is not.
+    ensure!(
+        !given.is_empty(),
+        "GLIMMER_HTTP is empty: give what --http of serve has, or unset it"
+    );
+    let addresses = addresses_of_pages(given)
+        .map_err(|reason| anyhow!("{given}: {reason}: give what --http of serve has"))?;
+    let address = addresses
+        .first()
+        .context("0 means that the server has no pages: start it with --http")?;
+    ensure!(
+        address.port() != 0,
+        "{given} means that the server chooses the port: give the one that it has"
+    );
+    Ok(*address)
+}
+
 fn ask(address: SocketAddr, page: &str, within: Duration) -> std::io::Result<String> {
     let mut server = TcpStream::connect_timeout(&address, within)?;
     server.set_read_timeout(Some(within))?;
@@ -91,4 +106,23 @@ fn ask(address: SocketAddr, page: &str, within: Duration) -> std::io::Result<Str
     let mut answer = String::new();
     server.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
     Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_one_that_can_be_asked() {
+        assert_eq!(address_of("9150").unwrap().to_string(), "127.0.0.1:9150");
+        for (given, words) in [
+            ("", "GLIMMER_HTTP is empty"),
+            ("0", "the server has no pages"),
+            ("-1", "the server chooses the port"),
+            ("10.0.0.1:0", "the server chooses the port"),
+        ] {
+            let error = address_of(given).expect_err(given).to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
 }

@@ -191,7 +191,7 @@ fn program(arguments: &[OsString]) -> Option<&str> {
 }
 
 /// Commands that take the flags of `serve` take all that follows for such. A wish for help among
-/// these is for their own, and so is one for JSON.
+/// these is for their own, and so is one for JSON. The version is that of the program.
 fn own_words_first(arguments: &mut Vec<OsString>) {
     let words = arguments.get(1..).unwrap_or_default();
     let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
@@ -204,6 +204,12 @@ fn own_words_first(arguments: &mut Vec<OsString>) {
         let help = help.into();
         arguments.truncate(command);
         arguments.push(help);
+    } else if flags
+        .iter()
+        .any(|&word| word == "--version" || word == "-V")
+    {
+        arguments.truncate(1);
+        arguments.push("--version".into());
     } else if command == 2
         && let Some(at) = arguments.iter().position(|word| word == "--json")
     {
@@ -275,6 +281,20 @@ mod tests {
         ] {
             let help = parse(line).expect_err(line).to_string();
             assert!(help.contains("[FLAGS]..."), "{line}: {help}");
+        }
+    }
+
+    #[test]
+    fn version_after_flags_of_serve_is_that_of_the_program() {
+        for line in [
+            "glimmer doctor -V",
+            "glimmer doctor -m 64 --version",
+            "glimmer config print -V",
+            "glimmer config print -m 64 --version",
+        ] {
+            let version = parse(line).expect_err(line).to_string();
+            let plain = parse("glimmer --version").unwrap_err().to_string();
+            assert_eq!(version, plain, "{line}");
         }
     }
 

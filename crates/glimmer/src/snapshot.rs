@@ -3,9 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
-use glimmer_connect::Link;
 use glimmer_notation::{counted, memory};
 
 use crate::progress::Progress;
@@ -32,11 +31,6 @@ pub struct Arguments {
 struct Told(Vec<(String, String)>);
 
 impl Told {
-    fn ask(link: &mut Link) -> anyhow::Result<Told> {
-        let lines = link.stats("glimmer")?.unwrap_or_default();
-        Ok(Told(lines))
-    }
-
     fn text(&self, name: &str) -> Option<&str> {
         let mut lines = self.0.iter();
         let (_, value) = lines.find(|(it, _)| it == name)?;
@@ -58,16 +52,23 @@ impl Arguments {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let mut link = self.server.connect()?;
-        let before = Told::ask(&mut link)?.ended();
+        // Before it begins: without these, its end is not seen.
+        let before = Told(self.server.stats(&mut link, "glimmer")?).ended();
+        let items = link.stats("")?.unwrap_or_default();
+        let items = Told(items).number("curr_items");
         if let Err(reason) = self.server.tell(&mut link, "snapshot")? {
             bail!("{}: {}", self.server, reason.trim_start_matches("BUSY "));
         }
-        let items = link.stats("")?.unwrap_or_default();
-        let items = Told(items).number("curr_items");
         let mut shown = Progress::new();
         loop {
             let gone = || format!("{} has gone: the older file is as it was", self.server);
-            let told = Told::ask(&mut link).with_context(gone)?;
+            let told = link.stats_or_refusal("glimmer").with_context(gone)?;
+            let told = Told(told.map_err(|line| {
+                anyhow!(
+                    "{} does not tell how far the snapshot is: {line}",
+                    self.server
+                )
+            })?);
             let [written, failed] = told.ended();
             if failed > before[1] {
                 shown.end();

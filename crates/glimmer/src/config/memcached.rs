@@ -22,7 +22,8 @@ enum Found {
     Several(Vec<String>),
 }
 
-/// The same settings as a TOML file. Comments stay, and what has no meaning becomes a comment.
+/// The same settings as a TOML file. Comments stay: one after a flag comes to stand before it. What
+/// has no meaning becomes a comment.
 ///
 /// # Errors
 ///
@@ -33,14 +34,19 @@ pub fn convert(path: &Path) -> anyhow::Result<String> {
     let mut found = BTreeMap::new();
     let mut mistakes = Vec::new();
     for (number, line) in text_of(path)?.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            lines.push(Line::Comment(line.to_owned()));
+        let (line, comment) = parted(line.trim());
+        if line.is_empty() || !comment.is_empty() {
+            lines.push(Line::Comment(comment.to_owned()));
+        }
+        // What the shell makes of it, by which Debian's script starts memcached.
+        let line = line.trim_end().replace("\\#", "#");
+        if line.is_empty() {
+            // It was a comment, or nothing.
         } else if line.split_whitespace().next() == Some("logfile") {
             lines.push(Line::Comment(format!(
                 "# {line}: the log goes to stderr, from where systemd takes it into the journal"
             )));
-        } else if let Err(reason) = take(&flags, line, &mut lines, &mut found) {
+        } else if let Err(reason) = take(&flags, &line, &mut lines, &mut found) {
             mistakes.push(format!("{}:{}: {reason}", path.display(), number + 1));
         }
     }
@@ -52,6 +58,14 @@ pub fn convert(path: &Path) -> anyhow::Result<String> {
         Line::Setting(name) => line_of(name, &found[name]),
     });
     Ok(lines.map(|line| line + "\n").collect())
+}
+
+/// A line without its comment, and the comment. It begins with a `#` that has no backslash before
+/// it.
+fn parted(line: &str) -> (&str, &str) {
+    let mut marks = line.match_indices('#').map(|(at, _)| at);
+    let start = marks.find(|&at| !line[..at].ends_with('\\'));
+    line.split_at(start.unwrap_or(line.len()))
 }
 
 /// Takes the flags of a line, as Debian's start script does: words, without quotes.

@@ -273,7 +273,8 @@ fn memcacheds_file_is_converted() {
     let path = folder.path().join("memcached.conf");
     let debian = "# memcached default config file\n\n-d\nlogfile /var/log/memcached.log\n\n# -v\n\
                   -vv\n-m 64\n-p 11211\n-u memcache\n-l 127.0.0.1\n-l ::1\n-I 2m\n\
-                  -P /var/run/memcached/memcached.pid\n-o idle_timeout=5,modern\n";
+                  -P /var/run/memcached/memcached.pid\n-o idle_timeout=5,modern\n\
+                  -c 99 # connections # at most\n-b 9#\n-D \\#\n";
     std::fs::write(&path, debian).unwrap();
     let converted = memcached::convert(&path).unwrap();
     let expected = "# memcached default config file\n\ndaemon = true\n\
@@ -282,7 +283,9 @@ fn memcacheds_file_is_converted() {
                     verbose = 2\nmemory-limit = 64\nport = 11211\nuser = \"memcache\"\n\
                     listen = [\"127.0.0.1\", \"::1\"]\nmax-item-size = \"2m\"\n\
                     pidfile = \"/var/run/memcached/memcached.pid\"\n\
-                    extended = \"idle_timeout=5,modern\"\n";
+                    extended = \"idle_timeout=5,modern\"\n\
+                    # connections # at most\nconn-limit = 99\n#\nlisten-backlog = 9\n\
+                    detail-delimiter = \"#\"\n";
     assert_eq!(converted, expected);
     let config = config(&converted, &[], "").unwrap();
     assert_eq!((config.memory_bytes, config.tcp.len()), (64 << 20, 2));

@@ -53,6 +53,12 @@ pub fn has_milliseconds(answer: &[u8]) -> bool {
     answer == b"CLIENT_ERROR bad token in command line format"
 }
 
+/// Asks whether a server takes values as `ms` of today sends them. It fails as there is no such
+/// mode, and changes nothing. Two lines answer it, the second of which is the version. From 1.6.0
+/// to 1.6.9, memcached wants the length as a flag: it takes the value for a command, and a line
+/// `MN` comes before the version.
+pub const QUESTION_OF_VALUES: &[u8] = b"ms glimmer-copy 2 M-\r\nmn\r\nversion\r\n";
+
 /// What a server answers to `mg`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
@@ -66,7 +72,8 @@ pub enum Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     pub value_bytes: usize,
-    pub flags: u32,
+    /// memcached can be built for flags of more than 32 bits. Other servers refuse these.
+    pub flags: u64,
     /// Remaining lifetime, in the unit of the command; `None` if it does not expire.
     pub ttl: Option<u64>,
     /// A client has declared it out of date.
@@ -74,7 +81,8 @@ pub struct Head {
 }
 
 impl Found {
-    /// Parses the first line of the answer to [`put_read`]. `None` if it is another answer.
+    /// Parses the first line of the answer to [`put_read`]. `None` if it is another answer, or one
+    /// that cannot be read.
     pub fn parse(line: &[u8]) -> Option<Found> {
         let line = std::str::from_utf8(line).ok()?;
         let mut words = line.split(' ').filter(|word| !word.is_empty());
@@ -116,9 +124,10 @@ pub fn put_read(key: &Key, unit: Unit, out: &mut Vec<u8>) {
     out.extend(parts.iter().copied().flatten());
 }
 
-/// Appends the command that asks whether an item is there.
+/// Appends the command that asks whether an item is there, by a key that
+/// [can be asked for](Key::can_be_asked). `mg` would take the right to renew a stale item.
 pub fn put_question(key: &Key, out: &mut Vec<u8>) {
-    let parts = [b"mg ", &key.text[..], key.flag(), b"\r\n"];
+    let parts = [b"me ", &key.text[..], b"\r\n"];
     out.extend(parts.iter().copied().flatten());
 }
 
@@ -147,7 +156,7 @@ fn since_1970() -> Duration {
 mod tests {
     use super::*;
 
-    fn head(value_bytes: usize, flags: u32, ttl: Option<u64>, is_stale: bool) -> Head {
+    fn head(value_bytes: usize, flags: u64, ttl: Option<u64>, is_stale: bool) -> Head {
         Head {
             value_bytes,
             flags,
@@ -167,7 +176,11 @@ mod tests {
             ("VA 0 f0 t-1", Some(Found::Value(head(0, 0, None, false)))),
             (
                 "VA 9 f4294967295 t0 W X ",
-                Some(Found::Value(head(9, u32::MAX, Some(0), true))),
+                Some(Found::Value(head(9, u32::MAX.into(), Some(0), true))),
+            ),
+            (
+                "VA 3 f4294967296 t-1",
+                Some(Found::Value(head(3, 1 << 32, None, false))),
             ),
             ("ERROR", None),
             ("VA", None),
@@ -185,11 +198,12 @@ mod tests {
     fn commands() {
         let plain = Key {
             text: b"a".to_vec(),
-            is_base64: false,
+            ..Key::default()
         };
         let coded = Key {
             text: b"/w==".to_vec(),
             is_base64: true,
+            ..Key::default()
         };
         let mut out = Vec::new();
         let (seconds, ms) = (Unit::Seconds, Unit::Milliseconds);
@@ -200,7 +214,7 @@ mod tests {
         put_add(&coded, &month, seconds, &mut out);
         put_read(&coded, ms, &mut out);
         put_add(&plain, &head(1, 7, Some(1500), false), ms, &mut out);
-        let lines = "mg /w== v f t b\r\nmg a\r\nms a 1 ME F7\r\nms /w== 2 ME F0 T2592000 b\r\n\
+        let lines = "mg /w== v f t b\r\nme a\r\nms a 1 ME F7\r\nms /w== 2 ME F0 T2592000 b\r\n\
             mg /w== v f t m b\r\nms a 1 ME F7 T1500 m\r\n";
         assert_eq!(String::from_utf8(out).unwrap(), lines);
         for unit in [seconds, ms] {

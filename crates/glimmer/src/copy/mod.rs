@@ -31,19 +31,24 @@ const SILENCE_MAX: Duration = Duration::from_secs(30);
 /// Items that are on their way together. Their answers fit into the buffers of a connection, so
 /// that neither server waits for the other.
 const BATCH_MAX: u64 = 64;
-/// A batch is at most this part of what a second may have, so that it is copied evenly.
+/// A batch has one item, or at most about this part of what a second may have, so that items are
+/// copied evenly.
 const BATCHES_PER_S_MIN: u64 = 20;
 /// Bytes that are gathered before they are sent.
 const GATHERED_BYTES_HIGH: usize = 256 << 10;
+/// How lines begin that refuse a command.
+const REFUSALS: [&[u8]; 3] = [b"CLIENT_ERROR ", b"SERVER_ERROR ", b"ERROR "];
+/// A server of which nothing can be copied, and to which nothing can.
+const NO_META: &str = "it has no meta commands: memcached has them since 1.6";
 /// Items in a row for which there is no memory, after which there will be none for others.
 const FULL_MAX: u64 = 1000;
 
 /// Fill a server from another one, item by item
 ///
 /// Copies every item that FROM lists, with its flags and its remaining lifetime (to a second if one
-/// of the servers is memcached). FROM and TO are this server or memcached, from version 1.6 on. An
-/// item that TO has already stays as it is, so that clients may use both servers meanwhile, and the
-/// same command may be given again.
+/// of the servers is memcached). FROM and TO are this server or memcached, FROM from version 1.6 on
+/// and TO from 1.6.10 on. An item that TO has already stays as it is, so that clients may use both
+/// servers meanwhile, and the same command may be given again.
 ///
 /// Items that are stored in FROM after the command has begun are not copied. The last lines say
 /// what was copied, and what was not and why. The exit status is 0 if TO has everything that FROM
@@ -114,10 +119,17 @@ impl Arguments {
         let open = |server, side| Link::open(server, &admitted(side), SILENCE_MAX);
         let mut from = open(&self.from, Side::From)?;
         let mut to = open(&self.to, Side::To)?;
+        takes_values(&mut to).with_context(|| at("TO", &self.to))?;
         let keys = Keys::of(&mut from).with_context(|| format!("{}", self.from))?;
+        let unit = match has_milliseconds(&mut from).with_context(|| at("FROM", &self.from))?
+            && has_milliseconds(&mut to).with_context(|| at("TO", &self.to))?
+        {
+            true => Unit::Milliseconds,
+            false => Unit::Seconds,
+        };
         let mut copy = Copy {
             arguments: &self,
-            unit: unit_of(&mut from, &mut to)?,
+            unit,
             from,
             to,
             total: keys.count,
@@ -139,9 +151,10 @@ impl Arguments {
                 counted(copy.total, "item")
             )
         })?;
-        let evicted = copy.evictions()?.saturating_sub(before);
-        if evicted > 0 {
-            let evicted = counted(evicted, "item");
+        if let (Some(before), Some(after)) = (before, copy.evictions()?)
+            && after > before
+        {
+            let evicted = counted(after - before, "item");
             println!("TO has evicted {evicted} meanwhile: it has no room for all of them");
         }
         match copy.tally.lacking() {
@@ -177,19 +190,15 @@ impl Copy<'_> {
             items_per_s: self.arguments.rate,
             bytes_per_s: self.arguments.byte_rate,
         };
-        let batch_items = match rates.items_per_s {
-            0 => BATCH_MAX,
-            rate => (rate / BATCHES_PER_S_MIN).clamp(1, BATCH_MAX),
+        let part = |rate| match rate {
+            0 => u64::MAX,
+            rate => rate / BATCHES_PER_S_MIN,
         };
+        let items_max = part(rates.items_per_s).clamp(1, BATCH_MAX);
         let start = Instant::now();
         let mut pace = Pace::new(rates);
         loop {
-            let mut batch = Vec::new();
-            while (batch.len() as u64) < batch_items
-                && let Some(key) = keys.next()?
-            {
-                batch.push(key);
-            }
+            let batch = keys.batch(items_max, part(rates.bytes_per_s))?;
             if batch.is_empty() {
                 return Ok(());
             }
@@ -255,14 +264,8 @@ impl Copy<'_> {
                 self.tally.note(Fate::Gone);
                 return Ok(None);
             }
-            None if self.line == b"ERROR" => {
-                bail!(
-                    "{}: it has no meta commands: memcached has them since 1.6",
-                    server()
-                );
-            }
             None => {
-                self.tally.note_refused(&self.line);
+                self.note_refused().with_context(server)?;
                 return Ok(None);
             }
         };
@@ -318,42 +321,66 @@ impl Copy<'_> {
             b"CLIENT_ERROR unauthenticated" => {
                 bail!("{}: it wants a login: give --auth-user", server());
             }
-            b"ERROR" => {
-                bail!(
-                    "{}: it has no meta commands: memcached has them since 1.6",
-                    server()
-                );
-            }
-            refusal => self.tally.note_refused(refusal),
+            _ => self.note_refused().with_context(server)?,
         }
         Ok(())
     }
 
-    /// How many items TO has evicted since its start.
-    fn evictions(&mut self) -> Result<u64> {
-        let figures = self
-            .to
-            .stats("")
-            .with_context(|| at("TO", &self.arguments.to))?;
-        let figures = figures.unwrap_or_default();
+    /// Counts the item that a server has refused with the latest line. Fails if that is no refusal:
+    /// what follows it may not be the next answer.
+    fn note_refused(&mut self) -> Result<()> {
+        let is_refusal = REFUSALS.iter().any(|word| self.line.starts_with(word));
+        ensure!(
+            is_refusal,
+            "not what a memcached answers: {}",
+            self.line.escape_ascii()
+        );
+        self.tally.note_refused(&self.line);
+        Ok(())
+    }
+
+    /// How many items TO has evicted since its start; `None` if it does not say.
+    fn evictions(&mut self) -> Result<Option<u64>> {
+        let server = || at("TO", &self.arguments.to);
+        let Ok(figures) = self.to.stats_or_refusal("").with_context(server)? else {
+            return Ok(None);
+        };
         let evictions = figures.iter().find(|(name, _)| name == "evictions");
-        Ok(evictions
-            .and_then(|(_, count)| count.parse().ok())
-            .unwrap_or(0))
+        Ok(evictions.and_then(|(_, count)| count.parse().ok()))
     }
 }
 
-/// What both servers can count lifetimes in.
-fn unit_of(from: &mut Link, to: &mut Link) -> Result<Unit> {
+/// Makes sure that a server takes the values of `ms` as such. An old one would take each for a
+/// command.
+fn takes_values(server: &mut Link) -> Result<()> {
+    server.send_bytes(item::QUESTION_OF_VALUES)?;
     let mut line = Vec::new();
-    for server in [from, to] {
-        server.send_bytes(item::QUESTION_OF_UNIT)?;
-        server.read_line(&mut line)?;
-        if !item::has_milliseconds(&line) {
-            return Ok(Unit::Seconds);
-        }
-    }
-    Ok(Unit::Milliseconds)
+    server.read_line(&mut line)?;
+    ensure!(
+        line != b"CLIENT_ERROR unauthenticated",
+        "it wants a login: give --auth-user"
+    );
+    ensure!(line != b"ERROR", NO_META);
+    server.read_line(&mut line)?;
+    ensure!(
+        line != b"MN",
+        "it has other meta commands: memcached has these since 1.6.10"
+    );
+    ensure!(
+        line.starts_with(b"VERSION "),
+        "it refuses `version`: {}",
+        line.escape_ascii()
+    );
+    Ok(())
+}
+
+/// Whether a server can count lifetimes in milliseconds.
+fn has_milliseconds(server: &mut Link) -> Result<bool> {
+    let mut line = Vec::new();
+    server.send_bytes(item::QUESTION_OF_UNIT)?;
+    server.read_line(&mut line)?;
+    ensure!(line != b"ERROR", NO_META);
+    Ok(item::has_milliseconds(&line))
 }
 
 /// A server in an error.
@@ -361,18 +388,22 @@ fn at(role: &str, server: &Location) -> String {
     format!("{role} ({server})")
 }
 
-/// Those of the keys that a server has no item with. The others are counted.
+/// Those of the keys that a server has no item with, as far as it can be asked. The others are
+/// counted.
 fn absent(server: &mut Link, keys: Vec<Key>, tally: &mut Tally) -> Result<Vec<Key>> {
     let mut questions = Vec::new();
-    for key in &keys {
+    for key in keys.iter().filter(|key| key.can_be_asked()) {
         item::put_question(key, &mut questions);
     }
     server.send_bytes(&questions)?;
     let mut line = Vec::new();
     let mut absent = Vec::with_capacity(keys.len());
     for key in keys {
-        server.read_line(&mut line)?;
-        match line.starts_with(b"HD") {
+        let is_there = key.can_be_asked() && {
+            server.read_line(&mut line)?;
+            line.starts_with(b"ME ")
+        };
+        match is_there {
             true => tally.note(Fate::There),
             false => absent.push(key),
         }

@@ -273,6 +273,16 @@ fn a_running_server_writes_its_items_on_command() {
     );
     refused.signal(Signal::SIGKILL);
     refused.child.wait().unwrap();
+    // Nothing is written for a command that could not tell of its end.
+    let mute = home.start("-m 64 --disable-commands stats");
+    let Output { status, stderr, .. } = snapshot(&mute.socket);
+    let text = String::from_utf8(stderr).unwrap();
+    assert!(
+        !status.success() && text.contains("stats glimmer: stats not allowed"),
+        "{text}"
+    );
+    assert_eq!(mute.ask("mn\r\n"), "MN");
+    assert!(!home.file().exists() && !home.unfinished().exists());
 }
 
 /// A server that is killed while it writes leaves the file as it was.
