@@ -12,7 +12,17 @@ Key = Union[bytes, bytearray, str]
 Value = Union[bytes, bytearray]
 
 class Error(Exception):
-    """Base class of all failures."""
+    """Base class of all failures.
+
+    One that get_many raises has the values that were found in `found`, and the failure of each
+    other key in `failed`. Of all others, these are None.
+    """
+
+    found: Optional[dict[Union[bytes, str], bytes]]
+    failed: Optional[dict[Union[bytes, str], "Error"]]
+
+class SocketError(Error, OSError):
+    """The socket failed."""
 
 class InvalidKey(Error):
     """A key has 1 to 250 bytes."""
@@ -69,6 +79,9 @@ class Item:
 class Client:
     """A client of one server.
 
+    A signal handler runs while a call waits, and what it raises ends the call. It cannot use
+    the client whose call it interrupts (RuntimeError).
+
     Threads may share a client; their calls take turns.
     After a fork, the parent and the child are two clients.
     """
@@ -118,8 +131,12 @@ class Client:
     def get_item(self, key: Key) -> Optional[Item]:
         """Like get, with flags and CAS unique."""
 
-    def get_many(self, keys: list[Key]) -> dict[Key, bytes]:
-        """The values of those keys that have one. The requests are sent together."""
+    def get_many(self, keys: list[Key]) -> dict[Union[bytes, str], bytes]:
+        """The values of those keys that have one. The requests are sent together.
+
+        In the result, a bytearray is bytes. If keys fail, it raises the failure of the first of
+        them; see Error. All keys have one deadline.
+        """
 
     def put(self, key: Key, value: Value, flags: int = 0, expiry: Optional[int] = None, *, expiry_ms: Optional[int] = None) -> None:
         """Stores a value. Expiry times follow memcached.

@@ -1,12 +1,16 @@
 """The Python package of the native client, from its wheel."""
 
+import errno
 import os
 import pydoc
 import re
+import resource
+import signal
 import socket
 import struct
 import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 from harness import PATIENCE_S, Server, is_memcached, server_binary
@@ -50,6 +54,7 @@ def test_every_operation(server):
     assert client.decrement("count", 50) == 0
     assert client.increment("none") is None
     assert client.get_many(["greeting", "none", b"count"]) == {"greeting": b"swapped", b"count": b"0 "}
+    assert client.get_many([bytearray(b"greeting")]) == {b"greeting": b"swapped"}
     assert client.delete("greeting")
     assert not client.delete("greeting")
     large = bytes(range(256)) * 1000
@@ -105,6 +110,77 @@ def test_failures(server):
     assert issubclass(glimmer.Silent, glimmer.Error)
 
 
+def test_keys_that_fail_take_nothing_from_the_others(server):
+    with Server("-t", 1, "-m", 64, "--native-port", -1) as other:
+        members = [("127.0.0.1", one.port, native_port(one), 1) for one in (server, other)]
+        client = glimmer.Client.connect_to_all(members, "rendezvous")
+        keys = [f"key {number}" for number in range(100)]
+        for key in keys:
+            client.put(key, key.encode())
+        assert client.get_many(keys) == {key: key.encode() for key in keys}
+    with pytest.raises(glimmer.Refused) as raised:
+        client.get_many([*keys, "none" * 100])
+    found, failed = raised.value.found, raised.value.failed
+    assert found == {key: key.encode() for key in keys if key not in failed} and found
+    assert isinstance(failed.pop("none" * 100), glimmer.InvalidKey)
+    assert failed and set(failed) == set(keys) - set(found)
+    assert {type(failure) for failure in failed.values()} == {glimmer.Refused}
+    with pytest.raises(glimmer.InvalidKey) as raised:
+        client.get("")
+    assert raised.value.found is None and raised.value.failed is None
+
+
+def test_a_socket_that_fails_is_a_failure_like_others(server):
+    port = native_port(server)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        with pytest.raises(glimmer.Error) as raised:
+            glimmer.Client("127.0.0.1", port)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert type(raised.value) is glimmer.SocketError and isinstance(raised.value, OSError)
+    assert raised.value.errno == errno.EMFILE and "Too many open files" in str(raised.value)
+
+
+@contextmanager
+def signals(handler):
+    """This thread runs the handler once, in a while."""
+    before = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_signal_handler_ends_a_call_that_waits(server):
+    """No test takes as long as the deadline."""
+    port = native_port(server)
+    client = glimmer.Client("127.0.0.1", port, deadline=3600)
+    client.put("key", b"value")
+    server.pause()
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    for call in (
+        lambda: client.get("key"),
+        lambda: client.get_many(["key"] * 1000),
+        lambda: client.put("key", b"new"),
+        lambda: glimmer.Client("127.0.0.1", port, deadline=3600),
+    ):
+        with signals(interrupt), pytest.raises(KeyboardInterrupt):
+            call()
+    for use in (lambda: client.get("key"), client.close):
+        with signals(lambda *_: use()), pytest.raises(RuntimeError, match="the client whose call it interrupts"):
+            client.get("key")
+    with signals(lambda *_: server.go_on() or repr(client)):
+        assert client.get("key") in (b"value", b"new")
+    assert client.get("none") is None
+
+
 @pytest.mark.parametrize(
     "call, error, words",
     [
@@ -119,9 +195,13 @@ def test_failures(server):
         (lambda client: client.get(7), TypeError, "a key is bytes or str, not int"),
         (lambda client: client.get_many(["k", None]), TypeError, "a key is bytes or str, not NoneType"),
         (lambda _: glimmer.Client("127.0.0.1", 99999), ValueError, "native_port is a number from 1 to 65535, not 99999"),
-        (lambda _: glimmer.Client("127.0.0.1", 1, deadline=-1), ValueError, "deadline is a number of seconds, 0 or more, not -1"),
+        (lambda _: glimmer.Client("127.0.0.1", 1, deadline=-1), ValueError, "deadline is a finite number of seconds, 0 or more, not -1"),
+        (lambda _: glimmer.Client("127.0.0.1", 1, retry=float("inf")), ValueError, "a finite number of seconds, 0 or more, not inf"),
         (lambda _: glimmer.Client.connect_to_all([("h", 0, 1, 1)]), ValueError, "a member's port is a number from 1"),
-        (lambda _: glimmer.Client.connect_to_all([("h", 1)]), TypeError, "a tuple (host, port, native_port, weight)"),
+        (lambda _: glimmer.Client.connect_to_all([("h", 1)]), TypeError, "a tuple (host, port, native_port, weight), not a tuple of 2"),
+        (lambda _: glimmer.Client.connect_to_all(["h"]), TypeError, "a tuple (host, port, native_port, weight), not str"),
+        (lambda _: glimmer.Client.connect_to_all([(b"h", 1, 1, 1)]), TypeError, "a member's host is a str, not bytes"),
+        (lambda _: glimmer.Client.connect_to_all([]), glimmer.NoAddress, "the list of servers has no address: it is empty"),
         (lambda _: glimmer.Client.connect_to_all([], "by dice"), ValueError, "not 'by dice'"),
     ],
 )
@@ -298,8 +378,8 @@ def test_keys_are_where_libmemcached_has_them(server):
             )
             members = [("127.0.0.1", server.port, native_port(server), weight) for server, weight in zip(servers, weights)]
             ours = glimmer.Client.connect_to_all(members, name)
-            for number in range(100):
-                key = f"{name}:{weights[0]}:{number}"
+            for number in range(200):
+                key = f"{('key', 'straße')[number % 2]}:{name}:{weights[0]}:{number}"
                 ours.put(key, key.encode())
                 assert theirs.get(key) == key.encode()
             theirs.disconnect_all()

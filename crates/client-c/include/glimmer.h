@@ -254,6 +254,7 @@ glimmer_outcome glimmer_get_for_swap(glimmer_client *client, glimmer_bytes key, 
 // Reads many items with requests that are sent together. The item of each key goes into the
 // element of `items` with the same index, and its outcome into `outcomes`. Returns
 // GLIMMER_OUTCOME_OK, or the failure that ended the whole call; nothing is written in that case.
+// All keys have one deadline.
 //
 // # Safety
 //

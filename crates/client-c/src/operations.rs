@@ -36,6 +36,7 @@ pub unsafe extern "C" fn glimmer_get_for_swap(
 /// Reads many items with requests that are sent together. The item of each key goes into the
 /// element of `items` with the same index, and its outcome into `outcomes`. Returns
 /// GLIMMER_OUTCOME_OK, or the failure that ended the whole call; nothing is written in that case.
+/// All keys have one deadline.
 ///
 /// # Safety
 ///
@@ -260,7 +261,12 @@ unsafe fn read(
         unsafe { give(found, item) }
     };
     // SAFETY: the caller guarantees it.
-    unsafe { on(client, call) }
+    let outcome = unsafe { on(client, call) };
+    if outcome != Outcome::Ok {
+        // SAFETY: as above. The call may have ended before its result was there.
+        unsafe { &mut *item }.set(None);
+    }
+    outcome
 }
 
 /// # Safety

@@ -154,6 +154,41 @@ fn a_null_client_is_an_outcome_of_every_function() {
     }
 }
 
+/// Otherwise a program that reads the item without looking at the outcome has another key's value.
+#[test]
+fn an_item_has_no_value_after_a_read_that_failed() {
+    let port = lying_server();
+    let old = || native::Item {
+        value: b"old".to_vec(),
+        flags: 7,
+        cas: 7,
+    };
+    let beyond = Bytes {
+        data: null(),
+        length: 5,
+    };
+    // SAFETY: the host is NUL-terminated, the settings are null, client and item come from the
+    // library, and no bytes are read from a key without any.
+    unsafe {
+        let client = glimmer_connect(c"127.0.0.1".as_ptr(), port, null(), null_mut());
+        let item = glimmer_item_new();
+        for (client, key, outcome) in [
+            (null_mut(), NOTHING, Outcome::Argument),
+            (client, beyond, Outcome::Argument),
+            (client, NOTHING, Outcome::Key),
+        ] {
+            for read in [glimmer_get, glimmer_get_for_swap] {
+                (*item).set(Some(old()));
+                assert_eq!(read(client, key, item), outcome);
+                assert_eq!(glimmer_item_value(item).length, 0, "{outcome:?}");
+                assert_eq!((glimmer_item_flags(item), glimmer_item_cas(item)), (0, 0));
+            }
+        }
+        glimmer_item_free(item);
+        glimmer_free(client);
+    }
+}
+
 #[test]
 fn a_length_without_bytes_is_an_argument_that_means_nothing() {
     let some = |data, length| Bytes { data, length };

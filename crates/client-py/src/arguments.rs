@@ -4,7 +4,7 @@
 use glimmer_client::Exptime;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyInt, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyInt, PyString, PyTuple};
 use std::time::Duration;
 
 /// A key as bytes. A `str` is encoded as UTF-8.
@@ -153,12 +153,13 @@ fn seconds(name: &str, object: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
     let Ok(seconds) = object.extract::<f64>() else {
         return Err(wrong_type(name, "a number of seconds", object));
     };
-    match Duration::try_from_secs_f64(seconds) {
-        Ok(time) => Ok(Some(u64::try_from(time.as_micros()).unwrap_or(u64::MAX))),
-        Err(_) => Err(PyValueError::new_err(format!(
-            "{name} is a number of seconds, 0 or more, not {seconds}"
-        ))),
+    if !seconds.is_finite() || seconds < 0.0 {
+        return Err(PyValueError::new_err(format!(
+            "{name} is a finite number of seconds, 0 or more, not {seconds}"
+        )));
     }
+    let time = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+    Ok(Some(u64::try_from(time.as_micros()).unwrap_or(u64::MAX)))
 }
 
 /// One of several servers: host, memcached's port, native port, weight.
@@ -166,24 +167,24 @@ pub struct Member(pub glimmer_client::Member);
 
 impl<'py> FromPyObject<'py> for Member {
     fn extract_bound(object: &Bound<'py, PyAny>) -> PyResult<Member> {
-        type Parts<'py> = (
-            String,
-            Bound<'py, PyAny>,
-            Bound<'py, PyAny>,
-            Bound<'py, PyAny>,
-        );
-        let Ok((host, tcp, native, weight)) = object.extract::<Parts<'_>>() else {
-            return Err(wrong_type(
-                "a member",
-                "a tuple (host, port, native_port, weight)",
-                object,
-            ));
+        const WANTED: &str = "a tuple (host, port, native_port, weight)";
+        let Ok(parts) = object.downcast::<PyTuple>() else {
+            return Err(wrong_type("a member", WANTED, object));
+        };
+        let parts: Vec<_> = parts.iter().collect();
+        let [host, tcp, native, weight] = &parts[..] else {
+            let given = parts.len();
+            let words = format!("a member is {WANTED}, not a tuple of {given}");
+            return Err(PyTypeError::new_err(words));
+        };
+        let Ok(host) = host.extract::<String>() else {
+            return Err(wrong_type("a member's host", "a str", host));
         };
         Ok(Member(glimmer_client::Member {
             host,
-            port: port("a member's port", &tcp)?,
-            native_port: port("a member's native_port", &native)?,
-            weight: number("a member's weight", &weight, 0, u32::MAX.into())? as u32,
+            port: port("a member's port", tcp)?,
+            native_port: port("a member's native_port", native)?,
+            weight: number("a member's weight", weight, 0, u32::MAX.into())? as u32,
         }))
     }
 }

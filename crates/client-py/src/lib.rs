@@ -8,12 +8,14 @@ use arguments::{
     Key, Member, Value, away_after, cas, deadline, delta, expiry, expiry_ms, flags, native_port,
     no_expiry, one_of, retry,
 };
-use errors::{Ended, Raise, raise};
-use glimmer_client::boundary::{Guarded, Panicked, guard};
+use errors::{Ended, Raise, inside, raise, with_others};
+use glimmer_client::boundary::{self, Guarded, Panicked, guard};
 use glimmer_client::{Client as Native, ConnectError, Item as Found, Placement, Settings};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyByteArray, PyBytes, PyDict};
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A value with its flags and CAS unique.
@@ -45,6 +47,9 @@ impl Item {
 /// deadlines in a row the server is away: calls raise Away at once, and one call per `retry` (5) is
 /// sent as a probe. With away_after=0, no server is ever away.
 ///
+/// A signal handler runs while a call waits, and what it raises ends the call. It cannot use the
+/// client whose call it interrupts.
+///
 /// Threads may share a client; their calls take turns. After a fork, the parent and the child are
 /// two clients. A client is closed by close(), at the end of a with statement, or when it is
 /// garbage-collected.
@@ -52,8 +57,30 @@ impl Item {
 struct Client {
     /// `None` after the client was closed.
     native: Mutex<Option<Guarded<Native>>>,
+    /// The thread that uses it (see [`this_thread`]), or 0.
+    user: AtomicUsize,
     /// For `repr`.
     servers: String,
+}
+
+/// A client that this thread uses.
+struct Used<'a> {
+    native: MutexGuard<'a, Option<Guarded<Native>>>,
+    user: &'a AtomicUsize,
+}
+
+impl Drop for Used<'_> {
+    fn drop(&mut self) {
+        self.user.store(0, Ordering::Relaxed);
+    }
+}
+
+/// A number other than 0 that no other thread has.
+fn this_thread() -> usize {
+    thread_local! {
+        static HERE: u8 = const { 0 };
+    }
+    HERE.with(|here| std::ptr::from_ref(here).addr())
 }
 
 impl Client {
@@ -68,6 +95,7 @@ impl Client {
         };
         Ok(Client {
             native: Mutex::new(Some(Guarded::new(connected.map_err(raise)?))),
+            user: AtomicUsize::new(0),
             servers,
         })
     }
@@ -78,18 +106,28 @@ impl Client {
         py: Python<'_>,
         call: impl FnOnce(&mut Native) -> Result<R, E> + Send,
     ) -> PyResult<R> {
-        let called = py.detach(|| match &mut *self.lock() {
-            None => Err(Ended::Closed),
-            Some(native) => match native.call(call) {
+        let called = py.detach(|| {
+            let mut used = self.lock().ok_or(Ended::Inside)?;
+            let native = used.native.as_mut().ok_or(Ended::Closed)?;
+            match native.call(call) {
                 Ok(answer) => answer.map_err(Ended::Failed),
                 Err(Panicked) => Err(Ended::Panicked),
-            },
+            }
         });
         called.map_err(raise)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Guarded<Native>>> {
-        self.native.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Waits until no other thread uses the client. Returns `None` in a signal handler that this
+    /// thread runs while it waits for an answer: it holds the lock already.
+    fn lock(&self) -> Option<Used<'_>> {
+        let this_thread = this_thread();
+        if self.user.load(Ordering::Relaxed) == this_thread {
+            return None;
+        }
+        let native = self.native.lock().unwrap_or_else(PoisonError::into_inner);
+        self.user.store(this_thread, Ordering::Relaxed);
+        let user = &self.user;
+        Some(Used { native, user })
     }
 }
 
@@ -150,17 +188,18 @@ impl Client {
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        let is_closed = py.detach(|| self.lock().is_none());
+        let is_closed = py.detach(|| self.lock().is_some_and(|used| used.native.is_none()));
         let end = if is_closed { ", closed" } else { "" };
         format!("<glimmer.Client {}{end}>", self.servers)
     }
 
     /// Closes the client's sockets. Later calls raise Closed; closing again does nothing.
-    fn close(&self, py: Python<'_>) {
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| {
-            let closed = self.lock().take();
+            let closed = self.lock().ok_or_else(inside)?.native.take();
             let _ = guard(|| drop(closed));
-        });
+            Ok(())
+        })
     }
 
     fn __enter__(client: Py<Client>) -> Py<Client> {
@@ -168,8 +207,12 @@ impl Client {
     }
 
     #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, pyo3::types::PyTuple>) {
-        self.close(py);
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _exception: &Bound<'_, pyo3::types::PyTuple>,
+    ) -> PyResult<()> {
+        self.close(py)
     }
 
     /// The value of a key, or None if there is none.
@@ -188,7 +231,11 @@ impl Client {
         }))
     }
 
-    /// The values of those keys that have one. The requests are sent together.
+    /// The values of those keys that have one. The requests are sent together. In the result, a
+    /// bytearray is bytes.
+    ///
+    /// If keys fail, it raises the failure of the first of them. The exception's `found` has the
+    /// values of the others, and its `failed` the failure of each key.
     fn get_many<'py>(
         &self,
         py: Python<'py>,
@@ -200,13 +247,22 @@ impl Client {
             let names: Vec<&[u8]> = names.iter().map(|key| &key.0[..]).collect();
             client.get_many(&names)
         })?;
-        let found = PyDict::new(py);
-        for (key, answer) in keys.into_iter().zip(answers) {
-            if let Some(item) = answer.map_err(raise)? {
-                found.set_item(key, PyBytes::new(py, &item.value))?;
+        let (found, failed) = (PyDict::new(py), PyDict::new(py));
+        for ((key, name), answer) in keys.into_iter().zip(names).zip(answers) {
+            let key = match key.is_instance_of::<PyByteArray>() {
+                true => PyBytes::new(py, &name.0).into_any(),
+                false => key,
+            };
+            match answer {
+                Ok(Some(item)) => found.set_item(key, PyBytes::new(py, &item.value))?,
+                Ok(None) => {}
+                Err(error) => failed.set_item(key, error.raise().into_value(py))?,
             }
         }
-        Ok(found)
+        match failed.values().iter().next() {
+            None => Ok(found),
+            Some(first) => Err(with_others(&first, found, failed)?),
+        }
     }
 
     /// Stores a value.
@@ -321,7 +377,7 @@ impl Client {
     /// Panics, to test the effect of a bug in the library on a program.
     #[cfg(feature = "planted-panic")]
     fn _planted_panic(&self, py: Python<'_>) -> PyResult<()> {
-        self.call(py, |_| -> std::io::Result<()> { panic!("planted") })
+        self.call(py, |_| -> io::Result<()> { panic!("planted") })
     }
 }
 
@@ -342,6 +398,11 @@ fn settings(
     }
 }
 
+/// Runs the handlers of signals that have arrived, if this is the main thread.
+fn check_signals() -> io::Result<()> {
+    Python::attach(|py| py.check_signals()).map_err(io::Error::from)
+}
+
 /// A client of Glimmer's native protocol: each request goes straight to the core that owns its key,
 /// over UDP.
 ///
@@ -350,6 +411,7 @@ fn settings(
 ///         assert client.get("greeting") == b"hello"
 #[pymodule]
 fn glimmer(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    boundary::while_waiting(check_signals);
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Client>()?;
     module.add_class::<Item>()?;

@@ -1,7 +1,24 @@
-//! Keeps panics inside this library. The bindings for other languages use it, because a panic that
-//! crosses into a foreign caller aborts the process.
+//! What the bindings for other languages need. It keeps panics inside this library, because a panic
+//! that crosses into a foreign caller aborts the process, and lets a language look for signals while
+//! a call waits.
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+
+static WHILE_WAITING: OnceLock<fn() -> io::Result<()>> = OnceLock::new();
+
+/// From now on, every blocking client of this process does this about 20 times a second while it
+/// waits: a language may have to look for signals. If it fails, so does the call, as if the socket
+/// had failed. Only the first such function counts.
+pub fn while_waiting(check: fn() -> io::Result<()>) {
+    let _ = WHILE_WAITING.set(check);
+}
+
+/// Does what [`while_waiting`] was given.
+pub(crate) fn check() -> io::Result<()> {
+    WHILE_WAITING.get().map_or(Ok(()), |check| check())
+}
 
 /// A bug in this library made a call panic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,14 +1,14 @@
 //! The blocking client.
 
+mod call;
 mod link;
 
-use crate::answer::{Answer, Item, Told};
-use crate::error::{
-    ConnectError, CountError, Failed, GetError, RemoveError, StoreError, none_known,
-};
+use crate::answer::{Answer, Item};
+use crate::error::{ConnectError, CountError, GetError, RemoveError, StoreError, none_known};
 use crate::operation::{self, Operation};
 use crate::placement::{Choice, Member, Placement};
-use crate::{Ask, Exptime, Failure, Settings};
+use crate::{Exptime, Settings};
+use call::Call;
 use glimmer_proto::StoreMode;
 use glimmer_transport::packet::PacketTransport;
 use glimmer_transport::transports;
@@ -170,14 +170,15 @@ impl Client {
     }
 
     /// Reads many items with requests that are sent together. Returns one result per key, in the
-    /// order of the keys.
+    /// order of the keys. The call has one deadline: keys that have no answer by then are silent,
+    /// also those that were still waiting for room on the way to their server.
     ///
     /// # Errors
     ///
     /// If the socket fails. An error that concerns one key is that key's result.
     pub fn get_many(&mut self, keys: &[&[u8]]) -> io::Result<Vec<Result<Option<Item>, GetError>>> {
         let get = operation::get(false);
-        let answers = self.call_many(keys.iter().map(|key| get.ask(key)))?;
+        let answers = self.call_many(keys, &get)?;
         let found = answers.into_iter().map(|answer| get.understand(answer));
         Ok(found.collect())
     }
@@ -292,38 +293,22 @@ impl Client {
         key: &[u8],
         operation: &Operation<'_, T, E>,
     ) -> Result<T, E> {
-        let mut answers = self.call_many(std::iter::once(operation.ask(key)))?;
+        let mut answers = self.call_many(&[key], operation)?;
         operation.understand(answers.pop().expect("one request has one answer"))
     }
 
-    fn call_many<'a>(&mut self, asks: impl Iterator<Item = Ask<'a>>) -> io::Result<Vec<Answer>> {
+    fn call_many<T, E>(
+        &mut self,
+        keys: &[&[u8]],
+        operation: &Operation<'_, T, E>,
+    ) -> io::Result<Vec<Answer>> {
         self.links.enter()?;
-        let mut servers: Vec<SocketAddr> = Vec::new();
-        let mut answers: Vec<Option<Result<Told, Failure>>> = Vec::new();
-        for (index, ask) in asks.enumerate() {
-            let links = &self.links;
-            let link = self.choice.of(ask.key, |link| links.is_away(link));
-            while self.links.has_queue(link) {
-                self.links.turn(&mut |index, reply| {
-                    answers[index] = Some(reply.map(Told::of));
-                })?;
-            }
-            let asked = self.links.ask(link, &ask, index);
-            servers.push(self.links.server(link));
-            answers.push(asked.err().map(Err));
+        let called = Call::new(keys, operation, &self.choice).run(&mut self.links);
+        if called.is_err() {
+            // Their answers are not for the next call.
+            self.links.give_up(&mut |_, _| {});
         }
-        while self.links.under_way() > 0 {
-            self.links.turn(&mut |index, reply| {
-                answers[index] = Some(reply.map(Told::of));
-            })?;
-        }
-        let answers = answers.into_iter().zip(servers);
-        Ok(answers
-            .map(|(answer, server)| {
-                let answer = answer.unwrap_or(Err(Failure::Silent));
-                answer.map_err(|failure| Failed { failure, server })
-            })
-            .collect())
+        called
     }
 }
 

@@ -121,8 +121,8 @@ impl ConnectError {
     /// The list of servers is empty.
     pub(crate) fn no_server() -> ConnectError {
         ConnectError::NoAddress {
-            server: "an empty list of servers".to_owned(),
-            reason: io::ErrorKind::InvalidInput.into(),
+            server: "the list of servers".to_owned(),
+            reason: io::Error::new(io::ErrorKind::InvalidInput, "it is empty"),
         }
     }
 }

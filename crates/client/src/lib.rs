@@ -47,7 +47,7 @@
 //! | `operation` | the request of each operation |
 //! | `answer` | the result of each operation |
 //! | `error` | the errors of each operation |
-//! | [`boundary`] | keeps panics out of other languages |
+//! | [`boundary`] | what other languages need: no panics, and a look at signals |
 
 mod answer;
 pub mod boundary;

@@ -16,11 +16,14 @@ use glimmer_proto::StoreMode;
 use glimmer_transport::packet::PacketTransport;
 use glimmer_transport::transports;
 use std::fmt::Debug;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::net::{ToSocketAddrs, lookup_host};
+use tokio::time::{Instant, timeout_at};
 
-/// Keys of one `get_many` call that are requested at once: half of a session's capacity.
+/// Keys of one `get_many` call that one server is asked for at once: half of a session's capacity.
 const KEYS_AT_ONCE: usize = IN_FLIGHT_MAX / 2;
 
 /// A client of one server, or of several servers among which keys are placed. Clones share its
@@ -45,6 +48,7 @@ const KEYS_AT_ONCE: usize = IN_FLIGHT_MAX / 2;
 pub struct Client {
     servers: Arc<[Server]>,
     choice: Arc<Choice>,
+    deadline: Duration,
 }
 
 impl Client {
@@ -98,6 +102,7 @@ impl Client {
         Ok(Client {
             servers: servers.into(),
             choice: Arc::new(Choice::one()),
+            deadline: Duration::from_micros(settings.deadline_us),
         })
     }
 
@@ -143,6 +148,7 @@ impl Client {
         Ok(Client {
             servers: servers.into(),
             choice: Arc::new(Choice::among(placement, members, settings.eject)),
+            deadline: Duration::from_micros(settings.deadline_us),
         })
     }
 
@@ -165,17 +171,25 @@ impl Client {
     }
 
     /// Reads many items with requests that are sent together. Returns one result per key, in the
-    /// order of the keys.
+    /// order of the keys. The call has one deadline: keys that have no answer by then are silent,
+    /// also those that were not asked for yet.
     pub async fn get_many(&self, keys: &[&[u8]]) -> Vec<Result<Option<Item>, GetError>> {
-        let get = operation::get(false);
-        let mut found = Vec::with_capacity(keys.len());
-        for keys in keys.chunks(KEYS_AT_ONCE) {
-            let asked: Vec<_> = keys.iter().map(|key| self.ask(&get.ask(key))).collect();
-            for answer in asked {
-                found.push(get.understand(answer.await));
-            }
+        let mut indexes_of = vec![Vec::new(); self.servers.len()];
+        for (index, key) in keys.iter().enumerate() {
+            indexes_of[self.choose(key)].push(index);
         }
-        found
+        let get = operation::get(false);
+        let asked = indexes_of.iter().enumerate().map(|(server, indexes)| {
+            let asks = indexes.iter().map(|&index| get.ask(keys[index]));
+            self.ask_many(server, asks.collect())
+        });
+        let answers = all(asked).await;
+        let mut found: Vec<_> = keys.iter().map(|_| None).collect();
+        let indexes = indexes_of.into_iter().flatten();
+        for (index, answer) in indexes.zip(answers.into_iter().flatten()) {
+            found[index] = Some(get.understand(answer));
+        }
+        found.into_iter().flatten().collect()
     }
 
     /// Stores an item. A number as `expiry` follows memcached: 0 means never, up to 30 days counts
@@ -287,18 +301,80 @@ impl Client {
         operation.understand(self.ask(&operation.ask(key)).await)
     }
 
+    fn choose(&self, key: &[u8]) -> usize {
+        (self.choice).of(key, |server| self.servers[server].is_away())
+    }
+
     /// Issues the request at once. The returned future waits for the answer.
     fn ask(&self, ask: &Ask<'_>) -> impl Future<Output = Answer> + use<> {
-        let servers = &self.servers;
-        let server = self.choice.of(ask.key, |server| servers[server].is_away());
-        let asked = servers[server].ask(ask);
-        let server = servers[server].address();
+        self.ask_at(self.choose(ask.key), ask)
+    }
+
+    fn ask_at(&self, server: usize, ask: &Ask<'_>) -> impl Future<Output = Answer> + use<> {
+        let server = &self.servers[server];
+        let asked = server.ask(ask);
+        let server = server.address();
         let answered = async { asked?.await.unwrap_or(Err(Failure::Ended)) };
         async move {
             let answer = answered.await;
             answer.map_err(|failure| Failed { failure, server })
         }
     }
+
+    /// Asks one server for all of them, and waits for the answers until the deadline at most.
+    async fn ask_many(&self, server: usize, asks: Vec<Ask<'_>>) -> Vec<Answer> {
+        let until = Instant::now().checked_add(self.deadline);
+        let mut answers = Vec::with_capacity(asks.len());
+        for asks in asks.chunks(KEYS_AT_ONCE) {
+            let is_first = answers.is_empty();
+            if !is_first && until.is_some_and(|until| Instant::now() >= until) {
+                break;
+            }
+            let asked: Vec<_> = asks.iter().map(|ask| self.ask_at(server, ask)).collect();
+            for answer in asked {
+                answers.push(match until {
+                    // They were issued later than the call, and so are their deadlines.
+                    Some(until) if !is_first => {
+                        let answer = timeout_at(until, answer).await;
+                        answer.unwrap_or_else(|_| Err(self.silence(server)))
+                    }
+                    _ => answer.await,
+                });
+            }
+        }
+        answers.resize_with(asks.len(), || Err(self.silence(server)));
+        answers
+    }
+
+    fn silence(&self, server: usize) -> Failed {
+        Failed {
+            failure: Failure::Silent,
+            server: self.servers[server].address(),
+        }
+    }
+}
+
+/// Waits for all of them at the same time.
+async fn all<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut outputs: Vec<_> = futures.map(|future| (Box::pin(future), None)).collect();
+    poll_fn(|context| {
+        let mut are_ready = true;
+        for (future, output) in &mut outputs {
+            if output.is_none() {
+                match future.as_mut().poll(context) {
+                    Poll::Ready(ready) => *output = Some(ready),
+                    Poll::Pending => are_ready = false,
+                }
+            }
+        }
+        match are_ready {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+    let outputs = outputs.into_iter().map(|(_, output)| output);
+    outputs.flatten().collect()
 }
 
 /// Waits until every server has sent its directory or refused, or until the deadline. Succeeds if

@@ -304,6 +304,12 @@ impl<T> Session<T> {
         self.health.is_away(now_us)
     }
 
+    /// Whether the server was away when it was last asked. It may have been heard since.
+    #[inline]
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.health.is_doubtful()
+    }
+
     /// Issues a request. The next [`Session::transmit`] sends it, and `tag` comes back with its
     /// answer.
     ///

@@ -78,6 +78,31 @@ async fn keys_of_a_server_that_is_away_move_and_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_for_very_many_keys_has_one_deadline() {
+    let test = async {
+        let deadline = Duration::from_millis(200);
+        let settings = Settings {
+            deadline_us: deadline.as_micros() as u64,
+            away_after: 0,
+            ..SETTINGS
+        };
+        let server = Server::start().await;
+        let address = ("127.0.0.1", server.port);
+        let client = Client::connect_with(address, settings).await.unwrap();
+        server.be_silent(true);
+        let keys: Vec<_> = (0..140_000u32).map(u32::to_le_bytes).collect();
+        let keys: Vec<&[u8]> = keys.iter().map(<[u8; 4]>::as_slice).collect();
+        let asked = Instant::now();
+        let found = client.get_many(&keys).await;
+        assert!(asked.elapsed() < 2 * deadline, "{:?}", asked.elapsed());
+        assert_eq!(found.len(), keys.len());
+        let is_silent = |found: &Result<_, _>| matches!(found, Err(GetError::Silent(_)));
+        assert!(found.iter().all(is_silent));
+    };
+    LocalSet::new().run_until(test).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_comes_from_no_port_of_the_servers_is_no_answer() {
     let test = async {
         let server = Server::start().await;

@@ -2,7 +2,7 @@
 
 use crate::error::ConnectError;
 use crate::process::{Process, client_number};
-use crate::{Ask, Failure, Session, Settings};
+use crate::{Ask, Failure, Session, Settings, boundary};
 use glimmer_proto::native::{Reply, RequestHeader};
 use glimmer_transport::Poller;
 use glimmer_transport::packet::{Message, PacketDevice, PacketSender, PacketTransport};
@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 
 /// Called for each answer, with the tag of the request and the reply.
 pub type OnAnswer<'a> = dyn FnMut(usize, Result<&Reply<'_>, Failure>) + 'a;
+
+/// How often a waiting call does what [`boundary::while_waiting`] has been given.
+const CHECK_US: u64 = 50_000;
 
 /// Bytes of a refused datagram that are needed to identify it.
 const QUOTED_BYTES: usize = RequestHeader::BYTES;
@@ -34,6 +37,8 @@ pub struct Links {
     poller: Option<Poller>,
     received: RxBatch,
     begun: Instant,
+    /// When the present call last did what has to be done while it waits.
+    checked_us: Option<u64>,
     transport: Arc<dyn PacketTransport>,
 }
 
@@ -63,17 +68,34 @@ impl Links {
             poller: is_woken.then_some(poller),
             received: RxBatch::default(),
             begun: Instant::now(),
+            checked_us: None,
             transport,
         })
     }
 
-    /// Must be called before each request. In a forked child, it opens new sockets and sessions;
-    /// the requests in flight belong to the parent.
+    /// Must be called before the requests of each call. In a forked child, it opens new sockets and
+    /// sessions; the requests in flight belong to the parent.
     #[inline]
     pub fn enter(&mut self) -> io::Result<()> {
-        match self.process.is_this() {
-            true => Ok(()),
-            false => self.open_anew(),
+        if !self.process.is_this() {
+            self.open_anew()?;
+        }
+        self.checked_us = None;
+        if self.links.iter().any(|link| link.session.is_doubtful()) {
+            self.hear_doubtful();
+        }
+        Ok(())
+    }
+
+    /// Handles what has arrived since the last call from servers that are away: any datagram ends
+    /// that state, and no request may be sent that would have it read.
+    #[cold]
+    fn hear_doubtful(&mut self) {
+        let now_us = self.now_us();
+        for link in &mut self.links {
+            if link.session.is_doubtful() {
+                link.receive(&mut self.received, now_us, &mut |_, _| {});
+            }
         }
     }
 
@@ -108,12 +130,17 @@ impl Links {
         }
     }
 
+    /// How many servers there are.
+    pub fn count(&self) -> usize {
+        self.links.len()
+    }
+
     /// The address through which a server was configured.
     pub fn server(&self, link: usize) -> SocketAddr {
         self.links[link].server
     }
 
-    /// Adds a request to a server's session. The next [`Links::turn`] sends it.
+    /// Adds a request to a server's session. The next [`Links::turn_until`] sends it.
     pub fn ask(&mut self, link: usize, ask: &Ask<'_>, tag: usize) -> Result<(), Failure> {
         let now_us = self.now_us();
         let session = &mut self.links[link].session;
@@ -139,20 +166,32 @@ impl Links {
         links.map(|link| link.session.under_way()).sum()
     }
 
-    /// Sends what is due, waits until a datagram arrives or something is due again, and handles
-    /// what arrived.
-    pub fn turn(&mut self, on_answer: &mut OnAnswer<'_>) -> io::Result<()> {
-        self.turn_until(None, on_answer)
+    /// Ends all requests now, as their deadlines would.
+    pub fn give_up(&mut self, mut on_answer: &mut OnAnswer<'_>) {
+        let now_us = self.now_us();
+        for link in &mut self.links {
+            link.session.give_up(now_us, &mut on_answer);
+        }
     }
 
-    /// [`Links::turn`] that waits until this time at most.
+    /// Sends what is due, waits until a datagram arrives, something is due again or this time has
+    /// come, and handles what arrived.
+    ///
+    /// # Errors
+    ///
+    /// If waiting fails, or what [`boundary::while_waiting`] has been given.
     #[inline]
-    fn turn_until(
+    pub fn turn_until(
         &mut self,
         until_us: Option<u64>,
         on_answer: &mut OnAnswer<'_>,
     ) -> io::Result<()> {
         let now_us = self.now_us();
+        let checked_us = *self.checked_us.get_or_insert(now_us);
+        if now_us.saturating_sub(checked_us) >= CHECK_US {
+            self.checked_us = Some(now_us);
+            boundary::check()?;
+        }
         let mut wakes_us = until_us;
         for link in &mut self.links {
             link.send(now_us, on_answer);
@@ -194,7 +233,13 @@ impl Links {
         }
     }
 
-    fn now_us(&self) -> u64 {
+    /// The time of this clock at which a request that is issued now fails.
+    pub fn deadline_us(&self) -> u64 {
+        self.now_us().saturating_add(self.settings.deadline_us)
+    }
+
+    /// Microseconds since the client was created.
+    pub fn now_us(&self) -> u64 {
         self.begun.elapsed().as_micros() as u64
     }
 }

@@ -85,6 +85,28 @@ impl<T> Session<T> {
         }
     }
 
+    /// Ends all requests now, as their deadlines would. Those whose deadlines have not come say
+    /// nothing about the server.
+    pub fn give_up(
+        &mut self,
+        now_us: u64,
+        on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
+    ) {
+        self.inspect(now_us, on_answer);
+        for slot in 0..self.requests.len() as u32 {
+            if self.requests[slot as usize].phase != Phase::Free {
+                self.run_out(slot, on_answer);
+            }
+        }
+    }
+
+    /// A request has no more time.
+    fn run_out(&mut self, slot: u32, on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>)) {
+        self.counters.silent += 1;
+        let failure = self.requests[slot as usize].failure();
+        self.fail(slot, failure, on_answer);
+    }
+
     /// Returns the time at which the oldest request still in flight was issued, or the current time
     /// if none is.
     fn inspect(
@@ -99,10 +121,8 @@ impl<T> Session<T> {
                 continue;
             }
             if now_us.saturating_sub(request.asked_us) >= self.settings.deadline_us {
-                self.counters.silent += 1;
-                let failure = request.failure();
                 self.health.miss(request.asked_us, now_us);
-                self.fail(slot, failure, on_answer);
+                self.run_out(slot, on_answer);
                 continue;
             }
             oldest_us = oldest_us.min(request.asked_us);
