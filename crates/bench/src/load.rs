@@ -9,10 +9,12 @@ use anyhow::{Context, Result, anyhow, ensure};
 use glimmer_connect::{Admission, Tls};
 use glimmer_loadgen::{
     driver::{Address, MASSTREE_VALUE_BYTES_MAX, Target},
-    load::{self, Arrivals, Idle, LargeApart, Pace, Pass, Plan, Requests, Summary, WarmUp, sweep},
+    load::{
+        self, Arrivals, Idle, LargeApart, Pace, Pass, Plan, Requests, Summary, Tally, WarmUp, sweep,
+    },
     workload::{Mix, Ttl, Workload, trace::Trace},
 };
-use glimmer_measure::report::Table;
+use glimmer_measure::{machine, report::Table};
 use glimmer_notation as notation;
 use glimmer_transport::{packet::PacketTransport, transports};
 use serde::Serialize;
@@ -66,10 +68,15 @@ impl Arguments {
             transport: self.transport(),
             ..Target::new(Address::resolve(&location)?, self.protocol.into())
         };
+        for &core in &self.client.cores {
+            // Otherwise the threads would fail after all keys are stored.
+            machine::on_core(Some(core), || ()).map_err(|error| {
+                anyhow!("--cores {core}: {error}; `nproc` says how many cores there are, from 0 on")
+            })?;
+        }
         let filled = match &plan.requests {
             Requests::Drawn(workload) if !self.workload.no_fill => {
-                self.fill(&target, workload)?;
-                Some(workload)
+                Some((workload, self.fill(&target, workload)?))
             }
             _ => None,
         };
@@ -86,7 +93,8 @@ impl Arguments {
             if let Some(tls) = tls {
                 println!("encrypted: {tls}");
             }
-            if let Some(advice) = filled.and_then(|workload| does_not_fit(workload, summary)) {
+            if let Some(advice) = filled.and_then(|(keys, fill)| does_not_fit(keys, &fill, summary))
+            {
                 println!("\n{advice}");
             }
         }
@@ -153,7 +161,8 @@ impl Arguments {
         })
     }
 
-    fn fill(&self, target: &Target, workload: &Workload) -> Result<()> {
+    /// Stores all keys.
+    fn fill(&self, target: &Target, workload: &Workload) -> Result<Tally> {
         let watch = Watch::keys(workload.keys);
         let tally = load::pass(
             target,
@@ -165,11 +174,11 @@ impl Arguments {
         watch.end();
         if tally.refused + tally.lost > 0 {
             eprintln!(
-                "the server refused {} of {} keys, and {} requests were lost",
+                "the server had no room for {} of {} keys, and {} requests were lost",
                 tally.refused, workload.keys, tally.lost
             );
         }
-        Ok(())
+        Ok(tally)
     }
 
     fn measure(&self, target: &Target, plan: &Plan) -> Result<Summary> {
@@ -346,22 +355,30 @@ impl PaceArguments {
 /// Share of reads that may miss although all keys were stored: a lossy index forgets a few.
 const MISSED_MAX: f64 = 0.001;
 
-/// An explanation if every key was stored and reads still miss. Workloads whose keys expire, or are
-/// inserted later, miss by their nature.
-fn does_not_fit(workload: &Workload, summary: &Summary) -> Option<String> {
+/// An explanation if the keys were stored by this fill and reads still miss. Workloads whose keys
+/// expire, or are inserted later, miss by their nature.
+fn does_not_fit(workload: &Workload, fill: &Tally, summary: &Summary) -> Option<String> {
     let mix = &workload.mix;
     let all_stay = mix.delete == 0.0 && mix.insert == 0.0 && mix.ttl == Ttl::Never;
     let reads = summary.tally.hits + summary.tally.misses;
     let missed = summary.tally.misses as f64 / reads.max(1) as f64;
-    (all_stay && missed > MISSED_MAX).then(|| {
+    // What was lost on the way to the server says nothing about its memory.
+    let lost = fill.lost as f64 / workload.keys as f64;
+    (all_stay && missed > MISSED_MAX + lost).then(|| {
+        let stored = match fill.writes == workload.keys {
+            true => format!("all {} keys were stored first", workload.keys),
+            false => format!(
+                "{} of {} keys were stored first",
+                fill.writes, workload.keys
+            ),
+        };
         let item_bytes = workload.key_bytes as u64 + u64::from(workload.sizes.max()) + ITEM_BYTES;
         let needed_mib = (workload.keys * item_bytes * 5 / 4).div_ceil(1 << 20);
         format!(
-            "THE KEYS DO NOT FIT: all {} keys were stored first, and {:.1}% of the reads missed, \
-             because the server has too little memory.\n\
+            "THE KEYS DO NOT FIT: {stored}, and {:.1}% of the reads missed, because the server has \
+             too little memory.\n\
              Give it more (about -m {needed_mib}; the default of glimmer serve and memcached is \
              -m 64), or use fewer --keys.",
-            workload.keys,
             missed * 100.0
         )
     })

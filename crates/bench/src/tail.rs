@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow, bail, ensure};
 use glimmer_comparisons::{
     servers::Contender,
     tail::{self, LargePace, Options, OurProtocol, Report},
@@ -192,6 +192,11 @@ impl Arguments {
 
     fn options(&self) -> anyhow::Result<Options> {
         let policies = self.policies()?;
+        let peers: Vec<Contender> = contenders(&self.peers, &self.peer).collect();
+        ensure!(
+            !policies.is_empty() || !peers.is_empty(),
+            "no server to measure: name --peers, or leave --dispatch none out"
+        );
         let workload = Workload::preset(&self.workload, Some(self.keys));
         Ok(Options {
             policies,
@@ -208,7 +213,7 @@ impl Arguments {
                 Pace::Saturating => LargePace::Saturating,
             },
             slow_readers: usize::from(self.slow_readers),
-            peers: contenders(&self.peers, &self.peer).collect(),
+            peers,
             threads: self.threads.iter().copied().map(usize::from).collect(),
             rates: self.rate.clone(),
             workload: workload.map_err(|error| anyhow!(error))?,

@@ -51,6 +51,105 @@ fn keys_that_do_not_fit_are_told_and_the_advice_helps() {
     );
 }
 
+/// In store mode, a full server refuses what is stored.
+#[test]
+fn keys_that_were_refused_are_not_said_to_be_stored() {
+    let serving = Serving::start(&["-m", "8", "-M", "-t", "1"]);
+    let address = serving.address();
+    let load = format!("load {address} --keys 200k --gets 1 --seconds 0.3 --warm-up 0");
+    let (printed, errors) = told(&load);
+    assert!(errors.contains("had no room for "), "{errors}");
+    assert!(printed.contains(" of 200000 keys were stored"), "{printed}");
+    assert!(!printed.contains("all 200000"), "{printed}");
+}
+
+#[test]
+fn a_value_that_is_too_large_for_the_server_ends_the_run() {
+    let native = glimmer_measure::ports::free_ports(1).unwrap().to_string();
+    let (_memcached, address) = serving_tcp(&["-m", "64", "--native-port", &native, "-t", "1"]);
+    let (_redis, resp_address) = serving_tcp(&["-m", "64", "-B", "resp"]);
+    let native_address = format!("127.0.0.1:{native}");
+    for (protocol, address) in [
+        ("text", &address),
+        ("meta", &address),
+        ("binary", &address),
+        ("resp", &resp_address),
+        ("native", &native_address),
+    ] {
+        let load = format!("load {address} -B {protocol} --keys 5 --seconds 0.1 --value-bytes 2m");
+        let error = refused(command(&load));
+        let hint = "no value of 2097152 bytes: start it with a larger -I";
+        assert!(error.contains(hint), "{protocol}: {error}");
+    }
+    // A trace has values of any length.
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("trace");
+    std::fs::write(&trace, "0,1,2000000\n1,1,2000000\n2,2,100\n").unwrap();
+    let trace = trace.display();
+    let printed = bench(&format!(
+        "load {address} --trace {trace} --trace-format csv"
+    ));
+    assert!(printed.contains("misses 3 "), "{printed}");
+    assert!(
+        printed.contains("writes 1, deletes 0, refused 2"),
+        "{printed}"
+    );
+}
+
+/// By default, over many connections, and in an open loop.
+#[test]
+fn a_replayed_trace_reads_what_it_wrote_before() {
+    let (_serving, address) = serving_tcp(&["-m", "64", "-t", "2"]);
+    let directory = tempfile::tempdir().unwrap();
+    for (number, pace) in ["", "--pipeline 32 -t 2", "--rate 20k --sleep"]
+        .iter()
+        .enumerate()
+    {
+        let trace = directory.path().join(format!("trace{number}"));
+        let pair = |key| format!("0,{number}k{key},8,9,1,set,0\n0,{number}k{key},8,9,1,get,0\n");
+        std::fs::write(&trace, (0..2000).map(pair).collect::<String>()).unwrap();
+        let trace = trace.display();
+        let how = format!("--trace {trace} --trace-format twitter {pace}");
+        let printed = bench(&format!("load {address} {how}"));
+        assert!(
+            printed.contains("hits 2000, misses 0 "),
+            "{pace}: {printed}"
+        );
+    }
+}
+
+/// Nothing listens at the address.
+#[test]
+fn what_cannot_be_measured_is_refused_before_the_keys_are_stored() {
+    for (line, hint) in [
+        (
+            "--keys 18446744073709551615 --no-fill",
+            "at most 9007199254740992 keys",
+        ),
+        ("--cores 0,1000", "--cores 1000: "),
+        ("--cores 99999", "--cores 99999: "),
+    ] {
+        let error = refused(command(&format!("load 127.0.0.1:1 {line}")));
+        assert!(error.contains(hint), "{line}: {error}");
+        assert!(!error.contains("storing"), "{line}: {error}");
+    }
+}
+
+/// With port 0, the kernel chooses.
+#[test]
+fn the_echo_names_the_port_at_which_it_listens() {
+    let mut echo = command("echo -p 0");
+    let mut echo = echo.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let mut errors = std::io::BufReader::new(echo.stderr.take().unwrap());
+    std::io::BufRead::read_line(&mut errors, &mut line).unwrap();
+    let address = line.trim().rsplit(' ').next().unwrap();
+    let connected = std::net::TcpStream::connect(address);
+    echo.kill().unwrap();
+    echo.wait().unwrap();
+    assert!(connected.is_ok() && !address.ends_with(":0"), "{line}");
+}
+
 /// The server is a program with a name, as builds of others are.
 #[test]
 fn memory_counts_what_our_server_keeps() {

@@ -101,6 +101,8 @@ fn a_load_logs_in() {
                 printed.contains("hit ratio 100.00%"),
                 "{protocol}: {printed}"
             );
+            let error = complaint(&server, &format!("-B {protocol}"));
+            assert!(error.contains("wants a login"), "{protocol}: {error}");
             let error = complaint(&server, &format!("{login} {wrong}"));
             assert!(error.contains("refuses user ann"), "{protocol}: {error}");
         }

@@ -71,7 +71,7 @@ fn tail_takes_only_what_it_can_measure() {
         ("--dispatch nonsense", "keyhash"),
         ("--workload small", "use etc or minos"),
         ("--picture tail.gif", ".svg or .png"),
-        ("--dispatch none --peers none", "no server to measure"),
+        ("--dispatch none --peers none", "name --peers"),
         ("--large-connections 1 --large-threads 2", "divided among 2"),
     ] {
         let error = refused(command(&format!("tail {arguments}")));

@@ -37,7 +37,7 @@ const LISTENER: u64 = u64::MAX;
 pub fn serve(address: SocketAddr, value_bytes: usize) -> Result<()> {
     let within = || format!("listening on {address}");
     let listener = TcpListener::bind(address).with_context(within)?;
-    eprintln!("glimmer bench echo: ready on {address}");
+    eprintln!("glimmer bench echo: ready on {}", listener.local_addr()?);
     serve_at(listener, value_bytes)
 }
 

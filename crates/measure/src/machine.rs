@@ -3,6 +3,7 @@
 use std::{fs, io, time::Duration};
 
 use rustix::{
+    io::Errno,
     process::{Resource, Rlimit, getrlimit, setrlimit},
     thread::{CpuSet, sched_setaffinity},
     time::{ClockId, clock_gettime},
@@ -24,10 +25,16 @@ pub fn client_cores(threads: usize) -> Vec<usize> {
     (CLIENT_CORE..cores()).take(threads).collect()
 }
 
-/// Pins the calling thread, and threads and processes that it starts, to these cores.
+/// Pins the calling thread, and threads and processes that it starts, to these cores. Fails if
+/// there is no such core, or if the process may not use it.
 pub fn pin(to: impl IntoIterator<Item = usize>) -> io::Result<()> {
     let mut set = CpuSet::new();
-    to.into_iter().for_each(|core| set.set(core));
+    for core in to {
+        if core >= CpuSet::MAX_CPU {
+            return Err(Errno::INVAL.into());
+        }
+        set.set(core);
+    }
     Ok(sched_setaffinity(None, &set)?)
 }
 

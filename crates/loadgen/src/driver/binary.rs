@@ -180,7 +180,8 @@ impl Protocol for Binary {
             (Kind::Get | Kind::Key | Kind::Delete, NOT_FOUND) => Meaning::Miss,
             (Kind::Delete, FOUND) => Meaning::Hit,
             (Kind::Set | Kind::End, FOUND) => Meaning::Done,
-            (Kind::Set, TOO_LARGE | NOT_STORED | OUT_OF_MEMORY) => Meaning::Refused,
+            (Kind::Set, NOT_STORED | OUT_OF_MEMORY) => Meaning::Refused,
+            (Kind::Set, TOO_LARGE) => Meaning::TooLarge,
             _ => return Taken::Wrong,
         };
         Taken::whole(meaning, bytes)
@@ -270,6 +271,7 @@ mod tests {
             (Kind::Get, GET, NOT_FOUND, Meaning::Miss),
             (Kind::Set, SET, FOUND, Meaning::Done),
             (Kind::Set, SET, OUT_OF_MEMORY, Meaning::Refused),
+            (Kind::Set, SET, TOO_LARGE, Meaning::TooLarge),
             (Kind::Delete, DELETE, FOUND, Meaning::Hit),
             (Kind::Delete, DELETE, NOT_FOUND, Meaning::Miss),
             (Kind::End, NOOP, FOUND, Meaning::Done),

@@ -2,7 +2,7 @@
 
 use glimmer_connect::Speech;
 
-use super::{Kind, Meaning, Protocol, Step, Taken, Write, digits, line, line_with};
+use super::{Kind, Meaning, Protocol, Step, Taken, Write, digits, line, text::server_error};
 use crate::workload::{Key, value};
 
 const VA: &[u8] = b"VA ";
@@ -11,7 +11,6 @@ const HD: &[u8] = b"HD\r\n";
 const NS: &[u8] = b"NS\r\n";
 const NF: &[u8] = b"NF\r\n";
 const MN: &[u8] = b"MN\r\n";
-const SERVER_ERROR: &[u8] = b"SERVER_ERROR ";
 
 /// The protocol. A read of several keys consists of quiet reads, `mg <key> v k q`, and a final
 /// `mn`.
@@ -104,7 +103,7 @@ impl Protocol for Meta {
             Kind::Get if first == Some(b'V') => Meta::value(step.key, false, input),
             Kind::Get => line(EN, input, Meaning::Miss),
             Kind::Set if first == Some(b'N') => line(NS, input, Meaning::Refused),
-            Kind::Set if first == Some(b'S') => line_with(SERVER_ERROR, input, Meaning::Refused),
+            Kind::Set if first == Some(b'S') => server_error(input),
             Kind::Set => line(HD, input, Meaning::Done),
             Kind::Delete if first == Some(b'N') => line(NF, input, Meaning::Miss),
             Kind::Delete => line(HD, input, Meaning::Hit),
@@ -163,6 +162,11 @@ mod tests {
                 Kind::Set,
                 b"SERVER_ERROR out of memory storing object\r\n",
                 Meaning::Refused,
+            ),
+            (
+                Kind::Set,
+                b"SERVER_ERROR object too large for cache\r\n",
+                Meaning::TooLarge,
             ),
             (Kind::Delete, b"HD\r\n", Meaning::Hit),
             (Kind::Delete, b"NF\r\n", Meaning::Miss),

@@ -127,8 +127,10 @@ pub enum Meaning {
     Miss,
     /// The write succeeded, or this is a part of a reply that is not counted.
     Done,
-    /// The server could not store the value.
+    /// The server had no room for the value.
     Refused,
+    /// The value is longer than the server accepts any.
+    TooLarge,
     /// No reply arrived in time, over a transport that loses datagrams.
     Lost,
 }

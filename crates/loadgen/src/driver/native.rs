@@ -77,6 +77,8 @@ pub struct Native {
     key: Vec<u8>,
     value: Vec<u8>,
     groups: Groups,
+    /// Writes that were not sent, because the server accepts no item of such a length.
+    too_large: Vec<Pending>,
 }
 
 /// The number of unanswered keys of each read of several keys.
@@ -152,6 +154,7 @@ impl Native {
             key: Vec::new(),
             value: Vec::new(),
             groups: Groups::default(),
+            too_large: Vec::new(),
         };
         let mut poll = Poll::new(std::slice::from_ref(&native))?;
         while native.session.directory().is_none() {
@@ -221,11 +224,13 @@ impl Link for Native {
                 ttl_s: ask.ttl_s,
                 group,
             };
-            // Keys are valid and values fit, so the only possible refusal is that too many requests
-            // are in flight.
-            self.session
-                .ask(&request, pending, self.now_us)
-                .unwrap_or_else(|(failure, _)| panic!("{failure:?}"));
+            match self.session.ask(&request, pending, self.now_us) {
+                Ok(()) => {}
+                Err((Failure::TooLarge, pending)) => self.too_large.push(pending),
+                // Keys are valid, so the only other refusal is that too many requests are in
+                // flight.
+                Err((failure, _)) => panic!("{failure:?}"),
+            }
         }
     }
 
@@ -299,13 +304,16 @@ impl Link for Native {
     fn expire(&mut self, _tag: u64, on_step: &mut impl FnMut(Reply)) {
         self.tick();
         let groups = &mut self.groups;
+        for pending in self.too_large.drain(..) {
+            on_step(step(groups, &pending, Meaning::TooLarge, 0));
+        }
         (self.session).expire(self.now_us, &mut |pending, _| {
             on_step(step(groups, &pending, Meaning::Lost, 0));
         });
     }
 
     fn under_way(&self) -> usize {
-        self.session.under_way()
+        self.session.under_way() + self.too_large.len()
     }
 
     fn note_arrivals(&mut self) -> Result<()> {
@@ -350,9 +358,8 @@ fn step(groups: &mut Groups, pending: &Pending, meaning: Meaning, arrived_ns: u6
 fn understand(pending: &Pending, answer: Result<&Answer<'_>, Failure>) -> Result<Meaning> {
     let answer = match answer {
         Ok(answer) => answer,
-        Err(Failure::Overloaded | Failure::TooManyWriters | Failure::TooLarge) => {
-            return Ok(Meaning::Refused);
-        }
+        Err(Failure::Overloaded | Failure::TooManyWriters) => return Ok(Meaning::Refused),
+        Err(Failure::TooLarge) => return Ok(Meaning::TooLarge),
         Err(Failure::Silent | Failure::Forgotten) => return Ok(Meaning::Lost),
         Err(failure) => bail!("a request of key {:x}: {failure:?}", pending.key.number()),
     };
@@ -365,7 +372,8 @@ fn understand(pending: &Pending, answer: Result<&Answer<'_>, Failure>) -> Result
         }
         (Verb::Get | Verb::Delete, Status::NotFound) => Meaning::Miss,
         (Verb::Set, Status::Stored) => Meaning::Done,
-        (Verb::Set, Status::OutOfMemory | Status::TooLarge) => Meaning::Refused,
+        (Verb::Set, Status::OutOfMemory) => Meaning::Refused,
+        (Verb::Set, Status::TooLarge) => Meaning::TooLarge,
         (Verb::Delete, Status::Deleted) => Meaning::Hit,
         (verb, status) => bail!("{verb:?} was answered {status:?}"),
     })

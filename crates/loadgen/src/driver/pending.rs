@@ -7,6 +7,12 @@ use anyhow::{Result, bail};
 use super::{Kind, Meaning, Protocol, Reply, Step, Taken, excerpt};
 use crate::workload::{Ask, Then, Verb};
 
+/// A refusal in the binary protocol for want of a login, or of a permission: response, opcode, key,
+/// extras and data type, and the status.
+fn is_auth_failure(reply: &[u8]) -> bool {
+    matches!(reply, [0x81, _, _, _, _, _, 0, 0x20, ..])
+}
+
 /// Whether a server refuses a request because nobody has logged in: memcached and Redis.
 fn wants_login(reply: &[u8]) -> bool {
     // memcached takes a `set` for a login, whose value is a user and a password.
@@ -150,6 +156,10 @@ impl Queue {
                     "the server wants a login: give --auth-user, and --password-file or the \
                      variable GLIMMER_PASSWORD"
                 ),
+                Taken::Wrong if is_auth_failure(rest) => bail!(
+                    "the server wants a login, or the user may not do this: give --auth-user, and \
+                     --password-file or the variable GLIMMER_PASSWORD"
+                ),
                 Taken::Wrong => bail!(
                     "expected the reply to {:?} of key {:x}, got {:?}",
                     pending.step.kind,
@@ -201,7 +211,7 @@ impl Queue {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::driver::Text;
+    use crate::driver::{Binary, Text};
     use crate::workload::{Key, value};
 
     /// A key of 16 bytes.
@@ -308,5 +318,24 @@ pub mod tests {
             .unwrap_err()
             .to_string();
         assert!(error.contains("no request asked for"), "{error}");
+    }
+
+    #[test]
+    fn a_server_that_wants_a_login_is_told_from_a_broken_one() {
+        // The header of memcached's answer to a get, with the status of a refusal.
+        let mut binary = [0; 24];
+        (binary[0], binary[7]) = (0x81, 0x20);
+        for (reply, hint) in [
+            (&b"CLIENT_ERROR unauthenticated\r\n"[..], "--auth-user"),
+            (b"-NOAUTH Authentication required.\r\n", "--auth-user"),
+            (&binary, "--auth-user"),
+            (b"ERROR\r\n", "expected the reply to Get"),
+        ] {
+            let (mut queue, mut ask) = (Queue::default(), Ask::default());
+            ask.one(Verb::Get, key(0));
+            queue.ask(&Binary, &ask, 0, &mut Vec::new());
+            let error = queue.take(&Binary, reply, &mut |_| {}).unwrap_err();
+            assert!(error.to_string().contains(hint), "{error}");
+        }
     }
 }

@@ -10,6 +10,7 @@ const OK: &[u8] = b"+OK\r\n";
 const ONE: &[u8] = b":1\r\n";
 const ZERO: &[u8] = b":0\r\n";
 const OUT_OF_MEMORY: &[u8] = b"-OOM";
+const TOO_LARGE: &[u8] = b"-ERR string exceeds maximum allowed size";
 
 /// The protocol.
 #[derive(Clone, Copy, Debug, Default)]
@@ -103,6 +104,9 @@ impl Protocol for Resp {
             Kind::Set if input.starts_with(OUT_OF_MEMORY) => {
                 line_with(OUT_OF_MEMORY, input, Meaning::Refused)
             }
+            Kind::Set if input.starts_with(TOO_LARGE) => {
+                line_with(TOO_LARGE, input, Meaning::TooLarge)
+            }
             Kind::Set => line(OK, input, Meaning::Done),
             Kind::Delete if input.starts_with(b":0") => line(ZERO, input, Meaning::Miss),
             Kind::Delete => line(ONE, input, Meaning::Hit),
@@ -167,6 +171,11 @@ mod tests {
             (Kind::Get, &b"$-1\r\n"[..], Meaning::Miss),
             (Kind::Set, b"+OK\r\n", Meaning::Done),
             (Kind::Set, b"-OOM command not allowed\r\n", Meaning::Refused),
+            (
+                Kind::Set,
+                b"-ERR string exceeds maximum allowed size (see -I)\r\n",
+                Meaning::TooLarge,
+            ),
             (Kind::Delete, b":1\r\n", Meaning::Hit),
             (Kind::Delete, b":0\r\n", Meaning::Miss),
             (Kind::Head, b"*7\r\n", Meaning::Done),

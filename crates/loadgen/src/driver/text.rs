@@ -13,7 +13,8 @@ const STORED: &[u8] = b"STORED\r\n";
 const NOT_STORED: &[u8] = b"NOT_STORED\r\n";
 const DELETED: &[u8] = b"DELETED\r\n";
 const NOT_FOUND: &[u8] = b"NOT_FOUND\r\n";
-const SERVER_ERROR: &[u8] = b"SERVER_ERROR ";
+const OUT_OF_MEMORY: &[u8] = b"SERVER_ERROR out of memory";
+const TOO_LARGE: &[u8] = b"SERVER_ERROR object too large";
 
 /// The protocol.
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,9 +94,7 @@ impl Protocol for Text {
             Kind::Get if first == Some(b'V') => Text::value(step.key, input, END),
             Kind::Get => line(END, input, Meaning::Miss),
             Kind::Set if first == Some(b'N') => line(NOT_STORED, input, Meaning::Refused),
-            Kind::Set if input.starts_with(SERVER_ERROR) => {
-                line_with(SERVER_ERROR, input, Meaning::Refused)
-            }
+            Kind::Set if input.starts_with(b"SE") => server_error(input),
             Kind::Set => line(STORED, input, Meaning::Done),
             Kind::Delete if first == Some(b'N') => line(NOT_FOUND, input, Meaning::Miss),
             Kind::Delete => line(DELETED, input, Meaning::Hit),
@@ -122,6 +121,15 @@ impl Protocol for Text {
                 _ => Taken::Wrong,
             },
         }
+    }
+}
+
+/// Recognises why a server did not store a value.
+#[inline]
+pub fn server_error(input: &[u8]) -> Taken {
+    match input.starts_with(TOO_LARGE) {
+        true => line_with(TOO_LARGE, input, Meaning::TooLarge),
+        false => line_with(OUT_OF_MEMORY, input, Meaning::Refused),
     }
 }
 
@@ -172,17 +180,20 @@ mod tests {
                 b"SERVER_ERROR out of memory storing object\r\n",
                 Meaning::Refused,
             ),
+            (
+                Kind::Set,
+                b"SERVER_ERROR object too large for cache\r\n",
+                Meaning::TooLarge,
+            ),
             (Kind::Delete, b"DELETED\r\n", Meaning::Hit),
             (Kind::Delete, b"NOT_FOUND\r\n", Meaning::Miss),
         ] {
             check_every_prefix(&TEXT, step(kind), reply, meaning);
         }
         for kind in [Kind::Get, Kind::Set, Kind::Delete, Kind::Key, Kind::End] {
-            assert_eq!(
-                TEXT.take(step(kind), b"ERROR\r\n"),
-                Taken::Wrong,
-                "{kind:?}"
-            );
+            for error in [&b"ERROR\r\n"[..], b"SERVER_ERROR over the limit\r\n"] {
+                assert_eq!(TEXT.take(step(kind), error), Taken::Wrong, "{kind:?}");
+            }
         }
         assert_eq!(
             TEXT.take(step(Kind::Get), b"SERVER_ERROR out of memory\r\n"),

@@ -4,7 +4,7 @@
 
 use anyhow::Result;
 
-use super::{Drive, World};
+use super::{Drive, World, in_order::InOrder};
 use crate::{
     driver::Link,
     workload::{Ask, Source},
@@ -20,64 +20,90 @@ pub fn run<L: Link, W: World<L>>(
     source: &mut dyn Source,
     in_flight: u32,
 ) -> Result<()> {
-    let mut bursts = Bursts {
-        ask: Ask::default(),
-        in_flight,
-        more: true,
+    let mut bursts = match source.is_recorded() {
+        true => Bursts::InOrder(InOrder::new(drive.links.len(), in_flight)),
+        false => Bursts::Any {
+            ask: Ask::default(),
+            in_flight,
+            more: true,
+        },
     };
     let start = drive.world.now_ns();
     drive.recorder.tick(start)?;
     for place in 0..drive.links.len() {
-        bursts.next(&mut drive.links[place], source, start);
-        drive.send(place)?;
+        bursts.next(&mut drive, source, place, start)?;
     }
     loop {
         for turn in 0..drive.wait(PATIENCE_NS)? {
             if let (place, Some(at)) = drive.receive(turn, source)? {
-                if drive.links[place].under_way() == 0 {
-                    bursts.next(&mut drive.links[place], source, at);
+                match drive.links[place].under_way() {
+                    0 => bursts.next(&mut drive, source, place, at)?,
+                    _ => drive.send(place)?,
                 }
-                drive.send(place)?;
             }
         }
         let now = drive.world.now_ns();
-        if drive.inspect(now)? {
+        if drive.inspect(now, source)? {
             // Over a transport that loses replies, a connection that lost all of its burst must be
             // restarted here.
             for place in 0..drive.links.len() {
                 if drive.links[place].under_way() == 0 {
-                    bursts.next(&mut drive.links[place], source, now);
-                    drive.send(place)?;
+                    bursts.next(&mut drive, source, place, now)?;
                 }
             }
         }
         drive.recorder.tick(now)?;
-        if now >= drive.recorder.window().to() || !bursts.more && drive.under_way() == 0 {
+        if now >= drive.recorder.window().to() || !bursts.more() && drive.under_way() == 0 {
             return Ok(());
         }
     }
 }
 
-struct Bursts {
-    ask: Ask,
-    in_flight: u32,
-    more: bool,
+/// The bursts of all connections.
+enum Bursts {
+    /// A request goes to the connection that is free first.
+    Any {
+        ask: Ask,
+        in_flight: u32,
+        /// Whether the source has more requests.
+        more: bool,
+    },
+    /// A request goes to the connection of its key.
+    InOrder(InOrder),
 }
 
 impl Bursts {
-    /// Sends the next burst on a connection, as long as there are requests.
+    /// Sends the next burst on a connection that awaits no replies, as long as there are requests.
     #[inline]
-    fn next(&mut self, link: &mut impl Link, source: &mut dyn Source, at: u64) {
-        if !self.more {
-            return;
-        }
-        source.begin_burst();
-        for number in 0..self.in_flight {
-            if !source.next(&mut self.ask) {
-                self.more = number > 0;
-                return;
+    fn next<L: Link, W: World<L>>(
+        &mut self,
+        drive: &mut Drive<'_, '_, L, W>,
+        source: &mut dyn Source,
+        place: usize,
+        at: u64,
+    ) -> Result<()> {
+        let (ask, in_flight, more) = match self {
+            Bursts::Any {
+                ask,
+                in_flight,
+                more,
+            } => (ask, *in_flight, more),
+            Bursts::InOrder(bursts) => return bursts.next(drive, source, place, at),
+        };
+        for _ in 0..in_flight {
+            *more = *more && source.next(ask);
+            if !*more {
+                break;
             }
-            link.ask(&self.ask, at);
+            drive.links[place].ask(ask, at);
+        }
+        drive.send(place)
+    }
+
+    fn more(&self) -> bool {
+        match self {
+            Bursts::Any { more, .. } => *more,
+            Bursts::InOrder(bursts) => bursts.more(),
         }
     }
 }

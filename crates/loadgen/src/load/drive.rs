@@ -134,7 +134,7 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
         } = self;
         let (counted, window) = (self.counted, recorder.window());
         let ahead_ns = self.ahead_ns;
-        let mut at = None;
+        let (mut at, mut too_large) = (None, None);
         let mut steps = 0;
         links[place].receive(&mut |reply| {
             // One clock read for everything that was received together.
@@ -144,9 +144,13 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
                 CountBy::ByReply => now,
                 CountBy::ByDueTime => reply.tag,
             });
+            if reply.meaning == Meaning::TooLarge {
+                too_large = Some(reply.value_bytes);
+            }
             let arrived = arrived(&reply, ahead_ns, now);
             settle(recorder, follow, &reply, counts, (arrived, now));
         })?;
+        accept(source, too_large)?;
         self.steps += steps;
         if let Some(now) = at {
             self.follow_up(place, source, now);
@@ -165,7 +169,7 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
     /// Gives up lost replies, and fails if the server is silent. Checks only now and then; returns
     /// whether it did.
     #[inline]
-    pub fn inspect(&mut self, now: u64) -> Result<bool> {
+    pub fn inspect(&mut self, now: u64, source: &dyn Source) -> Result<bool> {
         if now < self.inspected_ns + INSPECTION_NS {
             return Ok(false);
         }
@@ -177,11 +181,16 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
         let Drive {
             links, recorder, ..
         } = self;
+        let mut too_large = None;
         for link in links {
             link.expire(now.saturating_sub(self.reply_ns_max), &mut |reply| {
+                if reply.meaning == Meaning::TooLarge {
+                    too_large = Some(reply.value_bytes);
+                }
                 recorder.reply(&reply, None)
             });
         }
+        accept(source, too_large)?;
         if self.steps != self.steps_heard || self.under_way() == 0 {
             (self.steps_heard, self.heard_ns) = (self.steps, now);
         } else if now - self.heard_ns > SILENCE_NS_MAX {
@@ -196,6 +205,18 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
     /// Requests without a complete reply.
     pub fn under_way(&self) -> usize {
         self.links.iter().map(Link::under_way).sum()
+    }
+}
+
+/// Accepts the length of a value that is too large for the server, if a trace has it. Otherwise the
+/// user has chosen it.
+fn accept(source: &dyn Source, too_large: Option<u32>) -> Result<()> {
+    match too_large {
+        Some(bytes) if !source.is_recorded() => bail!(
+            "the server takes no value of {bytes} bytes: start it with a larger -I, or lower \
+             --value-bytes"
+        ),
+        _ => Ok(()),
     }
 }
 

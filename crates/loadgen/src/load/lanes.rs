@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::by_size::LARGE_FROM;
-use crate::workload::Ask;
+use crate::workload::{Ask, key_part};
 
 /// Requests that a thread draws for others before it looks after its connections again.
 pub const DRAWN_MAX: u32 = 1024;
@@ -24,6 +24,13 @@ pub enum Lanes {
 
 fn is_large(ask: &Ask) -> bool {
     ask.value_bytes >= LARGE_FROM
+}
+
+/// The connection, out of these, of all requests of one key. The key's thread does not tell it.
+#[inline]
+pub fn connection_of(ask: &Ask, connections: Range<usize>) -> usize {
+    let number = ask.keys[0].number().rotate_left(32);
+    connections.start + key_part(number, connections.len() as u64) as usize
 }
 
 impl Lanes {

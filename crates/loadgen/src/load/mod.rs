@@ -5,8 +5,11 @@ pub mod closed;
 mod drive;
 mod gather;
 pub mod hdr_log;
+mod in_order;
 mod lanes;
 mod latency;
+#[cfg(test)]
+mod loop_tests;
 pub mod open;
 mod outcome;
 mod pass;

@@ -8,10 +8,13 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 use rand_distr::{Distribution, Exp1};
 use serde::Serialize;
 
-use super::{Drive, Lanes, World, lanes::DRAWN_MAX};
+use super::{
+    Drive, Lanes, World,
+    lanes::{DRAWN_MAX, connection_of},
+};
 use crate::{
     driver::Link,
-    workload::{Ask, Source, key_part},
+    workload::{Ask, Source},
 };
 
 /// Arrivals that are sent before a late client looks for replies again.
@@ -175,7 +178,7 @@ pub fn run<L: Link, W: World<L>>(
         rng: SmallRng::seed_from_u64(!schedule.seed),
         due: (start + schedule.offset_ns) as f64,
     };
-    let recorded = matches!(schedule.arrivals, Arrivals::Recorded(_));
+    let is_recorded = source.is_recorded();
     let under_way_max = schedule.arrivals.under_way_max(schedule.burst);
     let mut next = Next {
         ask: Ask::default(),
@@ -205,12 +208,8 @@ pub fn run<L: Link, W: World<L>>(
             }
             let due = next.due();
             let places = next.lanes.connections(&next.ask, drive.links.len());
-            // Requests for one key in a trace stay in order.
-            let place = match recorded {
-                true => {
-                    let number = next.ask.keys[0].number().rotate_left(32);
-                    places.start + key_part(number, places.len() as u64) as usize
-                }
+            let place = match is_recorded {
+                true => connection_of(&next.ask, places),
                 false => next.clock.rng.random_range(places),
             };
             let mut is_full = true;
@@ -271,7 +270,7 @@ pub fn run<L: Link, W: World<L>>(
         let now = drive.world.now_ns();
         drive.recorder.tick(now)?;
         let lags = next.more && next.due() < to && now > to.saturating_add(LATE_NS_MAX);
-        if lags || drive.inspect(now)? && drive.under_way() > under_way_max {
+        if lags || drive.inspect(now, source)? && drive.under_way() > under_way_max {
             drive.recorder.saturated = true;
             drive.recorder.client_saturated = lags;
             drive.recorder.window().end_by(now);

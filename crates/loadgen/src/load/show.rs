@@ -68,6 +68,17 @@ impl fmt::Display for Summary {
             )?;
         }
         writeln!(out)?;
+        if self.latency.count == 0 {
+            // Where latencies count by the time at which requests were due, operations do not.
+            let operations = match tally.operations() {
+                0 => "",
+                _ => "; the operations answered requests of the warm-up",
+            };
+            writeln!(
+                out,
+                "no latencies: no request of the measured time was answered{operations}"
+            )?;
+        }
         let mut table = Table::new([
             "latency", "requests", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max",
         ]);
@@ -154,6 +165,41 @@ impl fmt::Display for Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::{BySize, Outcome, Tally, record::histogram};
+
+    #[test]
+    fn a_run_without_latencies_says_why() {
+        let outcome = |operations| Outcome {
+            tally: Tally {
+                hits: operations,
+                ..Tally::default()
+            },
+            seconds: 1.0,
+            reads: histogram(),
+            writes: histogram(),
+            sizes: BySize::default(),
+            lateness: histogram(),
+            unread: histogram(),
+            in_time: 0,
+            client_cpu_s: vec![1.0],
+            server_cpu_s: 0.0,
+            series: Vec::new(),
+            warm_up_s: 1.0,
+            steady: None,
+            saturated: true,
+            client_saturated: false,
+        };
+        let shown = outcome(58_396).summary().to_string();
+        assert!(shown.contains("58396 operations"), "{shown}");
+        assert!(shown.contains("\nno latencies: "), "{shown}");
+        assert!(shown.contains("of the warm-up\n"), "{shown}");
+        let shown = outcome(0).summary().to_string();
+        assert!(shown.contains("was answered\n"), "{shown}");
+        let mut answered = outcome(1);
+        answered.reads.saturating_record(1_000);
+        let shown = answered.summary().to_string();
+        assert!(!shown.contains("no latencies"), "{shown}");
+    }
 
     #[test]
     fn bars_grow_with_their_values() {

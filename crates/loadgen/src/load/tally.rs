@@ -20,7 +20,7 @@ pub struct Tally {
     pub writes: u64,
     /// Keys that were deleted, or already gone.
     pub deletes: u64,
-    /// Writes for which the server had no room.
+    /// Writes for which the server had no room, and those of a trace that were too large for it.
     pub refused: u64,
     /// Requests whose reply never arrived, over UDP.
     pub lost: u64,
@@ -60,7 +60,7 @@ impl Tally {
             (Verb::Get, Meaning::Miss) => self.misses += 1,
             (Verb::Set, Meaning::Done) => self.writes += 1,
             (Verb::Delete, Meaning::Hit | Meaning::Miss) => self.deletes += 1,
-            (_, Meaning::Refused) => self.refused += 1,
+            (_, Meaning::Refused | Meaning::TooLarge) => self.refused += 1,
             (_, Meaning::Lost) => self.lost += 1,
             _ => {}
         }

@@ -59,11 +59,13 @@ impl Ask {
 
 /// A sequence of requests.
 pub trait Source {
-    /// Begins a burst: requests that are sent without waiting for replies in between.
-    fn begin_burst(&mut self) {}
+    /// Whether the requests are recorded ones: those of one key have to reach the server in their
+    /// order, and values may be too large for it.
+    fn is_recorded(&self) -> bool {
+        false
+    }
 
-    /// Fills in the next request. Returns false when there are no more, or if the request has to
-    /// wait for the replies to the burst, and is not the first one of it.
+    /// Fills in the next request. Returns false when there are no more.
     fn next(&mut self, ask: &mut Ask) -> bool;
 
     /// Fills in the write of `key` that follows a reply. `value_bytes` and `ttl_s` come from its

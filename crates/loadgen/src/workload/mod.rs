@@ -23,6 +23,10 @@ pub use sizes::{Empirical, Sizes, VALUE_BYTES_MAX};
 
 use serde::{Serialize, Serializer};
 
+/// The largest number of keys. Laws of popularity compute with `f64`, which has every whole number
+/// up to this one.
+pub const KEYS_MAX: u64 = 1 << f64::MANTISSA_DIGITS;
+
 /// A complete description of randomly drawn requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Workload {
@@ -64,6 +68,9 @@ impl Workload {
         self.mix.check()?;
         if self.keys == 0 {
             return Err("a workload has at least one key".to_owned());
+        }
+        if self.keys > KEYS_MAX {
+            return Err(format!("a workload has at most {KEYS_MAX} keys"));
         }
         if Key::count(self.key_bytes).is_some_and(|count| self.keys > count) {
             return Err(format!(

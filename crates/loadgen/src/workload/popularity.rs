@@ -14,6 +14,7 @@ use rand_distr::StandardNormal;
 use serde::{Serialize, Serializer};
 
 use super::{
+    KEYS_MAX,
     shard::Shard,
     zipf::{EXPONENT_MAX, Zipf},
 };
@@ -97,9 +98,10 @@ pub struct Popularity {
 }
 
 impl Popularity {
-    /// A law over `keys` keys; at least one.
+    /// A law over `keys` keys; at least one, and at most [`KEYS_MAX`].
     pub fn new(law: Law, keys: u64) -> Self {
         assert!(keys > 0, "a workload has at least one key");
+        assert!(keys <= KEYS_MAX, "a workload has at most {KEYS_MAX} keys");
         Popularity { law, keys }
     }
 

@@ -175,7 +175,9 @@ fn trimodal(name: &str, keys: Option<u64>) -> Result<Option<Workload>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::{KEYS_MAX, Popularity};
     use proptest::prelude::*;
+    use rand::{SeedableRng, rngs::SmallRng};
 
     /// Minos's own figures (§5.2), and what the arithmetic makes of them: at 0.125% and 500 KB,
     /// large requests move 42% of the bytes.
@@ -234,6 +236,32 @@ mod tests {
             name in "(etc|minos|[a-z]{0,5})(:[0-9.%a-z]{0,9}){0,3}",
         ) {
             let _ = Workload::preset(&name, Some(1000));
+        }
+    }
+
+    #[test]
+    fn more_keys_than_laws_can_count_are_refused() {
+        for name in ["tiny", "small", "etc", "ycsb-d"] {
+            for keys in [KEYS_MAX + 1, u64::MAX] {
+                let error = Workload::preset(name, Some(keys)).unwrap_err();
+                assert!(error.contains("at most"), "{name}: {error}");
+            }
+        }
+        let mut rng = SmallRng::seed_from_u64(1);
+        for law in [
+            "uniform",
+            "zipf",
+            "zipf:1.2",
+            "hotspot",
+            "latest",
+            "normal:1",
+            "pareto:0.1:1e12",
+            "shard:0.99:4095:4096",
+            "sequential",
+        ] {
+            let mut sampler = Popularity::new(law.parse().unwrap(), KEYS_MAX).sampler();
+            let mut draws = (0..1000).map(|_| sampler.draw(&mut rng));
+            assert!(draws.all(|key| key < KEYS_MAX), "{law}");
         }
     }
 

@@ -22,9 +22,6 @@ pub struct Replay {
     parts: u64,
     on_miss: Then,
     version: u32,
-    /// Keys of the current burst.
-    burst: Vec<u64>,
-    in_bursts: bool,
     error: Option<anyhow::Error>,
 }
 
@@ -43,8 +40,6 @@ impl Replay {
                 Then::Nothing
             },
             version: (part as u32) << 18,
-            burst: Vec::new(),
-            in_bursts: false,
             error: None,
         })
     }
@@ -83,9 +78,8 @@ impl Replay {
 }
 
 impl Source for Replay {
-    fn begin_burst(&mut self) {
-        self.in_bursts = true;
-        self.burst.clear();
+    fn is_recorded(&self) -> bool {
+        true
     }
 
     fn next(&mut self, ask: &mut Ask) -> bool {
@@ -95,17 +89,9 @@ impl Source for Replay {
             self.error = Some(error);
             return false;
         }
-        let Some(&(at_ns, record)) = self.lot.front() else {
+        let Some((at_ns, record)) = self.lot.pop_front() else {
             return false;
         };
-        // A key that was not found is written before it is asked for again.
-        if self.in_bursts && self.burst.contains(&record.number) {
-            return false;
-        }
-        self.lot.pop_front();
-        if self.in_bursts {
-            self.burst.push(record.number);
-        }
         let key = Key::new(record.number, usize::from(record.key_bytes));
         self.version = self.version.wrapping_add(1);
         ask.one(record.verb, key);
@@ -126,6 +112,7 @@ impl Source for Replay {
         ask.one(Verb::Set, key);
         (ask.value_bytes, ask.version, ask.ttl_s) = (value_bytes, self.version, ttl_s);
     }
+
     fn error(&mut self) -> Option<anyhow::Error> {
         self.error.take()
     }
@@ -201,26 +188,6 @@ mod tests {
             (Verb::Set, 77, 100)
         );
         assert!(!replay.next(&mut ask));
-    }
-
-    #[test]
-    fn a_burst_ends_before_a_key_that_it_has() {
-        let (_directory, trace) = trace("1\n2\n3\n2\n2\n4\n");
-        let mut replay = Replay::new(&trace, 0, 1).unwrap();
-        let mut ask = Ask::default();
-        let mut bursts = Vec::new();
-        loop {
-            replay.begin_burst();
-            let mut burst = Vec::new();
-            while replay.next(&mut ask) {
-                burst.push(ask.keys[0].number());
-            }
-            if burst.is_empty() {
-                break;
-            }
-            bursts.push(burst);
-        }
-        assert_eq!(bursts, [vec![1, 2, 3], vec![2], vec![2, 4]]);
     }
 
     #[test]
