@@ -17,6 +17,7 @@ use glimmer_comparisons::{
 use glimmer_loadgen::workload::Popularity;
 
 const KEYS: u32 = 20_000;
+const IN_FLIGHT: u32 = 32;
 
 /// Starts the server, unless it is not installed.
 fn start(contender: impl Into<Contender>, threads: usize) -> Option<Server> {
@@ -25,7 +26,7 @@ fn start(contender: impl Into<Contender>, threads: usize) -> Option<Server> {
         eprintln!("SKIPPED: {missing:#}");
         return None;
     }
-    let (cores, arguments) = (vec![0, 1], vec![]);
+    let (cores, arguments) = (vec![0, 1], contender.arguments_for(IN_FLIGHT));
     let launch = Launch {
         contender,
         threads,
@@ -44,6 +45,9 @@ fn drive(contender: impl Into<Contender>) {
         return;
     };
     let encrypts = server.contender().encryption().is_some();
+    if server.contender().kind() == Kind::Memcached {
+        assert_eq!(server.settings()["reqs_per_event"], IN_FLIGHT.to_string());
+    }
     let misses = server.pass(Pass::Read, 0..1000, |_| {}).unwrap().misses;
     assert_eq!(misses, 1000, "a new server is empty");
     let loaded = server.pass(Pass::Write, 0..KEYS, |_| {}).unwrap();
@@ -52,7 +56,7 @@ fn drive(contender: impl Into<Contender>) {
     assert_eq!((read.hits, read.misses), (u64::from(KEYS), 0));
 
     let single = Burst::Single {
-        requests: 32,
+        requests: IN_FLIGHT,
         get_share: 0.5,
     };
     for burst in [single, Burst::MultiGet { keys: 50 }] {

@@ -100,6 +100,10 @@ pub struct Row {
     pub x: X,
     /// The measured values, in the order of the repetitions.
     pub samples: Vec<f64>,
+    /// The repetition of each. A load that a system does not sustain in a repetition has no value
+    /// there. Older records do not have it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repetitions: Vec<usize>,
     /// The other measured values by name, in the same order.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub also: BTreeMap<String, Vec<f64>>,
@@ -133,6 +137,20 @@ impl Row {
         (low, high)
     }
 
+    /// Which of its values is that of this repetition. A row without numbers of repetitions tells
+    /// it only if it has all of them.
+    fn place_of(&self, repetition: usize, of: usize) -> Option<usize> {
+        match self.repetitions.is_empty() {
+            false => self.repetitions.iter().position(|it| *it == repetition),
+            true => (self.samples.len() == of && repetition < of).then_some(repetition),
+        }
+    }
+
+    /// Whether it tells the repetition of each of its values, where there are this many.
+    fn tells(&self, of: usize) -> bool {
+        !self.repetitions.is_empty() || self.samples.len() == of
+    }
+
     /// The position on a numeric horizontal axis.
     pub fn across(&self) -> Option<f64> {
         self.also(Row::ACROSS).or(match self.x {
@@ -151,26 +169,39 @@ pub struct Data {
 }
 
 impl Data {
-    /// Adds a repetition to its row.
+    /// Adds the next repetition to its row.
     pub fn add(&mut self, point: Point) {
+        let row = self.row_of(&point);
+        let next = row.repetitions.last().map_or(0, |last| last + 1);
+        self.add_of(next, point);
+    }
+
+    /// Adds a point of this repetition to its row.
+    pub fn add_of(&mut self, repetition: usize, point: Point) {
+        let row = self.row_of(&point);
+        row.samples.push(point.y);
+        row.repetitions.push(repetition);
+        for (name, value) in point.also {
+            row.also.entry(name.to_owned()).or_default().push(value);
+        }
+    }
+
+    fn row_of(&mut self, point: &Point) -> &mut Row {
         let place = self.rows.iter().position(|row| {
             (&row.panel, &row.series, &row.x) == (&point.panel, &point.series, &point.x)
         });
         let place = place.unwrap_or_else(|| {
             self.rows.push(Row {
-                panel: point.panel,
-                series: point.series,
-                x: point.x,
+                panel: point.panel.clone(),
+                series: point.series.clone(),
+                x: point.x.clone(),
                 samples: Vec::new(),
+                repetitions: Vec::new(),
                 also: BTreeMap::new(),
             });
             self.rows.len() - 1
         });
-        let row = &mut self.rows[place];
-        row.samples.push(point.y);
-        for (name, value) in point.also {
-            row.also.entry(name.to_owned()).or_default().push(value);
-        }
+        &mut self.rows[place]
     }
 
     /// The row at a place.
@@ -187,33 +218,61 @@ impl Data {
     }
 
     /// The ratio of two rows, computed from repetitions that ran next to each other, so that a slow
-    /// spell affects both.
+    /// spell affects both. Where the rows do not tell which these are, it is that of the medians,
+    /// without a range.
     pub fn ratio(&self, panel: &str, x: impl Into<X>, above: &str, below: &str) -> Option<Spread> {
         let x = x.into();
         let (above, below) = (
             self.row(panel, above, x.clone())?,
             self.row(panel, below, x)?,
         );
-        Some(Spread::of_ratios(&above.samples, &below.samples))
+        let all = self.repetitions();
+        if !above.tells(all) || !below.tells(all) {
+            let [above, below] = [above, below].map(|row| row.spread().median);
+            return Some(Spread::of(&[above / below]));
+        }
+        let sample = |row: &Row, which| Some(row.samples[row.place_of(which, all)?]);
+        let pair = |which| Some((sample(above, which)?, sample(below, which)?));
+        let (above, below): (Vec<f64>, Vec<f64>) = (0..all).filter_map(pair).unzip();
+        (!above.is_empty()).then(|| Spread::of_ratios(&above, &below))
     }
 
-    /// The data of one repetition. A row with fewer repetitions is left out.
-    pub fn repetition(&self, which: usize) -> Data {
-        let one = |values: &Vec<f64>| values.get(which).map(|value| vec![*value]);
+    /// The number of repetitions.
+    pub fn repetitions(&self) -> usize {
         let of = |row: &Row| {
-            let also = row.also.iter();
-            let also = also.filter_map(|(name, values)| Some((name.clone(), one(values)?)));
+            let last = row.repetitions.iter().max().map_or(0, |last| last + 1);
+            last.max(row.samples.len())
+        };
+        self.rows.iter().map(of).max().unwrap_or(0)
+    }
+
+    /// The data of each repetition, with the rows of which `which` holds; none if one of these rows
+    /// does not tell the repetitions of its values. A row that has no value in a repetition is left
+    /// out there.
+    pub fn each_repetition(&self, which: impl Fn(&Row) -> bool) -> Vec<Data> {
+        let all = self.repetitions();
+        let rows: Vec<&Row> = self.rows.iter().filter(|row| which(row)).collect();
+        if rows.iter().any(|row| !row.tells(all)) {
+            return Vec::new();
+        }
+        let of = |row: &Row, repetition| {
+            let place = row.place_of(repetition, all)?;
+            let is_whole = |values: &Vec<f64>| values.len() == row.samples.len();
+            let also = row.also.iter().filter(|(_, values)| is_whole(values));
+            let also = also.map(|(name, values)| (name.clone(), vec![values[place]]));
             Some(Row {
                 panel: row.panel.clone(),
                 series: row.series.clone(),
                 x: row.x.clone(),
-                samples: one(&row.samples)?,
+                samples: vec![row.samples[place]],
+                repetitions: vec![0],
                 also: also.collect(),
             })
         };
-        Data {
-            rows: self.rows.iter().filter_map(of).collect(),
-        }
+        let one = |repetition| Data {
+            rows: rows.iter().filter_map(|row| of(row, repetition)).collect(),
+        };
+        (0..all).map(one).collect()
     }
 
     /// The rows of a line, in order.
@@ -315,6 +374,34 @@ mod tests {
         assert_eq!(data.places("tiny"), [&X::from("50% GET")]);
         let ratio = data.ratio("tiny", "50% GET", "ours", "theirs").unwrap();
         assert_eq!((ratio.min, ratio.median, ratio.max), (3.0, 4.0, 10.0));
+    }
+
+    #[test]
+    fn values_of_one_repetition_belong_together() {
+        let mut data = Data::default();
+        let x = "800 k/s";
+        for (repetition, ours, theirs) in
+            [(0, Some(30.0), 10.0), (1, None, 5.0), (2, Some(9.0), 1.0)]
+        {
+            let ours = ours.map(|ours| Point::new("", "ours", x, ours));
+            ours.into_iter()
+                .for_each(|point| data.add_of(repetition, point));
+            data.add_of(repetition, Point::new("", "theirs", x, theirs));
+        }
+        let ratio = data.ratio("", x, "ours", "theirs").unwrap();
+        assert_eq!((ratio.min, ratio.max), (3.0, 9.0));
+        let each = data.each_repetition(|_| true);
+        let of = |data: &Data| data.median("", "ours", x);
+        assert_eq!(
+            each.iter().map(of).collect::<Vec<_>>(),
+            [Some(30.0), None, Some(9.0)]
+        );
+        // An older record has the values alone.
+        data.rows.iter_mut().for_each(|row| row.repetitions.clear());
+        let ratio = data.ratio("", x, "ours", "theirs").unwrap();
+        assert_eq!((ratio.min, ratio.median, ratio.max), (3.9, 3.9, 3.9));
+        assert_eq!(data.each_repetition(|_| true), []);
+        assert_eq!(data.each_repetition(|row| row.series == "theirs").len(), 3);
     }
 
     #[test]

@@ -20,10 +20,16 @@ pub trait Figure: Sync {
     /// states, and a figure has no part in the verdicts on that.
     fn judge(&self, _data: &Data, _shape: &mut Shape) {}
 
-    /// What [`Figure::judge`] finds.
+    /// What [`Figure::judge`] finds, with the range of what it finds in each repetition.
     fn judged(&self, data: &Data) -> Shape {
-        let mut shape = Shape::default();
-        self.judge(data, &mut shape);
+        let judged = |data: &Data| {
+            let mut shape = Shape::default();
+            self.judge(data, &mut shape);
+            shape
+        };
+        let each: Vec<Shape> = data.each_repetition(|_| true).iter().map(judged).collect();
+        let mut shape = judged(data);
+        shape.show_ranges(&each);
         shape
     }
 }

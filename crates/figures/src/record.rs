@@ -225,9 +225,13 @@ impl Record {
         if !versions.is_empty() {
             let _ = write!(text, "; {}", versions.join("; "));
         }
-        if let Some(build) = build {
-            let _ = write!(text, "; built from {build}");
-        }
+        let _ = match build {
+            Some(build) => write!(text, "; built from {build}"),
+            None => write!(
+                text,
+                "; of a commit that this record does not name, as later ones do"
+            ),
+        };
         if let Some(noise) = self.noise() {
             let word = if noise > SPREAD_MAX { "NOISY, " } else { "" };
             let _ = write!(
@@ -310,6 +314,18 @@ mod tests {
             ..Settings::default()
         };
         reproduce(&Number(number, kind, NEEDS), &settings, &Silent).unwrap()
+    }
+
+    #[test]
+    fn a_record_without_its_build_says_so() {
+        let mut record = record(2.0, Kind::Exact, false);
+        assert!(record.measured_on().contains("; built from "));
+        record.machine.build = None;
+        let sentence = record.measured_on();
+        assert!(
+            sentence.contains("a commit that this record does not name"),
+            "{sentence}"
+        );
     }
 
     #[test]

@@ -188,7 +188,7 @@ impl<'a> Run<'a> {
             }
             for case in &mut *cases {
                 for point in measure(case, self, repetition as u64)? {
-                    self.data.add(point);
+                    self.data.add_of(repetition, point);
                 }
                 self.progress.step(&case.to_string());
             }

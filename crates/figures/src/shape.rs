@@ -33,6 +33,9 @@ pub struct Finding {
     pub bound: Option<String>,
     /// The verdict.
     pub verdict: Verdict,
+    /// Our number, if the verdict is about one.
+    #[serde(skip)]
+    measured: Option<Measured>,
 }
 
 impl Finding {
@@ -53,7 +56,7 @@ pub struct Shape {
 }
 
 /// A measured number, or repetitions of one, whose median counts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     value: f64,
     spread: Option<Spread>,
@@ -101,6 +104,33 @@ impl Shape {
             None,
             Verdict::Beside,
         );
+    }
+
+    /// Shows the range of each number that has none yet: from the lowest to the highest of these
+    /// findings, each of one repetition. A number that a repetition lacks has none.
+    pub fn show_ranges(&mut self, each: &[Shape]) {
+        for finding in &mut self.findings {
+            let Some(Measured {
+                value,
+                spread: None,
+            }) = finding.measured
+            else {
+                continue;
+            };
+            let of = |shape: &Shape| {
+                let mut same = shape.findings.iter().filter(|it| it.what == finding.what);
+                Some(same.next()?.measured?.value)
+            };
+            let Some(values) = each.iter().map(of).collect::<Option<Vec<f64>>>() else {
+                continue;
+            };
+            let spread = Spread {
+                median: value,
+                min: values.iter().copied().fold(value, f64::min),
+                max: values.iter().copied().fold(value, f64::max),
+            };
+            finding.ours = Measured::from(spread).to_string();
+        }
     }
 
     /// Adds a claim that holds if `ours` is at least `bound`. Without a measurement it stays open.
@@ -171,7 +201,7 @@ impl Shape {
         bound: String,
         wrong: impl Fn(f64) -> Option<String>,
     ) {
-        let ours = ours.map(Into::into);
+        let ours: Option<Measured> = ours.map(Into::into);
         // NaN fails every comparison, and must not count as a result that holds.
         let verdict = match ours {
             Some(Measured { value, .. }) if value.is_nan() => {
@@ -180,8 +210,16 @@ impl Shape {
             Some(Measured { value, .. }) => wrong(value).map_or(Verdict::Holds, Verdict::Fails),
             None => Verdict::Holds,
         };
-        let ours = ours.map(|ours| ours.to_string());
-        self.add(claim, paper, ours, Some(bound), verdict);
+        self.add(
+            claim,
+            paper,
+            ours.map(|ours| ours.to_string()),
+            Some(bound),
+            verdict,
+        );
+        if let Some(finding) = self.findings.last_mut() {
+            finding.measured = ours;
+        }
     }
 
     fn add(
@@ -205,6 +243,7 @@ impl Shape {
             ours,
             bound,
             verdict,
+            measured: None,
         });
     }
 }
@@ -267,5 +306,23 @@ mod tests {
         assert_eq!(verdicts, expected);
         assert_eq!(shape.failures().count(), 4);
         assert!(shape.to_string().contains("0.70 (0.50..3.00)"), "{shape}");
+    }
+
+    #[test]
+    fn a_number_is_shown_with_its_range_over_the_repetitions() {
+        let of = |number: Option<f64>| {
+            let mut shape = Shape::default();
+            shape.at_least("ours wins", "", number, 1.0);
+            shape
+        };
+        let mut shape = of(Some(1.01));
+        shape.show_ranges(&[of(Some(1.03)), of(Some(1.01)), of(Some(0.97))]);
+        assert_eq!(shape.findings[0].ours, "1.01 (0.97..1.03)");
+        assert_eq!(shape.findings[0].verdict, Verdict::Holds);
+        let mut shape = of(Some(1.01));
+        shape.show_ranges(&[of(Some(1.03)), of(None)]);
+        assert_eq!(shape.findings[0].ours, "1.01");
+        shape.show_ranges(&[]);
+        assert_eq!(shape.findings[0].ours, "1.01");
     }
 }

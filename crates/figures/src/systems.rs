@@ -20,6 +20,8 @@ use glimmer_measure::machine::{self, SERVER_CORE};
 
 use crate::Run;
 
+/// Requests in flight per connection where the server shall be the bottleneck.
+pub const PIPELINE: u32 = 32;
 /// A value for [`Launch`] that matters only for clients that are not used here.
 const LAUNCH_VALUE_BYTES: usize = 64;
 
@@ -169,6 +171,7 @@ impl System {
         let ports = self.threads as u16;
         let native_port = self.is_native.then(|| free_ports(ports)).transpose()?;
         let mut arguments = self.arguments.clone();
+        arguments.extend(self.contender.arguments_for(PIPELINE));
         arguments.extend(native_port.map(|port| format!("--native-port={port}")));
         // Whether the server accepts is seen from where its clients are.
         let _visit = (self.between.as_ref().map(|it| it.visit_clients())).transpose()?;

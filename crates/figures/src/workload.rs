@@ -7,14 +7,13 @@ use glimmer_loadgen::{
     workload::{self, Law, Popularity, Shard},
 };
 
+pub use crate::systems::PIPELINE;
 use crate::{Run, systems::Items};
 
 /// Exponent of Zipf's law in MICA (§5.1) and in YCSB.
 const EXPONENT: f64 = 0.99;
 /// Connections of a client.
 const CONNECTIONS: usize = 50;
-/// Requests in flight per connection where the server shall be the bottleneck.
-pub const PIPELINE: u32 = 32;
 
 /// Key popularity and share of reads (MICA §5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,6 +30,10 @@ pub struct Described {
 impl fmt::Display for Described {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}: {}, {}", self.server, self.version, self.build)?;
+        let requests = self.settings.get("reqs_per_event");
+        if let Some(requests) = requests.filter(|_| self.version.starts_with("memcached ")) {
+            write!(out, ", -R {requests}")?;
+        }
         // memcached tells settings of TLS only if it was built with it.
         let has_tls = self.settings.contains_key("ssl_enabled");
         match &self.tls {

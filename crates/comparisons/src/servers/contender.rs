@@ -9,6 +9,10 @@ use anyhow::{Context, Result, ensure};
 
 use super::{Build, Described, Encryption, Kind};
 
+/// Requests of a connection that memcached executes before it turns to others, unless it is told
+/// otherwise (`-R`).
+const MEMCACHED_REQUESTS_PER_TURN: u32 = 20;
+
 /// A server that takes part in a comparison: which one it is, its name in tables, and its program.
 /// One server may take part several times, as different builds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +101,17 @@ impl Contender {
     pub fn arguments(&self, ours: &[String]) -> Vec<String> {
         match self.kind {
             Kind::Glimmer => ours.to_vec(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Its further arguments where this many requests of a connection arrive together. By default
+    /// memcached executes fewer in a turn, and pays for two turns and two replies.
+    pub fn arguments_for(&self, requests_together: u32) -> Vec<String> {
+        match self.kind {
+            Kind::Memcached if requests_together > MEMCACHED_REQUESTS_PER_TURN => {
+                vec!["-R".to_owned(), requests_together.to_string()]
+            }
             _ => Vec::new(),
         }
     }
@@ -223,6 +238,14 @@ mod tests {
         std::fs::write(&old, script).unwrap();
         std::fs::set_permissions(&old, PermissionsExt::from_mode(0o755)).unwrap();
         assert_eq!(version_of(&old).unwrap(), "memcached 1.4.13");
+    }
+
+    #[test]
+    fn memcached_is_told_of_more_requests_than_its_turn_has() {
+        let arguments = |kind: Kind, requests| Contender::from(kind).arguments_for(requests);
+        assert_eq!(arguments(Kind::Memcached, 32), ["-R", "32"]);
+        assert!(arguments(Kind::Memcached, 20).is_empty());
+        assert!(arguments(Kind::Glimmer, 32).is_empty());
     }
 
     #[test]

@@ -37,14 +37,16 @@ struct Habit {
 
 const READ_SMALL: usize = 64 << 10;
 const READ_LARGE: usize = 1 << 20;
+/// The most requests in flight on a connection.
+pub const IN_FLIGHT_MAX: u32 = 8;
 /// The clients, whatever `--connections` says. Each of the three habits meets both values of each
 /// of the others, which takes half of all combinations. The most in flight, 64 values, bounds the
 /// client's memory.
 const HABITS: [Habit; 4] = [
     Habit::new(1, 1, READ_SMALL),
-    Habit::new(1, 8, READ_LARGE),
+    Habit::new(1, IN_FLIGHT_MAX, READ_LARGE),
     Habit::new(8, 1, READ_LARGE),
-    Habit::new(8, 8, READ_SMALL),
+    Habit::new(8, IN_FLIGHT_MAX, READ_SMALL),
 ];
 
 impl Habit {

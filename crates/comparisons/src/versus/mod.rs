@@ -87,6 +87,21 @@ impl Scenario {
             Scenario::CpuScaling => "cpu-scaling",
         }
     }
+
+    /// Requests that may lie at one socket of a server.
+    fn requests_together(self) -> u32 {
+        match self {
+            Scenario::Pipeline32 | Scenario::Protocols => throughput::IN_FLIGHT,
+            // A server has one socket for all.
+            Scenario::Udp => throughput::IN_FLIGHT * throughput::UDP_SOCKETS,
+            Scenario::CpuScaling => scaling::BURST_REQUESTS,
+            Scenario::Large => large::IN_FLIGHT_MAX,
+            Scenario::Pipeline1
+            | Scenario::Multiget50
+            | Scenario::OpenLoop
+            | Scenario::Connections => 1,
+        }
+    }
 }
 
 /// What to compare, and for how long.
@@ -280,6 +295,10 @@ impl Bench<'_> {
             value_bytes,
             ..
         } = *self.options;
+        let scenarios = self.options.scenarios.iter();
+        let together = scenarios.map(|scenario| scenario.requests_together()).max();
+        let mut arguments = contender.arguments(&self.options.glimmer_arguments);
+        arguments.extend(contender.arguments_for(together.unwrap_or(1)));
         Launch {
             contender: contender.clone(),
             threads,
@@ -288,7 +307,7 @@ impl Bench<'_> {
             value_bytes,
             udp: self.options.scenarios.contains(&Scenario::Udp),
             connections_max: self.options.connections_max(),
-            arguments: contender.arguments(&self.options.glimmer_arguments),
+            arguments,
         }
     }
 

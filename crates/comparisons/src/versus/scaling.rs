@@ -19,7 +19,7 @@ use glimmer_measure::{report::Table, stats::Spread};
 
 const THREADS: [usize; 2] = [1, 2];
 const CORES: [usize; 2] = [0, 1];
-const BURST_REQUESTS: u32 = 32;
+pub const BURST_REQUESTS: u32 = 32;
 const BURST: Burst = Burst::Single {
     requests: BURST_REQUESTS,
     get_share: GET_SHARE,

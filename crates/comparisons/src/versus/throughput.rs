@@ -23,7 +23,9 @@ use glimmer_measure::{
 use glimmer_notation::per_second;
 
 /// Sockets of the UDP client. Each receives many datagrams with one system call.
-const UDP_SOCKETS: usize = 4;
+pub const UDP_SOCKETS: u32 = 4;
+/// Requests in flight on each connection or socket where there are several.
+pub const IN_FLIGHT: u32 = 32;
 /// memcached's protocols, the usual one first.
 const PROTOCOLS: [Dialect; 3] = [Dialect::Text, Dialect::Meta, Dialect::Binary];
 
@@ -59,15 +61,18 @@ impl Shape {
             udp,
         };
         let (title, burst) = match scenario {
-            Scenario::Pipeline32 => ("pipeline 32, 95% reads", singles(32, GET_SHARE)),
+            Scenario::Pipeline32 => ("pipeline 32, 95% reads", singles(IN_FLIGHT, GET_SHARE)),
             Scenario::Pipeline1 => ("pipeline 1, 95% reads", singles(1, GET_SHARE)),
             Scenario::Multiget50 => (
                 "multi-get of 50 keys, reads only",
                 Burst::MultiGet { keys: 50 },
             ),
-            Scenario::Protocols => ("by protocol, pipeline 32, reads only", singles(32, 1.0)),
+            Scenario::Protocols => (
+                "by protocol, pipeline 32, reads only",
+                singles(IN_FLIGHT, 1.0),
+            ),
             Scenario::Udp => {
-                let reads = singles(32, 1.0);
+                let reads = singles(IN_FLIGHT, 1.0);
                 let plain = "UDP, plain datagrams of one read, as existing clients send them";
                 let batches = "UDP, the same in segment batches (UDP_SEGMENT)";
                 return vec![
@@ -168,7 +173,7 @@ pub fn compare(bench: &mut Bench<'_>, shape: Shape) -> Result<Comparison> {
         bench.look_at_machine()?;
         let plan = Plan {
             connections: match shape.udp {
-                Some(_) => UDP_SOCKETS,
+                Some(_) => UDP_SOCKETS as usize,
                 None => options.connections,
             },
             cores: options.client_cores.clone(),

@@ -5,7 +5,7 @@ use std::fmt;
 
 use anyhow::Result;
 use glimmer_microbench::store_alone::{Ours, Times, longest};
-use glimmer_store::evict::{FIFO, LRU, S3_FIFO};
+use glimmer_store::evict::{ADAPTIVE, FIFO, LRU, S3_FIFO};
 
 use crate::{Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec, plot::Plot};
 
@@ -20,7 +20,8 @@ const SET: &str = "set";
 const GET: &str = "get";
 const WALL: &str = "by the clock, ms";
 
-const TABLES: [Ours; 5] = [
+const TABLES: [Ours; 6] = [
+    Ours::Cache(ADAPTIVE),
     Ours::Cache(FIFO),
     Ours::Cache(LRU),
     Ours::Cache(S3_FIFO),
@@ -54,8 +55,14 @@ impl Figure for LongestRequest {
                    Then 10 million requests are timed one by one: sets of new keys and gets of \
                    random keys, in turn. The figure shows the CPU time of the thread, which other \
                    programs on the machine do not affect; the wall-clock time is in the data. Each \
-                   run reports its longest request, and the median of several runs counts. \
-                   Interrupts during a request are included.",
+                   run reports its longest request, and the longest of all runs counts. Interrupts \
+                   during a request are included. Until 2026-11-30 the median of the runs decided, \
+                   and all tables held. `adaptive` was not among them. Its longest set takes \
+                   several milliseconds in every run, so that is work of the rule. What exceeds \
+                   the bound elsewhere is one request of one run, far from those of the other \
+                   runs: probably an interrupt, or what the hypervisor took from the virtual \
+                   machine and counted as CPU time. What such a request waited for has not been \
+                   measured.",
             kind: Kind::Timing,
             needs: Needs::one_core(1536),
             columns: Columns {
@@ -88,9 +95,10 @@ impl Figure for LongestRequest {
     fn judge(&self, data: &Data, shape: &mut Shape) {
         for table in TABLES {
             for request in [SET, GET] {
-                let found = data.median(PANEL, request, table.name());
+                let row = data.row(PANEL, request, table.name());
+                let found = row.map(|row| row.spread().max);
                 shape.at_most(
-                    &format!("{}: the longest {request}, ms", table.name()),
+                    &format!("{}: the longest {request} of all runs, ms", table.name()),
                     &format!("aim: {AIM_MS}"),
                     found,
                     BOUND_MS,
@@ -108,13 +116,18 @@ mod tests {
     fn judged_by_the_longest_of_each_table() {
         let failures = |memc3_ms: f64| {
             let mut data = Data::default();
-            for table in TABLES {
-                let set_ms = if table == Ours::Memc3 { memc3_ms } else { 0.5 };
-                data.add(Point::new(PANEL, SET, table.name(), set_ms));
-                data.add(Point::new(PANEL, GET, table.name(), 0.1));
+            // One run of several decides.
+            for ms in [0.6, memc3_ms, 0.7] {
+                for table in TABLES {
+                    let set_ms = if table == Ours::Memc3 { ms } else { 0.5 };
+                    data.add(Point::new(PANEL, SET, table.name(), set_ms));
+                    data.add(Point::new(PANEL, GET, table.name(), 0.1));
+                }
             }
             let shape = LongestRequest.judged(&data);
-            assert_eq!(shape.findings.len(), 10);
+            let of_memc3 = &shape.findings[10].ours;
+            assert!(of_memc3.contains("(0.6"), "no range: {of_memc3}");
+            assert_eq!(shape.findings.len(), 12);
             shape.failures().count()
         };
         assert_eq!(failures(1.5), 0);

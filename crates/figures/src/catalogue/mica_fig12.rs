@@ -37,9 +37,9 @@ impl Figure for Local {
                     locality. Cache mode and store mode show only minor differences.",
             here: "The engine runs alone under EREW, and every request arrives at its owner. There \
                    are eight million tiny items (8-byte keys and values), far more than the \
-                   processor's caches hold. Cache mode uses its default eviction rule; store mode \
-                   uses segregated fits and bulk chaining. The paper's machine has 16 cores and \
-                   192 Mi items, so compare ratios.",
+                   processor's caches hold. Cache mode has the eviction rule S3-FIFO, which was \
+                   the default before `adaptive`; store mode uses segregated fits and bulk \
+                   chaining. The paper's machine has 16 cores and 192 Mi items, so compare ratios.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: 1,

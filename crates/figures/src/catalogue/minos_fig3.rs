@@ -40,7 +40,9 @@ impl Figure for DefaultWorkload {
                    paper's: 40 Gb/s for 8 cores, and twice that for 16. Hand-off is shown with the \
                    best of 1, 2 or 3 dispatching cores of 8 at each load. Loads at which a server \
                    loses requests are left out, as in the paper. `auto` is the server's own rule \
-                   for the number of large cores.",
+                   for the number of large cores. All is from one seed. A point has 1.5 million \
+                   requests, and each load of the search for the highest load 600,000; \
+                   `minos-fig6` says how much that number changes.",
             kind: Kind::Simulated,
             needs: Needs::one_core(256),
             columns: simulated::COLUMNS,

@@ -9,7 +9,7 @@ use glimmer_loadgen::{
 };
 
 use crate::{
-    Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
+    Columns, Data, Figure, Kind, Needs, Point, Row, Run, Shape, Spec,
     plot::{Plot, Unit},
     systems::{Running, System},
 };
@@ -67,6 +67,8 @@ const TURNS: &str = "turns of the workers per request";
 const P50: &str = "p50, µs";
 const LARGE_P99: &str = "p99 of large requests, µs";
 const LATE: &str = "client late p99, µs";
+/// The part of the p99 by which the client may be late, also as p99.
+const LATE_MAX: f64 = 0.5;
 
 /// The figure.
 pub struct Whole;
@@ -140,7 +142,12 @@ impl Figure for Whole {
                    counts from the time a request was due until the kernel received its reply. \
                    Small requests have a client thread with real-time priority, and large ones \
                    another. One worker has a core, and the client the other one. Two workers share \
-                   both cores with the client, so compare the bars of one panel.",
+                   both cores with the client, so compare the bars of one panel. `client late p99` \
+                   in the data says how late the client sent its requests. It is that of both \
+                   threads together, and up to half of the requests are for large values, so it \
+                   does not tell how late the small ones were. Where it is above half of the p99, \
+                   the p99 may be that of the client, and says nothing about the server; a table \
+                   below has the number of such bars.",
             kind: Kind::Timing,
             needs: Needs::two_cores(1, 4096),
             columns: Columns {
@@ -200,6 +207,22 @@ impl Figure for Whole {
                     (!told.is_empty()).then(|| told.join(", ")),
                 );
             }
+            let [_, latency] = panels;
+            let bars: Vec<_> = data
+                .rows
+                .iter()
+                .filter(|row| row.panel == latency)
+                .collect();
+            let is_late = |row: &&&Row| {
+                let late = row.also(LATE);
+                late.is_some_and(|late| late > LATE_MAX * row.spread().median)
+            };
+            shape.beside(
+                &format!("{latency}: bars at which the client was late by more than half of it"),
+                "",
+                (!bars.is_empty())
+                    .then(|| format!("{} of {}", bars.iter().filter(is_late).count(), bars.len())),
+            );
         }
     }
 }

@@ -140,22 +140,22 @@ impl Figure for Tables {
                     answers twice as many lookups of present keys as chaining, and five times as \
                     many lookups of absent keys.",
             here: "One core, 16.8 million tiny items (8-byte keys and values), uniform keys. Our \
-                   tables are driven through the engine's pipeline. Cache mode appears with its \
-                   default eviction rule (S3-FIFO) and with FIFO, which MICA uses and which counts \
-                   no reads. Public tables are driven by the same loop, lie on huge pages as ours \
-                   do, and hash with XXH3. Each public table appears twice. The first time, keys \
-                   and values have a length that is known at compile time and lie in the table \
-                   itself. Nothing is faster, but a cache of byte strings cannot be built that \
-                   way. The second time, with half as many items to save memory, keys and values \
-                   have any length and are allocated, as in a cache built on that table \
-                   (`Box<[u8]>`, or `Arc<[u8]>` where a table hands out clones of its values); \
-                   segcache appears only in this form. hashbrown-unshared is one thread's own \
-                   table without locks, as ours are except under CRCW. The bounds are this \
-                   project's own. Ours must be at least 1.5 times as fast as tables that hold the \
-                   same variable-length items, and at least as fast as shared tables of \
-                   fixed-length items. A factor of 1.5 over fixed-length tables is out of reach: \
-                   an item with a length, flags, an expiry and a CAS unique lies beside the index, \
-                   so a lookup fetches a second place in memory.",
+                   tables are driven through the engine's pipeline. Cache mode appears with the \
+                   eviction rule S3-FIFO, which was the default before `adaptive`, and with FIFO, \
+                   which MICA uses and which counts no reads. Public tables are driven by the same \
+                   loop, lie on huge pages as ours do, and hash with XXH3. Each public table \
+                   appears twice. The first time, keys and values have a length that is known at \
+                   compile time and lie in the table itself. Nothing is faster, but a cache of \
+                   byte strings cannot be built that way. The second time, with half as many items \
+                   to save memory, keys and values have any length and are allocated, as in a \
+                   cache built on that table (`Box<[u8]>`, or `Arc<[u8]>` where a table hands out \
+                   clones of its values); segcache appears only in this form. hashbrown-unshared \
+                   is one thread's own table without locks, as ours are except under CRCW. The \
+                   bounds are this project's own. Ours must be at least 1.5 times as fast as \
+                   tables that hold the same variable-length items, and at least as fast as shared \
+                   tables of fixed-length items. A factor of 1.5 over fixed-length tables is out \
+                   of reach: an item with a length, flags, an expiry and a CAS unique lies beside \
+                   the index, so a lookup fetches a second place in memory.",
             kind: Kind::Timing,
             needs: Needs::one_core(16_000),
             columns: Columns {

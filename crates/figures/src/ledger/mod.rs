@@ -180,7 +180,7 @@ impl Claim {
     /// The verdict with our result; `None` if the data lack something.
     pub fn judged(&self, data: &Data) -> Option<(Grade, Found)> {
         let formula = Formula::parse(self.ours.as_deref()?).expect("checked when it was read");
-        let found = Found::of(data, |data| formula.of(data))?;
+        let found = Found::of(data, &formula)?;
         Some((rule::grade(&self.stated()?, &found), found))
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::value::Value;
+use super::value::{Formula, Value};
 use crate::Data;
 
 /// The part of the paper's effect that counts as the same effect.
@@ -77,14 +77,12 @@ pub struct Found {
 }
 
 impl Found {
-    /// Computes a result from the data, and from each repetition.
-    pub fn of(data: &Data, value: impl Fn(&Data) -> Option<Value>) -> Option<Found> {
-        let whole = value(data)?;
-        let counts = data.rows.iter().map(|row| row.samples.len());
-        let repetitions = 0..counts.max().unwrap_or(0);
-        let each = repetitions.filter_map(|which| value(&data.repetition(which)));
+    /// Computes a result from the data, and from each repetition if the data tell them apart.
+    pub fn of(data: &Data, formula: &Formula) -> Option<Found> {
+        let whole = formula.of(data)?;
+        let each = data.each_repetition(|row| formula.reads(row));
         Some(Found {
-            each: each.collect(),
+            each: each.iter().filter_map(|data| formula.of(data)).collect(),
             whole,
         })
     }

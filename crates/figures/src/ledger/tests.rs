@@ -198,7 +198,7 @@ fn data_of_one_repetition_are_judged_on_their_own() {
         data.add(crate::Point::new("p", "theirs", X::from("x"), theirs));
     }
     let formula = Formula::parse("{p|ours|x}/{p|theirs|x}").unwrap();
-    let found = Found::of(&data, |data| formula.of(data)).unwrap();
+    let found = Found::of(&data, &formula).unwrap();
     assert_eq!(found.to_string(), "2 (0.90..4 of 3)");
     assert_eq!(
         rule::grade(&Stated::Factor(2.0), &found),

@@ -4,10 +4,13 @@
 //! another column. Cells are divided (`/`) and subtracted (`-`). `least(a, b)` and `most(a, b)`
 //! choose. In `least[e]`, `most[e]`, `median[e]` and `each[e]`, an `x` of `*` stands for every
 //! place on the horizontal axis in turn, and `1.2..6.1` for the places in this range.
-//! `highest[e <= 100]` is the last place at which `e` keeps the bound. Apart from places and this
-//! bound, a formula has no numbers: it cannot move a result.
+//! `highest[e <= 100]` is the last place at which `e` keeps the bound. `highest_or_first[e <= 100]`
+//! is the first place if none keeps it, which is more than the true limit. Apart from places and
+//! this bound, a formula has no numbers: it cannot move a result.
 
 use anyhow::{Context, Result, bail, ensure};
+
+use glimmer_measure::stats::Spread;
 
 use crate::{Data, Row, X, data::distinct};
 
@@ -32,7 +35,11 @@ enum Expression {
     Choose(Fold, Vec<Expression>),
     Across(Fold, Box<Expression>),
     Each(Box<Expression>),
-    Highest(Box<Expression>, f64),
+    Highest {
+        of: Box<Expression>,
+        bound: f64,
+        or_first: bool,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,6 +79,11 @@ impl Formula {
             expression => one(expression, data, None).map(Value::One),
         }
     }
+
+    /// Whether its value may depend on this row.
+    pub fn reads(&self, row: &Row) -> bool {
+        self.0.reads(row)
+    }
 }
 
 fn one(expression: &Expression, data: &Data, at: Option<&X>) -> Option<f64> {
@@ -85,10 +97,20 @@ fn one(expression: &Expression, data: &Data, at: Option<&X>) -> Option<f64> {
         }
         Expression::Across(fold, inner) => fold.of(values(inner, data)?),
         Expression::Each(_) => None,
-        Expression::Highest(inner, bound) => {
-            let keeps = |place: &&X| one(inner, data, Some(place)).is_some_and(|y| y <= *bound);
-            let places = places(inner, data)?;
-            places.into_iter().rfind(keeps).and_then(number)
+        Expression::Highest {
+            of,
+            bound,
+            or_first,
+        } => {
+            let keeps = |place: &&&X| one(of, data, Some(place)).is_some_and(|y| y <= *bound);
+            let places = places(of, data)?;
+            let first = places.first().filter(|_| *or_first);
+            places
+                .iter()
+                .rfind(keeps)
+                .or(first)
+                .copied()
+                .and_then(number)
         }
     }
 }
@@ -139,14 +161,37 @@ impl Expression {
             _ => None,
         }
     }
+
+    fn reads(&self, row: &Row) -> bool {
+        match self {
+            Expression::Cell(cell) => cell.reads(row),
+            Expression::Over(one, other) | Expression::Minus(one, other) => {
+                one.reads(row) || other.reads(row)
+            }
+            Expression::Choose(_, all) => all.iter().any(|each| each.reads(row)),
+            Expression::Across(_, inner)
+            | Expression::Each(inner)
+            | Expression::Highest { of: inner, .. } => inner.reads(row),
+        }
+    }
 }
 
 impl Cell {
+    fn reads(&self, row: &Row) -> bool {
+        let is_its = row.panel == self.panel && row.series == self.series;
+        is_its
+            && match &self.place {
+                Place::Any { from, to } => {
+                    number(&row.x).is_none_or(|x| (*from..=*to).contains(&x))
+                }
+                Place::At(place) => is_at(place, &row.x),
+            }
+    }
+
     fn of(&self, data: &Data, at: Option<&X>) -> Option<f64> {
-        let is_here = |row: &&Row| match (&self.place, &row.x) {
-            (Place::Any { .. }, x) => Some(x) == at,
-            (Place::At(place), X::Word(word)) => place == word,
-            (Place::At(place), X::Number(number)) => place.parse() == Ok(*number),
+        let is_here = |row: &&Row| match &self.place {
+            Place::Any { .. } => Some(&row.x) == at,
+            Place::At(place) => is_at(place, &row.x),
         };
         let row = data.line(&self.panel, &self.series).find(is_here)?;
         match &self.column {
@@ -156,14 +201,21 @@ impl Cell {
     }
 }
 
+fn is_at(place: &str, x: &X) -> bool {
+    match x {
+        X::Word(word) => place == word,
+        X::Number(number) => place.parse() == Ok(*number),
+    }
+}
+
 impl Fold {
-    fn of(self, mut values: Vec<f64>) -> Option<f64> {
-        values.sort_by(f64::total_cmp);
-        match self {
-            Fold::Least => values.first().copied(),
-            Fold::Most => values.last().copied(),
-            Fold::Median => values.get(values.len() / 2).copied(),
-        }
+    fn of(self, values: Vec<f64>) -> Option<f64> {
+        let spread = (!values.is_empty()).then(|| Spread::of(&values))?;
+        Some(match self {
+            Fold::Least => spread.min,
+            Fold::Most => spread.max,
+            Fold::Median => spread.median,
+        })
     }
 }
 
@@ -226,11 +278,17 @@ impl<'a> Parser<'a> {
             self.needs("]")?;
             return Ok(Expression::Each(inner));
         }
-        if self.takes("highest[") {
-            let inner = Box::new(self.sum()?);
-            self.needs("<=")?;
-            let bound = self.until(']')?.trim().parse()?;
-            return Ok(Expression::Highest(inner, bound));
+        for (name, or_first) in [("highest[", false), ("highest_or_first[", true)] {
+            if self.takes(name) {
+                let of = Box::new(self.sum()?);
+                self.needs("<=")?;
+                let bound = self.until(']')?.trim().parse()?;
+                return Ok(Expression::Highest {
+                    of,
+                    bound,
+                    or_first,
+                });
+            }
         }
         for (name, fold) in [
             ("least", Fold::Least),
@@ -325,6 +383,10 @@ mod tests {
         );
         assert_eq!(value("median[{8 cores|theirs|*}]"), one(40.0));
         assert_eq!(value("highest[{8 cores|ours|*} <= 100]"), one(3.0));
+        assert_eq!(value("highest_or_first[{8 cores|ours|*} <= 100]"), one(3.0));
+        assert_eq!(value("highest[{8 cores|ours|*} <= 5]"), None);
+        assert_eq!(value("highest_or_first[{8 cores|ours|*} <= 5]"), one(1.0));
+        assert_eq!(value("median[{8 cores|ours|1..2}]"), one(15.0));
         let both = "least[most({words|ours|*}, {words|ours|*}) - {words|ours|*}]";
         assert_eq!(value(both), one(0.0));
         let each = Some(Value::Many(vec![10.0, 20.0, 90.0, 500.0]));

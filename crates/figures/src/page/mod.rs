@@ -50,7 +50,9 @@ kernel, and newer rivals. The hollow marks are a sixteenth of the paper's number
 
 const OURS: &str = "
 Claims of ours are about what this project adds to the papers, such as `auto` over a paper's formula
-or the packet program over memcached. They have bounds of their own and are in no sum above:
+or the packet program over memcached. They have bounds of their own and are in no sum above. The
+median decides, unless the claim says otherwise, and the range over the repetitions is beside it: a
+claim may hold although a repetition is on the other side of its bound.
 
 ";
 
@@ -72,8 +74,13 @@ const EXPLANATION: &str = "
   it: reproduced if the medians keep it, weaker if only some repetition does.
 - An absolute number is reproduced if ours is at least 0.8 of it, or for a cost at most 1.25 times.
   Machines differ by a decade, so such a row says little about the design.
+- A trend (*rises*, *falls*) is reproduced if each number lies beyond the one before it, weaker if
+  only the last lies beyond the first, and not reproduced if the last does not, by the medians or in
+  some repetition.
 - Our number is computed from the medians of the figure's data. `(2.1..2.5 of 3)` is the range of
-  the same formula over each of three repetitions. The ledgers
+  the same formula over each of three repetitions. There is none where a system lacks a value in
+  some repetition, as it did not sustain the load, and the record is too old to tell in which. The
+  ledgers
   (`crates/figures/src/ledger/*.toml`) have the formulas. A formula consists of places in the data,
   quotients, differences and extremes. It has no numbers, so no figure can move a verdict.
 - Within a repetition the systems run in turn. Not in turn are sizes of keys in `formica` and sets
@@ -81,6 +88,9 @@ const EXPLANATION: &str = "
   figures of tables alone, were not when these data were measured, and are in turn from the next run
   on. Ranges of rows that compare these say less. Figures with fewer than five repetitions are to be
   measured again.
+- memcached is told to execute the 32 requests that a connection has in flight in one turn (`-R`),
+  from the next run of each figure on. The data here have its default of 20, with which it takes two
+  turns for them ([what that costs](../results.md#servers-side-by-side)).
 - A percentile of a live server is shown where at least 1,000 requests of each repetition lie above
   it.
 - *Simulated* is what servers in virtual time do, with costs that were measured on our server. It is

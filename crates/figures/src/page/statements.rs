@@ -258,7 +258,8 @@ fn judged_before(statements: &[Statement<'_>], text: &mut String) {
     }
     let introduction = "Until 2026-11-27, each claim had a bound of its own, and some were \
                         chosen after the data. The same data by the one rule, and what has \
-                        changed with it:";
+                        changed with it. A verdict that a later change of its row has changed \
+                        has the date:";
     let _ = write!(
         text,
         "\n## Verdicts before and after\n\n{}\n\n| row | verdict before | verdict now |\n\
