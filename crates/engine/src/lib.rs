@@ -34,7 +34,7 @@ pub use flush::FlushClock;
 pub use glimmer_store::groups::Groups;
 pub use glimmer_store::heap::{History, Item, Marks, NewItem};
 pub use glimmer_store::removals::{Reason, Removal, RemovalObserver, Tap, Told};
-pub use glimmer_store::table::LentValue;
+pub use glimmer_store::table::{Asides, LentValue, Whereabouts};
 pub use job::{
     Announced, Arrival, Arrived, Begun, Counts, Done, Engine, Figures, GroupError, Job, ListCursor,
     ListScope, Listed, PageReport, Status, SweepCursor, TableStats, Tally, Upload, UploadFigures,

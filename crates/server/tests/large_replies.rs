@@ -1,14 +1,10 @@
 //! Large values leave from the table's memory: through streams that take a part of them, fail in
 //! the middle or are read slowly, and between other requests of the same client.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-
 use glimmer_base::limits::{LENT_BYTES_MIN, REPLY_BYTES_HIGH, TURN_LARGE_BYTES_MAX};
-use glimmer_dispatch::{Settings, SizeAware};
 use glimmer_proto::Accepts;
 use glimmer_server::Config;
-use glimmer_server::config::{AccessMode, Mode};
+use glimmer_server::config::AccessMode;
 use glimmer_transport::Sent;
 use glimmer_transport::stream::{ByteStream, StreamFaults};
 use support::Rig;
@@ -255,6 +251,7 @@ fn a_wrong_login_in_binary_leaves_a_large_value_whole() {
 
 const GET: u8 = 0;
 const SET: u8 = 1;
+const STAT: u8 = 0x10;
 const SASL_AUTH: u8 = 0x21;
 
 /// A command of RESP.
@@ -281,60 +278,6 @@ fn packet(opcode: u8, extras: &[u8], key: &str, value: &str) -> Vec<u8> {
     packet.extend(((extras.len() + key.len() + value.len()) as u32).to_be_bytes());
     packet.extend([0; 12]);
     [&packet, extras, key.as_bytes(), value.as_bytes()].concat()
-}
-
-/// Clients that read nothing are lent a value, one of them on a visit to another worker, and the
-/// item is replaced. Each connection takes over the copy of the value that was set aside: memory
-/// for such copies is little, and others need it.
-#[test]
-fn each_slow_reader_takes_over_what_was_set_aside_for_it() {
-    const BYTES: usize = 200_000;
-    let threshold = Some(BYTES as u32 / 2);
-    let settings = Settings::DEFAULT;
-    let mut rig = Rig::with(Config {
-        memory_bytes: 64 << 20,
-        workers: 2,
-        access: AccessMode::Crcw,
-        mode: Mode::Store,
-        dispatch: Arc::new(SizeAware {
-            settings,
-            threshold,
-        }),
-        ..Config::default()
-    });
-    let [old, new] = ['o', 'n'].map(|letter| value(letter, BYTES));
-    let mut writer = rig.connect(1 << 20);
-    let mut set = |rig: &mut Rig, value: &str| {
-        let mut script = Script::default();
-        script.set("long", value);
-        let replies = rig.say(&mut writer, script.said.as_bytes());
-        assert_eq!(replies, script.expected.as_bytes());
-    };
-    set(&mut rig, &old);
-    let before = rig.total().visits;
-    let mut readers = [0; 2].map(|_| rig.connect(50_000));
-    for reader in &mut readers {
-        assert_eq!(reader.send(b"get long\r\n"), Sent::All);
-    }
-    while rig.turn() {}
-    assert_eq!(rig.total().visits, before + 1);
-    assert!(rig.held_bytes() < BYTES as u64 / 2, "the value is lent");
-    set(&mut rig, &new);
-    for _ in 0..20 {
-        rig.clock.0.fetch_add(10, Ordering::Relaxed);
-        rig.server
-            .node
-            .workers
-            .iter_mut()
-            .for_each(|worker| _ = worker.turn());
-    }
-    let least = readers.len() * (BYTES - 60_000);
-    assert!(rig.held_bytes() >= least as u64, "{}", rig.held_bytes());
-    for reader in &mut readers {
-        let mut script = Script::default();
-        script.get(&[("long", Some(&old))]);
-        assert!(rig.ask(reader, &[], script.expected.len()) == script.expected.as_bytes());
-    }
 }
 
 /// Clients ask for the largest value again and again, and read nothing.
@@ -392,4 +335,39 @@ fn a_turn_sends_a_bounded_number_of_bytes() {
         (before, turns) = (before + sent, turns + 1);
     }
     assert!(turns > 10, "{turns}");
+}
+
+/// Counts by prefix are gathered for one client at a time. One that takes nothing of an earlier
+/// reply has not begun to.
+#[test]
+fn counts_by_prefix_are_shown_while_another_takes_no_value() {
+    const PREFIXES: usize = 500;
+    let long = value('v', 100_000);
+    for mode in RIGS {
+        let mut rig = Rig::new(mode.0, mode.1);
+        let mut text = rig.connect(1 << 20);
+        let mut script = Script::default();
+        script.set("long", &long);
+        rig.say(&mut text, script.said.as_bytes());
+        assert_eq!(rig.say(&mut text, b"stats detail on\r\n"), b"OK\r\n");
+        let gets: String = (0..PREFIXES)
+            .map(|nth| format!("get prefix{nth}:x\r\n"))
+            .collect();
+        let replies = rig.say(&mut text, gets.as_bytes());
+        assert_eq!(replies.len(), PREFIXES * "END\r\n".len());
+        let [get, stat] = [(GET, "long"), (STAT, "detail dump")]
+            .map(|(opcode, key)| packet(opcode, b"", key, ""));
+        let mut idle = rig.connect(10_000);
+        assert_eq!(idle.send(&[&get[..], &stat].concat()), Sent::All);
+        while rig.turn() {}
+        let [mut first, mut second] = [(); 2].map(|()| rig.connect(1 << 20));
+        let shown = rig.say(&mut first, &stat);
+        assert!(shown.len() > PREFIXES * "PREFIX prefix".len(), "{mode:?}");
+        assert!(rig.say(&mut second, &stat) == shown, "{mode:?}");
+        let taken = rig.ask(&mut idle, &[], long.len() + shown.len());
+        assert!(
+            taken.len() > long.len() + shown.len() && taken.ends_with(&shown),
+            "{mode:?}"
+        );
+    }
 }

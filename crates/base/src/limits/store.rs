@@ -30,8 +30,8 @@ pub const QUEUES_PART: u64 = 2;
 pub const LOANS_MAX: usize = 16 << 10;
 
 /// Lent values whose places writers need are copied aside. The copies take at most this part of the
-/// memory for buffers, or what the largest item takes, until the connections that read them have
-/// taken them over. One more value is lost, and the connection that reads it is closed.
+/// memory for buffers, or what the largest item takes. One more value is lost, and the connections
+/// that read it are closed.
 pub const ASIDES_PART: usize = 2;
 
 /// Places of a partition that large items have left and that are remembered for the next ones. The

@@ -14,6 +14,9 @@ const RETURN_MS: u64 = 5;
 pub(crate) struct Memory {
     pub pool: Pool,
     pub budget: Budget,
+    /// Bytes of copies of lent values that connections have yet to send, when the worker last
+    /// looked.
+    aside_bytes: usize,
     /// Bytes of memory of forwarded batches.
     pub forwarded_bytes: usize,
     /// Bytes that connections held when they left for other workers, which have not come home.
@@ -43,6 +46,7 @@ impl Memory {
         Memory {
             pool: Pool::new(kept_bytes, kept_bytes.max(item_bytes_max + BUFFER_BYTES)),
             budget: Budget::new(bytes, turn_bytes, item_bytes_max.min(BEGUN_VALUES_BYTES)),
+            aside_bytes: 0,
             forwarded_bytes: 0,
             away_bytes: 0,
             reply_bytes_guess: 0,
@@ -71,6 +75,12 @@ impl Memory {
             self.returned_ms = now_ms;
             glimmer_transport::give_back_freed();
         }
+    }
+
+    /// Notes what copies of lent values take.
+    pub fn note_asides(&mut self, bytes: usize) {
+        self.pool.note_freed(self.aside_bytes.saturating_sub(bytes));
+        self.aside_bytes = bytes;
     }
 
     /// Keeps no large buffers if memory may soon be short.
@@ -117,7 +127,7 @@ impl Memory {
     }
 
     fn unheld_bytes(&self) -> usize {
-        self.pool.bytes() + self.forwarded_bytes
+        self.pool.bytes() + self.forwarded_bytes + self.aside_bytes
     }
 }
 
@@ -126,6 +136,18 @@ mod tests {
     use super::*;
     use crate::budget::pool::Charge;
     use glimmer_base::limits::FREED_BYTES_HIGH;
+
+    #[test]
+    fn copies_of_lent_values_count_until_they_are_freed() {
+        let mut memory = Memory::new(8 * FREED_BYTES_HIGH, FREED_BYTES_HIGH, FREED_BYTES_HIGH, 0);
+        let free = memory.bytes_free();
+        memory.note_asides(FREED_BYTES_HIGH);
+        assert_eq!(memory.bytes_free(), free - FREED_BYTES_HIGH);
+        assert!(!memory.pool.has_freed());
+        memory.note_asides(0);
+        assert_eq!(memory.bytes_free(), free);
+        assert!(memory.pool.has_freed());
+    }
 
     #[test]
     fn freed_memory_goes_back_to_the_kernel_while_memory_is_scarce() {

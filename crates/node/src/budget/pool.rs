@@ -22,7 +22,7 @@ pub(crate) struct Pool {
     /// Of the large buffers, how many from the first on have not been used since
     /// [`Pool::free_idle`].
     idle: usize,
-    /// Bytes of large buffers that were freed since [`Pool::take_freed`].
+    /// Bytes of large buffers and other memory that were freed since [`Pool::take_freed`].
     freed_bytes: usize,
 }
 
@@ -145,6 +145,11 @@ impl Pool {
     /// Whether there are large buffers, which may have to be freed later.
     pub fn has_large(&self) -> bool {
         !self.large.is_empty()
+    }
+
+    /// Notes that other memory was freed.
+    pub fn note_freed(&mut self, bytes: usize) {
+        self.freed_bytes += bytes;
     }
 
     /// Whether enough memory was freed to return it to the kernel.

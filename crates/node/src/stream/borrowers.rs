@@ -1,14 +1,16 @@
 //! Connections that have values to send which the table lends, for as long as their clients take.
 //!
 //! Such a value costs its connection nothing as long as it lies in the table. A writer that needs
-//! its place copies it aside, into memory that is little and is for all tables together. So the
-//! worker looks at these connections every now and then, and has each take over such a copy into
-//! its own buffer. From then on the connection holds memory, and may be closed when that is short
-//! ([`relief`](super::relief)).
+//! its place copies it aside, once for all connections that have it to send, and the copy is freed
+//! with the last of them. The memory for copies is little, and all tables share it. So the worker
+//! looks at these connections every now and then. While copies take more than half of that memory,
+//! it closes connections whose clients make no progress.
 
-use glimmer_base::limits::SHORT_TICK_MS;
+use glimmer_base::limits::{SHORT_TICK_MS, STALLED_MS_MAX, STALLED_MS_MIN};
+use glimmer_engine::{Asides, Whereabouts};
 
 use super::Streams;
+use super::connection::Connection;
 use super::key::ConnectionKey;
 use crate::core::Core;
 
@@ -18,6 +20,32 @@ pub(super) struct Borrowers {
     keys: Vec<ConnectionKey>,
     /// When they are looked at again, in milliseconds since the epoch.
     look_ms: u64,
+}
+
+/// A connection that has copies to send: for how long it has been stalled, since when it has held
+/// memory, and its key.
+type Stalled = (u64, Option<u64>, ConnectionKey);
+
+/// What copies take that connections have to send.
+#[derive(Default)]
+struct Copies {
+    bytes: usize,
+    /// The memory that they are in. Without one there are no copies.
+    memory: Option<Asides>,
+}
+
+impl Copies {
+    /// Adds those of a connection. Returns whether all of its values are there.
+    fn add(&mut self, connection: &Connection) -> bool {
+        connection.lent().all(|part| {
+            let at = part.value.whereabouts();
+            if let Whereabouts::Aside { bytes, memory } = at {
+                self.bytes += bytes;
+                self.memory.get_or_insert_with(|| memory.clone());
+            }
+            !matches!(at, Whereabouts::Lost)
+        })
+    }
 }
 
 impl Streams {
@@ -36,14 +64,15 @@ impl Streams {
         !self.borrowers.keys.is_empty()
     }
 
-    /// Has connections take over the values that are not in the table any more. One whose value is
-    /// lost is closed.
+    /// Counts the copies of values that connections have to send, and makes room for more of them.
+    /// A connection of which a value is lost is closed.
     #[cold]
     pub fn look_after_borrowers(&mut self, core: &mut Core) {
         if core.now.ms < self.borrowers.look_ms {
             return;
         }
         self.borrowers.look_ms = core.now.ms + SHORT_TICK_MS;
+        let (mut copies, mut stalled) = (Copies::default(), Vec::new());
         let mut stay = Vec::new();
         let mut keys = std::mem::take(&mut self.borrowers.keys);
         keys.sort_unstable();
@@ -54,14 +83,57 @@ impl Streams {
             };
             if !connection.borrows() {
                 connection.tx.is_listed = false;
-            } else if connection.take_over_asides() {
-                connection.recharge(&mut core.memory.budget);
-                stay.push(key);
-            } else {
+                continue;
+            }
+            let before = copies.bytes;
+            if !copies.add(connection) {
                 core.tally.stalled_kicks += 1;
                 self.close(key, core);
+                continue;
+            }
+            stay.push(key);
+            let has_copies = copies.bytes > before;
+            if let Some(ms) = (connection.stalled_ms(core.now.ms)).filter(|_| has_copies) {
+                stalled.push((ms, connection.patience.held_since_ms, key));
             }
         }
         self.borrowers.keys = stay;
+        core.memory.note_asides(copies.bytes);
+        if let Some(memory) = copies.memory
+            && patience_ms(&memory).is_some()
+        {
+            let freed = self.close_stalled_borrowers(stalled, &memory, core);
+            core.memory.note_asides(copies.bytes.saturating_sub(freed));
+            core.memory.pool.clear();
+            core.memory.return_freed(core.now.ms);
+        }
     }
+
+    /// Closes connections whose clients make no progress, the longest-stalled first, until copies
+    /// take no more than half of their memory. Returns the bytes that have become free.
+    fn close_stalled_borrowers(
+        &mut self,
+        mut stalled: Vec<Stalled>,
+        memory: &Asides,
+        core: &mut Core,
+    ) -> usize {
+        let before = memory.bytes();
+        stalled.sort_unstable_by(|a, b| b.cmp(a));
+        for (stalled_ms, _, key) in stalled {
+            if patience_ms(memory).is_none_or(|least_ms| stalled_ms < least_ms) {
+                break;
+            }
+            core.tally.stalled_kicks += 1;
+            self.close(key, core);
+        }
+        before.saturating_sub(memory.bytes())
+    }
+}
+
+/// For how long a connection that has copies to send may be stalled before it is closed: the less
+/// room for copies is left, the shorter. None while they take no more than half of their memory.
+fn patience_ms(memory: &Asides) -> Option<u64> {
+    let half = memory.bytes_max() / 2;
+    let room = memory.bytes_max().saturating_sub(memory.bytes());
+    (room < half).then(|| (STALLED_MS_MAX * room as u64 / half as u64).max(STALLED_MS_MIN))
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use glimmer_base::limits::{BUFFER_BYTES, REPLY_BYTES_HIGH};
+use glimmer_engine::LentPart;
 use glimmer_proto::{Parser, Sum};
 use glimmer_transport::stream::ByteStream;
 use glimmer_transport::{Readiness, Received};
@@ -13,7 +14,7 @@ use super::phase::Phase;
 use super::ready::Lane;
 use super::receive_buffer::ReceiveBuffer;
 use super::registry::SocketEntry;
-use super::send_queue::{SendQueue, take_over};
+use super::send_queue::SendQueue;
 use super::visit::{Absent, Visit};
 use crate::admin::observe::CloseReason;
 use crate::budget::pool::{Budget, Charge, Pool};
@@ -269,22 +270,15 @@ impl Connection {
         self.tx.borrows() || reorder.is_some_and(|it| it.lent().next().is_some())
     }
 
-    /// Takes over the values in its replies that are not in the table any more. Returns false if
-    /// one of them is lost.
-    pub fn take_over_asides(&mut self) -> bool {
-        let reorder = match &mut self.phase {
-            Phase::Reordering(reorder) => Some(reorder.lent_mut()),
-            _ => None,
-        };
-        let mut parts = self.tx.lent_mut().chain(reorder.into_iter().flatten());
-        parts.all(take_over)
+    /// The parts of its replies that are lent.
+    pub fn lent(&self) -> impl Iterator<Item = &LentPart> {
+        let early = self.phase.reorder().map(|reorder| reorder.lent());
+        self.tx.lent().chain(early.into_iter().flatten())
     }
 
     /// Bytes of the values in its replies that are lent.
     pub fn lent_bytes(&self) -> usize {
-        let reorder = self.phase.reorder().map(|reorder| reorder.lent());
-        let early = reorder.into_iter().flatten();
-        self.tx.lent_bytes() + early.map(|part| part.value.bytes()).sum::<usize>()
+        self.lent().map(|part| part.value.bytes()).sum()
     }
 
     /// Whether the next piece of its reply should be made.

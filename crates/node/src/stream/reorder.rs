@@ -177,24 +177,19 @@ impl ReorderBuffer {
         self.local.lent.iter().chain(&self.early.lent)
     }
 
-    /// The same, to be changed.
-    pub fn lent_mut(&mut self) -> impl Iterator<Item = &mut LentPart> {
-        self.local.lent.iter_mut().chain(&mut self.early.lent)
-    }
-
     /// Bytes of memory that the reorder buffer takes.
     pub fn capacity(&self) -> usize {
-        let lent: usize = self.lent().map(|part| part.value.own_bytes()).sum();
-        self.local.bytes.capacity() + self.early.bytes.capacity() + lent
+        self.local.bytes.capacity() + self.early.bytes.capacity()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::send_queue::Own;
+    use crate::stream::send_queue::tests::Value;
     use rand::seq::SliceRandom;
     use rand::{Rng, SeedableRng, rngs::SmallRng};
+    use std::cell::Cell;
     use std::iter;
 
     /// A reply: bytes before a value, the value if it is lent, and bytes after it.
@@ -211,7 +206,7 @@ mod tests {
         let part = value.as_ref().map(|value| LentPart {
             out: 0,
             at: start + before.len(),
-            value: Box::new(Own(value.as_bytes().to_vec())),
+            value: Box::new(Value(value.as_bytes().to_vec(), Cell::default())),
         });
         (format!("{before}{after}"), part)
     }

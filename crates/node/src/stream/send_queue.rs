@@ -1,11 +1,10 @@
 //! What a connection has to be sent: bytes, and values that the table lends.
 
 use std::io::IoSlice;
-use std::ops::Range;
 
 use glimmer_base::limits::BUFFER_BYTES;
 use glimmer_base::sync::weakened;
-use glimmer_engine::{LentPart, LentValue};
+use glimmer_engine::LentPart;
 use glimmer_transport::Sent;
 use glimmer_transport::stream::ByteStream;
 
@@ -13,10 +12,9 @@ use crate::budget::pool::Pool;
 
 /// Replies on their way to a client, in order.
 ///
-/// A value stays lent for as long as its client takes: it lies in the table, and the connection
-/// holds no memory for it. What is little is copied into the buffer if the client leaves it
-/// waiting, because the table's loans are few. A value that a writer has copied aside since is
-/// taken over: the memory for such copies is little, too.
+/// A value stays lent for as long as its client takes: it lies in the table, or in a copy that a
+/// writer has made for all who borrow it, and the connection holds no memory for it. What is little
+/// is copied into the buffer if the client leaves it waiting, because the table's loans are few.
 #[derive(Default)]
 pub(crate) struct SendQueue {
     /// The replies but for their lent parts. Empty when there is nothing to send.
@@ -96,16 +94,15 @@ impl SendQueue {
         !self.lent.is_empty()
     }
 
-    /// The values in it that are lent.
-    pub fn lent_mut(&mut self) -> impl Iterator<Item = &mut LentPart> {
-        self.lent.iter_mut()
+    /// The parts that are lent.
+    pub fn lent(&self) -> impl Iterator<Item = &LentPart> {
+        self.lent.iter()
     }
 
     /// Bytes of memory that it takes.
     #[inline]
     pub fn capacity(&self) -> usize {
-        let lent = self.lent.iter().map(|part| part.value.own_bytes());
-        self.bytes.capacity() + lent.sum::<usize>()
+        self.bytes.capacity()
     }
 
     /// Whether the connection sends a slice in each of its turns.
@@ -253,15 +250,14 @@ impl SendQueue {
         self.sent += bytes;
     }
 
-    /// Keeps what the client does not take in as little memory as it needs. Returns whether all of
-    /// it is there.
+    /// Keeps what the client does not take in as little memory as it needs. Returns false if a value
+    /// that it copies is lost.
     fn leaves_waiting(&mut self, pool: &mut Pool) -> bool {
         if self.unsent_bytes() <= BUFFER_BYTES {
             return self.copy_all(pool);
         }
-        let is_whole = self.lent.iter_mut().all(take_over);
         self.compact(pool);
-        is_whole
+        true
     }
 
     /// Copies all that is not sent into one buffer. Returns false if a value is lost.
@@ -332,44 +328,6 @@ impl Tail<'_> {
     }
 }
 
-/// Copies a value that is not in the table any more. Returns false if it is lost.
-pub(super) fn take_over(part: &mut LentPart) -> bool {
-    if !part.value.is_aside() {
-        return true;
-    }
-    let mut own = Own(Vec::with_capacity(part.value.bytes()));
-    let append = &mut |value: &[u8]| own.0.extend_from_slice(value);
-    let is_there = part.value.with(0..part.value.bytes(), append);
-    part.value = Box::new(own);
-    is_there
-}
-
-/// A value that its reader has taken over.
-pub(super) struct Own(pub Vec<u8>);
-
-impl LentValue for Own {
-    fn bytes(&self) -> usize {
-        self.0.len()
-    }
-
-    fn with(&self, range: Range<usize>, take: &mut dyn FnMut(&[u8])) -> bool {
-        take(&self.0[range]);
-        true
-    }
-
-    fn try_with(&self, range: Range<usize>, take: &mut dyn FnMut(&[u8])) -> bool {
-        self.with(range, take)
-    }
-
-    fn is_aside(&self) -> bool {
-        false
-    }
-
-    fn own_bytes(&self) -> usize {
-        self.0.capacity()
-    }
-}
-
 /// Values that one call sends, at most.
 const GATHERED_VALUES_MAX: usize = 8;
 
@@ -406,19 +364,21 @@ impl<'a> Gathered<'a> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use glimmer_base::limits::BUFFER_BYTES;
+    use glimmer_engine::{LentValue, Whereabouts};
     use glimmer_transport::stream::{LocalStream, StreamFaults};
     use rand::{Rng, SeedableRng, rngs::SmallRng};
     use std::cell::Cell;
     use std::net::SocketAddr;
+    use std::ops::Range;
 
     /// Bytes of a value. What is left of a few is more than an ordinary buffer holds.
     const LENT_BYTES_MAX: usize = BUFFER_BYTES;
 
-    /// A value of a table in which a writer needs its place after it was looked at so often.
-    struct Value(Vec<u8>, Cell<u32>);
+    /// A value of a table, and how often a reader has tried to use it.
+    pub struct Value(pub Vec<u8>, pub Cell<u32>);
 
     impl LentValue for Value {
         fn bytes(&self) -> usize {
@@ -432,12 +392,12 @@ mod tests {
 
         /// Now and then a writer uses it.
         fn try_with(&self, range: Range<usize>, take: &mut dyn FnMut(&[u8])) -> bool {
+            self.1.set(self.1.get() + 1);
             !self.1.get().is_multiple_of(5) && self.with(range, take)
         }
 
-        fn is_aside(&self) -> bool {
-            self.1.set(self.1.get().saturating_sub(1));
-            self.1.get() == 0
+        fn whereabouts(&self) -> Whereabouts<'_> {
+            Whereabouts::InTable
         }
     }
 
@@ -457,8 +417,8 @@ mod tests {
             false
         }
 
-        fn is_aside(&self) -> bool {
-            true
+        fn whereabouts(&self) -> Whereabouts<'_> {
+            Whereabouts::Lost
         }
     }
 
@@ -484,9 +444,6 @@ mod tests {
         let mut queue = SendQueue::default();
         queue.fill(b"abc".to_vec(), [part(2)].into_iter());
         assert_eq!(queue.send(&mut near, &mut pool, 1_000), None);
-        let mut queue = SendQueue::default();
-        queue.fill(b"abc".to_vec(), [part(2)].into_iter());
-        assert!(!queue.lent_mut().all(take_over));
     }
 
     /// Random replies, in slices of any length, to a client that takes any number of bytes at a

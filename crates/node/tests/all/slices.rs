@@ -8,6 +8,7 @@ use crate::support::config;
 use glimmer_base::limits::{BATCH_MAX, BUFFER_BYTES, SHORT_TICK_MS, SLICE_BYTES, SMALL_REQUEST_MS};
 use glimmer_dispatch::{Settings, SizeAware};
 use glimmer_engine::Uniques;
+use glimmer_node::Tally;
 use glimmer_store::access::{Access, Crcw, Erew};
 use glimmer_transport::Sent;
 use glimmer_transport::stream::{ByteStream, LocalStream};
@@ -218,9 +219,9 @@ fn a_value_that_is_lent_stays_in_a_shared_table() {
     a_value_that_is_lent_stays::<Crcw>();
 }
 
-/// Values that slow clients are lent stay in the table and cost their connections nothing, until
-/// others are to be stored in their place. `pipelined` requests of each are for the same value,
-/// which is another worker's for some of the clients.
+/// Values that slow clients are lent stay in the table and cost their connections nothing. When
+/// others are to be stored in their place, all share one copy. `pipelined` requests of each are for
+/// the same value, which is another worker's for some of the clients.
 fn slow_clients_hold_no_memory<A: Access>(workers: usize, pipelined: usize) {
     let mut bench = Bench::with_partitions::<Cache<A>>(workers, workers, Uniques::Kept);
     let mut other_client = bench.connect();
@@ -242,6 +243,12 @@ fn slow_clients_hold_no_memory<A: Access>(workers: usize, pipelined: usize) {
         _ => SLOW_CLIENTS * 2 * BUFFER_BYTES,
     };
     assert!(held(&bench) < few, "{} of {few}", held(&bench));
+    let used = |bench: &Bench| -> u64 {
+        let tallies = bench.node.figures().tallies();
+        let used = |tally: Tally| tally.buffer_bytes - tally.buffer_bytes_free;
+        tallies.into_iter().map(used).sum()
+    };
+    let before = used(&bench);
     // Fills the table more than once.
     for other in 0..2 * workers * TABLE_BYTES / LARGE {
         let request = set(&format!("set other{other} 0 0 {LARGE}"), &value(2));
@@ -249,10 +256,9 @@ fn slow_clients_hold_no_memory<A: Access>(workers: usize, pipelined: usize) {
     }
     bench.clock.0.fetch_add(SHORT_TICK_MS, Ordering::Relaxed);
     bench.turns(2);
-    assert!(
-        held(&bench) > SLOW_CLIENTS * (LARGE - 200_000),
-        "they took it over"
-    );
+    assert!(held(&bench) < few, "{} of {few}", held(&bench));
+    let copies = used(&bench) - before;
+    assert_eq!(copies / (LARGE as u64 * 9 / 10), 1, "{copies} bytes");
     let expected = shown(&value(1));
     for client in &mut slow {
         let mut reply = Vec::new();

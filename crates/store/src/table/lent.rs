@@ -1,6 +1,6 @@
 //! Values that are lent, as their readers have them.
 
-use super::loans::{Loan, LongLoan};
+use super::loans::{Loan, LongLoan, Whereabouts};
 use super::shared::{Heap, Shared};
 use glimmer_base::sync::Arc;
 use std::ops::Range;
@@ -23,14 +23,8 @@ pub trait LentValue: Send {
     /// The same, unless it would have to wait for a writer: then it returns false, too.
     fn try_with(&self, range: Range<usize>, take: &mut dyn FnMut(&[u8])) -> bool;
 
-    /// Whether it takes memory beside the table, because a writer has copied it aside, or is lost.
-    /// A reader that is slow takes such a value over: that memory is little.
-    fn is_aside(&self) -> bool;
-
-    /// Bytes of memory of its own: those of a value that its reader has taken over.
-    fn own_bytes(&self) -> usize {
-        0
-    }
+    /// Where it is.
+    fn whereabouts(&self) -> Whereabouts<'_>;
 }
 
 /// What was taken of an item, and its value.
@@ -68,8 +62,8 @@ impl<H: Heap> LentValue for Lent<H> {
         self.shared.common.loans.try_with(self.loan, range, take)
     }
 
-    fn is_aside(&self) -> bool {
-        self.shared.common.loans.is_aside(self.loan)
+    fn whereabouts(&self) -> Whereabouts<'_> {
+        self.shared.common.loans.whereabouts(self.loan)
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) use handles::note_read;
 pub use handles::{Design, Owner, Parts, Writer};
 pub(crate) use lent::Lent;
 pub use lent::{LentValue, WithLent};
-pub use loans::Asides;
+pub use loans::{Asides, Whereabouts};
 pub(crate) use loans::{LOAN_WORDS_MIN, Loans};
 pub use read::{Found, Reader};
 pub(crate) use search::Search;

@@ -462,6 +462,18 @@ fn lent_values_without_memory<A: Access>() {
     });
 }
 
+fn lent_values_are_copied_once<A: Access>() {
+    each_rule(0.3, |rule| {
+        let asides = Asides::of(lent::COPIED_BYTES);
+        let sizes = PartitionConfig {
+            index_follows: true,
+            asides: asides.clone(),
+            ..sizes(256 << 10, 3, 1)
+        };
+        lent::are_copied_once(owner::<A>(sizes, 64_000, rule), &asides);
+    });
+}
+
 /// A table that holds twice as much as is stored beside one value that changes.
 fn half_full<A: Access>(rule: Rule) -> Owner<A> {
     let sizes = PartitionConfig {
@@ -526,6 +538,7 @@ in_modes! {
     a_value_that_is_stored_again: Erew Crew Crcw;
     an_attacked_bucket: Erew Crew Crcw;
     lent_values: Erew Crew Crcw;
+    lent_values_are_copied_once: Erew Crcw;
     lent_values_without_memory: Crcw;
     uploads_beside_stores: Erew Crew Crcw;
     uploads_where_an_index_grows: Erew Crcw;

@@ -5,7 +5,9 @@ use glimmer_base::limits::{DRAFT_BYTES_MIN, LOANS_MAX, MEDIUM_BYTES_MIN};
 use glimmer_base::{Expiry, Moment};
 use glimmer_store::batches::Batches;
 use glimmer_store::heap::{History, Item, NewItem};
-use glimmer_store::table::{Counts, Large, LentValue, Stored, Table, TableReader, TableWriter};
+use glimmer_store::table::{
+    Asides, Counts, Large, LentValue, Stored, Table, TableReader, TableWriter, Whereabouts,
+};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::sync::atomic::AtomicBool;
@@ -70,7 +72,7 @@ impl Held {
 fn check(value: &dyn LentValue, whole: &[u8], range: std::ops::Range<usize>) -> bool {
     let mut look = |part: &[u8]| assert!(part == &whole[range.clone()], "{range:?} has changed");
     let is_there = value.with(range.clone(), &mut look);
-    assert!(is_there || value.is_aside());
+    assert_ne!(is_there, matches!(value.whereabouts(), Whereabouts::Lost));
     // There is no other thread that could use it now.
     assert_eq!(value.try_with(range.clone(), &mut look), is_there);
     is_there
@@ -254,6 +256,48 @@ pub fn values_stay_where_an_index_grows<T: Table>(owner: T, count: u16) -> Count
         assert!(check(&**value, whole, 0..value.bytes()));
     }
     hand.owner.figures().counts(0)
+}
+
+/// Bytes of the copies of all values of [`are_copied_once`].
+pub const COPIED_BYTES: usize = COPIED * DRAFT_BYTES_MIN;
+const COPIED: usize = 3;
+
+/// Several readers borrow each of some values, in turns, and all places are given up at a time.
+/// There is memory for one copy of each value. The last reader of a value frees its copy.
+pub fn are_copied_once<T: Table>(owner: T, asides: &Asides) {
+    const READERS: usize = 4;
+    let (mut hand, mut held) = (hand(owner), Held::default());
+    let keys = 0..COPIED as u16;
+    for n in keys.clone() {
+        hand.put(&n.to_le_bytes(), &[n as u8; DRAFT_BYTES_MIN]);
+    }
+    for _ in 0..READERS {
+        keys.clone().for_each(|n| hand.lend(n, &mut held));
+    }
+    hand.flushes += 1;
+    drop(hand.owner.enter(hand.flushes));
+    // A log gives them up when its head comes round.
+    let mut n = COPIED as u16;
+    while asides.bytes() == 0 {
+        hand.put(&n.to_le_bytes(), &[0; DRAFT_BYTES_MIN]);
+        n += 1;
+    }
+    assert_eq!(held.values.len(), READERS * COPIED);
+    let mut shares = 0;
+    for (value, whole) in &held.values {
+        assert!(check(&**value, whole, 0..value.bytes()));
+        match value.whereabouts() {
+            Whereabouts::Aside { bytes, .. } => shares += bytes,
+            at => panic!("{at:?}"),
+        }
+    }
+    let bytes = asides.bytes();
+    assert!(bytes <= COPIED_BYTES && (bytes..bytes + held.values.len()).contains(&shares));
+    for left in (0..READERS).rev() {
+        assert_eq!(asides.bytes(), bytes);
+        held.values.truncate(left * COPIED);
+    }
+    assert_eq!(asides.bytes(), 0);
 }
 
 /// Length of a value before it is appended to. The first byte of the length changes when it grows.

@@ -9,7 +9,7 @@ use glimmer_store::access::Access;
 use glimmer_store::heap::slab::Slabs;
 use glimmer_store::memc3::{Memc3Config, Owner};
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::table::{Counts, Table};
+use glimmer_store::table::{Asides, Counts, Table};
 
 fn table<A: Access>(memory_bytes: usize, page_bytes: usize, item_bytes_max: usize) -> Owner<A> {
     let config = Memc3Config {
@@ -81,6 +81,20 @@ fn lent_values<A: Access>() {
     let counts = lent::values_stay(table::<A>(512 << 10, 128, 64_000));
     assert!(counts.evictions > 100, "{counts:?}");
     assert!(counts.in_place_updates > 100, "{counts:?}");
+}
+
+fn lent_values_are_copied_once<A: Access>() {
+    let asides = Asides::of(lent::COPIED_BYTES);
+    let config = Memc3Config {
+        memory_bytes: 512 << 10,
+        page_bytes: 1 << 10,
+        item_bytes_max: 64_000,
+        pages: PagePolicy::Small,
+        hasher: crate::oracle::SEED.into(),
+        asides: asides.clone(),
+        ..Memc3Config::default()
+    };
+    lent::are_copied_once(Owner::<A>::new(&config).unwrap(), &asides);
 }
 
 /// All pages but three are those of values, whose slabs move out of the index's way.
@@ -266,6 +280,7 @@ in_modes! {
     racing: Crew Crcw;
     racing_with_large_values: Crew Crcw;
     lent_values: Erew Crew Crcw;
+    lent_values_are_copied_once: Erew Crcw;
     lent_values_whose_slabs_move: Erew Crew Crcw;
     uploads_beside_stores: Erew Crew Crcw;
     uploads_where_an_index_grows: Erew Crcw;

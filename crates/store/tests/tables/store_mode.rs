@@ -7,7 +7,7 @@ use crate::{attacked, busy, crawl, flush, groups, growing, lent, removals, uploa
 use glimmer_store::access::Access;
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_store::{Owner, StoreConfig};
-use glimmer_store::table::{Counts, Table, TableWriter};
+use glimmer_store::table::{Asides, Counts, Table, TableWriter};
 
 fn table<A: Access>(bytes: usize, roots: usize, item_bytes_max: usize) -> Owner<A> {
     let config = StoreConfig {
@@ -113,6 +113,19 @@ fn lent_values<A: Access>() {
         counts.buckets_added > 10 && counts.buckets_merged > 10,
         "{counts:?}"
     );
+}
+
+fn lent_values_are_copied_once<A: Access>() {
+    let asides = Asides::of(lent::COPIED_BYTES);
+    let config = StoreConfig {
+        bytes: 512 << 10,
+        item_bytes_max: 64_000,
+        pages: PagePolicy::Small,
+        hasher: crate::oracle::SEED.into(),
+        asides: asides.clone(),
+        ..StoreConfig::default()
+    };
+    lent::are_copied_once(Owner::<A>::new(&config).unwrap(), &asides);
 }
 
 /// A heap that is full most of the time. In the end all of it is free.
@@ -305,6 +318,7 @@ in_modes! {
     racing_with_large_values: Crew Crcw;
     racing_with_flushes: Crew Crcw;
     lent_values: Erew Crew Crcw;
+    lent_values_are_copied_once: Erew Crcw;
     uploads_beside_stores: Erew Crew Crcw;
     a_crawl: Erew Crcw;
     a_flush: Erew Crew Crcw;

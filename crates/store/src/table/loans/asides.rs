@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 ///
 /// A writer that needs the place of a lent value does not wait for who reads it, so it cannot wait
 /// for memory either. A value that finds too little is lost: its reader is told so
-/// ([`LentValue::with`](crate::table::LentValue::with)). To be read on, a copy should be taken over
-/// soon ([`LentValue::is_aside`](crate::table::LentValue::is_aside)).
+/// ([`LentValue::with`](crate::table::LentValue::with)). All who borrow a value share its copy,
+/// which is freed with the last of them. So that there is memory for the next one, readers that
+/// make no progress should be ended while copies take much of it.
 #[derive(Clone, Debug)]
 pub struct Asides(Arc<Bound>);
 
@@ -26,11 +27,37 @@ impl Default for Asides {
     }
 }
 
+/// Where a lent value is.
+#[derive(Clone, Copy, Debug)]
+pub enum Whereabouts<'a> {
+    /// In its item.
+    InTable,
+    /// Beside the table: a writer has copied it aside.
+    Aside {
+        /// Bytes of the copy for each of those who borrow it.
+        bytes: usize,
+        /// The memory that the copy is in.
+        memory: &'a Asides,
+    },
+    /// Nowhere: a writer has needed its place, and there was no memory for a copy.
+    Lost,
+}
+
 impl Asides {
     /// As much memory as this.
     pub fn of(bytes_max: usize) -> Asides {
         let bytes = AtomicUsize::new(0);
         Asides(Arc::new(Bound { bytes, bytes_max }))
+    }
+
+    /// Bytes that copies take.
+    pub fn bytes(&self) -> usize {
+        self.0.bytes.load(Relaxed)
+    }
+
+    /// Bytes that they may take.
+    pub fn bytes_max(&self) -> usize {
+        self.0.bytes_max
     }
 
     /// An empty copy with this much memory, if there is as much.
@@ -74,6 +101,7 @@ mod tests {
         let second = asides.take(40);
         assert!(second.is_some() && asides.take(1).is_none());
         drop(first);
+        assert_eq!((asides.bytes(), asides.bytes_max()), (40, 100));
         assert!(asides.take(60).is_some());
     }
 }

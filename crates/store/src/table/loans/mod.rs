@@ -59,7 +59,7 @@ mod asides;
 mod notes;
 mod values;
 
-pub use asides::Asides;
+pub use asides::{Asides, Whereabouts};
 pub(crate) use notes::Note;
 pub use values::LongLoan;
 
@@ -69,7 +69,7 @@ use glimmer_base::sync::Ordering::{Acquire, Relaxed, SeqCst};
 use glimmer_base::sync::{fence, weakened, yield_now};
 use notes::Notes;
 use std::ops::Range;
-use values::set_aside;
+use values::{Copied, set_aside};
 
 /// Items of at least this many words may be lent. The model checker takes small ones.
 pub(crate) const LOAN_WORDS_MIN: usize = match cfg!(any(loom, miri)) {
@@ -95,7 +95,7 @@ const COPIED: u64 = u64::MAX;
 /// The loans of a table.
 pub(crate) struct Loans {
     notes: Notes,
-    /// What the values take that are not in the table any more.
+    /// What the values take that writers have copied.
     asides: Asides,
 }
 
@@ -147,7 +147,7 @@ impl Loans {
         if !weakened("loan_wait_fence") && !weakened("grace_fence") {
             fence(SeqCst);
         }
-        let mut copied = None;
+        let mut copied = Copied::new();
         for (note, value) in self.notes.used() {
             loop {
                 let noted = note.load(Acquire);

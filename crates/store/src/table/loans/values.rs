@@ -1,13 +1,14 @@
 //! What is lent: where the values are, how they are used, and how a writer moves them aside.
 
 use super::LOAN_WORDS_MIN;
-use super::asides::{Aside, Asides};
+use super::asides::{Aside, Asides, Whereabouts};
 use super::{COPIED, LENT, Loan, Loans, place_in};
 use crate::heap::{Item, Put, changes_length};
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use glimmer_base::sync::{
     Arc, AtomicU64, Mutex, MutexGuard, fence, lock, try_lock, weakened, yield_now,
 };
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Where a lent value is.
@@ -64,9 +65,17 @@ impl Loans {
         try_lock(self.value(loan)).is_some_and(|value| pass(&value, range, take))
     }
 
-    /// Whether the value is not in the table any more.
-    pub fn is_aside(&self, loan: LongLoan) -> bool {
-        !matches!(*lock(self.value(loan)), Location::InTable(_))
+    /// Where the value is.
+    pub fn whereabouts(&self, loan: LongLoan) -> Whereabouts<'_> {
+        match &*lock(self.value(loan)) {
+            Location::InTable(_) => Whereabouts::InTable,
+            Location::Aside(copy) => Whereabouts::Aside {
+                bytes: copy.bytes.len().div_ceil(Arc::strong_count(copy)),
+                memory: &self.asides,
+            },
+            Location::Lost => Whereabouts::Lost,
+            Location::Nowhere => unreachable!("the value is lent"),
+        }
     }
 
     /// The value is lent no longer.
@@ -154,8 +163,8 @@ fn pass(value: &Location, range: Range<usize>, take: &mut dyn FnMut(&[u8])) -> b
     true
 }
 
-/// The value of a place, copied.
-pub(super) type Copied = Option<(u64, Arc<Aside>)>;
+/// The values that have been copied, by the notes of their places.
+pub(super) type Copied = BTreeMap<u64, Arc<Aside>>;
 
 /// Copies a lent value, if there is memory for that, unless it was given back meanwhile, or was
 /// copied for another one that has borrowed it. What a place has had since it was last given up is
@@ -171,13 +180,14 @@ pub(super) fn set_aside(
         && note.load(Relaxed) == noted
     {
         let bytes = item.whole_bytes();
-        let known = copied.take_if(|(place, copy)| *place == noted && copy.bytes.len() >= bytes);
-        let copy = known.map(|(_, copy)| copy).or_else(|| {
+        let known = copied.get(&noted).filter(|copy| copy.bytes.len() >= bytes);
+        let copy = known.cloned().or_else(|| {
             let mut copy = asides.take(bytes)?;
             item.value().part(0, bytes).append_to(&mut copy.bytes);
-            Some(Arc::new(copy))
+            let copy = Arc::new(copy);
+            copied.insert(noted, copy.clone());
+            Some(copy)
         });
-        *copied = copy.clone().map(|copy| (noted, copy));
         if !weakened("lent_copy") {
             *value = copy.map_or(Location::Lost, Location::Aside);
         }
