@@ -121,6 +121,16 @@ impl LongReply {
         })
     }
 
+    /// Whether it is gathered before it is sent, by one client at a time. It must not be begun
+    /// while its client has replies to take: others would wait for that client.
+    pub fn is_gathered(&self) -> bool {
+        match self {
+            LongReply::Clients(_) => true,
+            LongReply::Prefixes(prefixes) => prefixes.gathered.is_some(),
+            LongReply::Items(_) | LongReply::Figures(_) | LongReply::Switch(_) => false,
+        }
+    }
+
     /// Appends the next part: at most [`REPORT_BYTES_HIGH`] bytes and a line. The turn's allowance
     /// pays for it.
     pub fn advance(&mut self, core: &mut Core, out: &mut Vec<u8>) -> Progress {

@@ -506,7 +506,7 @@ impl Member {
     }
 
     /// Begins the reply to a command without a key if it has not been made yet, with its first
-    /// piece.
+    /// piece. What is gathered is begun when the client has taken the replies before it.
     #[cold]
     fn conclude(&mut self, outcome: Outcome, out: &mut Vec<u8>, core: &mut Core) -> Stop {
         let mut report = match outcome {
@@ -515,7 +515,7 @@ impl Member {
             Outcome::Withheld => return Stop::Withheld,
             Outcome::LongReply(report) => report,
         };
-        if report.advance(core, out) == Progress::Complete {
+        if !report.is_gathered() && report.advance(core, out) == Progress::Complete {
             return Stop::Live;
         }
         match self.asker {

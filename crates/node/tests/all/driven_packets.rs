@@ -10,9 +10,9 @@ use glimmer_base::limits::{
     PENDING_DATAGRAMS_MAX, REORDER_SLOTS_MAX,
 };
 use glimmer_node::{Devices, DrivenNode, NodeConfig, Rest};
-use glimmer_proto::AdminCommand;
 use glimmer_proto::binary::{emit, opcode};
 use glimmer_proto::text::lines;
+use glimmer_proto::{Accepts, AdminCommand};
 use glimmer_transport::packet::{
     FaultInjector, Faults, Message, Microseconds, PacketDevice, PacketSender, RxBatch, Switch,
     SwitchPort, TxBatch,
@@ -388,5 +388,27 @@ fn refusals_over_udp_are_bounded_in_a_turn() {
             answered += count;
         }
         assert_eq!(answered, usize::from(DATAGRAMS), "{line}");
+    }
+}
+
+/// What goes from worker to worker has no datagram to come home to. The rest of the datagram is
+/// answered.
+#[test]
+fn datagrams_move_no_items() {
+    let network = Switch::new();
+    let mut config = config();
+    config.accepts = Accepts::Resp;
+    let mut node = node_with(config, 2, Box::new(network.attach(server())));
+    let mut client = network.attach(([10, 0, 0, 2], 1).into());
+    let commands = [
+        "rename a b",
+        "renamenx a b",
+        "copy a b",
+        "randomkey",
+        "keys *",
+    ];
+    let commands = commands.map(|command| format!("{command}\r\nPING\r\n").into_bytes());
+    for reply in ask_each(&mut node, &mut client, &commands) {
+        assert_eq!(reply, b"-ERR not available over UDP\r\n+PONG\r\n");
     }
 }

@@ -12,7 +12,7 @@ use glimmer_transport::stream::{ByteStream, LocalStream};
 
 /// Bytes that the connections of a worker may hold: the largest item, and a long reply.
 const HELD_BYTES_MAX: usize = (2 << 20) + REPLY_BYTES_HIGH;
-/// Two buffers of so many bytes are more than that.
+/// One buffer of this many bytes fits into that, and two do not.
 const LARGE: usize = HELD_BYTES_MAX * 2 / 3;
 
 /// A worker with as little memory for buffers as it may have.

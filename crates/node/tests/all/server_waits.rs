@@ -20,6 +20,8 @@ const SMALL_TABLE_BYTES: usize = 6 << 20;
 /// Bytes of such a value.
 const LARGE_BYTES: usize = SMALL_TABLE_BYTES / UPLOADS_PART * 3 / 4;
 const IDLE_MS: u64 = 3_000;
+/// What `CLIENT LIST` shows.
+const CLIENTS: &[u8] = b"$15\r\nid=0\nid=1\nid=2\n\r\n";
 
 /// This many workers with a partition each, which count by prefix.
 fn patient<K: Kind>(workers: usize) -> Bench {
@@ -319,5 +321,24 @@ fn clients_are_listed_while_another_takes_no_keys() {
     fill(&mut bench, 2_000);
     let _idle = gatherer(&mut bench);
     let mut other = bench.connect();
-    assert_eq!(bench.ask(&mut other, b"CLIENT LIST\r\n"), b"$0\r\n\r\n");
+    assert_eq!(bench.ask(&mut other, b"CLIENT LIST\r\n"), CLIENTS);
+}
+
+/// A client that takes nothing of an earlier reply has not begun to gather the list.
+#[test]
+fn clients_are_listed_while_another_takes_no_value() {
+    const VALUE_BYTES: usize = 16_000;
+    for workers in [1, 2] {
+        let mut bench = patient::<Cache<Erew>>(workers);
+        let mut client = bench.connect();
+        let set = format!("set v 0 0 {VALUE_BYTES}\r\n{}\r\n", "v".repeat(VALUE_BYTES));
+        assert_eq!(bench.ask(&mut client, set.as_bytes()), b"STORED\r\n");
+        let mut idle = bench.connect_with_room(4 << 10);
+        idle.send(b"GET v\r\nCLIENT LIST\r\n");
+        bench.turns(100);
+        let mut other = bench.connect();
+        assert_eq!(bench.ask(&mut other, b"CLIENT LIST\r\n"), CLIENTS);
+        let taken = take_all(&mut bench, &mut idle);
+        assert!(taken.len() > VALUE_BYTES && taken.ends_with(CLIENTS));
+    }
 }

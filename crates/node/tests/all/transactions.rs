@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::bench::{Bench, Cache, Kind, Store, TABLE_BYTES, received};
+use crate::bench::{Bench, Cache, Kind, Store, TABLE_BYTES, command, received};
 use glimmer_base::limits::{
     MEMORY_WAIT_MS_MAX, QUEUES_PART, SHORT_TICK_MS, UPLOAD_IDLE_MS_MAX, UPLOADS_PART,
 };
@@ -18,16 +18,6 @@ use rand::{Rng, SeedableRng};
 const KEPT_MAX: usize = TABLE_BYTES / UPLOADS_PART / QUEUES_PART as usize;
 /// A table of which values under way take less than two of the largest items.
 const SMALL_TABLE_BYTES: usize = 6 << 20;
-
-fn command(words: &[&[u8]]) -> Vec<u8> {
-    let mut command = format!("*{}\r\n", words.len()).into_bytes();
-    for word in words {
-        command.extend(format!("${}\r\n", word.len()).into_bytes());
-        command.extend_from_slice(word);
-        command.extend_from_slice(b"\r\n");
-    }
-    command
-}
 
 fn random_command(rng: &mut SmallRng) -> Vec<u8> {
     let key = |rng: &mut SmallRng| format!("key{}", rng.random_range(0..12)).into_bytes();

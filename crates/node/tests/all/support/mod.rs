@@ -255,6 +255,12 @@ impl AdminHandler for Admin {
         Part::Last
     }
 
+    /// `CLIENT LIST` has three pieces.
+    fn clients(&self, from: u64, _: Moment, out: &mut Vec<u8>) -> Option<u64> {
+        out.extend_from_slice(format!("id={from}\n").as_bytes());
+        (from < 2).then_some(from + 1)
+    }
+
     fn admits(&self, _: &[u8], _: &[u8]) -> bool {
         false
     }
