@@ -2,10 +2,18 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 
-use glimmer_base::limits::{HTTP_IDLE_MS, HTTP_PATIENCE_MS, HTTP_REQUEST_BYTES_MAX};
+use glimmer_base::limits::{
+    HTTP_IDLE_MS, HTTP_LINGER_MS, HTTP_PATIENCE_MS, HTTP_REQUEST_BYTES_MAX,
+};
 
 use crate::request::{Parsed, parse};
 use crate::{Reply, Request};
+
+/// A stream of which one direction can be ended.
+pub(crate) trait Finish {
+    /// Sends no more: the peer receives what was sent, and then the end.
+    fn finish(&mut self);
+}
 
 /// A client's connection over a stream that does not block.
 pub(crate) struct Connection<S> {
@@ -15,8 +23,11 @@ pub(crate) struct Connection<S> {
     /// To be sent, from `sent` on.
     output: Vec<u8>,
     sent: usize,
-    /// Nothing more is read, and the connection ends when everything is sent.
+    /// Nothing more is answered, and the connection ends when everything is sent.
     is_last: bool,
+    /// Everything is sent, and what still comes is passed over until then, in milliseconds of the
+    /// caller's clock.
+    lingers_until_ms: Option<u64>,
     /// When something last came or went, in milliseconds of the caller's clock.
     active_ms: u64,
     /// When the request that is incomplete began.
@@ -28,7 +39,10 @@ pub(crate) struct Connection<S> {
 /// Requests of one connection that are answered before others have their turn.
 const TURN_REQUESTS_MAX: usize = 4;
 
-impl<S: Read + Write> Connection<S> {
+/// Receives whose bytes are passed over before others have their turn.
+const TURN_PASSED_OVER_MAX: usize = 32;
+
+impl<S: Read + Write + Finish> Connection<S> {
     pub fn new(stream: S, now_ms: u64) -> Connection<S> {
         Connection {
             stream,
@@ -36,6 +50,7 @@ impl<S: Read + Write> Connection<S> {
             output: Vec::new(),
             sent: 0,
             is_last: false,
+            lingers_until_ms: None,
             active_ms: now_ms,
             began_ms: now_ms,
             is_waiting: false,
@@ -59,6 +74,9 @@ impl<S: Read + Write> Connection<S> {
 
     /// When it is to be closed if nothing happens.
     pub fn deadline_ms(&self) -> u64 {
+        if let Some(until_ms) = self.lingers_until_ms {
+            return until_ms;
+        }
         match (self.is_sending(), self.input.is_empty()) {
             (true, _) => self.active_ms + HTTP_PATIENCE_MS,
             // A byte now and then does not extend the time for a request.
@@ -74,13 +92,19 @@ impl<S: Read + Write> Connection<S> {
         answer: &mut dyn FnMut(&Request<'_>) -> Reply,
     ) -> io::Result<bool> {
         self.is_waiting = false;
+        if self.lingers_until_ms.is_some() {
+            return self.pass_over();
+        }
         let mut answered = 0;
         loop {
             if !self.send(now_ms)? {
                 return Ok(true);
             }
             if self.is_last {
-                return Ok(false);
+                self.stream.finish();
+                self.input = Vec::new();
+                self.lingers_until_ms = Some(now_ms + HTTP_LINGER_MS);
+                return self.pass_over();
             }
             if answered == TURN_REQUESTS_MAX {
                 self.is_waiting = true;
@@ -139,6 +163,23 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
+    /// Passes over what comes after the last request. Returns whether the connection stays open:
+    /// the client has yet to end its direction.
+    fn pass_over(&mut self) -> io::Result<bool> {
+        let mut bytes = [0; 2048];
+        for _ in 0..TURN_PASSED_OVER_MAX {
+            match self.stream.read(&mut bytes) {
+                Ok(0) => return Ok(false),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(true),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.is_waiting = true;
+        Ok(true)
+    }
+
     /// Sends what the stream takes. Returns whether that was everything.
     fn send(&mut self, now_ms: u64) -> io::Result<bool> {
         while self.is_sending() {
@@ -183,6 +224,7 @@ mod tests {
         is_closed: bool,
         taken: Vec<u8>,
         takes: usize,
+        has_finished: bool,
     }
 
     impl Read for Pieces {
@@ -221,6 +263,12 @@ mod tests {
         }
     }
 
+    impl Finish for Pieces {
+        fn finish(&mut self) {
+            assert!(!std::mem::replace(&mut self.has_finished, true));
+        }
+    }
+
     fn page(request: &Request<'_>) -> Reply {
         Reply::text(Status::Ok, format!("page {}", request.path))
     }
@@ -238,6 +286,7 @@ mod tests {
         for byte in text {
             connection.stream.incoming.push_back(vec![*byte]);
         }
+        connection.stream.is_closed = true;
         let mut turns = 0;
         loop {
             connection.stream.takes = 7;
@@ -271,9 +320,21 @@ mod tests {
             connection.stream.incoming.push_back(vec![b'x'; 1000]);
         }
         connection.stream.takes = usize::MAX;
-        assert!(!connection.serve(0, &mut page).unwrap());
+        let mut turns = 0;
+        while !connection.stream.incoming.is_empty() {
+            turns += 1;
+            assert!(connection.serve(turns, &mut page).unwrap());
+        }
+        assert!(turns > 1, "others have their turns");
+        assert!(connection.stream.has_finished && !connection.is_sending());
         let text = String::from_utf8_lossy(&connection.stream.taken);
         assert!(text.starts_with("HTTP/1.1 431 "), "{text}");
+        // What still comes is passed over for a while, and is no reason to wait for longer.
+        connection.stream.incoming.push_back(vec![b'x'; 1000]);
+        assert!(connection.serve(turns + 1, &mut page).unwrap());
+        assert_eq!(connection.deadline_ms(), 1 + HTTP_LINGER_MS);
+        connection.stream.is_closed = true;
+        assert!(!connection.serve(turns + 2, &mut page).unwrap());
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub struct Request<'a> {
     pub query: &'a str,
     /// The header `Accept`, or nothing.
     pub accept: &'a str,
-    /// The header `Host`, or nothing.
+    /// The header `Host`, or nothing. The host of an absolute target takes its place.
     pub host: &'a str,
     /// The client wants the head of the reply only.
     pub(crate) is_head: bool,
@@ -46,15 +46,17 @@ pub(crate) fn parse(bytes: &[u8]) -> Parsed<'_> {
         Err(_) => return Parsed::Refused(Status::BadRequest),
     };
     let (method, target) = (parsed.method.unwrap_or(""), parsed.path.unwrap_or(""));
-    let header = |name: &str| {
-        let found = (parsed.headers.iter()).find(|header| header.name.eq_ignore_ascii_case(name));
+    let all = |name: &'static str| {
+        let headers = parsed.headers.iter();
+        let found = headers.filter(move |header| header.name.eq_ignore_ascii_case(name));
         found.map(|header| std::str::from_utf8(header.value).unwrap_or(""))
     };
+    let header = |name| all(name).next();
     if !matches!(method, "GET" | "HEAD") {
         return Parsed::Refused(Status::MethodNotAllowed);
     }
     // No page takes a body, and a body that is not read would be taken for the next request.
-    let has_body = header("Content-Length").is_some_and(|length| length.trim() != "0");
+    let has_body = all("Content-Length").any(|length| length.trim() != "0");
     if has_body || header("Transfer-Encoding").is_some() {
         return Parsed::Refused(Status::BadRequest);
     }
@@ -63,12 +65,16 @@ pub(crate) fn parse(bytes: &[u8]) -> Parsed<'_> {
         let mut words = connection.split(',');
         words.any(|it| it.trim().eq_ignore_ascii_case(word))
     };
+    let (host, target) = match absolute(target) {
+        Some(parts) => parts,
+        None => (header("Host").unwrap_or(""), target),
+    };
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let request = Request {
-        path,
+        path: if path.is_empty() { "/" } else { path },
         query,
         accept: header("Accept").unwrap_or(""),
-        host: header("Host").unwrap_or(""),
+        host,
         is_head: method == "HEAD",
         keeps_alive: match parsed.version {
             Some(1) => !says("close"),
@@ -76,6 +82,13 @@ pub(crate) fn parse(bytes: &[u8]) -> Parsed<'_> {
         },
     };
     Parsed::Request(request, used)
+}
+
+/// The host of an absolute target, as a proxy is sent it, and what follows.
+fn absolute(target: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = target.split_once("://")?;
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    (scheme.eq_ignore_ascii_case("http")).then(|| rest.split_at(end))
 }
 
 impl<'a> Request<'a> {
@@ -129,6 +142,21 @@ mod tests {
     }
 
     #[test]
+    fn an_absolute_target_names_the_host() {
+        for (target, expected) in [
+            ("http://localhost:9/a?b=1", ("localhost:9", "/a", "b=1")),
+            ("HTTP://evil.example", ("evil.example", "/", "")),
+            ("http://[::1]?b", ("[::1]", "/", "b")),
+            ("/a?b=http://c/d", ("x", "/a", "b=http://c/d")),
+            ("https://a/b", ("x", "https://a/b", "")),
+        ] {
+            let text = format!("GET {target} HTTP/1.1\r\nHost: x\r\n\r\n");
+            let found = request(&text);
+            assert_eq!((found.host, found.path, found.query), expected, "{target}");
+        }
+    }
+
+    #[test]
     fn what_is_no_page_is_refused() {
         let long = format!(
             "GET / HTTP/1.1\r\nA: {}",
@@ -140,6 +168,10 @@ mod tests {
             ("POST / HTTP/1.1\r\n\r\n", Status::MethodNotAllowed),
             (
                 "GET / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
+                Status::BadRequest,
+            ),
+            (
+                "GET / HTTP/1.1\r\nContent-Length: 0\r\ncontent-length: 5\r\n\r\nhello",
                 Status::BadRequest,
             ),
             (

@@ -1,7 +1,7 @@
 //! The sockets, and who waits for them.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use glimmer_base::limits::HTTP_CONNECTIONS_MAX;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with, sockopt};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Finish};
 use crate::{Reply, Request};
 
 /// Connections that wait in the kernel to be accepted.
@@ -163,6 +163,13 @@ impl Server {
                 }
             }
         }
+    }
+}
+
+impl Finish for TcpStream {
+    fn finish(&mut self) {
+        // This fails if the connection has failed already.
+        let _ = self.shutdown(Shutdown::Write);
     }
 }
 

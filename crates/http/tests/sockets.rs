@@ -63,6 +63,30 @@ fn a_connection_takes_one_request_after_another() {
     });
 }
 
+/// The client sends all of what is refused before it reads. A reset would take the reply from it.
+#[test]
+fn what_is_refused_is_answered_however_long_it_is() {
+    served(|address| {
+        let long = "x".repeat(1 << 20);
+        for (request, status) in [
+            (
+                format!(
+                    "POST / HTTP/1.1\r\nContent-Length: {}\r\n\r\n{long}",
+                    1 << 20
+                ),
+                405,
+            ),
+            (format!("GET / HTTP/1.1\r\nA: {long}\r\n\r\n"), 431),
+        ] {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(request.as_bytes()).unwrap();
+            let mut reply = String::new();
+            stream.read_to_string(&mut reply).unwrap();
+            assert!(reply.starts_with(&format!("HTTP/1.1 {status} ")), "{reply}");
+        }
+    });
+}
+
 #[test]
 fn silent_connections_keep_nobody_out() {
     served(|address| {

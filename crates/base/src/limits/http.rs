@@ -19,6 +19,10 @@ pub const HTTP_HEADERS_MAX: usize = 64;
 /// nothing of its reply.
 pub const HTTP_PATIENCE_MS: u64 = 10_000;
 
+/// Milliseconds for which what a client still sends is passed over after its last reply. If its
+/// connection were closed with unread bytes, the client might lose the reply.
+pub const HTTP_LINGER_MS: u64 = 1_000;
+
 /// Milliseconds between two looks at the workers, which are woken each time. A look costs a worker
 /// one turn without anything to do.
 pub const WORKER_WATCH_MS: u64 = 500;
