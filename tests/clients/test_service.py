@@ -220,11 +220,12 @@ def test_what_cannot_be_served_is_told_in_a_line(ours, tmp_path):
 
 def test_sockets_for_another_process_are_not_taken(ours):
     with listening(socket.SOCK_STREAM) as (passed,):
-        server = activated([passed], "-l", "127.0.0.1", "-p", "-1", LISTEN_PID=os.getpid())
-        ready = server.stdout.readline()
-        server.send_signal(signal.SIGTERM)
-        output(server)
-        assert " ready on 127.0.0.1:" in ready and f":{passed.getsockname()[1]} " not in ready
+        for names, variables in ((None, {}), ("a:b", {}), ("a:b", {"LISTEN_FDS": None})):
+            server = activated([passed], "-l", "127.0.0.1", "-p", "-1", names=names, LISTEN_PID=os.getpid(), **variables)
+            ready = server.stdout.readline()
+            server.send_signal(signal.SIGTERM)
+            output(server)
+            assert " ready on 127.0.0.1:" in ready and f":{passed.getsockname()[1]} " not in ready
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed (Debian: systemd)")

@@ -59,6 +59,11 @@ impl Sockets {
     pub fn take(has_tls: bool) -> Result<Sockets, InheritedError> {
         let mut sockets = Sockets::default();
         // Each of them is open, and is not left to programs that this one starts.
+        let numbers = sd_notify::listen_fds()?;
+        if numbers.len() == 0 {
+            // The names, if there are any, are for another process.
+            return Ok(sockets);
+        }
         let passed = sd_notify::listen_fds_with_names()?;
         if passed.len() > INHERITED_SOCKETS_MAX {
             return Err(InheritedError::Many(passed.len()));
