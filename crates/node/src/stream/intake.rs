@@ -129,7 +129,11 @@ impl<'a> Intake<'_, 'a> {
                 }
                 return Break(Stop::Hungry(need));
             }
-            Step::Swallowed { used } => (used, Stop::Live),
+            Step::Swallowed { used } => {
+                // After a job, it may be taken again.
+                self.member.swallowed += u32::from(self.member.last_job.is_none());
+                (used, Stop::Live)
+            }
             Step::Queue { used, line } => return self.keep((used, line), input, tools),
             Step::Admin { .. } if self.member.is_visitor => {
                 self.member.rewind(input, self.member.steps);

@@ -22,7 +22,7 @@ impl Streams {
         let Asker::Connection(key) = member.asker else {
             unreachable!("datagrams have bursts of their own");
         };
-        let (stop, requests) = (member.stop, member.requests);
+        let (stop, requests) = (member.stop, (member.requests, member.swallowed));
         let connection = &mut self.connections[key];
         connection.turn = Turn::None;
         connection.is_wanted_at_home = false;
@@ -216,11 +216,12 @@ fn send_to(connection: &mut Connection, core: &mut Core) -> bool {
     true
 }
 
-/// Notes what a connection had in a burst: this many requests, and bytes of requests and replies.
+/// Notes what a connection had in a burst: this many steps, of which some only passed over what is
+/// not executed, and bytes of requests and replies.
 #[inline]
 fn note_burst(
     connection: &mut Connection,
-    requests: u32,
+    (requests, swallowed): (u32, u32),
     (input_bytes, reply_bytes): (usize, usize),
     core: &mut Core,
 ) {
@@ -237,7 +238,8 @@ fn note_burst(
         }
     }
     if connection.session.is_metered {
-        Streams::pay(connection, executed, input_bytes + reply_bytes, core);
+        let paid = executed.saturating_sub(swallowed);
+        Streams::pay(connection, paid, input_bytes + reply_bytes, core);
     }
     connection.burst_reply_bytes = reply_bytes;
     connection.note_reply_bytes(reply_bytes / (executed as usize).max(1));

@@ -88,6 +88,8 @@ pub(crate) struct Member {
     pub has_lent: bool,
     /// Steps taken in this burst.
     pub requests: u32,
+    /// Those of them that only passed over what is not executed: no limit counts them.
+    pub swallowed: u32,
     /// Parser and position when the batch began, and steps taken since.
     pub batch_parser: Parser,
     pub batch_at: usize,
@@ -196,6 +198,7 @@ impl Member {
             is_denied: false,
             has_lent: false,
             requests: 0,
+            swallowed: 0,
             batch_parser: session.parser,
             batch_at: 0,
             steps: 0,

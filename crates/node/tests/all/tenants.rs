@@ -201,6 +201,25 @@ fn a_wait_ends_with_an_error_and_the_connection_goes_on() {
     assert_eq!((tally.requests_over_limit, tally.throttled), (20, 2));
 }
 
+/// A value that is refused is one request, in however many pieces it arrives.
+#[test]
+fn a_refused_value_is_one_request() {
+    let mut rig = Rig::new(1, Habits::EREW, |_| {});
+    rig.tenants.limit_addresses(quotas(1_000));
+    let mut client = rig.connect(2);
+    rig.settle();
+    let pieces = 4 * THROTTLE_BURST_MS as usize;
+    send(&mut client, &format!("set k 0 0 {}\r\n", pieces * 10_000));
+    for _ in 0..pieces {
+        send(&mut client, &"x".repeat(10_000));
+        rig.settle();
+    }
+    send(&mut client, "\r\nget k\r\n");
+    rig.settle();
+    assert_eq!(received(&mut client), format!("{}{MISS}", lines::TOO_LARGE));
+    assert_eq!(rig.node.figures().tallies()[0].throttled, 0);
+}
+
 #[test]
 fn many_connections_of_one_user_share_its_limit_and_have_their_turns() {
     let mut rig = Rig::new(2, Habits::CREW, |config| {
