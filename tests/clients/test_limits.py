@@ -60,6 +60,25 @@ def test_a_slow_reader_gets_everything_in_order(server):
         wire.expect((value(b"big", data) + END + END) * 100)
 
 
+def test_nothing_waits_behind_urgent_data(server):
+    """The urgent byte is no part of what is received, and a receive ends in front of it."""
+    half = b"x" * 20_000
+    with server.wire() as wire:
+        for before, behind, replies in (
+            (b"get absent\r\n", b"get absent\r\n", b"END\r\nEND\r\n"),
+            (b"set urgent 0 0 40000\r\n" + half, half + b"\r\nget absent\r\n", b"STORED\r\nEND\r\n"),
+        ):
+            wire.exchange(b"get absent\r\n", b"END\r\n")
+            server.pause()
+            try:
+                wire.send(before)
+                wire.socket.send(b"!", socket.MSG_OOB)
+                wire.send(behind)
+            finally:
+                server.go_on()
+            wire.expect(replies)
+
+
 def test_a_length_of_two_gigabytes(server):
     """The bytes are swallowed as they arrive, and none is kept."""
     before = resident_mib(server)

@@ -29,6 +29,8 @@ pub struct Readiness {
     pub hung_up: bool,
     /// The descriptor has an error to report.
     pub failed: bool,
+    /// Urgent data has come: a receive ends in front of it, whatever is behind it.
+    pub urgent: bool,
 }
 
 /// When a source is reported.
@@ -191,6 +193,7 @@ impl State {
             writable,
             hung_up,
             failed: false,
+            urgent: false,
         })
     }
 }

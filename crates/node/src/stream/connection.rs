@@ -137,6 +137,9 @@ pub(crate) enum Input {
     Nothing,
     /// The poller said that more may be received.
     Readable,
+    /// The poller said that urgent data has come, in front of which a receive ends: only one that
+    /// brings nothing finds the socket empty.
+    Urgent,
     /// The poller said that the peer will send no more; what it has sent may be received.
     HungUp,
     /// The end has been received.
@@ -149,6 +152,7 @@ impl Input {
     pub fn note(&mut self, ready: &Readiness) {
         let reported = match (ready.hung_up, ready.readable) {
             (true, _) => Input::HungUp,
+            (false, _) if ready.urgent => Input::Urgent,
             (false, true) => Input::Readable,
             (false, false) => Input::Nothing,
         };
@@ -158,7 +162,7 @@ impl Input {
     /// Whether it is worth receiving.
     #[inline]
     pub fn is_readable(self) -> bool {
-        matches!(self, Input::Readable | Input::HungUp)
+        matches!(self, Input::Readable | Input::Urgent | Input::HungUp)
     }
 }
 
@@ -346,7 +350,7 @@ impl Connection {
         match received {
             Received::Full(bytes) => bytes,
             Received::Drained(bytes) => {
-                if self.input == Input::Readable {
+                if self.input == Input::Readable || (self.input == Input::Urgent && bytes == 0) {
                     self.input = Input::Nothing;
                 }
                 bytes

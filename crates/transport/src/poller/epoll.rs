@@ -29,7 +29,7 @@ impl Epoll {
     /// Watches a stream or a bell for edges, in both directions, until it is closed.
     pub fn watch_edges(&self, fd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
         use epoll::EventFlags as Flags;
-        let flags = Flags::IN | Flags::OUT | Flags::RDHUP | Flags::ET;
+        let flags = Flags::IN | Flags::PRI | Flags::OUT | Flags::RDHUP | Flags::ET;
         Ok(epoll::add(
             &self.epoll,
             fd,
@@ -100,6 +100,7 @@ impl Epoll {
             writable: flags.intersects(Flags::OUT | Flags::HUP | Flags::ERR),
             hung_up: flags.intersects(Flags::RDHUP | Flags::HUP | Flags::ERR),
             failed: flags.intersects(Flags::ERR),
+            urgent: flags.intersects(Flags::PRI),
         }
     }
 }

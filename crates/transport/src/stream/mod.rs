@@ -33,7 +33,8 @@ pub enum Received {
     Full(usize),
     /// This many bytes, perhaps none, and no more wait; the stream's poller reports when they do.
     /// If it has reported a hang-up already, it will not do so again: the caller has to go on
-    /// receiving until [`Received::Ended`].
+    /// receiving until [`Received::Ended`]. If it has reported urgent data, more may wait unless
+    /// this is nothing.
     Drained(usize),
     /// The peer sends no more, or the connection failed.
     Ended,

@@ -206,6 +206,21 @@ mod tests {
     }
 
     #[test]
+    fn a_receive_ends_in_front_of_urgent_data_which_is_reported() {
+        let (stream, mut peer, mut poller) = connected();
+        peer.write_all(b"before").unwrap();
+        net::send(&peer, b"!", SendFlags::OOB).unwrap();
+        peer.write_all(b"behind").unwrap();
+        wait_readable(&mut poller);
+        assert!((0..poller.ready_count()).any(|index| poller.ready(index).urgent));
+        let mut buffer = Vec::with_capacity(100);
+        assert_eq!(stream.receive(&mut buffer), Received::Drained(6));
+        assert_eq!(stream.receive(&mut buffer), Received::Drained(6));
+        assert_eq!(stream.receive(&mut buffer), Received::Drained(0));
+        assert_eq!(buffer, b"beforebehind");
+    }
+
+    #[test]
     fn a_full_socket_takes_a_part_and_reports_room() {
         let (stream, mut peer, mut poller) = connected();
         let block = vec![b'x'; 1 << 20];
