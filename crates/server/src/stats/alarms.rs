@@ -34,7 +34,8 @@ fn line(alarm: Alarm) -> String {
         ),
         Failure::Overflow => format!(
             "the kernel or the NIC dropped {} before the server received them; over sockets, a \
-             larger net.core.rmem_max holds longer bursts",
+             larger net.core.rmem_max holds longer bursts, and what is sent to all hosts of a \
+             network is dropped",
             number("datagram")
         ),
         Failure::Login => format!("{} refused: wrong user or password", number("login")),

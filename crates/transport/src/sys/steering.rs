@@ -15,25 +15,48 @@ pub fn attach(socket: BorrowedFd<'_>, program: &[Instruction]) -> io::Result<()>
 
 /// Has a socket receive only what was sent to this host alone. The kernel gives a datagram for a
 /// group of hosts, or for all, to each socket that is bound to its port.
-pub fn receive_unicast(socket: BorrowedFd<'_>) -> io::Result<()> {
-    let instruction = |code: u32, if_false, operand| Instruction {
+///
+/// The hardware address tells, where there is one, and so do the addresses of groups.
+pub fn receive_unicast(socket: BorrowedFd<'_>, is_v4: bool) -> io::Result<()> {
+    use libc::{BPF_ABS, BPF_B, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_LD, BPF_RET, BPF_W};
+    let instruction = |code: u32, if_true, if_false, operand| Instruction {
         code: code as u16,
-        if_true: 0,
+        if_true,
         if_false,
         operand,
     };
     let packet_type = (libc::SKF_AD_OFF + libc::SKF_AD_PKTTYPE) as u32;
+    // Where the destination is in a header of IP.
+    let destination = |at: i32| (libc::SKF_NET_OFF + at) as u32;
+    let is_group = match is_v4 {
+        true => [
+            instruction(BPF_LD | BPF_W | BPF_ABS, 0, 0, destination(16)),
+            instruction(BPF_JMP | BPF_JGE, 2, 0, 0xE000_0000),
+            instruction(BPF_JMP | BPF_JEQ, 1, 0, 0x7FFF_FFFF),
+        ],
+        false => [
+            instruction(BPF_LD | BPF_B | BPF_ABS, 0, 0, destination(24)),
+            instruction(BPF_JMP | BPF_JEQ, 2, 0, 0xFF),
+            instruction(BPF_JMP, 0, 0, 0),
+        ],
+    };
+    let [load, first, second] = is_group;
     let program = [
-        instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, packet_type),
-        instruction(
-            libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
-            1,
-            libc::PACKET_HOST.into(),
-        ),
-        instruction(libc::BPF_RET | libc::BPF_K, 0, u32::MAX),
-        instruction(libc::BPF_RET | libc::BPF_K, 0, 0),
+        instruction(BPF_LD | BPF_W | BPF_ABS, 0, 0, packet_type),
+        instruction(BPF_JMP | BPF_JEQ, 0, 4, libc::PACKET_HOST.into()),
+        load,
+        first,
+        second,
+        instruction(BPF_RET, 0, 0, u32::MAX),
+        instruction(BPF_RET, 0, 0, 0),
     ];
-    set(socket, libc::SO_ATTACH_FILTER, &program)
+    set(socket, libc::SO_ATTACH_FILTER, &program).map_err(|error| {
+        let reason = format!(
+            "the kernel cannot keep what is sent to all hosts from a socket \
+             (SO_ATTACH_FILTER: {error}); listen at one address (-l)"
+        );
+        io::Error::new(error.kind(), reason)
+    })
 }
 
 fn set(socket: BorrowedFd<'_>, option: libc::c_int, program: &[Instruction]) -> io::Result<()> {

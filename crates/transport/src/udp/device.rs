@@ -152,7 +152,7 @@ fn bound(address: SocketAddr, is_shared: bool) -> io::Result<OwnedFd> {
         sockopt::set_socket_reuseport(&socket, true)?;
         if address.ip().is_unspecified() {
             // Otherwise a request to all hosts would be executed once by each worker.
-            steering::receive_unicast(socket.as_fd())?;
+            steering::receive_unicast(socket.as_fd(), address.is_ipv4())?;
         }
     }
     if address.is_ipv6() {

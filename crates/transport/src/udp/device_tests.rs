@@ -30,6 +30,28 @@ fn receive(device: &mut UdpDevice, batch: &mut RxBatch, count: usize) -> Vec<(us
     received
 }
 
+/// Each socket of a group would get it, and execute what it asks for.
+#[test]
+fn what_is_for_all_hosts_is_for_no_socket_of_a_group() {
+    let mut devices = UdpDevice::bind_group(([0; 4], 0).into(), 3).unwrap();
+    let port = devices[0].address().unwrap().port();
+    let client = UdpSocket::bind(ANY).unwrap();
+    client.set_broadcast(true).unwrap();
+    let to = |ip: [u8; 4]| SocketAddr::from((ip, port));
+    client.send_to(b"all", to([127, 255, 255, 255])).unwrap();
+    client.send_to(b"one", to([127, 0, 0, 1])).unwrap();
+    let mut batch = RxBatch::default();
+    let mut received = Vec::new();
+    while received.is_empty() {
+        for device in &mut devices {
+            for index in 0..device.receive(&mut batch) {
+                received.push(batch.bytes(index).to_vec());
+            }
+        }
+    }
+    assert_eq!(received, [b"one"]);
+}
+
 /// Payload lengths at which segment batches begin and end: alike, one shorter at the end, longer
 /// ones after shorter ones, and none.
 const LENGTHS: [usize; 13] = [5, 5, 5, 3, 5, 5, 0, 0, 9, 9, 9, 1400, 1400];

@@ -56,7 +56,7 @@ pub enum Reason {
     /// It is no datagram of UDP for our hardware address, or has what the kernel is to look at: a
     /// tag, another protocol, IP options, a fragment.
     NotOurs,
-    /// The lengths in its headers contradict one another, or the frame's own.
+    /// A header says more than there is, or less than the header itself takes.
     Length,
     /// The checksum of the IP header or the datagram is wrong, or lacks where it must not.
     Checksum,
