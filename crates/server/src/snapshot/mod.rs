@@ -80,7 +80,9 @@ impl Snapshots {
         let mut unfinished = path.as_os_str().to_owned();
         unfinished.push(UNFINISHED);
         let own = [path, Path::new(&unfinished)].map(place_of);
-        place_of(other).is_some_and(|other| own.contains(&Some(other)))
+        // The other one may be a link.
+        let others = [place_of(other), other.canonicalize().ok()];
+        (others.iter().flatten()).any(|other| own.contains(&Some(other.clone())))
     }
 
     /// Where the file is now: while the server runs, a folder may be moved, or made again.

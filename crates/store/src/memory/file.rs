@@ -19,7 +19,7 @@
 //! a process uses it, and *closed* when that process has written down all that it knew
 //! ([`close`](MemoryFile::close)). A process that finds an open file which nobody has locked comes
 //! after one that was ended. A new file holds no item, so it is made again for any settings. If it
-//! did not exist before, it is removed when the process does not begin it.
+//! did not exist before, it is removed when a process that does not begin it gives it up.
 //!
 //! Such a process sees all that the instructions of the last one have stored: no processor forgets
 //! a store that has been made. So what matters is the order of these instructions, and not the

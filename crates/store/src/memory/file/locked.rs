@@ -33,25 +33,30 @@ impl LockedFile {
     pub fn open(path: &Path) -> Result<LockedFile, FileError> {
         for _ in 0..TRIES_MAX {
             let (file, is_made) = open(path)?;
-            let found = file.metadata()?;
+            let opened = LockedFile {
+                file,
+                path: path.to_owned(),
+                is_removed: AtomicBool::new(is_made),
+            };
+            let found = opened.file.metadata()?;
             if !found.is_file() {
                 return Err(FileError::NoFile);
             }
             if found.uid() != rustix::process::geteuid().as_raw() {
                 return Err(FileError::Owner);
             }
-            match file.try_lock() {
+            match opened.file.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => break,
+                Err(TryLockError::WouldBlock) => {
+                    // Whoever has locked it goes on with it.
+                    opened.keep();
+                    break;
+                }
                 Err(TryLockError::Error(error)) => return Err(error.into()),
             }
             // The process that had locked it before may have removed it.
             if is_same(&found, fs::metadata(path)) {
-                return Ok(LockedFile {
-                    file,
-                    path: path.to_owned(),
-                    is_removed: AtomicBool::new(is_made),
-                });
+                return Ok(opened);
             }
         }
         Err(FileError::InUse)
@@ -108,8 +113,9 @@ impl Drop for LockedFile {
             let found = self.file.metadata();
             found.is_ok_and(|found| is_same(&found, fs::symlink_metadata(&self.path)))
         };
-        if self.is_removed.load(Relaxed) && is_there() {
-            let _ = fs::remove_file(&self.path);
+        if self.is_removed.load(Relaxed) && is_there() && fs::remove_file(&self.path).is_err() {
+            // The process may have become another user since. The pages go at least.
+            let _ = self.file.set_len(0);
         }
     }
 }
