@@ -100,3 +100,5 @@ def test_a_full_store_lets_items_end_at_once():
         wire.exchange(b"touch f1 -1\r\nget f1\r\n", b"TOUCHED\r\nEND\r\n")
         fill(b"again", b"")
         wire.exchange(b"mg f2 T-1 s\r\nmg f2 s\r\n", b"HD s100\r\nEN\r\n")
+        fill(b"more", b"")
+        wire.exchange(b"md f3 I T-1\r\nmg f3 s\r\n", b"HD\r\nEN\r\n")

@@ -64,6 +64,10 @@ fn deleted(
     };
     match stored {
         Some(Stored::Yes(_)) => Outcome::Deleted,
+        // One that ends at once takes no memory.
+        Some(Stored::OutOfMemory) if expiry.is_due(now) && writer.remove(keyhash, key, now) => {
+            Outcome::Deleted
+        }
         Some(Stored::TooLarge | Stored::OutOfMemory) => Outcome::NotStored,
         None => Outcome::NotFound,
     }
