@@ -271,6 +271,70 @@ def test_connections_end_in_order(server, context):
     server.await_figure("ssl_proto_errors", before + 1)
 
 
+def test_a_client_that_hangs_up_with_its_last_handshake_message_is_answered(server, authority):
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = context_of(authority, ssl.TLSVersion.TLSv1_3).wrap_bio(incoming, outgoing, server_hostname="localhost")
+    with socket.create_connection(server.address, timeout=PATIENCE_S) as plain:
+        while True:
+            try:
+                client.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                plain.sendall(outgoing.read())
+                incoming.write(plain.recv(65536))
+        # The end of the handshake, what follows and the end leave together.
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+        client.write(b"set last 0 0 6000 noreply\r\n" + b"x" * 6_000 + b"\r\nmg last s\r\n")
+        plain.sendall(outgoing.read())
+        plain.shutdown(socket.SHUT_WR)
+        while data := plain.recv(65536):
+            incoming.write(data)
+        assert client.read(100) == b"HD s6000\r\n"
+
+
+def test_a_client_that_hangs_up_during_its_handshake_has_failed(server):
+    errors, timeouts = server.figure("ssl_handshake_errors"), server.figure("ssl_handshake_timeouts")
+    for nth in range(1, 4):
+        with Wire(server.port) as wire:
+            wire.send(b"\x16\x03\x01\x02\x00\x01")
+        server.await_figure("ssl_handshake_errors", errors + nth)
+    assert server.figure("ssl_handshake_timeouts") == timeouts
+
+
+def test_a_client_is_told_why_its_handshake_fails(server):
+    """The certificate is for ECDSA. The server has said something before it finds out."""
+    words = ["openssl", "s_client", "-connect", server.url, "-tls1_3", "-sigalgs", "RSA+SHA256"]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S)
+    assert b"alert handshake failure" in done.stderr, done
+
+
+def test_silent_clients_keep_nobody_out(ours, issued, context):
+    """They have sent most of a record, which the server keeps, until almost all memory for TLS is taken."""
+    with TlsServer(issued, "-m", "16", "-I", "512k", "-c", "300", "-t", "2") as server, TlsWire(server, context) as idle:
+        silent = []
+        for size, count in ((16_000, 150), (4_000, 30), (1_000, 30)):
+            for _ in range(count):
+                try:
+                    silent.append(wire := TlsWire(server, context))
+                    os.write(wire.socket.fileno(), b"\x17\x03\x03" + size.to_bytes(2) + b"x" * (size - 5))
+                except (ssl.SSLError, ConnectionError):
+                    pass
+        deadline, served = time.monotonic() + 2 * PATIENCE_S, 0
+        while served < 10:
+            assert time.monotonic() < deadline, server.stats()
+            try:
+                with TlsWire(server, context) as wire:
+                    wire.exchange(b"get a\r\n", b"END\r\n")
+                    served += 1
+            except (ssl.SSLError, ConnectionError, AssertionError):
+                served = 0
+                time.sleep(0.05)
+        assert server.figure("ssl_memory_kicks") > 0
+        idle.exchange(b"get a\r\n", b"END\r\n")
+        for wire in silent:
+            wire.close()
+
+
 def test_a_handshake_that_never_ends_is_ended(server):
     before = server.figure("ssl_handshake_timeouts")
     silent, halfway = Wire(server.port), Wire(server.port)

@@ -69,6 +69,15 @@ pub trait Encryption: fmt::Debug + Send + Sync {
     /// The listener at the address of this index ([`NodeConfig::listen`]), with connections that
     /// are encrypted if those at this address are to be.
     fn over(&self, listener: Box<dyn StreamListener>, index: usize) -> Box<dyn StreamListener>;
+
+    /// Bytes of memory that connections hold for it.
+    fn bytes(&self) -> usize;
+
+    /// The most of them. A connection that asks for more fails.
+    fn bytes_max(&self) -> usize;
+
+    /// A connection was closed for the memory that it held.
+    fn note_closed(&self);
 }
 
 /// What a node is started with.

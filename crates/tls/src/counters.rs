@@ -68,6 +68,11 @@ impl Counters {
         }
     }
 
+    /// A worker has closed a connection for the memory that it held.
+    pub fn note_closed(&self) {
+        self.note_refusal();
+    }
+
     /// The most of them.
     #[must_use]
     pub fn bytes_max(&self) -> usize {

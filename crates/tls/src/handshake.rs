@@ -93,9 +93,11 @@ impl Handshake {
                     None => return Standing::Failed,
                 },
                 Step::Failed => {
-                    // What says so to the client is yet to be encoded. It is all that is asked for:
-                    // rustls would look at what follows, and fail again.
-                    self.step(out);
+                    // What says so to the client is yet to be encoded, after what has been said
+                    // before. No more is asked for: rustls would look at what follows, and fail
+                    // again.
+                    while self.connection.wants_write() && matches!(self.step(out), Step::Encoded) {
+                    }
                     return Standing::Failed;
                 }
             }

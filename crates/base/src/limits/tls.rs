@@ -22,6 +22,10 @@ pub const TLS_HANDSHAKE_MS_MAX: u64 = 5_000;
 /// Bytes of a file with certificates or a key. A system's list of all authorities has 250 KB.
 pub const TLS_FILE_BYTES_MAX: u64 = 4 << 20;
 
+/// Milliseconds between two searches of a worker for connections that hold memory for TLS without
+/// progress, while all together hold almost as much as they may.
+pub const TLS_SEARCH_MS_MIN: u64 = 100;
+
 /// How much later than workers the threads that shake hands have their turn, as for `nice`: on a
 /// core where both have something to do, such a thread has a tenth of the time.
 pub const SHAKER_NICE: i32 = 10;

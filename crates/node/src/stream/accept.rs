@@ -264,7 +264,7 @@ impl Streams {
         if self.connections[key].stream.is_handshaking() {
             self.begin_handshake(key, core);
             if core.is_draining {
-                return self.close_handshakes(core);
+                self.note_handshake(key);
             }
         }
         if core.is_draining {

@@ -443,11 +443,19 @@ impl Connection {
     /// For how long it has held memory without enough progress, if it waits for its client: to
     /// send the rest of a request, or to take replies. Nothing if it waits for this server.
     pub fn stalled_ms(&self, now_ms: u64) -> Option<u64> {
+        // What it has received of a value lies in the table.
+        self.stalled_if(!self.rx.is_in_place(), now_ms)
+    }
+
+    /// The same for memory that its stream holds.
+    pub fn encrypted_stalled_ms(&self, now_ms: u64) -> Option<u64> {
+        self.stalled_if(self.stream.held_bytes() > 0, now_ms)
+    }
+
+    fn stalled_if(&self, holds: bool, now_ms: u64) -> Option<u64> {
         // Replies that are not sent yet wait for those before them, which other workers make.
         let awaits_client = self.tx.awaits_client() || self.phase.awaits_client();
         let stalled_ms = self.patience.stalled_ms(now_ms)?;
-        // What it has received of a value lies in the table.
-        let awaits_client = awaits_client && !self.rx.is_in_place();
-        (awaits_client && self.turn == Turn::None).then_some(stalled_ms)
+        (holds && awaits_client && self.turn == Turn::None).then_some(stalled_ms)
     }
 }

@@ -41,6 +41,8 @@ impl Streams {
     #[cold]
     pub(super) fn note_handshake(&mut self, key: ConnectionKey) {
         let connection = &mut self.connections[key];
+        // It may be room to send, which is not reported again either.
+        connection.input = connection.input.max(Input::Readable);
         if connection.turn != Turn::Queued {
             connection.turn = Turn::Queued;
             self.handshakes.ready.push_back(key);
@@ -87,8 +89,11 @@ impl Streams {
             return None;
         };
         connection.phase = Phase::HandshakeAway;
-        // What is reported from here on may come too late for the threads.
-        connection.input = Input::Nothing;
+        // What is reported from here on may come too late for the threads. That the client has hung
+        // up is not reported again.
+        if connection.input < Input::HungUp {
+            connection.input = Input::Nothing;
+        }
         self.handshakes.away += 1;
         Some(Shaking {
             worker: core.me,
@@ -126,6 +131,11 @@ impl Streams {
         let is_reported = connection.input > Input::Nothing;
         match shaking.standing {
             Handshaking::Waits if is_reported => self.note_handshake(key),
+            // The server stops, and answers what has arrived.
+            Handshaking::Waits if core.is_draining => {
+                connection.closes = Some(CloseReason::Shutdown);
+                self.close(key, core);
+            }
             Handshaking::Waits => {}
             Handshaking::GoesOn => self.note_handshake(key),
             Handshaking::Done => {
@@ -165,12 +175,13 @@ impl Streams {
         }
     }
 
-    /// The server stops: no handshake is worth waiting for.
-    pub(super) fn close_handshakes(&mut self, core: &mut Core) {
-        while let Some((_, key)) = self.handshakes.until.pop_front() {
+    /// The server stops: has one more look at each handshake for what has already arrived. One that
+    /// does not end with it is not waited for.
+    pub(super) fn end_handshakes(&mut self) {
+        let keys: Vec<_> = self.handshakes.until.iter().map(|&(_, key)| key).collect();
+        for key in keys {
             if self.is_handshaking(key) {
-                self.connections[key].closes = Some(CloseReason::Shutdown);
-                self.close(key, core);
+                self.note_handshake(key);
             }
         }
     }

@@ -7,6 +7,7 @@
 //! | `refused` | connections beyond a limit, and how each is told |
 //! | `connection` | what a worker knows about one client |
 //! | `handshakes`, `shakers` | encrypted connections before their first byte |
+//! | `encrypted` | which of them is closed when what they hold is almost too much |
 //! | `key` | the key of a connection in its worker's table |
 //! | `phase` | what a connection waits for before its next request is parsed |
 //! | `receive_buffer` | what has been received of a client and is not finished |
@@ -40,6 +41,7 @@ mod borrowers;
 pub(crate) mod burst;
 pub(crate) mod connection;
 mod continuation;
+mod encrypted;
 mod handshakes;
 mod incoming;
 mod intake;
@@ -81,6 +83,7 @@ use crate::core::Core;
 use borrowers::Borrowers;
 use burst::Burst;
 use connection::Connection;
+use encrypted::Encrypted;
 use handshakes::Handshakes;
 use journey::Travels;
 use key::ConnectionKey;
@@ -123,6 +126,7 @@ pub(crate) struct Streams {
     /// Connections that may get another home since the plan has changed.
     leaving: Leaving,
     handshakes: Handshakes,
+    encrypted: Encrypted,
     refused: Refused,
     burst: Burst,
     travels: Arc<Travels>,
@@ -149,6 +153,7 @@ impl Streams {
             moved: Vec::new(),
             leaving: Leaving::default(),
             handshakes: Handshakes::default(),
+            encrypted: Encrypted::default(),
             refused: Refused::default(),
             burst: Burst::new(),
             travels,

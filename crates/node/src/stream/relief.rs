@@ -157,7 +157,9 @@ impl Streams {
         let (room, excess) = (core.memory.budget.room(), core.memory.budget.excess());
         let mut stalled = Vec::new();
         for (key, connection) in &mut self.connections {
-            if let Some(ms) = connection.stalled_ms(now_ms) {
+            if connection.counted.bytes > 0
+                && let Some(ms) = connection.stalled_ms(now_ms)
+            {
                 connection.compact(&mut core.memory.pool);
                 connection.recharge(&mut core.memory.budget);
                 // It would not help to close one whose reply lies in the table.

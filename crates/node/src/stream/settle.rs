@@ -46,7 +46,12 @@ impl Streams {
             connection.compact(&mut core.memory.pool);
         }
         connection.recharge(&mut core.memory.budget);
-        let holds = connection.counted.bytes > 0;
+        let mut holds = connection.counted.bytes > 0;
+        if core.shared.config.encryption.is_some() && connection.stream.held_bytes() > 0 {
+            // No part of the memory for buffers.
+            holds = true;
+            self.encrypted.may_hold = true;
+        }
         connection.patience.note_held(holds, core.now.ms);
         connection.patience.note_served(core.now.ms);
     }
@@ -137,7 +142,7 @@ impl Streams {
 
     /// The server stops: has one more look at each connection for what has already arrived.
     pub fn begin_to_drain(&mut self, core: &mut Core) {
-        self.close_handshakes(core);
+        self.end_handshakes();
         self.send_withheld(u64::MAX, usize::MAX, core);
         self.release_throttled(core);
         let keys: Vec<ConnectionKey> = self.connections.keys().collect();

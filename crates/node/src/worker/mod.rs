@@ -338,6 +338,9 @@ impl Worker {
             self.streams.serve_waiting_uploads(core);
             self.streams.give_up_upload(core);
         }
+        if self.streams.may_hold_encrypted() {
+            self.streams.bound_encrypted(core);
+        }
         if self.streams.has_handshakes() {
             self.streams.serve_handshakes(core);
         }
@@ -385,6 +388,7 @@ impl Worker {
             (self.streams).give_up_gatherer(TICK.as_millis() as u64, core);
             self.streams.close_full_watchers(core);
             self.streams.close_late_handshakes(core);
+            self.streams.look_for_encrypted();
             self.streams.follow_limits(core);
             core.admin.tick(core.me, core.now);
             self.walks.look_for_groups(core);

@@ -114,6 +114,7 @@ impl Worker {
             || core.shared.switches.is_gathering()
             || self.streams.has_watchers()
             || self.streams.awaits_handshakes()
+            || self.streams.may_hold_encrypted()
             || core.memory.pool.has_large()
             || core.memory.pool.has_freed();
         let is_soon = core.memory.is_short

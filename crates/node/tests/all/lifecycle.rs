@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::io::{self, IoSlice};
-use std::net::{Shutdown, UdpSocket};
+use std::net::{Shutdown, TcpStream, UdpSocket};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -320,11 +320,11 @@ fn floods_of_datagrams_and_lone_ones_are_answered_and_then_there_is_rest() {
     }
 }
 
-/// Has the connections of the first address shake hands until somebody says that it is enough.
+/// Has the connections of the first address shake hands. Somebody says how far each step gets.
 #[derive(Clone, Debug)]
 struct Shaken {
     began: Sender<()>,
-    enough: Arc<Mutex<Receiver<()>>>,
+    gets_to: Arc<Mutex<Receiver<Handshaking>>>,
 }
 
 struct ShakenListener(Box<dyn StreamListener>, Shaken);
@@ -338,6 +338,16 @@ impl Encryption for Shaken {
             _ => listener,
         }
     }
+
+    fn bytes(&self) -> usize {
+        0
+    }
+
+    fn bytes_max(&self) -> usize {
+        usize::MAX
+    }
+
+    fn note_closed(&self) {}
 }
 
 impl StreamListener for ShakenListener {
@@ -396,23 +406,29 @@ impl ByteStream for ShakenStream {
 
     fn handshake(&mut self) -> Handshaking {
         self.1.began.send(()).unwrap();
-        self.1.enough.lock().unwrap().recv().unwrap();
-        self.2 = false;
-        Handshaking::Done
+        let standing = self.1.gets_to.lock().unwrap().recv().unwrap();
+        self.2 = standing != Handshaking::Done;
+        standing
     }
+}
+
+/// A node of one worker whose first address shakes hands. Tells of each step that begins, and is
+/// told how far it gets.
+fn shaking_node() -> (Node, Receiver<()>, Sender<Handshaking>) {
+    let (began, begins) = mpsc::channel();
+    let (step, gets_to) = mpsc::channel();
+    let gets_to = Arc::new(Mutex::new(gets_to));
+    let mut config = config();
+    config.listen = vec![config.listen[0].clone(); 2];
+    config.encryption = Some(Arc::new(Shaken { began, gets_to }));
+    (start_with(config, 1, Habits::EREW), begins, step)
 }
 
 /// A handshake that computes for long keeps no other client of its worker waiting, and what its
 /// own client has sent meanwhile is answered afterwards.
 #[test]
 fn a_long_handshake_keeps_nobody_waiting() {
-    let (began, begins) = mpsc::channel();
-    let (release, enough) = mpsc::channel();
-    let enough = Arc::new(Mutex::new(enough));
-    let mut config = config();
-    config.listen = vec![config.listen[0].clone(); 2];
-    config.encryption = Some(Arc::new(Shaken { began, enough }));
-    let node = start_with(config, 1, Habits::EREW);
+    let (node, begins, step) = shaking_node();
     let [first, second] = node.local_addrs()[..] else {
         panic!("two addresses");
     };
@@ -423,8 +439,52 @@ fn a_long_handshake_keeps_nobody_waiting() {
     other.send(b"get key\r\n");
     assert_eq!(other.line(), "END\r\n");
     shaking.send(b"get key\r\n");
-    release.send(()).unwrap();
+    step.send(Handshaking::Done).unwrap();
     for line in ["STORED", "VALUE key 0 1", "x", "END"] {
         assert_eq!(shaking.line(), format!("{line}\r\n"));
     }
+}
+
+/// A client that hangs up while the server computes is answered, and sees the end. The kernel tells
+/// of a hang-up once.
+#[test]
+fn a_client_that_hangs_up_during_its_handshake_is_answered() {
+    let (node, begins, step) = shaking_node();
+    let [first, second] = node.local_addrs()[..] else {
+        panic!("two addresses");
+    };
+    let mut shaking = Client::connect_to(first);
+    shaking.send(b"get key\r\n");
+    begins.recv_timeout(support::PATIENCE).unwrap();
+    shaking.stream.shutdown(Shutdown::Write).unwrap();
+    // The worker sees what it is told in the order in which it came.
+    assert_eq!(Client::connect_to(second).ask("get key\r\n"), "END\r\n");
+    // A step that waits for the client goes on, as no more will be reported.
+    for standing in [Handshaking::GoesOn, Handshaking::Waits, Handshaking::Done] {
+        step.send(standing).unwrap();
+        if standing != Handshaking::Done {
+            begins.recv_timeout(support::PATIENCE).unwrap();
+        }
+    }
+    assert_eq!(shaking.line(), "END\r\n");
+    assert_eq!(shaking.line(), "", "the connection ends");
+}
+
+/// A server that stops answers what has come with the end of a handshake.
+#[test]
+fn a_server_that_stops_ends_its_handshakes() {
+    let (node, begins, step) = shaking_node();
+    let [first, second] = node.local_addrs()[..] else {
+        panic!("two addresses");
+    };
+    let mut shaking = Client::connect_to(first);
+    shaking.send(b"get key\r\n");
+    begins.recv_timeout(support::PATIENCE).unwrap();
+    node.stop();
+    while TcpStream::connect(second).is_ok() {
+        thread::yield_now();
+    }
+    step.send(Handshaking::Done).unwrap();
+    assert_eq!(shaking.line(), "END\r\n");
+    assert_eq!(shaking.line(), "", "the connection ends");
 }

@@ -66,6 +66,18 @@ impl Encryption for OfListeners {
         };
         self.tls.over(listener, clients)
     }
+
+    fn bytes(&self) -> usize {
+        self.tls.counters().bytes()
+    }
+
+    fn bytes_max(&self) -> usize {
+        self.tls.counters().bytes_max()
+    }
+
+    fn note_closed(&self) {
+        self.tls.counters().note_closed();
+    }
 }
 
 fn settings(config: &TlsConfig) -> tls::Settings {
