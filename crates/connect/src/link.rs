@@ -105,10 +105,14 @@ impl Link {
     ///
     /// # Errors
     ///
-    /// If the connection breaks, or if what answers has no statistics or does not show them.
+    /// If the connection breaks, or if what answers has no statistics or does not show them now.
     pub fn stats(&mut self, argument: &str) -> Result<Option<Vec<(String, String)>>> {
         match self.stats_or_refusal(argument)? {
-            Err(line) if argument.is_empty() => bail!("the server answers `stats` with {line}"),
+            // No server fails for an argument that it does not know.
+            Err(line) if argument.is_empty() || line.starts_with("SERVER_ERROR") => {
+                let command = format!("stats {argument}");
+                bail!("the server answers `{}` with {line}", command.trim_end())
+            }
             told => Ok(told.ok()),
         }
     }
@@ -378,6 +382,19 @@ mod tests {
             let error = stats(reply).unwrap_err().to_string();
             assert!(error.contains(reply.trim_ascii().escape_ascii().to_string().as_str()));
         }
+        let named = |reply: &'static [u8]| {
+            let (location, server) = saying(reply);
+            let mut link = Link::open(&location, &Admission::default(), PATIENCE).unwrap();
+            let stats = link.stats("packets");
+            server.join().unwrap();
+            stats
+        };
+        assert_eq!(named(b"CLIENT_ERROR bad command line\r\n").unwrap(), None);
+        let error = named(b"SERVER_ERROR busy\r\n").unwrap_err().to_string();
+        assert!(
+            error.contains("`stats packets` with SERVER_ERROR"),
+            "{error}"
+        );
     }
 
     #[test]

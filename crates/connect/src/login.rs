@@ -110,6 +110,7 @@ impl Login {
                 let reply = ask_line(stream, format!("{head}{credentials}\r\n").as_bytes())?;
                 ensure!(reply == "STORED", refused(&reply));
             }
+            // A server that also serves strangers is used as one of them.
             Speech::Resp => {
                 if ask_line(stream, b"*1\r\n$4\r\nPING\r\n")? == "+PONG" {
                     return Ok(());
@@ -120,7 +121,8 @@ impl Login {
                 ensure!(reply == "+OK", refused(&reply));
             }
             Speech::Binary => {
-                // A server that knows logins closes the connection at what is none.
+                // A server with users closes the connection at any command that is not part of a
+                // login, so this asks with one that is.
                 let (status, _) = ask_packet(stream, SASL_LIST_MECHANISMS, b"", b"")?;
                 if status == UNKNOWN_COMMAND {
                     return Ok(());

@@ -81,7 +81,7 @@ impl Arguments {
 
 /// Where the server has its pages that was started with this `--http`.
 fn address_of(given: &str) -> anyhow::Result<SocketAddr> {
-    // An argument is not.
+    // The command line refuses an empty argument, so it came from the variable.
     ensure!(
         !given.is_empty(),
         "GLIMMER_HTTP is empty: give what --http of serve has, or unset it"

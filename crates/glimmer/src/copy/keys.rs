@@ -34,8 +34,8 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key after `key=` in a line of [`LISTING`]. One with a space or a control character is in
-    /// base64, so that nothing in it is a word or a command of its own.
+    /// The key after `key=` in a line of [`LISTING`]. One that is no text, or has a space or a
+    /// control character, is in base64, so that nothing in it is a word or a command of its own.
     fn of_listing(line: &[u8]) -> Option<Key> {
         let text = line.strip_prefix(b"key=")?;
         let end = text.iter().position(|&byte| byte == b' ')?;
@@ -86,6 +86,8 @@ pub struct Keys {
     file: BufReader<File>,
     /// How many there are.
     pub count: u64,
+    /// The next one, if it had no room in the last batch.
+    held: Option<Key>,
 }
 
 impl Keys {
@@ -122,11 +124,12 @@ impl Keys {
         Ok(Keys {
             file: BufReader::new(file),
             count,
+            held: None,
         })
     }
 
-    /// The next keys: at most this many, and no more after those of this many bytes; at least one,
-    /// if there is one.
+    /// The next keys: at most this many, of items that have at most this many bytes together; at
+    /// least one, if there is one.
     ///
     /// # Errors
     ///
@@ -134,9 +137,12 @@ impl Keys {
     pub fn batch(&mut self, items_max: u64, bytes: u64) -> Result<Vec<Key>> {
         let (mut batch, mut left) = (Vec::new(), bytes);
         while (batch.len() as u64) < items_max
-            && (left > 0 || batch.is_empty())
             && let Some(key) = self.next()?
         {
+            if !batch.is_empty() && key.item_bytes.max(1) > left {
+                self.held = Some(key);
+                break;
+            }
             left = left.saturating_sub(key.item_bytes);
             batch.push(key);
         }
@@ -144,6 +150,9 @@ impl Keys {
     }
 
     fn next(&mut self) -> Result<Option<Key>> {
+        if let Some(key) = self.held.take() {
+            return Ok(Some(key));
+        }
         let mut line = Vec::with_capacity(LINE_BYTES_MAX);
         if self.file.read_until(b'\n', &mut line)? == 0 {
             return Ok(None);
@@ -243,6 +252,7 @@ mod tests {
         let mut keys = Keys {
             file: BufReader::new(file),
             count: 6,
+            held: None,
         };
         let mut batch = |items_max, bytes| {
             let batch = keys.batch(items_max, bytes).unwrap();
@@ -254,7 +264,8 @@ mod tests {
             )
         };
         assert_eq!(batch(64, 1), ("a".to_owned(), false));
-        assert_eq!(batch(64, 10), ("Zm9vc".to_owned(), true));
+        assert_eq!(batch(64, 10), ("Zm9v".to_owned(), true));
+        assert_eq!(batch(64, 18), ("c".to_owned(), false));
         assert_eq!(batch(64, 0), ("d".to_owned(), false));
         assert_eq!(batch(1, u64::MAX), ("e".to_owned(), false));
         assert_eq!(batch(64, u64::MAX), ("f".to_owned(), false));

@@ -76,8 +76,8 @@ pub struct Arguments {
     #[arg(long, value_name = "BYTES", default_value = "64m", value_parser = bytes)]
     byte_rate: u64,
 
-    /// Ask TO for each item first, and read from FROM only those that it lacks: to go on with a
-    /// copy that has ended early
+    /// Ask TO for each item first, and read from FROM only those that it lacks, and those whose
+    /// keys are not text without spaces: to go on with a copy that has ended early
     #[arg(long)]
     skip_present: bool,
 
