@@ -88,7 +88,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Parsed<'_> {
 fn absolute(target: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = target.split_once("://")?;
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
-    (scheme.eq_ignore_ascii_case("http")).then(|| rest.split_at(end))
+    (scheme.eq_ignore_ascii_case("http") && end > 0).then(|| rest.split_at(end))
 }
 
 impl<'a> Request<'a> {

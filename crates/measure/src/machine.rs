@@ -26,7 +26,7 @@ pub fn client_cores(threads: usize) -> Vec<usize> {
 }
 
 /// Pins the calling thread, and threads and processes that it starts, to these cores. Fails if
-/// there is no such core, or if the process may not use it.
+/// there are none of them, or if the process may use none of them.
 pub fn pin(to: impl IntoIterator<Item = usize>) -> io::Result<()> {
     let mut set = CpuSet::new();
     for core in to {

@@ -62,6 +62,8 @@ impl UdpDevice {
     /// A socket that is bound already, and that no other socket of this process shares.
     pub fn inherited(socket: OwnedFd) -> std::io::Result<UdpDevice> {
         rustix::io::ioctl_fionbio(&socket, true)?;
-        Ok(UdpDevice::new(socket, false))
+        let device = UdpDevice::new(socket, false);
+        device.receive_unicast()?;
+        Ok(device)
     }
 }

@@ -58,11 +58,11 @@ impl Figure for LongestRequest {
                    run reports its longest request, and the longest of all runs counts. Interrupts \
                    during a request are included. Until 2026-11-30 the median of the runs decided, \
                    and all tables held. `adaptive` was not among them. Its longest set takes \
-                   several milliseconds in every run, so that is work of the rule. What exceeds \
-                   the bound elsewhere is one request of one run, far from those of the other \
-                   runs: probably an interrupt, or what the hypervisor took from the virtual \
-                   machine and counted as CPU time. What such a request waited for has not been \
-                   measured.",
+                   several milliseconds in every run, and its longest get in three of five, up to \
+                   5.7, so that may be work of the rule; what it is has not been measured. The \
+                   longest get of `fifo` and set of `s3fifo` exceed the bound in one run each: \
+                   that may be an interrupt, or what the hypervisor took from the virtual machine \
+                   and counted as CPU time.",
             kind: Kind::Timing,
             needs: Needs::one_core(1536),
             columns: Columns {

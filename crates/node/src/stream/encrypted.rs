@@ -5,17 +5,21 @@
 //! does not take. At the limit, a stream that asks for more fails, also one that is new. So what is
 //! held for longest is taken before that.
 
-use glimmer_base::limits::{STALLED_MS_MAX, STALLED_MS_MIN, TLS_SEARCH_MS_MIN};
+use glimmer_base::limits::{
+    STALLED_MS_MAX, STALLED_MS_MIN, TLS_RECORD_BYTES_MAX, TLS_SEARCH_MS_MIN,
+};
 
 use super::Streams;
 use super::key::ConnectionKey;
 use crate::core::Core;
 
-/// The part of the limit (1 / n) that is left when memory begins to be taken.
+/// The part of the limit (1 / n) that is left when memory begins to be taken, until twice as much
+/// is left.
 const SCARCE_SHARE: usize = 8;
 
-/// The part of it that is left then.
-const FREE_SHARE: usize = 4;
+/// The most bytes that are left then. What idle connections take, which is most of the limit where
+/// there may be many, is no reason to close others.
+const SCARCE_BYTES_MAX: usize = 32 * TLS_RECORD_BYTES_MAX;
 
 /// What a worker knows of its connections whose streams hold memory of their own.
 #[derive(Default)]
@@ -42,7 +46,8 @@ impl Streams {
     }
 
     /// While memory for encryption is scarce, closes those that have held some of it without
-    /// progress for longest. The less is left, the less time they have.
+    /// progress for longest, and before them those that have shaken hands for as long. The less is
+    /// left, the less time they have.
     #[cold]
     pub fn bound_encrypted(&mut self, core: &mut Core) {
         let Some(encryption) = core.shared.config.encryption.clone() else {
@@ -50,13 +55,17 @@ impl Streams {
         };
         let (now_ms, most) = (core.now.ms, encryption.bytes_max());
         let free = most.saturating_sub(encryption.bytes());
-        let scarce = most / SCARCE_SHARE;
+        let scarce = (most / SCARCE_SHARE).min(SCARCE_BYTES_MAX);
         if free >= scarce || now_ms - self.encrypted.searched_ms < TLS_SEARCH_MS_MIN {
             return;
         }
         self.encrypted.searched_ms = now_ms;
         let stalled_ms = STALLED_MS_MAX * free as u64 / scarce as u64;
         let stalled_ms = stalled_ms.max(STALLED_MS_MIN);
+        let is_enough = || encryption.bytes() <= most - 2 * scarce;
+        while !is_enough() && self.close_oldest_handshake(stalled_ms, core) {
+            encryption.note_closed();
+        }
         let stalled = self.connections.iter().filter_map(|(key, connection)| {
             let ms = connection.encrypted_stalled_ms(now_ms)?;
             (ms >= stalled_ms).then_some((ms, key))
@@ -64,7 +73,7 @@ impl Streams {
         let mut stalled: Vec<(u64, ConnectionKey)> = stalled.collect();
         stalled.sort_unstable_by(|a, b| b.cmp(a));
         for (_, key) in stalled {
-            if encryption.bytes() <= most - most / FREE_SHARE {
+            if is_enough() {
                 break;
             }
             encryption.note_closed();

@@ -158,10 +158,16 @@ impl Streams {
 
     /// Closes the connections whose handshakes have taken too long.
     pub fn close_late_handshakes(&mut self, core: &mut Core) {
+        while self.close_oldest_handshake(TLS_HANDSHAKE_MS_MAX, core) {}
+    }
+
+    /// Closes the connection whose handshake has taken the longest, if that is at least this long.
+    /// Returns whether there was one.
+    pub(super) fn close_oldest_handshake(&mut self, least_ms: u64, core: &mut Core) -> bool {
         while let Some(&(until_ms, key)) = self.handshakes.until.front() {
             let is_open = self.is_handshaking(key);
-            if is_open && until_ms > core.now.ms {
-                return;
+            if is_open && until_ms - TLS_HANDSHAKE_MS_MAX + least_ms > core.now.ms {
+                return false;
             }
             self.handshakes.until.pop_front();
             if is_open {
@@ -171,8 +177,10 @@ impl Streams {
                 let observers = core.shared.observers();
                 observers.show_failed_handshake(&connection.entry, "the handshake took too long");
                 self.close(key, core);
+                return true;
             }
         }
+        false
     }
 
     /// The server stops: has one more look at each handshake for what has already arrived. One that

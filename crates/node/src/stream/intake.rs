@@ -5,7 +5,7 @@ use std::ops::ControlFlow::{self, Break, Continue};
 
 use arrayvec::ArrayVec;
 use glimmer_base::Keyhash;
-use glimmer_base::limits::{BATCH_MAX, PREPEND_REQUESTS, REORDER_SLOTS_MAX};
+use glimmer_base::limits::{BATCH_MAX, PASSED_BYTES_FREE, PREPEND_REQUESTS, REORDER_SLOTS_MAX};
 use glimmer_base::sync::weakened;
 use glimmer_dispatch::{Ask, Decision};
 use glimmer_engine::Job;
@@ -131,7 +131,8 @@ impl<'a> Intake<'_, 'a> {
             }
             Step::Swallowed { used } => {
                 // After a job, it may be taken again.
-                self.member.swallowed += u32::from(self.member.last_job.is_none());
+                let is_part = self.member.last_job.is_none() && used >= PASSED_BYTES_FREE;
+                self.member.swallowed += u32::from(is_part);
                 (used, Stop::Live)
             }
             Step::Queue { used, line } => return self.keep((used, line), input, tools),

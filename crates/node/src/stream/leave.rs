@@ -216,8 +216,8 @@ fn send_to(connection: &mut Connection, core: &mut Core) -> bool {
     true
 }
 
-/// Notes what a connection had in a burst: this many steps, of which some only passed over what is
-/// not executed, and bytes of requests and replies.
+/// Notes what a connection had in a burst: this many steps, of which some only passed over a part
+/// of a refused value, and bytes of requests and replies.
 #[inline]
 fn note_burst(
     connection: &mut Connection,

@@ -88,7 +88,7 @@ pub(crate) struct Member {
     pub has_lent: bool,
     /// Steps taken in this burst.
     pub requests: u32,
-    /// Those of them that only passed over what is not executed: no limit counts them.
+    /// Those of them that only passed over a part of a refused value: no limit counts them.
     pub swallowed: u32,
     /// Parser and position when the batch began, and steps taken since.
     pub batch_parser: Parser,

@@ -162,7 +162,7 @@ impl Streams {
             {
                 connection.compact(&mut core.memory.pool);
                 connection.recharge(&mut core.memory.budget);
-                // It would not help to close one whose reply lies in the table.
+                // It would not help to close one whose reply lies in the table, or in a copy.
                 let holds_little =
                     connection.tx.borrows() && connection.counted.bytes <= RECEIVE_BYTES_SCARCE;
                 if ms >= stalled_ms && !holds_little && may(key) {

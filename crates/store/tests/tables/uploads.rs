@@ -240,9 +240,6 @@ impl<T: Table> Hand<T> {
         let (bytes, now) = (key.to_le_bytes(), self.now);
         let item = new_item(&bytes, &value, &mut self.rng, now);
         let mut writer = self.owner.enter(self.flushes);
-        if value.len() >= BYTES_MIN {
-            writer.bring(None);
-        }
         let stored = writer.put(SEED.keyhash(&bytes), &item, now);
         drop(writer);
         match stored {
@@ -265,7 +262,9 @@ impl<T: Table> Hand<T> {
             now: self.now,
         };
         let draft = (self.owner).draft(Default::default(), self.flushes, &large, |_| true);
-        self.owner.enter(self.flushes).bring(draft);
+        let mut writer = self.owner.enter(self.flushes);
+        writer.bring(draft);
+        writer.bring(None);
     }
 
     fn put_small_ones(&mut self) {
@@ -361,7 +360,6 @@ pub fn run<T: Table>(owner: T, load: Load, audit: impl Fn(&mut T, u64)) -> (T, u
         }
     }
     hand.arriving.clear();
-    hand.owner.enter(hand.flushes).bring(None);
     assert_eq!(hand.owner.figures().uploads(), UploadFigures::default());
     audit(&mut hand.owner, hand.flushes);
     for key in 0..load.keys + load.small_keys {

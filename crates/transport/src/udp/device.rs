@@ -40,7 +40,9 @@ impl UdpDevice {
     /// Binds an address together with other sockets of this process, among which the kernel spreads
     /// the peers. Every datagram is received by itself. A port of 0 is replaced by a free one.
     pub fn bind_shared(address: SocketAddr) -> io::Result<UdpDevice> {
-        Ok(UdpDevice::new(bound(address, true)?, false))
+        let device = UdpDevice::new(bound(address, true)?, false);
+        device.receive_unicast()?;
+        Ok(device)
     }
 
     /// Binds an address with several sockets, one for each thread that serves it, as
@@ -135,6 +137,16 @@ impl UdpDevice {
         may_be_sent && (message.apart()).all(|datagram| matches!(self.try_send(&[datagram]), Ok(1)))
     }
 
+    /// Leaves to nobody what is sent to all hosts of a network, or to a group of them, if it could
+    /// come to this address. Otherwise such a request would be executed once by each worker.
+    pub(crate) fn receive_unicast(&self) -> io::Result<()> {
+        let address = self.address()?;
+        match address.ip().is_unspecified() {
+            true => steering::receive_unicast(self.as_fd(), address.is_ipv4()),
+            false => Ok(()),
+        }
+    }
+
     /// The address, with the port that was chosen.
     pub fn address(&self) -> io::Result<SocketAddr> {
         SocketAddr::try_from(net::getsockname(&self.socket)?).map_err(Into::into)
@@ -150,10 +162,6 @@ fn bound(address: SocketAddr, is_shared: bool) -> io::Result<OwnedFd> {
     let socket = net::socket_with(family, SocketType::DGRAM, flags, None)?;
     if is_shared {
         sockopt::set_socket_reuseport(&socket, true)?;
-        if address.ip().is_unspecified() {
-            // Otherwise a request to all hosts would be executed once by each worker.
-            steering::receive_unicast(socket.as_fd(), address.is_ipv4())?;
-        }
     }
     if address.is_ipv6() {
         sockopt::set_ipv6_v6only(&socket, true)?;
