@@ -8,6 +8,8 @@ import resource
 import signal
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -156,29 +158,82 @@ def signals(handler):
 
 
 def test_a_signal_handler_ends_a_call_that_waits(server):
-    """No test takes as long as the deadline."""
     port = native_port(server)
-    client = glimmer.Client("127.0.0.1", port, deadline=3600)
+    client = glimmer.Client("127.0.0.1", port, deadline=PATIENCE_S)
     client.put("key", b"value")
     server.pause()
-
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
     for call in (
         lambda: client.get("key"),
         lambda: client.get_many(["key"] * 1000),
         lambda: client.put("key", b"new"),
-        lambda: glimmer.Client("127.0.0.1", port, deadline=3600),
+        lambda: glimmer.Client("127.0.0.1", port, deadline=PATIENCE_S),
     ):
-        with signals(interrupt), pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt), signals(signal.default_int_handler):
             call()
     for use in (lambda: client.get("key"), client.close):
-        with signals(lambda *_: use()), pytest.raises(RuntimeError, match="the client whose call it interrupts"):
+        with pytest.raises(RuntimeError, match="the client whose call it interrupts"), signals(lambda *_: use()):
             client.get("key")
     with signals(lambda *_: server.go_on() or repr(client)):
         assert client.get("key") in (b"value", b"new")
     assert client.get("none") is None
+
+
+def test_a_signal_handler_ends_a_call_that_waits_for_its_turn(server):
+    client = glimmer.Client("127.0.0.1", native_port(server), deadline=3 * PATIENCE_S)
+    client.put("key", b"value")
+    server.pause()
+    begins, found = threading.Event(), []
+
+    def get():
+        begins.set()
+        found.append(client.get("key"))
+
+    thread = threading.Thread(target=get)
+    thread.start()
+    begins.wait()
+    for call in (lambda: client.get("key"), lambda: repr(client), client.close):
+        with pytest.raises(KeyboardInterrupt), signals(signal.default_int_handler):
+            call()
+        assert thread.is_alive() and not found, "the other call still waits"
+    server.go_on()
+    thread.join()
+    assert found == [b"value"] == [client.get("key")]
+
+
+ENDS = """
+import os, sys, threading, glimmer
+
+waits, asks = (glimmer.Client("127.0.0.1", int(sys.argv[1]), deadline=deadline) for deadline in (3600, 1))
+
+
+class Last:
+    def __del__(self):
+        try:
+            asks.get("key")
+        except glimmer.Silent:
+            os.write(1, b"silent")
+
+
+sys.modules["last"] = Last()
+print("connected", flush=True)
+input()
+threading.Thread(target=waits.get, args=("key",), daemon=True).start()
+"""
+
+
+def test_calls_wait_while_the_interpreter_ends(server):
+    """One of them in the main thread, when modules are torn down, the other one in a daemon."""
+    port = str(native_port(server))
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen([sys.executable, "-c", ENDS, port], text=True, **pipes) as program:
+        try:
+            assert program.stdout.readline() == "connected\n"
+            server.pause()
+            output, errors = program.communicate("\n", timeout=PATIENCE_S)
+        finally:
+            program.kill()
+            server.go_on()
+    assert (output, errors, program.returncode) == ("silent", "", 0)
 
 
 @pytest.mark.parametrize(

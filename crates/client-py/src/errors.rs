@@ -170,6 +170,8 @@ pub enum Ended<E> {
     Inside,
     /// A bug in this library made the call panic.
     Panicked,
+    /// What a signal handler raised while the call waited for its turn.
+    Raised(PyErr),
     /// The client's failure.
     Failed(E),
 }
@@ -180,6 +182,7 @@ impl<E: Raise> Raise for Ended<E> {
             Ended::Closed => Closed::new_err("the client has been closed"),
             Ended::Inside => inside(),
             Ended::Panicked => InternalError::new_err(Panicked.to_string()),
+            Ended::Raised(error) => error,
             Ended::Failed(error) => error.raise(),
         }
     }

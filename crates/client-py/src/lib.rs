@@ -11,12 +11,17 @@ use arguments::{
 use errors::{Ended, Raise, inside, raise, with_others};
 use glimmer_client::boundary::{self, Guarded, Panicked, guard};
 use glimmer_client::{Client as Native, ConnectError, Item as Found, Placement, Settings};
+use parking_lot::{Mutex, MutexGuard};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict};
-use std::io;
+use rustix::process::getpid;
+use rustix::thread::gettid;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How often a call that waits for its turn looks for signals.
+const CHECK: Duration = Duration::from_millis(50);
 
 /// A value with its flags and CAS unique.
 #[pyclass(frozen, get_all, module = "glimmer")]
@@ -107,7 +112,8 @@ impl Client {
         call: impl FnOnce(&mut Native) -> Result<R, E> + Send,
     ) -> PyResult<R> {
         let called = py.detach(|| {
-            let mut used = self.lock().ok_or(Ended::Inside)?;
+            let used = self.lock().map_err(Ended::Raised)?;
+            let mut used = used.ok_or(Ended::Inside)?;
             let native = used.native.as_mut().ok_or(Ended::Closed)?;
             match native.call(call) {
                 Ok(answer) => answer.map_err(Ended::Failed),
@@ -117,17 +123,23 @@ impl Client {
         called.map_err(raise)
     }
 
-    /// Waits until no other thread uses the client. Returns `None` in a signal handler that this
-    /// thread runs while it waits for an answer: it holds the lock already.
-    fn lock(&self) -> Option<Used<'_>> {
+    /// Waits until no other thread uses the client, and runs signal handlers meanwhile. Returns
+    /// `None` in a signal handler that this thread runs while it waits for an answer: it holds the
+    /// lock already.
+    fn lock(&self) -> PyResult<Option<Used<'_>>> {
         let this_thread = this_thread();
         if self.user.load(Ordering::Relaxed) == this_thread {
-            return None;
+            return Ok(None);
         }
-        let native = self.native.lock().unwrap_or_else(PoisonError::into_inner);
+        let native = loop {
+            if let Some(native) = self.native.try_lock_for(CHECK) {
+                break native;
+            }
+            check_signals()?;
+        };
         self.user.store(this_thread, Ordering::Relaxed);
         let user = &self.user;
-        Some(Used { native, user })
+        Ok(Some(Used { native, user }))
     }
 }
 
@@ -187,16 +199,20 @@ impl Client {
         })
     }
 
-    fn __repr__(&self, py: Python<'_>) -> String {
-        let is_closed = py.detach(|| self.lock().is_some_and(|used| used.native.is_none()));
-        let end = if is_closed { ", closed" } else { "" };
-        format!("<glimmer.Client {}{end}>", self.servers)
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let is_closed = || PyResult::Ok(self.lock()?.is_some_and(|used| used.native.is_none()));
+        let end = if py.detach(is_closed)? {
+            ", closed"
+        } else {
+            ""
+        };
+        Ok(format!("<glimmer.Client {}{end}>", self.servers))
     }
 
     /// Closes the client's sockets. Later calls raise Closed; closing again does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| {
-            let closed = self.lock().ok_or_else(inside)?.native.take();
+            let closed = self.lock()?.ok_or_else(inside)?.native.take();
             let _ = guard(|| drop(closed));
             Ok(())
         })
@@ -377,7 +393,7 @@ impl Client {
     /// Panics, to test the effect of a bug in the library on a program.
     #[cfg(feature = "planted-panic")]
     fn _planted_panic(&self, py: Python<'_>) -> PyResult<()> {
-        self.call(py, |_| -> io::Result<()> { panic!("planted") })
+        self.call(py, |_| -> std::io::Result<()> { panic!("planted") })
     }
 }
 
@@ -398,9 +414,13 @@ fn settings(
     }
 }
 
-/// Runs the handlers of signals that have arrived, if this is the main thread.
-fn check_signals() -> io::Result<()> {
-    Python::attach(|py| py.check_signals()).map_err(io::Error::from)
+/// Runs the handlers of signals that have arrived, if this is the main thread. Others have none to
+/// run, and must not enter the interpreter while it shuts down.
+fn check_signals() -> PyResult<()> {
+    let is_main = gettid() == getpid();
+    let checked = is_main.then(|| Python::try_attach(|py| py.check_signals()));
+    // At the end, the interpreter takes in no thread.
+    checked.flatten().unwrap_or(Ok(()))
 }
 
 /// A client of Glimmer's native protocol: each request goes straight to the core that owns its key,
@@ -411,7 +431,7 @@ fn check_signals() -> io::Result<()> {
 ///         assert client.get("greeting") == b"hello"
 #[pymodule]
 fn glimmer(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    boundary::while_waiting(check_signals);
+    boundary::while_waiting(|| Ok(check_signals()?));
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Client>()?;
     module.add_class::<Item>()?;

@@ -15,9 +15,10 @@ pub fn while_waiting(check: fn() -> io::Result<()>) {
     let _ = WHILE_WAITING.set(check);
 }
 
-/// Does what [`while_waiting`] was given.
-pub(crate) fn check() -> io::Result<()> {
-    WHILE_WAITING.get().map_or(Ok(()), |check| check())
+/// What [`while_waiting`] was given.
+#[inline]
+pub(crate) fn check() -> Option<fn() -> io::Result<()>> {
+    WHILE_WAITING.get().copied()
 }
 
 /// A bug in this library made a call panic.

@@ -5,7 +5,8 @@
 mod directory;
 
 use glimmer_client::{
-    Client, GetError, Member, Placement, Reply, Settings, Status, StoreError, boundary,
+    Client, ConnectError, GetError, Member, Placement, Reply, Settings, Status, StoreError,
+    boundary,
 };
 use glimmer_proto::native::{Kind, Record, ReplyHeader, RequestHeader};
 use std::cell::Cell;
@@ -30,7 +31,7 @@ const PATIENT: Settings = Settings {
 
 /// The server does not answer within this deadline.
 const IMPATIENT: Settings = Settings {
-    deadline_us: 50_000,
+    deadline_us: 1_000_000,
     ..PATIENT
 };
 
@@ -48,7 +49,8 @@ struct Heard {
 }
 
 impl Server {
-    /// A server that says where it is, and answers what comes after that while this says so.
+    /// A server that says where it is. From the first key on that it is asked for, it answers while
+    /// this says so.
     fn start(mut answers: impl FnMut() -> bool + Send + 'static) -> Server {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let heard = Arc::<Mutex<Heard>>::default();
@@ -57,13 +59,12 @@ impl Server {
             heard: heard.clone(),
         };
         let port = server.address().port();
-        let mut is_first = true;
         thread::spawn(move || {
             let mut datagram = [0; 2048];
             while let Ok((bytes, from)) = socket.recv_from(&mut datagram) {
                 let mut heard = heard.lock().unwrap();
                 let reply = reply(&datagram[..bytes], port, &mut heard.keys);
-                if std::mem::take(&mut is_first) || answers() {
+                if heard.keys.is_empty() || answers() {
                     socket.send_to(&reply, from).unwrap();
                 } else {
                     heard.held.push((reply, from));
@@ -193,14 +194,37 @@ thread_local! {
     static IS_INTERRUPTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What another language does about signals ends a call, whose answers are not those of the next.
-#[test]
-fn a_call_can_be_ended_while_it_waits() {
-    boundary::while_waiting(|| match IS_INTERRUPTED.get() {
+/// What another language does about signals in this thread's calls.
+fn while_waiting() -> io::Result<()> {
+    match IS_INTERRUPTED.get() {
         true => Err(io::ErrorKind::Interrupted.into()),
         false => Ok(()),
-    });
-    let is_end = |error: &io::Error| error.kind() == io::ErrorKind::Interrupted;
+    }
+}
+
+fn is_end(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::Interrupted
+}
+
+/// It can be ended although nothing is to be sent before the deadline.
+#[test]
+fn an_attempt_to_connect_can_be_ended_while_it_waits() {
+    boundary::while_waiting(while_waiting);
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let settings = Settings {
+        resend_first_us: PATIENT.deadline_us,
+        resend_longest_us: PATIENT.deadline_us,
+        ..PATIENT
+    };
+    IS_INTERRUPTED.set(true);
+    let connected = Client::connect_with(silent.local_addr().unwrap(), settings);
+    assert!(matches!(connected, Err(ConnectError::Socket(error)) if is_end(&error)));
+}
+
+/// What ends a call leaves no answers to the next.
+#[test]
+fn a_call_can_be_ended_while_it_waits() {
+    boundary::while_waiting(while_waiting);
     let speaks = Arc::<AtomicBool>::default();
     let is_told = speaks.clone();
     let server = Server::start(move || is_told.load(Ordering::Relaxed));

@@ -37,8 +37,8 @@ pub struct Links {
     poller: Option<Poller>,
     received: RxBatch,
     begun: Instant,
-    /// When the present call last did what has to be done while it waits.
-    checked_us: Option<u64>,
+    /// When the present call next does what [`boundary::while_waiting`] has been given.
+    check_due_us: Option<u64>,
     transport: Arc<dyn PacketTransport>,
 }
 
@@ -68,7 +68,7 @@ impl Links {
             poller: is_woken.then_some(poller),
             received: RxBatch::default(),
             begun: Instant::now(),
-            checked_us: None,
+            check_due_us: None,
             transport,
         })
     }
@@ -80,7 +80,7 @@ impl Links {
         if !self.process.is_this() {
             self.open_anew()?;
         }
-        self.checked_us = None;
+        self.check_due_us = None;
         if self.links.iter().any(|link| link.session.is_doubtful()) {
             self.hear_doubtful();
         }
@@ -187,11 +187,7 @@ impl Links {
         on_answer: &mut OnAnswer<'_>,
     ) -> io::Result<()> {
         let now_us = self.now_us();
-        let checked_us = *self.checked_us.get_or_insert(now_us);
-        if now_us.saturating_sub(checked_us) >= CHECK_US {
-            self.checked_us = Some(now_us);
-            boundary::check()?;
-        }
+        let check_due_us = self.check(now_us)?;
         let mut wakes_us = until_us;
         for link in &mut self.links {
             link.send(now_us, on_answer);
@@ -202,7 +198,8 @@ impl Links {
                 .map(|own_us| own_us.min(others_us))
                 .or(wakes_us);
         }
-        let wait_us = wakes_us.unwrap_or(now_us).saturating_sub(self.now_us());
+        let wakes_us = wakes_us.unwrap_or(now_us).min(check_due_us);
+        let wait_us = wakes_us.saturating_sub(self.now_us());
         let Some(poller) = &mut self.poller else {
             self.look(on_answer);
             return Ok(());
@@ -218,6 +215,23 @@ impl Links {
             }
         }
         Ok(())
+    }
+
+    /// Does what [`boundary::while_waiting`] has been given, if that is due. Returns when it is due
+    /// again.
+    #[inline]
+    fn check(&mut self, now_us: u64) -> io::Result<u64> {
+        let Some(check) = boundary::check() else {
+            return Ok(u64::MAX);
+        };
+        let next_us = now_us.saturating_add(CHECK_US);
+        let due_us = *self.check_due_us.get_or_insert(next_us);
+        if now_us < due_us {
+            return Ok(due_us);
+        }
+        self.check_due_us = Some(next_us);
+        check()?;
+        Ok(next_us)
     }
 
     /// Handles what has arrived at devices that wake nobody.
