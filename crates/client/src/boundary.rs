@@ -1,6 +1,6 @@
 //! What the bindings for other languages need. It keeps panics inside this library, because a panic
-//! that crosses into a foreign caller aborts the process, and lets a language look for signals while
-//! a call waits.
+//! that crosses into a foreign caller aborts the process. It also lets a language look for signals
+//! while a call waits.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -25,8 +25,8 @@ pub fn client_cores(threads: usize) -> Vec<usize> {
     (CLIENT_CORE..cores()).take(threads).collect()
 }
 
-/// Pins the calling thread, and threads and processes that it starts, to these cores. Fails if
-/// there are none of them, or if the process may use none of them.
+/// Pins the calling thread, and threads and processes that it starts, to these cores. Fails if the
+/// machine has none of these cores, or if the process may use none.
 pub fn pin(to: impl IntoIterator<Item = usize>) -> io::Result<()> {
     let mut set = CpuSet::new();
     for core in to {

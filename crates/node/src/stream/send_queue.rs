@@ -250,8 +250,8 @@ impl SendQueue {
         self.sent += bytes;
     }
 
-    /// Keeps what the client does not take in as little memory as it needs. Returns false if a value
-    /// that it copies is lost.
+    /// Keeps what the client does not take in as little memory as it needs. Returns false if a
+    /// value that it copies is lost.
     fn leaves_waiting(&mut self, pool: &mut Pool) -> bool {
         if self.unsent_bytes() <= BUFFER_BYTES {
             return self.copy_all(pool);

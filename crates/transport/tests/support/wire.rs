@@ -58,9 +58,9 @@ impl Wire {
         );
     }
 
-    /// Sends a server frames from an interface, each with a datagram of 40 bytes. Four are right, one
-    /// of them to all hosts, and one goes on behind its datagram; 1 has a wrong length, 3 a wrong
-    /// checksum and 5 a wrong source. The others are the kernel's.
+    /// Sends a server frames from an interface, each with a datagram of 40 bytes. Four are right:
+    /// one of them is to all hosts, and one goes on behind its datagram. 1 has a wrong length, 3
+    /// have a wrong checksum, and 5 a wrong source. The others are the kernel's.
     pub fn put_hostile(&self, theirs: &Interface, ours: &Interface, server: SocketAddr) {
         let frame = |theirs_at: &str, change: &dyn Fn(&mut Vec<u8>)| {
             let ends = Ends {
