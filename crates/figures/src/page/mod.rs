@@ -78,7 +78,7 @@ const EXPLANATION: &str = "
   only the last lies beyond the first, and not reproduced if the last does not, by the medians or in
   some repetition.
 - Our number is computed from the medians of the figure's data. `(2.1..2.5 of 3)` is the range of
-  the same formula over each of three repetitions. There is none where a system lacks a value in
+  the same formula over each of three repetitions. None is shown if a system lacks a value in
   some repetition, as it did not sustain the load, and the record is too old to tell in which. The
   ledgers
   (`crates/figures/src/ledger/*.toml`) have the formulas. A formula consists of places in the data,
