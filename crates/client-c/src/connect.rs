@@ -64,7 +64,9 @@ pub unsafe extern "C" fn glimmer_connect(
     let connect = || {
         // SAFETY: the caller guarantees it.
         let (host, settings) = unsafe { (text(host)?, settings::of(settings)) };
-        native::Client::connect_with((host, native_port), settings).map_err(failed)
+        let member = native::Member::of(host, native_port);
+        native::Client::connect_to_all(&[member], native::Placement::Rendezvous, settings)
+            .map_err(failed)
     };
     // SAFETY: the caller guarantees it.
     unsafe { hand_out(connect, outcome) }

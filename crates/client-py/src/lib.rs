@@ -157,7 +157,8 @@ impl Client {
     ) -> PyResult<Client> {
         let settings = settings(deadline, away_after, retry, false);
         Client::connected(py, format!("{host}:{native_port}"), || {
-            Native::connect_with((host.as_str(), native_port), settings)
+            let member = glimmer_client::Member::of(host, native_port);
+            Native::connect_to_all(&[member], Placement::Rendezvous, settings)
         })
     }
 

@@ -5,6 +5,7 @@ mod link;
 
 use crate::answer::{Answer, Item};
 use crate::error::{ConnectError, CountError, GetError, RemoveError, StoreError, none_known};
+use crate::location::Location;
 use crate::operation::{self, Operation};
 use crate::placement::{Choice, Member, Placement};
 use crate::{Exptime, Settings};
@@ -40,7 +41,9 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to a server: asks its native port for the directory.
+    /// Connects to a server: asks its native port for the directory. The address of a name is looked
+    /// up once. [`Client::connect_to_all`] follows a server whose address may change, also with a
+    /// single [`Member::of`].
     ///
     /// # Errors
     ///
@@ -85,7 +88,7 @@ impl Client {
     ) -> Result<Client, ConnectError> {
         let server = address_of(server)?;
         let mut client = Client {
-            links: Links::open(&[server], transport, settings)?,
+            links: Links::open(vec![Location::fixed(server)], transport, settings)?,
             choice: Choice::one(),
         };
         client.links.find(settings.deadline_us)?;
@@ -93,18 +96,14 @@ impl Client {
     }
 
     /// Connects to several servers. A server that does not answer now is tried again whenever one
-    /// of its keys is requested.
+    /// of its keys is requested. While it does not answer, its name is looked up again, at most once
+    /// in [`Settings::retry_us`]: it may have been started elsewhere.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use glimmer_client::{Client, Member, Placement, Settings};
     ///
-    /// let members = ["10.0.0.1", "10.0.0.2"].map(|host| Member {
-    ///     host: host.to_owned(),
-    ///     port: 11211,
-    ///     native_port: 11300,
-    ///     weight: 1,
-    /// });
+    /// let members = ["10.0.0.1", "10.0.0.2"].map(|host| Member::of(host, 11300));
     /// // The same placement as in pylibmc:
     /// // Client(["10.0.0.1", "10.0.0.2"], behaviors={"ketama": True})
     /// let mut client = Client::connect_to_all(&members, Placement::Ketama, Settings::default())?;
@@ -136,15 +135,13 @@ impl Client {
         placement: Placement,
         settings: Settings,
     ) -> Result<Client, ConnectError> {
-        let addresses = members
-            .iter()
-            .map(|member| address_of((member.host.as_str(), member.native_port)))
-            .collect::<Result<Vec<_>, _>>()?;
-        if addresses.is_empty() {
+        let servers = members.iter().map(Location::find);
+        let servers = servers.collect::<Result<Vec<_>, _>>()?;
+        if servers.is_empty() {
             return Err(ConnectError::no_server());
         }
         let mut client = Client {
-            links: Links::open(&addresses, transport, settings)?,
+            links: Links::open(servers, transport, settings)?,
             choice: Choice::among(placement, members, settings.eject),
         };
         client.links.find(settings.deadline_us)?;

@@ -60,6 +60,7 @@ mod error;
 pub mod fuzzing;
 mod health;
 mod in_flight;
+mod location;
 #[cfg(feature = "tokio")]
 pub mod nonblocking;
 mod operation;

@@ -7,6 +7,7 @@ use crate::answer::{Answer, Item};
 use crate::error::{
     ConnectError, CountError, Failed, GetError, RemoveError, StoreError, none_known,
 };
+use crate::location::Location;
 use crate::operation::{self, Operation};
 use crate::placement::{Choice, Member, Placement};
 use crate::session::IN_FLIGHT_MAX;
@@ -17,6 +18,7 @@ use glimmer_transport::packet::PacketTransport;
 use glimmer_transport::transports;
 use std::fmt::Debug;
 use std::future::poll_fn;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -97,7 +99,8 @@ impl Client {
         server: impl ToSocketAddrs + Debug,
         settings: Settings,
     ) -> Result<Client, ConnectError> {
-        let servers = [open(server, &*transport, settings).await?];
+        let server = Location::fixed(look_up(server).await?);
+        let servers = [Server::open(server, transport, settings)?];
         find(&servers, settings).await?;
         Ok(Client {
             servers: servers.into(),
@@ -141,8 +144,9 @@ impl Client {
     ) -> Result<Client, ConnectError> {
         let mut servers = Vec::with_capacity(members.len());
         for member in members {
-            let name = (member.host.as_str(), member.native_port);
-            servers.push(open(name, &*transport, settings).await?);
+            let address = look_up((member.host.as_str(), member.native_port)).await?;
+            let server = Location::of(member, address);
+            servers.push(Server::open(server, transport.clone(), settings)?);
         }
         find(&servers, settings).await?;
         Ok(Client {
@@ -398,11 +402,8 @@ async fn find(servers: &[Server], settings: Settings) -> Result<(), ConnectError
     }
 }
 
-async fn open(
-    server: impl ToSocketAddrs + Debug,
-    transport: &dyn PacketTransport,
-    settings: Settings,
-) -> Result<Server, ConnectError> {
+/// The first address of a name.
+async fn look_up(server: impl ToSocketAddrs + Debug) -> Result<SocketAddr, ConnectError> {
     let name = format!("{server:?}");
     let no_address = |reason| ConnectError::NoAddress {
         server: name,
@@ -412,6 +413,5 @@ async fn open(
         Ok(mut addresses) => addresses.next().ok_or_else(none_known),
         Err(reason) => Err(reason),
     };
-    let address = address.map_err(no_address)?;
-    Ok(Server::open(address, transport, settings)?)
+    address.map_err(no_address)
 }

@@ -29,6 +29,18 @@ pub struct Member {
     pub weight: u32,
 }
 
+impl Member {
+    /// A server with memcached's port and no weight.
+    pub fn of(host: impl Into<String>, native_port: u16) -> Member {
+        Member {
+            host: host.into(),
+            port: DEFAULT_PORT,
+            native_port,
+            weight: 1,
+        }
+    }
+}
+
 /// How keys are placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
@@ -63,6 +75,9 @@ impl Choice {
 
     /// A choice among these servers.
     pub fn among(placement: Placement, members: &[Member], ejects: bool) -> Choice {
+        if members.len() == 1 {
+            return Choice::one();
+        }
         Choice {
             places: Some(Places::new(placement, members)),
             ejects,

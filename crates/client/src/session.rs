@@ -310,6 +310,12 @@ impl<T> Session<T> {
         self.health.is_doubtful()
     }
 
+    /// Whether nothing has answered at the server's address lately.
+    #[inline]
+    pub(crate) fn is_lost(&self) -> bool {
+        self.is_doubtful() || self.is_refused
+    }
+
     /// Issues a request. The next [`Session::transmit`] sends it, and `tag` comes back with its
     /// answer.
     ///

@@ -1,6 +1,7 @@
 //! Sessions with their packet devices and a clock, driven by the calling thread.
 
 use crate::error::ConnectError;
+use crate::location::{Location, Search};
 use crate::process::{Process, client_number};
 use crate::{Ask, Failure, Session, Settings, boundary};
 use glimmer_proto::native::{Reply, RequestHeader};
@@ -25,7 +26,8 @@ const QUOTED_BYTES: usize = RequestHeader::BYTES;
 struct Link {
     session: Session<usize>,
     device: Box<dyn PacketDevice>,
-    server: SocketAddr,
+    server: Location,
+    search: Search,
 }
 
 /// The servers of a client.
@@ -45,7 +47,7 @@ pub struct Links {
 impl Links {
     /// Opens a device for each server. No directory is known yet.
     pub fn open(
-        servers: &[SocketAddr],
+        servers: Vec<Location>,
         transport: Arc<dyn PacketTransport>,
         settings: Settings,
     ) -> io::Result<Links> {
@@ -53,7 +55,7 @@ impl Links {
         let poller = Poller::new(servers.len())?;
         let mut links = Vec::with_capacity(servers.len());
         let mut is_woken = true;
-        for &server in servers {
+        for server in servers {
             let link = Link::open(server, &*transport, settings)?;
             match link.device.wakeup() {
                 Wakeup::Poll => is_woken = false,
@@ -81,8 +83,9 @@ impl Links {
             self.open_anew()?;
         }
         self.check_due_us = None;
-        if self.links.iter().any(|link| link.session.is_doubtful()) {
-            self.hear_doubtful();
+        if self.links.iter().any(|link| link.session.is_lost()) {
+            self.hear_lost();
+            self.search();
         }
         Ok(())
     }
@@ -90,11 +93,42 @@ impl Links {
     /// Handles what has arrived since the last call from servers that are away: any datagram ends
     /// that state, and no request may be sent that would have it read.
     #[cold]
-    fn hear_doubtful(&mut self) {
+    fn hear_lost(&mut self) {
         let now_us = self.now_us();
         for link in &mut self.links {
-            if link.session.is_doubtful() {
+            if link.session.is_lost() {
                 link.receive(&mut self.received, now_us, &mut |_, _| {});
+            }
+        }
+    }
+
+    /// Follows servers that do not answer to the addresses that their names have now. Past the
+    /// kernel's stack, a device may be the only one that there can be, and servers stay.
+    #[cold]
+    fn search(&mut self) {
+        if !self.transport.are_sockets() {
+            return;
+        }
+        let now_us = self.now_us();
+        for (token, link) in self.links.iter_mut().enumerate() {
+            if !link.session.is_lost() {
+                continue;
+            }
+            let interval_us = self.settings.retry_us;
+            let moved = link.search.advance(&link.server, now_us, interval_us);
+            let Some(address) = moved else {
+                continue;
+            };
+            let server = link.server.at(address);
+            // Without a descriptor, the next search may succeed.
+            let opened = Link::open(server, &*self.transport, self.settings).and_then(|opened| {
+                if let Some(poller) = &mut self.poller {
+                    poller.watch_level(opened.device.wakeup(), token as u64)?;
+                }
+                Ok(opened)
+            });
+            if let Ok(opened) = opened {
+                *link = opened;
             }
         }
     }
@@ -108,8 +142,8 @@ impl Links {
                 self.transport.name()
             )));
         }
-        let servers: Vec<_> = self.links.iter().map(|link| link.server).collect();
-        *self = Links::open(&servers, self.transport.clone(), self.settings)?;
+        let servers = self.links.iter().map(|link| link.server.clone()).collect();
+        *self = Links::open(servers, self.transport.clone(), self.settings)?;
         Ok(())
     }
 
@@ -125,7 +159,7 @@ impl Links {
         let mut silent = self.links.iter().filter(|link| !is_settled(link));
         match (self.links.iter().any(is_known), silent.next()) {
             (true, _) => Ok(()),
-            (false, Some(silent)) => Err(ConnectError::Silent(silent.server)),
+            (false, Some(silent)) => Err(ConnectError::Silent(silent.server.address)),
             (false, None) => Err(ConnectError::Refused(self.server(0))),
         }
     }
@@ -135,9 +169,9 @@ impl Links {
         self.links.len()
     }
 
-    /// The address through which a server was configured.
+    /// The address at which a server is asked for its directory.
     pub fn server(&self, link: usize) -> SocketAddr {
-        self.links[link].server
+        self.links[link].server.address
     }
 
     /// Adds a request to a server's session. The next [`Links::turn_until`] sends it.
@@ -272,17 +306,18 @@ impl Drop for Links {
 
 impl Link {
     fn open(
-        server: SocketAddr,
+        server: Location,
         transport: &dyn PacketTransport,
         settings: Settings,
     ) -> io::Result<Link> {
-        let device = transport.open_towards(server)?;
+        let device = transport.open_towards(server.address)?;
         // Where the device does not support this, a closed port is noticed only at the deadline.
         let _ = device.report_refusals();
         Ok(Link {
             session: Session::new(settings, client_number()?),
             device,
             server,
+            search: Search::default(),
         })
     }
 
@@ -291,7 +326,7 @@ impl Link {
     fn take_refusals(&mut self, now_us: u64, mut on_answer: &mut OnAnswer<'_>) {
         let mut quoted = [0; QUOTED_BYTES];
         while let Some((peer, bytes)) = self.device.take_refusal(&mut quoted) {
-            let is_known_port = peer.port() == self.server.port();
+            let is_known_port = peer.port() == self.server.address.port();
             let quoted = &quoted[..bytes];
             (self.session).bounce(is_known_port, quoted, now_us, &mut on_answer);
         }
@@ -302,7 +337,9 @@ impl Link {
             session,
             device,
             server,
+            ..
         } = self;
+        let server = server.address;
         session.expire(now_us, &mut on_answer);
         session.transmit(now_us, &mut |port, bytes, segment_bytes| {
             let to = SocketAddr::new(server.ip(), port.unwrap_or(server.port()));
@@ -321,7 +358,7 @@ impl Link {
         let count = self.device.receive(received);
         for batch in 0..count {
             let port = received.peer(batch).port();
-            if port != self.server.port() && !self.session.has_port(port) {
+            if port != self.server.address.port() && !self.session.has_port(port) {
                 continue;
             }
             for datagram in received.bytes(batch).chunks(received.segment_bytes(batch)) {

@@ -1,6 +1,7 @@
 //! A session, its packet device, and the task that moves datagrams between them.
 
 use crate::answer::Told;
+use crate::location::{Location, Search};
 use crate::process::client_number;
 use crate::{Ask, Failure, Session, Settings};
 use glimmer_base::limits::PACKET_BATCH_MAX;
@@ -24,13 +25,14 @@ type Answered = oneshot::Sender<Result<Told, Failure>>;
 
 /// One server. Dropping it ends its task.
 pub struct Server {
-    address: SocketAddr,
     shared: Arc<Shared>,
     task: AbortHandle,
 }
 
 /// State that the task shares with the callers.
 struct Shared {
+    /// The address at which the server is asked for its directory.
+    address: Mutex<SocketAddr>,
     /// `None` after the task has ended.
     session: Mutex<Option<Session<Answered>>>,
     /// Notified when there is something to send.
@@ -48,13 +50,8 @@ struct Watched {
     are_sockets: bool,
 }
 
-impl Server {
-    /// Starts a task on the caller's runtime.
-    pub fn open(
-        server: SocketAddr,
-        transport: &dyn PacketTransport,
-        settings: Settings,
-    ) -> io::Result<Server> {
+impl Watched {
+    fn open(server: SocketAddr, transport: &dyn PacketTransport) -> io::Result<Watched> {
         let device = transport.open_towards(server)?;
         // Where the device does not support this, a closed port is noticed only at the deadline.
         let _ = device.report_refusals();
@@ -64,29 +61,75 @@ impl Server {
             let ready = unsafe { AsyncFd::register_with_interest(descriptor, INTEREST) };
             ready.map_err(io::Error::from)
         };
-        let watched = Watched {
+        Ok(Watched {
             ready: device.wakeup().descriptor().map(watch).transpose()?,
             device,
             are_sockets: transport.are_sockets(),
-        };
+        })
+    }
+}
+
+/// The way to the server.
+struct Route {
+    server: Location,
+    transport: Arc<dyn PacketTransport>,
+    settings: Settings,
+    search: Search,
+}
+
+impl Route {
+    /// Follows a server that does not answer to the address that its name has now. Past the
+    /// kernel's stack, a device may be the only one that there can be, and servers stay.
+    fn follow(&mut self, shared: &Shared) -> Option<Watched> {
+        if !self.transport.are_sockets() {
+            return None;
+        }
+        let mut session = shared.session();
+        let session = session.as_mut()?;
+        let (now_us, interval_us) = (shared.now_us(), self.settings.retry_us);
+        let address = (self.search).advance(&self.server, now_us, interval_us)?;
+        // Without a descriptor, the next search may succeed.
+        let watched = Watched::open(address, &*self.transport).ok()?;
+        let client = client_number().ok()?;
+        session.give_up(now_us, &mut |answered: Answered, reply| {
+            let _ = answered.send(reply.map(Told::of));
+        });
+        *session = Session::new(self.settings, client);
+        self.server.address = address;
+        *shared.address() = address;
+        Some(watched)
+    }
+}
+
+impl Server {
+    /// Starts a task on the caller's runtime.
+    pub fn open(
+        server: Location,
+        transport: Arc<dyn PacketTransport>,
+        settings: Settings,
+    ) -> io::Result<Server> {
+        let watched = Watched::open(server.address, &*transport)?;
         let shared = Arc::new(Shared {
+            address: Mutex::new(server.address),
             session: Mutex::new(Some(Session::new(settings, client_number()?))),
             asked: Notify::new(),
             settled: Notify::new(),
             begun: Instant::now(),
         });
+        let route = Route {
+            server,
+            transport,
+            settings,
+            search: Search::default(),
+        };
         let driven = Driven(shared.clone());
-        let task = tokio::spawn(drive(driven, watched, server)).abort_handle();
-        Ok(Server {
-            address: server,
-            shared,
-            task,
-        })
+        let task = tokio::spawn(drive(driven, watched, route)).abort_handle();
+        Ok(Server { shared, task })
     }
 
-    /// The address through which the server was configured.
+    /// The address at which the server is asked for its directory.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        *self.shared.address()
     }
 
     /// Waits until the directory has arrived or the server has refused, without a deadline.
@@ -127,7 +170,13 @@ impl Server {
             let mut session = self.shared.session();
             let session = session.as_mut().ok_or(Failure::Ended)?;
             let asked = session.ask(ask, answered, self.shared.now_us());
-            asked.map_err(|(failure, _)| failure)?;
+            if let Err((failure, _)) = asked {
+                if failure == Failure::Away {
+                    // The task searches for the server.
+                    self.shared.asked.notify_one();
+                }
+                return Err(failure);
+            }
         }
         self.shared.asked.notify_one();
         Ok(answer)
@@ -144,6 +193,10 @@ impl Shared {
     /// Locks the session briefly. No caller waits while holding the lock.
     fn session(&self) -> MutexGuard<'_, Option<Session<Answered>>> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn address(&self) -> MutexGuard<'_, SocketAddr> {
+        self.address.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Call this while holding the session's lock, so that the session's time never goes backwards.
@@ -164,16 +217,22 @@ impl Drop for Driven {
 }
 
 /// Sends and receives until the task is aborted.
-async fn drive(driven: Driven, watched: Watched, server: SocketAddr) {
+async fn drive(driven: Driven, mut watched: Watched, mut route: Route) {
     let shared = &driven.0;
-    let Watched {
-        mut device,
-        ready,
-        are_sockets,
-    } = watched;
     let mut batch = RxBatch::default();
+    let mut is_lost = false;
     loop {
-        let wakes_us = send(shared, &mut *device, server);
+        if is_lost && let Some(elsewhere) = route.follow(shared) {
+            watched = elsewhere;
+        }
+        let server = route.server.address;
+        let Watched {
+            device,
+            ready,
+            are_sockets,
+        } = &mut watched;
+        let wakes_us;
+        (wakes_us, is_lost) = send(shared, &mut **device, server);
         let wakes = wakes_us.map(|wakes_us| shared.begun + Duration::from_micros(wakes_us));
         let sleep = async {
             match wakes {
@@ -182,7 +241,7 @@ async fn drive(driven: Driven, watched: Watched, server: SocketAddr) {
             }
         };
         let readiness = async {
-            match &ready {
+            match ready {
                 Some(ready) => Some(ready.ready(INTEREST).await),
                 // Other tasks have their turn before the device is asked again.
                 None if wakes.is_some() => {
@@ -198,29 +257,32 @@ async fn drive(driven: Driven, watched: Watched, server: SocketAddr) {
             () = sleep => {}
             readiness = readiness => match readiness {
                 Some(Ok(mut ready)) => {
-                    let received = receive(shared, &mut *device, server, &mut batch);
+                    let received = receive(shared, &mut **device, server, &mut batch);
                     if ready.ready().is_error() || received == 0 {
                         ready.clear_ready_matching(Ready::ERROR);
-                        take_refusals(shared, &*device, server);
+                        take_refusals(shared, &**device, server);
                     }
-                    if received == 0 || are_sockets && received < PACKET_BATCH_MAX {
+                    if received == 0 || *are_sockets && received < PACKET_BATCH_MAX {
                         ready.clear_ready_matching(Ready::READABLE);
                     }
                 }
                 // This fails only while the runtime shuts down, which ends the task as well.
                 Some(Err(_)) => return,
                 None => {
-                    receive(shared, &mut *device, server, &mut batch);
+                    receive(shared, &mut **device, server, &mut batch);
                 }
             }
         }
     }
 }
 
-/// Sends what is due. Returns when it must be called again even if nothing happens.
-fn send(shared: &Shared, device: &mut dyn PacketDevice, server: SocketAddr) -> Option<u64> {
+/// Sends what is due. Returns when it must be called again even if nothing happens, and whether the
+/// server does not answer.
+fn send(shared: &Shared, device: &mut dyn PacketDevice, server: SocketAddr) -> (Option<u64>, bool) {
     let mut session = shared.session();
-    let session = session.as_mut()?;
+    let Some(session) = session.as_mut() else {
+        return (None, false);
+    };
     let now_us = shared.now_us();
     session.expire(now_us, &mut |answered: Answered, reply| {
         let _ = answered.send(reply.map(Told::of));
@@ -230,7 +292,7 @@ fn send(shared: &Shared, device: &mut dyn PacketDevice, server: SocketAddr) -> O
         // A datagram that the kernel does not accept is lost, as any datagram may be.
         device.send(&[Message::segments(to, bytes, segment_bytes)]);
     });
-    session.wakes_us()
+    (session.wakes_us(), session.is_lost())
 }
 
 /// Handles the datagrams that have arrived. Returns the number of segment batches.
