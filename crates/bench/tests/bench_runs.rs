@@ -24,6 +24,30 @@ fn peers_are_looked_for_before_anything_is_measured() {
     }
 }
 
+/// Where the kernel groups processes by session, and the test may change their priorities.
+#[test]
+fn a_benchmark_leaves_its_session_the_priority_that_it_had() {
+    // It ends as soon as it has looked for the peer.
+    let script = "cat /proc/self/autogroup && ! \"$0\" versus --peers none --peer newest=/bin/true \
+                  && cat /proc/self/autogroup";
+    let mut session = std::process::Command::new("setsid");
+    session.args(["--wait", "sh", "-c", script]);
+    let output = session.arg(env!("CARGO_BIN_EXE_glimmer-bench")).output();
+    let output = output.unwrap();
+    let priorities = String::from_utf8(output.stdout).unwrap();
+    if priorities.is_empty() {
+        println!("SKIPPED: this kernel has no automatic process groups");
+        return;
+    }
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        errors.contains("no server that can be compared"),
+        "{errors}"
+    );
+    let (before, after) = priorities.trim_end().split_once('\n').unwrap();
+    assert_eq!(before, after);
+}
+
 /// The output of `bench load` for this many keys and a server with this much memory.
 fn load_of(keys: &str, memory_mib: &str) -> String {
     let serving = Serving::start(&["-m", memory_mib, "-t", "1"]);

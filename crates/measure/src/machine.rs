@@ -53,12 +53,35 @@ pub fn on_core<T: Send>(core: Option<usize>, work: impl FnOnce() -> T + Send) ->
     })
 }
 
-/// Asks the scheduler to prefer this session of processes over others, if permitted. With automatic
-/// process groups, `nice` has no effect between terminals, and a build in another terminal can
-/// triple a measured time.
-pub fn raise_priority() {
-    // Refused without privileges. The measurements are then noisier.
-    let _ = fs::write("/proc/self/autogroup", "-20");
+/// The kernel's file with the priority of this session of processes.
+const SESSION: &str = "/proc/self/autogroup";
+
+/// The scheduler prefers this session of processes until this is dropped.
+#[derive(Debug)]
+pub struct Preferred {
+    /// The session's nice value before, as the kernel prints and takes it.
+    before: String,
+}
+
+impl Preferred {
+    /// Asks the scheduler to prefer this session over others, if permitted. With automatic process
+    /// groups, `nice` has no effect between terminals, and a build in another terminal can triple a
+    /// measured time. Without privileges, measurements are noisier.
+    pub fn ask() -> Option<Preferred> {
+        let session = fs::read_to_string(SESSION).ok()?;
+        let (_, before) = session.trim_end().rsplit_once(' ')?;
+        fs::write(SESSION, "-20").ok()?;
+        Some(Preferred {
+            before: before.to_owned(),
+        })
+    }
+}
+
+impl Drop for Preferred {
+    /// What the user runs next in this terminal is as important as before.
+    fn drop(&mut self) {
+        let _ = fs::write(SESSION, &self.before);
+    }
 }
 
 /// Gives the calling thread real-time priority, if permitted: it then runs as soon as it wakes up,
