@@ -287,6 +287,11 @@ pub trait Link {
     /// Whether the kernel has not accepted everything yet.
     fn is_blocked(&self) -> bool;
 
+    /// Whether [`receive`](Self::receive) has steps of requests that were not sent.
+    fn has_unsent(&self) -> bool {
+        false
+    }
+
     /// Receives what has arrived and reports every step. Fails if the connection breaks or a reply
     /// is wrong.
     fn receive(&mut self, on_step: &mut impl FnMut(Reply)) -> Result<()>;

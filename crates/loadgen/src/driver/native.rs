@@ -261,7 +261,14 @@ impl Link for Native {
         false
     }
 
+    fn has_unsent(&self) -> bool {
+        !self.too_large.is_empty()
+    }
+
     fn receive(&mut self, on_step: &mut impl FnMut(Reply)) -> Result<()> {
+        for pending in self.too_large.drain(..) {
+            on_step(step(&mut self.groups, &pending, Meaning::TooLarge, 0));
+        }
         for _ in 0..RECEIVES_MAX {
             let count = self.device.receive(&mut self.received);
             if count == 0 {
@@ -304,9 +311,6 @@ impl Link for Native {
     fn expire(&mut self, _tag: u64, on_step: &mut impl FnMut(Reply)) {
         self.tick();
         let groups = &mut self.groups;
-        for pending in self.too_large.drain(..) {
-            on_step(step(groups, &pending, Meaning::TooLarge, 0));
-        }
         (self.session).expire(self.now_us, &mut |pending, _| {
             on_step(step(groups, &pending, Meaning::Lost, 0));
         });

@@ -108,8 +108,17 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
     /// Waits for ready connections and returns their number.
     #[inline]
     pub fn wait(&mut self, patience_ns: u64) -> Result<usize> {
+        let has_unsent = self.links.iter().any(Link::has_unsent);
+        let patience_ns = if has_unsent { 0 } else { patience_ns };
         self.world
             .ready(&mut self.links, patience_ns, &mut self.places)?;
+        if has_unsent {
+            for (place, link) in self.links.iter().enumerate() {
+                if link.has_unsent() && !self.places.contains(&place) {
+                    self.places.push(place);
+                }
+            }
+        }
         Ok(self.places.len())
     }
 

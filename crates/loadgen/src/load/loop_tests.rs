@@ -34,17 +34,25 @@ struct Server {
     in_flight_max: usize,
     /// Length of the longest value in bytes.
     value_bytes_max: u32,
+    /// Whether the client knows that length, and sends no longer value.
+    is_known: bool,
 }
 
 struct Connection {
     server: Rc<RefCell<Server>>,
     asked: VecDeque<(Ask, u64)>,
+    unsent: VecDeque<(Ask, u64)>,
 }
 
 impl Link for Connection {
     fn ask(&mut self, ask: &Ask, tag: u64) {
-        self.asked.push_back((ask.clone(), tag));
         let mut server = self.server.borrow_mut();
+        let is_unsent = server.is_known && ask.value_bytes > server.value_bytes_max;
+        let requests = match is_unsent {
+            true => &mut self.unsent,
+            false => &mut self.asked,
+        };
+        requests.push_back((ask.clone(), tag));
         server.in_flight_max = server.in_flight_max.max(self.asked.len());
     }
 
@@ -58,7 +66,8 @@ impl Link for Connection {
 
     /// Reads one reply.
     fn receive(&mut self, on_step: &mut impl FnMut(Reply)) -> Result<()> {
-        let (ask, tag) = self.asked.pop_front().expect("it is ready");
+        let unsent = self.unsent.pop_front();
+        let (ask, tag) = (unsent.or_else(|| self.asked.pop_front())).expect("it is ready");
         let key = ask.keys[0];
         let mut server = self.server.borrow_mut();
         server.carried_out += 1;
@@ -89,8 +98,12 @@ impl Link for Connection {
 
     fn expire(&mut self, _: u64, _: &mut impl FnMut(Reply)) {}
 
+    fn has_unsent(&self) -> bool {
+        !self.unsent.is_empty()
+    }
+
     fn under_way(&self) -> usize {
-        self.asked.len()
+        self.asked.len() + self.unsent.len()
     }
 }
 
@@ -114,7 +127,7 @@ impl World<Connection> for Chance {
         self.now += patience_ns.clamp(1, 1000);
         places.clear();
         for (place, link) in links.iter().enumerate() {
-            if link.under_way() > 0 && self.rng.random_ratio(1, 4) {
+            if !link.asked.is_empty() && self.rng.random_ratio(1, 4) {
                 places.push(place);
             }
         }
@@ -147,6 +160,7 @@ fn send_all(
     let connection = |_| Connection {
         server: server.clone(),
         asked: VecDeque::new(),
+        unsent: VecDeque::new(),
     };
     let links = (0..CONNECTIONS).map(connection).collect();
     let world = Chance {
@@ -265,18 +279,24 @@ fn connections_run_ahead_of_the_one_with_a_popular_key_up_to_a_bound() {
 #[test]
 fn a_value_that_is_too_large_ends_a_run_unless_a_trace_has_it() {
     for which in CLOSED.into_iter().chain([Loop::Open { per_s: 1e6 }]) {
-        let run = |is_recorded| {
-            let mut source = Popular {
-                is_recorded,
-                value_bytes: 77,
-                ..Popular::default()
+        for is_known in [false, true] {
+            let run = |is_recorded| {
+                let server = Server {
+                    is_known,
+                    ..Server::default()
+                };
+                let mut source = Popular {
+                    is_recorded,
+                    value_bytes: 77,
+                    ..Popular::default()
+                };
+                send_all(&Rc::new(RefCell::new(server)), &mut source, which, 1)
             };
-            send_all(&Rc::default(), &mut source, which, 1)
-        };
-        let error = run(false).unwrap_err().to_string();
-        assert!(error.contains("no value of 77 bytes"), "{error}");
-        assert!(error.contains("-I"), "{error}");
-        let tally = run(true).unwrap();
-        assert_eq!((tally.refused, tally.writes), (5000, 0), "{which:?}");
+            let error = run(false).unwrap_err().to_string();
+            assert!(error.contains("no value of 77 bytes"), "{error}");
+            assert!(error.contains("-I"), "{error}");
+            let tally = run(true).unwrap();
+            assert_eq!((tally.refused, tally.writes), (5000, 0), "{which:?}");
+        }
     }
 }
