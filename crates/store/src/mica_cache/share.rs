@@ -237,8 +237,19 @@ impl<A: Access> Writer<'_, A> {
         let share = &self.state.share;
         let (equal, is_filling) = (share.equal[id as usize], commons.is_filling());
         let is_dead = || limit >= equal && self.dead_words() * DEAD_PART >= limit;
-        if needed > most || id == LogId::Main && (self.state.growth.has_goal(id) || is_dead()) {
+        if id == LogId::Main && (self.state.growth.has_goal(id) || is_dead()) {
             return false;
+        }
+        if needed > most {
+            return match id {
+                LogId::Main if self.take_from_index() => self.extend(id, words),
+                // A partition alone may come to the end of its addresses before a claim fails.
+                LogId::Main => {
+                    self.stop_growing();
+                    false
+                }
+                LogId::Small => false,
+            };
         }
         if !is_filling && needed > equal {
             self.stop_growing();

@@ -4,7 +4,7 @@
 
 use glimmer_base::{Moment, Seed};
 use glimmer_store::access::Crcw;
-use glimmer_store::evict::{ADAPTIVE, FIFO, RULES, Rule, S3_FIFO};
+use glimmer_store::evict::{ADAPTIVE, CLOCK, FIFO, LRU, RULES, Rule, S3_FIFO};
 use glimmer_store::heap::NewItem;
 use glimmer_store::memory::{Commons, PagePolicy, PageReport};
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
@@ -33,8 +33,12 @@ impl Store {
     }
 
     fn on(count: usize, rule: Rule, pages: PagePolicy) -> Store {
+        Store::with(count, rule, pages, 9_700 << 10)
+    }
+
+    fn with(count: usize, rule: Rule, pages: PagePolicy, log_bytes: usize) -> Store {
         let mut config = PartitionConfig {
-            log_bytes: 9_700 << 10,
+            log_bytes,
             main_buckets: 700,
             spare_buckets: 350,
             index_follows: true,
@@ -189,6 +193,32 @@ fn values_of_any_size_fill_the_memory_before_one_leaves() {
         });
         println!("under {}: {share:.3}", rule.name);
         assert!(share > 0.88, "{}: {share}", rule.name);
+    }
+}
+
+/// A partition alone has as many addresses as there is memory, up to the end of a huge page. So it
+/// may come to their end before a claim fails.
+#[test]
+fn a_partition_alone_is_full_at_the_end_of_its_addresses() {
+    const HUGE_PAGE: u64 = 2 << 20;
+    let new = |rule, log_bytes| Store::with(1, rule, PagePolicy::Small, log_bytes);
+    let excess = 8 * new(FIFO, 9_700 << 10).commons.words() % HUGE_PAGE;
+    let log_bytes = (9_700 << 10) - excess as usize;
+    // The other rules keep what came first in the main log, while nothing is read.
+    for rule in [ADAPTIVE, FIFO, LRU, CLOCK] {
+        let (mut store, bytes) = (new(rule, log_bytes), 40_000);
+        let memory = 8 * store.commons.words();
+        assert!(memory.next_multiple_of(HUGE_PAGE) - memory < bytes as u64);
+        let held = memory / bytes as u64;
+        for key in 0..3 * held {
+            store.put(key, bytes);
+        }
+        store.audit();
+        let counts = store.figures[0].counts(store.flushes);
+        assert!(counts.evictions > held, "{}: {counts:?}", rule.name);
+        let old = (0..held).find(|&key| store.has(key, bytes));
+        assert_eq!(old, None, "{} keeps what was never read", rule.name);
+        assert!(counts.reinsertions < held / 10, "{}: {counts:?}", rule.name);
     }
 }
 
