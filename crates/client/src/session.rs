@@ -311,7 +311,6 @@ impl<T> Session<T> {
     }
 
     /// Whether nothing has answered at the server's address lately.
-    #[inline]
     pub(crate) fn is_lost(&self) -> bool {
         self.is_doubtful() || self.is_refused
     }
