@@ -50,7 +50,7 @@ INLINE int answers_v4(__u32 source)
 	if ((source & BE32(0xf0000000)) == BE32(0xe0000000) || source == 0 ||
 	    source == BE32(0xffffffff) || (source & BE32(0xff000000)) == BE32(0x7f000000))
 		return 0;
-	for (__u32 i = 0; i < 2 * ADDRESSES_MAX && i < settings.v4_not_hosts; i++)
+	for (__u32 i = 0; i < NOT_HOSTS_MAX && i < settings.v4_not_hosts; i++)
 		if (settings.v4_not_host[i] == source)
 			return 0;
 	for (__u32 i = 0; i < SOURCES_MAX && i < settings.v4_sources; i++)
@@ -65,6 +65,10 @@ INLINE int answers_v6(struct v6 source)
 	if ((source.high & 0xff) == 0xff ||
 	    (source.high == 0 && (source.low == 0 || source.low == BE64(1))))
 		return 0;
+	for (__u32 i = 0; i < NOT_HOSTS_MAX && i < settings.v6_not_hosts; i++)
+		if (settings.v6_not_host[i].high == source.high &&
+		    settings.v6_not_host[i].low == source.low)
+			return 0;
 	for (__u32 i = 0; i < SOURCES_MAX && i < settings.v6_sources; i++) {
 		__u64 high = source.high ^ settings.v6_source[i].address.high;
 		__u64 low = source.low ^ settings.v6_source[i].address.low;

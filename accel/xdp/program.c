@@ -97,8 +97,14 @@ SEC("classifier") int glimmer_handed(struct __sk_buff *context)
 {
 	const __u64 *mark = (void *)(long)context->data_meta;
 
-	if ((void *)(mark + 1) > (void *)(long)context->data || *mark != MARK)
+	if ((void *)(mark + 1) > (void *)(long)context->data)
 		return TCX_NEXT;
+	if (*mark != MARK) {
+		/* The packet has been marked, and does not begin where its mark ends: the kernel has
+		 * forgotten the length of Ethernet's header. */
+		tally(HOT_TALLY_PASSED_TOO_LONG);
+		return TCX_NEXT;
+	}
 	return at_tcx(context);
 }
 

@@ -10,6 +10,7 @@
 
 #define ADDRESSES_MAX 16
 #define SOURCES_MAX 32
+#define NOT_HOSTS_MAX (4 * ADDRESSES_MAX)
 
 /* Bits of settings.growth: the ways in which a frame may grow. */
 #define GROW_TAIL 1
@@ -44,15 +45,18 @@ struct settings {
 	__u32 v4_sources;
 	__u32 v6_sources;
 	__u32 v4_not_hosts;
+	__u32 v6_not_hosts;
+	__u32 reserved;
 	__u32 v4_address[ADDRESSES_MAX];
 	/* Our own addresses, and those of all hosts on a link. */
-	__u32 v4_not_host[2 * ADDRESSES_MAX];
+	__u32 v4_not_host[NOT_HOSTS_MAX];
 	struct v6 v6_address[ADDRESSES_MAX];
+	struct v6 v6_not_host[NOT_HOSTS_MAX];
 	struct v4_network v4_source[SOURCES_MAX];
 	struct v6_network v6_source[SOURCES_MAX];
 };
 
-_Static_assert(sizeof(struct settings) == 40 + 64 + 128 + 256 + 256 + 1024, "settings");
+_Static_assert(sizeof(struct settings) == 48 + 64 + 256 + 256 + 1024 + 256 + 1024, "settings");
 
 const volatile struct settings settings SEC(".rodata");
 

@@ -3,11 +3,13 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use glimmer_base::limits::{HOT_SLOTS_DEFAULT, HOT_SLOTS_MAX, HOT_SLOTS_MIN};
 use glimmer_comparisons::{
     accelerator::{self, Body, Keys, Options, Scenario},
     lab::Receiver,
 };
 use glimmer_measure::machine;
+use glimmer_notation as notation;
 
 use crate::{Placed, progress::Watch};
 use glimmer_cli::vocabulary::{self, client_threads, memory_mib, repetitions, seconds};
@@ -91,8 +93,8 @@ pub struct Arguments {
     /// Number of keys; the hit ratio takes four times as many
     #[arg(long, default_value = "1m", value_parser = vocabulary::count)]
     keys: u64,
-    /// Items for which the accelerator has room
-    #[arg(long, value_name = "N", default_value_t = 1024)]
+    /// Items for which the accelerator has room: 256 to 65536
+    #[arg(long, value_name = "N", default_value_t = HOT_SLOTS_DEFAULT, value_parser = slots())]
     slots: usize,
     /// Client threads, each with a core of its own
     #[arg(long, value_name = "THREADS", default_value_t = 1, value_parser = client_threads)]
@@ -142,6 +144,11 @@ fn scenarios() -> impl TypedValueParser<Value = Scenario> {
 
 fn laws() -> impl TypedValueParser<Value = Keys> {
     one_of(Keys::ALL, |keys| (keys.name(), keys.about()))
+}
+
+fn slots() -> impl TypedValueParser<Value = usize> {
+    let range = HOT_SLOTS_MIN as u64..=HOT_SLOTS_MAX as u64;
+    notation::within::<usize>(notation::count, range)
 }
 
 impl Arguments {

@@ -113,6 +113,8 @@ fn it_takes_only_what_it_knows() {
         ("--scenario nonsense", "ycsb-a"),
         ("--keys-by nonsense", "pareto"),
         ("--keys 0", "--keys"),
+        ("--slots 255", "256 to 65536"),
+        ("--slots 70000", "256 to 65536"),
         ("--receive-thread --loopback", "cannot be used with"),
     ] {
         let error = refused(command(&format!("accelerator {arguments}")));

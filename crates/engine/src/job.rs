@@ -388,10 +388,10 @@ pub trait Engine: Any + Send {
         false
     }
 
-    /// Others have answered this many reads of a key. The item is read once more, so that the
-    /// eviction rule learns of it; that read is not counted. An empty key is that of no item. This
-    /// worker may write the partition.
-    fn credit(&mut self, _now: Moment, _keyhash: Keyhash, _key: &[u8], _hits: u64) {}
+    /// Others have answered reads of a key, and counted them. The item is read once more, so that
+    /// the eviction rule learns of it; that read is not counted. This worker may write the
+    /// partition.
+    fn credit(&mut self, _now: Moment, _keyhash: Keyhash, _key: &[u8]) {}
 
     /// This many of the reads that were just executed and found an item are parts of reads that
     /// have been counted, or will be. They are counted no longer.

@@ -40,7 +40,10 @@ pub fn frame(data: &[u8]) {
             any(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
             any(IpAddr::V6(Ipv6Addr::UNSPECIFIED)),
         ],
-        not_hosts: vec![Ipv4Addr::new(10, 7, 0, 2)],
+        not_hosts: vec![
+            Ipv4Addr::new(10, 7, 0, 2).into(),
+            Ipv6Addr::new(0xFD00, 0, 0, 0, 0, 0, 0, 2).into(),
+        ],
         frame_bytes_max: 1514,
         growth_bytes_max: 1514,
         partial_checksums: true,

@@ -6,7 +6,26 @@
 pub struct Sampler {
     every: u32,
     left: u32,
-    random: u64,
+    random: Random,
+}
+
+/// Marsaglia's xorshift.
+#[derive(Clone, Debug)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed | 1)
+    }
+
+    /// A number below this one, each as likely as any other.
+    pub fn below(&mut self, bound: u32) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        let scaled = (self.0 >> 32) * u64::from(bound);
+        (scaled >> 32) as u32
+    }
 }
 
 impl Sampler {
@@ -15,7 +34,7 @@ impl Sampler {
         let mut sampler = Sampler {
             every: every.max(1),
             left: 1,
-            random: seed | 1,
+            random: Random::new(seed),
         };
         sampler.left = sampler.distance();
         sampler
@@ -37,12 +56,7 @@ impl Sampler {
     /// How many reads further the next sampled one is: from 1 to 2 `every` - 1, each as likely as
     /// any other: `every` on average.
     pub fn distance(&mut self) -> u32 {
-        // Marsaglia's xorshift.
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        let scaled = (self.random >> 32) * u64::from(2 * self.every - 1);
-        1 + (scaled >> 32) as u32
+        1 + self.random.below(2 * self.every - 1)
     }
 }
 

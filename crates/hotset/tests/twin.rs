@@ -20,7 +20,7 @@ fn interface() -> Interface {
         addresses: vec![server(true), server(false)],
         port: PORT,
         sources: vec![prefix(client(true), 24), prefix(client(false), 64)],
-        not_hosts: vec![[10, 7, 0, 2].into(), [10, 7, 0, 255].into()],
+        not_hosts: vec![server(true), [10, 7, 0, 255].into(), server(false)],
         frame_bytes_max: 4096,
         growth_bytes_max: 4096,
         partial_checksums: false,
@@ -147,7 +147,7 @@ fn any_doubt_is_a_pass() {
     let (guard, reader) = bodies();
     fill(&guard, &hot(b"key", b"value"));
     type Change = fn(&mut Vec<u8>);
-    let doubts: [(bool, Tally, Change); 26] = [
+    let doubts: [(bool, Tally, Change); 27] = [
         (true, Tally::Foreign, |frame| frame[5] ^= 1),
         (true, Tally::Foreign, |frame| {
             frame[12..14].copy_from_slice(&[0x81, 0x00])
@@ -175,6 +175,7 @@ fn any_doubt_is_a_pass() {
         (false, Tally::Malformed, |frame| frame[14] = 0x45),
         (false, Tally::Foreign, |frame| frame[20] = 44),
         (false, Tally::Source, |frame| frame[22] = 0xFF),
+        (false, Tally::Source, |frame| frame[37] = 2),
         (false, Tally::Malformed, |frame| frame[19] ^= 1),
     ];
     for (place, (is_v4, expected, change)) in doubts.into_iter().enumerate() {

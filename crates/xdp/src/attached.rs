@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Attached {
     /// What the program takes packets from goes first.
-    _links: Vec<Link>,
+    links: Vec<Link>,
     program: Program,
     /// The maps of the redirection, until they are taken.
     redirection: Option<Redirection>,
@@ -33,6 +33,11 @@ impl Attached {
     /// How the program is attached.
     pub fn mode(&self) -> Mode {
         self.program.mode()
+    }
+
+    /// Whether the interface is still there. One that comes back under its name has no program.
+    pub fn has_interface(&self) -> bool {
+        self.links.iter().all(Link::is_tied)
     }
 }
 
@@ -57,7 +62,7 @@ pub fn attach(settings: &Settings) -> Result<Attached, Error> {
     // They are dropped in their order, and nothing is to be handed over to a program that has gone.
     links.reverse();
     Ok(Attached {
-        _links: links,
+        links,
         program,
         redirection: redirection.transpose()?,
     })

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use glimmer_base::limits::{HOT_ADDRESSES_MAX, HOT_SLOTS_MAX, HOT_SOURCES_MAX};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 /// How the program is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +36,9 @@ pub struct Settings {
     pub addresses: Vec<IpAddr>,
     /// Who is answered.
     pub sources: Sources,
-    /// Sources that are not answered in any case, at most two for each address: the addresses that
-    /// are answered for, and those by which all hosts on a link are addressed.
-    pub not_hosts: Vec<Ipv4Addr>,
+    /// Sources that are not answered in any case, at most 64 of each family: the interface's
+    /// addresses, and those by which all hosts on a link are addressed.
+    pub not_hosts: Vec<IpAddr>,
     /// What the redirection to the server's own sockets is told, if there is one beside the
     /// accelerator.
     pub redirection: Option<glimmer_transport::xdp::Settings>,
@@ -91,19 +91,29 @@ pub(crate) struct Raw {
     v4_sources: u32,
     v6_sources: u32,
     v4_not_hosts: u32,
+    v6_not_hosts: u32,
+    reserved: u32,
     v4_address: [[u8; 4]; HOT_ADDRESSES_MAX],
-    v4_not_host: [[u8; 4]; 2 * HOT_ADDRESSES_MAX],
+    v4_not_host: NotHosts<4>,
     v6_address: [[u8; 16]; HOT_ADDRESSES_MAX],
+    v6_not_host: NotHosts<16>,
     /// Addresses with their masks.
     v4_source: [[[u8; 4]; 2]; HOT_SOURCES_MAX],
     v6_source: [[[u8; 16]; 2]; HOT_SOURCES_MAX],
 }
 
-const _: () = assert!(size_of::<Raw>() == 40 + 64 + 128 + 256 + 256 + 1024);
+const _: () = assert!(size_of::<Raw>() == 48 + 64 + 256 + 256 + 1024 + 256 + 1024);
 
 // SAFETY: the structure is made of integers and has no padding, as the sum of the sizes shows.
 unsafe impl aya::Pod for Raw {}
 
+/// Addresses of this many bytes that are not answered in any case. The program has them in one
+/// row. An array of that length has no default.
+type NotHosts<const BYTES: usize> = [[[u8; BYTES]; HOT_ADDRESSES_MAX]; 4];
+
+const TOO_MANY_NOT_HOSTS: Error = Error::Settings(
+    "the interface has more than 64 addresses of one family, counting those of all hosts on a link",
+);
 const TOO_MANY_ADDRESSES: Error =
     Error::Settings("the packet program answers for at most 16 addresses of each family");
 const TOO_MANY_SOURCES: Error =
@@ -147,9 +157,20 @@ impl Raw {
             }
         }
         for address in &settings.not_hosts {
-            let place = raw.v4_not_host.get_mut(raw.v4_not_hosts as usize);
-            *place.ok_or(TOO_MANY_ADDRESSES)? = address.octets();
-            raw.v4_not_hosts += 1;
+            match address {
+                IpAddr::V4(address) => {
+                    let place = raw.v4_not_host.as_flattened_mut();
+                    let place = place.get_mut(raw.v4_not_hosts as usize);
+                    *place.ok_or(TOO_MANY_NOT_HOSTS)? = address.octets();
+                    raw.v4_not_hosts += 1;
+                }
+                IpAddr::V6(address) => {
+                    let place = raw.v6_not_host.as_flattened_mut();
+                    let place = place.get_mut(raw.v6_not_hosts as usize);
+                    *place.ok_or(TOO_MANY_NOT_HOSTS)? = address.octets();
+                    raw.v6_not_hosts += 1;
+                }
+            }
         }
         match &settings.sources {
             Sources::Any => (raw.v4_sources, raw.v6_sources) = (1, 1),
@@ -247,6 +268,15 @@ mod tests {
         assert!(Raw::of(&sources(HOT_SOURCES_MAX), &LIMITS).is_ok());
         let refused = Raw::of(&sources(HOT_SOURCES_MAX + 1), &LIMITS);
         assert!(matches!(refused, Err(Error::Settings(_))));
+        for address in [address, "fd00::1".parse().unwrap()] {
+            let not_hosts = |count| Settings {
+                not_hosts: vec![address; count],
+                ..sources(1)
+            };
+            assert!(Raw::of(&not_hosts(4 * HOT_ADDRESSES_MAX), &LIMITS).is_ok());
+            let refused = Raw::of(&not_hosts(4 * HOT_ADDRESSES_MAX + 1), &LIMITS);
+            assert!(matches!(refused, Err(Error::Settings(_))));
+        }
         assert!(
             Raw::of(
                 &Settings {

@@ -4,9 +4,10 @@
 mod support;
 
 use glimmer_hotset::layout::{HotItem, Tally};
+use glimmer_hotset::twin::Verdict;
 use glimmer_xdp::Mode;
-use support::frames::{binary, of_the_paper};
-use support::{HEAD, NONE, Pair, TAIL, item, now_ns};
+use support::frames::{binary, frame, of_the_paper, server};
+use support::{HEAD, NONE, Pair, TAIL, item, not_hosts, now_ns};
 
 const MODES: [Mode; 3] = [Mode::Driver, Mode::Generic, Mode::Tcx];
 
@@ -55,6 +56,23 @@ fn every_form_has_its_reply() {
             }
             let miss = pair.ask(is_v4, b"get other\r\n");
             assert_eq!(miss, Err(Tally::Miss));
+        }
+    }
+}
+
+/// Our own addresses, and that of all hosts on the link.
+#[test]
+fn what_cannot_be_a_source_is_passed() {
+    for mode in MODES {
+        let Some(pair) = Pair::new(mode, TAIL) else {
+            return;
+        };
+        pair.fill(&item(b"key", b"value"));
+        for source in not_hosts() {
+            let datagram = b"\x12\x34\0\0\0\x01\0\0get key\r\n";
+            let frame = frame(source, server(source.is_ipv4()), datagram);
+            let passed = Verdict::Pass(Tally::Source);
+            assert_eq!(pair.run(&frame).verdict, passed, "{source}");
         }
     }
 }

@@ -111,8 +111,14 @@ fn hits(memory: &Memory) -> u64 {
         .sum()
 }
 
+fn too_long(memory: &Memory) -> u64 {
+    let name = Tally::TooLong.name();
+    let counted = tallies(memory).into_iter().find(|(it, _)| *it == name);
+    counted.map_or(0, |(_, count)| count)
+}
+
 /// Asks for values of many lengths. All are answered by the program, with the right bytes; those
-/// that are longer than `always` may be left to the server.
+/// that are longer than `always` may be left to the server, and are counted then.
 fn all_is_right(veth: &Veth, memory: &Arc<Memory>, always: usize) {
     let guard = Guard::new(memory.clone());
     let before = hits(memory);
@@ -128,8 +134,11 @@ fn all_is_right(veth: &Veth, memory: &Arc<Memory>, always: usize) {
                 let head = format!("VALUE key 3735928559 {value_bytes}\r\n");
                 let text = [head.as_bytes(), &value, b"\r\nEND\r\n"].concat();
                 for request in [b"get key\r\n".to_vec(), binary(0, b"key", [1; 4])] {
+                    let passed = too_long(memory);
                     let reply = client.ask(&request);
                     if reply == request && value_bytes > always {
+                        let counted = too_long(memory);
+                        assert!(counted > passed, "{value_bytes}, {:?}", tallies(memory));
                         continue;
                     }
                     answered += 1;
@@ -213,6 +222,19 @@ fn what_cannot_be_attached_is_refused() {
             "{refused:?}"
         );
     });
+}
+
+#[test]
+fn an_interface_that_has_gone_is_noticed() {
+    for mode in MODES {
+        let Some(veth) = Veth::new() else { return };
+        let Some(attached) = veth.in_server(|| attached(mode)) else {
+            return;
+        };
+        assert!(attached.has_interface(), "{mode:?}");
+        veth.remove();
+        assert!(!attached.has_interface(), "{mode:?}");
+    }
 }
 
 /// The body of a process that is killed: it attaches the program and waits.

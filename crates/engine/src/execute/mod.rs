@@ -436,11 +436,10 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
         Ok(done)
     }
 
-    fn credit(&mut self, now: Moment, keyhash: Keyhash, key: &[u8], hits: u64) {
-        self.tally.get_hits.add(hits);
+    fn credit(&mut self, now: Moment, keyhash: Keyhash, key: &[u8]) {
         let flushes = self.due(now);
         let place = self.partitions.prefetch_bucket(keyhash, false);
-        if let Some(owner) = self.partitions.owner(place).filter(|_| !key.is_empty()) {
+        if let Some(owner) = self.partitions.owner(place) {
             let mut writer = owner.enter_at(keyhash, place.home, flushes);
             writer.read(keyhash, key, now, |_| ());
         }

@@ -3,6 +3,7 @@
 #![cfg(not(loom))]
 
 mod changes;
+mod credit;
 mod elsewhere;
 mod lent_values;
 mod long_replies;

@@ -78,6 +78,22 @@ fn what_the_interface_lacks_is_said() {
     }
 }
 
+/// Every source is an address of the machine itself.
+#[test]
+fn nobody_is_answered_at_the_loopback_interface() {
+    let Some(link) = Link::make(Driver::Xdp) else {
+        return;
+    };
+    let arguments = ["--accelerate", "tcx:lo", "-l", "127.0.0.1"];
+    let Some(mut server) = has(Server::at(&link, "tcx", &arguments)) else {
+        return;
+    };
+    assert!(server.stop().success());
+    let lines = server.lines();
+    let says_so = |line: &String| line.contains("--accelerate tcx:lo: nothing is answered at this");
+    assert!(lines.iter().any(says_so), "{lines:?}");
+}
+
 #[test]
 fn a_driver_without_xdp_is_not_native() {
     let Some(link) = Link::make(Driver::Plain) else {

@@ -1,13 +1,13 @@
 //! What a server with a packet program wakes, and what it leaves behind.
 
 use std::io::Read;
-use std::net::Shutdown;
+use std::net::{Ipv4Addr, Shutdown};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::bpf::is_loaded;
 use crate::hammer;
-use crate::link::{Driver, Link, has};
+use crate::link::{Driver, Link, has, ip};
 use crate::reader::{Reader, make_hot};
 use crate::server::{PATIENCE, Server, Text};
 
@@ -165,6 +165,33 @@ fn hits_are_credited() {
         std::thread::sleep(Duration::from_millis(50));
     }
     assert!(server.text_figure("stats hotkeys", "a").ends_with(" 1 B"));
+}
+
+/// The program goes with its interface, and the server says so.
+#[test]
+fn an_interface_that_goes_is_reported() {
+    for body in ["xdp", "tcx"] {
+        let Some((link, mut server)) = start(body, &[]) else {
+            return;
+        };
+        make_hot(&server, "a", "1");
+        assert_eq!(server.figure("stats accelerator", "live"), 1);
+        server.address.set_ip(Ipv4Addr::LOCALHOST.into());
+        link.beyond(|| {
+            ip("link delete server");
+            for (name, expected) in [("paused", "device_lost"), ("live", "0")] {
+                assert_eq!(server.text_figure("stats accelerator", name), expected);
+            }
+            assert_eq!(
+                Text::connect(&server).say("get a\r\n", &["END"]),
+                "VALUE a 0 1\r\n1\r\nEND\r\n"
+            );
+        });
+        assert!(server.stop().success());
+        let lines = server.lines();
+        let warnings = lines.iter().filter(|it| it.contains("interface has gone"));
+        assert_eq!(warnings.count(), 1, "{lines:?}");
+    }
 }
 
 /// The maps are part of what the server plans to use.

@@ -1,6 +1,6 @@
 //! Which frames are addressed to the server, and which clients are answered.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 /// What the packet program is told when it is attached.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub struct Interface {
     pub sources: Vec<Prefix>,
     /// Sources that are not answered in any case: our own addresses, and those by which all hosts
     /// on a link are addressed.
-    pub not_hosts: Vec<Ipv4Addr>,
+    pub not_hosts: Vec<IpAddr>,
     /// Longest frame that the interface sends, in bytes.
     pub frame_bytes_max: usize,
     /// Bytes by which a frame may grow.
@@ -55,13 +55,14 @@ impl Interface {
     /// sources.
     pub fn answers(&self, source: IpAddr) -> bool {
         let is_broadcast = match source {
-            IpAddr::V4(source) => source.is_broadcast() || self.not_hosts.contains(&source),
+            IpAddr::V4(source) => source.is_broadcast(),
             IpAddr::V6(_) => false,
         };
         let is_one_host = !source.is_multicast()
             && !source.is_unspecified()
             && !source.is_loopback()
-            && !is_broadcast;
+            && !is_broadcast
+            && !self.not_hosts.contains(&source);
         is_one_host && self.sources.iter().any(|prefix| prefix.has(source))
     }
 }

@@ -210,6 +210,11 @@ impl Accelerator {
         self.body.pause(reason, is_paused);
     }
 
+    /// The body's interface has gone for good.
+    pub fn lose_device(&self) {
+        self.pause(Pause::DeviceLost, true);
+    }
+
     /// Takes sampled reads, and says which keys are to be brought in.
     pub(crate) fn sampled<'a>(
         &self,
@@ -287,10 +292,9 @@ impl Accelerator {
         }
     }
 
-    /// Hits that the store has not taken credit for yet.
-    pub fn uncredited(&self) -> u64 {
-        let credited = self.counts.credited.load(Relaxed);
-        self.body.hits().saturating_sub(credited)
+    /// The number of reads that it has answered. It never falls.
+    pub fn hits(&self) -> u64 {
+        self.body.hits()
     }
 
     /// Shows `take` an item as the accelerator knows it; none if it does not fit into a slot.

@@ -1,11 +1,11 @@
 //! The hottest keys of the server, by reads that are sampled. It needs no accelerator: every
 //! operator can use them.
 
+use glimmer_base::Moment;
 use glimmer_base::limits::{HOT_KEYS_MAX, POPULAR_SAMPLE_EVERY};
 use glimmer_base::sync::{Mutex, lock};
-use glimmer_base::{Keyhash, Moment};
 use glimmer_engine::{Done, Job};
-use glimmer_hotset::{HotKey, Popularity, SampledRead, Sampler};
+use glimmer_hotset::{Credit, HotKey, Popularity, SampledRead, Sampler};
 use glimmer_proto::Verb;
 use glimmer_proto::outcome::OutcomeKind;
 
@@ -52,31 +52,41 @@ impl Popular {
         state.sampler.distance()
     }
 
-    /// The accelerator has answered this many reads of a key.
-    pub fn credit(&self, keyhash: Keyhash, key: &[u8], value_bytes: usize, hits: u64, now: Moment) {
+    /// The accelerator has answered reads of a key.
+    pub fn credit(&self, credit: &Credit, now: Moment) {
         let popularity = &mut lock(&self.0).popularity;
-        let keyhash = keyhash.within_partition();
-        let mut left = hits;
-        if hits >= u64::from(POPULAR_SAMPLE_EVERY) && !key.is_empty() {
-            // The store may never have seen a read of it. So one sample names it, and stands for as
-            // many of the hits as a sample does.
-            let read = SampledRead {
-                keyhash,
-                key,
-                value_bytes,
-            };
-            popularity.read(&read, now.ms);
-            left -= u64::from(POPULAR_SAMPLE_EVERY);
+        let keyhash = credit.keyhash.within_partition();
+        match &credit.key {
+            // The store may never have seen a read of it.
+            Some(key) => {
+                let read = SampledRead {
+                    keyhash,
+                    key,
+                    value_bytes: credit.value_bytes,
+                };
+                popularity.credit_named(&read, credit.hits, now.ms);
+            }
+            None => popularity.credit(keyhash, credit.hits, now.ms),
         }
-        popularity.credit(keyhash, left, now.ms);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use glimmer_base::Keyhash;
     use glimmer_proto::native::{self, Extent, Wanted};
     use glimmer_proto::{Form, Request};
+
+    /// Hits of a key that the store has never been asked for.
+    fn credit(hits: u64) -> Credit {
+        Credit {
+            keyhash: Keyhash(7),
+            key: Some(b"hot"[..].into()),
+            hits,
+            value_bytes: 5,
+        }
+    }
 
     #[test]
     fn a_read_in_windows_is_one_read() {
@@ -127,10 +137,28 @@ mod tests {
         };
         let popular = Popular::new(at(0));
         let hits = 40 * u64::from(POPULAR_SAMPLE_EVERY);
-        popular.credit(Keyhash(7), b"hot", 5, hits, at(500));
+        popular.credit(&credit(hits), at(500));
         let keys = popular.hot_keys(1000);
         assert_eq!(keys.len(), 1);
         assert_eq!((&*keys[0].key, keys[0].value_bytes), (&b"hot"[..], 5));
         assert_eq!(keys[0].reads_per_s, hits as f64, "in one second");
+    }
+
+    /// 400 hits per second, of which a worker is told four times a second.
+    #[test]
+    fn a_key_with_few_hits_at_a_time_is_shown() {
+        let at = |ms| Moment {
+            ms,
+            epoch_unix_ms: 0,
+        };
+        let popular = Popular::new(at(0));
+        for now_ms in (250..=60_000).step_by(250) {
+            popular.credit(&credit(100), at(now_ms));
+        }
+        let keys = popular.hot_keys(60_000);
+        assert_eq!(keys.len(), 1);
+        assert_eq!((&*keys[0].key, keys[0].value_bytes), (&b"hot"[..], 5));
+        let reads_per_s = keys[0].reads_per_s;
+        assert!((200.0..600.0).contains(&reads_per_s), "{reads_per_s}");
     }
 }

@@ -128,10 +128,11 @@ impl Tender {
         self.is_hit = !self.credits.is_empty();
         let is_outside = !self.accelerator.is_read_by_workers();
         for credit in self.credits.drain(..) {
-            // A slot that is dead at the moment does not say what its key is. Its hits count.
-            let key = credit.key.as_deref().unwrap_or_default();
-            popular.credit(credit.keyhash, key, credit.value_bytes, credit.hits, now);
-            engine.credit(now, credit.keyhash, key, credit.hits);
+            popular.credit(&credit, now);
+            // A slot that is dead at the moment does not say what its key is.
+            if let Some(key) = &credit.key {
+                engine.credit(now, credit.keyhash, key);
+            }
             self.accelerator.note_credited(credit.hits);
             if is_outside {
                 // Workers have neither parsed nor sent these. What is known of them is how long

@@ -11,6 +11,7 @@ use glimmer_xdp as xdp;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Why a server with a packet program did not start. One line that says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -87,6 +88,11 @@ pub(crate) struct Attachment {
     attached: xdp::Attached,
     /// Why the program is not in the driver, if that was wanted.
     not_in_driver: Option<NotInDriver>,
+    /// What the operator wanted, for the log.
+    setting: Accelerate,
+    is_loopback: bool,
+    /// Whether the interface was seen to have gone.
+    has_gone: AtomicBool,
 }
 
 impl Attachment {
@@ -103,6 +109,33 @@ impl Attachment {
     /// Why the kernel runs the program after the driver, which is slower.
     pub fn not_in_driver(&self) -> Option<NotInDriver> {
         self.not_in_driver
+    }
+
+    /// What the operator should know of an interface at which nobody is answered.
+    pub fn warning(&self) -> Option<String> {
+        self.is_loopback.then(|| {
+            format!(
+                "--accelerate {}: nothing is answered at this interface, because all requests \
+                 there come from this machine; --accelerate model answers them",
+                self.setting
+            )
+        })
+    }
+
+    /// Whether the interface has gone and nobody has been told. The log is.
+    pub fn has_just_gone(&self) -> bool {
+        if self.has_gone.load(Relaxed) || self.attached.has_interface() {
+            return false;
+        }
+        let is_first = !self.has_gone.swap(true, Relaxed);
+        if is_first {
+            tracing::warn!(
+                "--accelerate {}: the interface has gone, and all reads go to the server; restart \
+                 it when the interface is back",
+                self.setting
+            );
+        }
+        is_first
     }
 }
 
@@ -191,7 +224,7 @@ fn attach_at(
         mac: interface.mac,
         addresses: served.clone(),
         sources: sources(&config.accelerate_from, interface),
-        not_hosts: not_hosts(&served, interface),
+        not_hosts: not_hosts(interface),
     };
     let attach = |mode| xdp::attach(&settings(mode));
     let generic = |reason| attach(xdp::Mode::Generic).map(|attached| (attached, Some(reason)));
@@ -230,6 +263,9 @@ fn attach_at(
     Ok(Attachment {
         attached,
         not_in_driver,
+        setting: config.accelerate.clone(),
+        is_loopback: is_loopback(interface),
+        has_gone: AtomicBool::new(false),
     })
 }
 
@@ -277,19 +313,23 @@ fn served(udp: &[SocketAddr], interface: &Interface) -> Result<Vec<IpAddr>, Refu
     }
 }
 
-/// Of the addresses that are served, and the links that they are on, what a request cannot come
-/// from. The kernel drops such a request, too.
-fn not_hosts(served: &[IpAddr], interface: &Interface) -> Vec<Ipv4Addr> {
-    let is_served = |(ip, _): &&(IpAddr, u8)| served.contains(ip);
-    let on_link = interface.addresses.iter().filter(is_served);
-    let not_hosts = on_link.flat_map(|&(ip, bits)| {
-        let IpAddr::V4(ip) = ip else { return [None; 2] };
+/// Of the interface's addresses and its links, what a request cannot come from, whether the server
+/// listens there or not. The kernel drops such a request, too.
+fn not_hosts(interface: &Interface) -> Vec<IpAddr> {
+    let all_hosts = |ip: Ipv4Addr, bits: u8| {
         // All bits after the prefix are one. A link of two hosts has no such address.
         let rest = u32::MAX.checked_shr(bits.into()).unwrap_or(0);
-        let all_hosts = (bits < 31).then(|| (ip.to_bits() | rest).into());
-        [Some(ip), all_hosts]
+        (bits < 31).then(|| Ipv4Addr::from(ip.to_bits() | rest).into())
+    };
+    let addresses = interface.addresses.iter();
+    let not_hosts = addresses.flat_map(|&(ip, bits)| match ip {
+        IpAddr::V4(v4) => [Some(ip), all_hosts(v4, bits)],
+        IpAddr::V6(_) => [Some(ip), None],
     });
-    not_hosts.flatten().collect()
+    let mut not_hosts: Vec<IpAddr> = not_hosts.flatten().collect();
+    not_hosts.sort_unstable();
+    not_hosts.dedup();
+    not_hosts
 }
 
 fn list(addresses: impl Iterator<Item = IpAddr>) -> String {
@@ -298,6 +338,12 @@ fn list(addresses: impl Iterator<Item = IpAddr>) -> String {
         true => "no address".to_owned(),
         false => addresses.join(" and "),
     }
+}
+
+/// Whether an interface is that of the machine to itself, where each source is its own address.
+fn is_loopback(interface: &Interface) -> bool {
+    let mut addresses = interface.addresses.iter();
+    addresses.any(|(ip, _)| ip.is_loopback())
 }
 
 fn sources(wanted: &Sources, interface: &Interface) -> xdp::Sources {
@@ -361,6 +407,16 @@ mod tests {
     }
 
     #[test]
+    fn the_loopback_interface_is_told_from_others() {
+        assert!(!is_loopback(&interface()));
+        let addresses = vec![("127.0.0.1".parse().unwrap(), 8)];
+        assert!(is_loopback(&Interface {
+            addresses,
+            ..interface()
+        }));
+    }
+
+    #[test]
     fn hosts_on_the_link_are_answered_unless_others_are_named() {
         let networks = [
             ("10.1.2.0".parse().unwrap(), 24),
@@ -377,25 +433,32 @@ mod tests {
     fn a_request_comes_neither_from_us_nor_from_all_hosts() {
         let addresses = [
             ("10.1.2.3", 24),
+            ("10.1.2.4", 24),
             ("10.9.9.9", 32),
             ("10.8.0.0", 31),
             ("fd00::1", 64),
+            ("fe80::1", 64),
         ];
-        let addresses = addresses.map(|(ip, bits)| (ip.parse().unwrap(), bits));
-        let served: Vec<IpAddr> = addresses.iter().map(|&(ip, _)| ip).collect();
         let interface = Interface {
-            addresses: addresses.into(),
+            addresses: addresses
+                .map(|(ip, bits)| (ip.parse().unwrap(), bits))
+                .into(),
             ..interface()
         };
-        let texts = |served: &[IpAddr]| -> Vec<String> {
-            let all = not_hosts(served, &interface).into_iter();
-            all.map(|ip| ip.to_string()).collect()
-        };
+        let not_hosts = not_hosts(&interface);
+        let texts: Vec<String> = not_hosts.iter().map(IpAddr::to_string).collect();
         assert_eq!(
-            texts(&served),
-            ["10.1.2.3", "10.1.2.255", "10.9.9.9", "10.8.0.0"]
+            texts,
+            [
+                "10.1.2.3",
+                "10.1.2.4",
+                "10.1.2.255",
+                "10.8.0.0",
+                "10.9.9.9",
+                "fd00::1",
+                "fe80::1"
+            ]
         );
-        assert_eq!(texts(&served[1..2]), ["10.9.9.9"]);
     }
 
     #[test]

@@ -52,7 +52,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 pub(crate) use told::Kind;
 use told::Told;
 
@@ -73,6 +73,8 @@ pub struct ServerAdmin {
     verbosity: AtomicU32,
     /// How the accelerator's packet program is attached.
     mode: Option<accelerate::Mode>,
+    /// The packet program, as long as it is attached.
+    attachment: Weak<accelerate::Attachment>,
     log: Log,
     /// What a worker tells the thread of `--http`, if there is one.
     told: Option<Told>,
@@ -146,6 +148,7 @@ impl ServerAdmin {
             native: OnceLock::new(),
             at_reset: Mutex::default(),
             mode,
+            attachment: Weak::new(),
             log,
             told,
             snapshots: None,
@@ -155,6 +158,24 @@ impl ServerAdmin {
     /// The same with users and limits.
     pub fn with_tenants(self, tenants: Arc<Tenants>) -> ServerAdmin {
         ServerAdmin { tenants, ..self }
+    }
+
+    /// The same with a packet program, which is detached when its owner drops it.
+    pub fn with_attachment(self, attachment: Option<&Arc<accelerate::Attachment>>) -> ServerAdmin {
+        ServerAdmin {
+            attachment: attachment.map_or_else(Weak::new, Arc::downgrade),
+            ..self
+        }
+    }
+
+    /// Looks whether the packet program still has its interface.
+    fn look_at_interface(&self) {
+        let attachment = self.attachment.upgrade();
+        if attachment.is_some_and(|it| it.has_just_gone())
+            && let Some(accelerator) = self.accelerator()
+        {
+            accelerator.lose_device();
+        }
     }
 
     /// What workers know of users, and of addresses.
@@ -227,9 +248,9 @@ impl ServerAdmin {
         {
             counts.node += tally;
         }
-        // Workers take credit for these later.
+        // No engine counts these, so no hit moves from one counter to another while they are read.
         let accelerator = self.accelerator();
-        counts.table.requests.get_hits += accelerator.map_or(0, |it| it.uncredited());
+        counts.table.requests.get_hits += accelerator.map_or(0, |it| it.hits());
         counts
     }
 
@@ -358,7 +379,11 @@ impl AdminHandler for ServerAdmin {
 
     fn tick(&self, worker: usize, now: Moment) {
         // One worker is enough.
-        if let Some(told) = self.told.as_ref().filter(|_| worker == 0) {
+        if worker != 0 {
+            return;
+        }
+        self.look_at_interface();
+        if let Some(told) = &self.told {
             told.tell_next(|kind, text| self.tell(kind, now, text));
         }
     }

@@ -20,7 +20,7 @@ pub enum LinkPoint {
 /// A link, for as long as it exists.
 #[derive(Debug)]
 pub struct Link {
-    _fd: OwnedFd,
+    fd: OwnedFd,
 }
 
 /// The members of `union bpf_attr` for BPF_LINK_CREATE. Those that follow are zero.
@@ -33,6 +33,29 @@ struct Attributes {
     rest: [u64; 6],
 }
 
+/// The members of `union bpf_attr` for BPF_OBJ_GET_INFO_BY_FD.
+#[repr(C)]
+struct InfoAttributes {
+    link: u32,
+    bytes: u32,
+    /// Address of an [`Info`].
+    info: u64,
+}
+
+/// The first members of `struct bpf_link_info` of a link of XDP or tcx.
+#[repr(C)]
+#[derive(Default)]
+struct Info {
+    kind: u32,
+    number: u32,
+    program: u32,
+    padding: u32,
+    /// Zero if the interface has gone.
+    interface: u32,
+    rest: u32,
+}
+
+const BPF_OBJ_GET_INFO_BY_FD: libc::c_int = 15;
 const BPF_LINK_CREATE: libc::c_int = 28;
 const BPF_XDP: u32 = 37;
 const BPF_TCX_INGRESS: u32 = 46;
@@ -71,7 +94,29 @@ impl Link {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the kernel has just returned it, and nothing else owns it.
-        let _fd = unsafe { OwnedFd::from_raw_fd(fd as i32) };
-        Ok(Link { _fd })
+        let fd = unsafe { OwnedFd::from_raw_fd(fd as i32) };
+        Ok(Link { fd })
+    }
+
+    /// Whether the program is still at an interface. It is not once the interface has gone. Where
+    /// the system does not say, it is.
+    pub fn is_tied(&self) -> bool {
+        let mut info = Info::default();
+        let attributes = InfoAttributes {
+            link: self.fd.as_raw_fd() as u32,
+            bytes: size_of::<Info>() as u32,
+            info: &raw mut info as u64,
+        };
+        // SAFETY: the kernel reads as many bytes as the structure has, and writes at most as many
+        // to `info` as that has. It keeps no pointer to either.
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_bpf,
+                BPF_OBJ_GET_INFO_BY_FD,
+                &raw const attributes,
+                size_of::<InfoAttributes>(),
+            )
+        };
+        done != 0 || info.interface != 0
     }
 }

@@ -13,7 +13,7 @@ use glimmer_hotset::layout::{HotItem, NEVER_NS, TALLIES, Tally};
 use glimmer_hotset::twin::{self, Interface, Prefix};
 use glimmer_hotset::{Filled, Guard, Memory, Reader};
 use glimmer_xdp::{Error, Growth, Limits, Mode, Program, Settings, Sources, Verdict};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 pub const SLOTS: usize = 256;
@@ -37,13 +37,13 @@ pub const NONE: Growth = Growth {
 };
 
 /// Networks of the client, as the program and its twin are told.
-pub fn sources() -> Vec<(std::net::IpAddr, u8)> {
+pub fn sources() -> Vec<(IpAddr, u8)> {
     vec![(client(true), 24), (client(false), 64)]
 }
 
 /// The server and all hosts on its link, as the program and its twin are told.
-pub fn not_hosts() -> Vec<Ipv4Addr> {
-    vec![Ipv4Addr::new(10, 7, 0, 2), Ipv4Addr::new(10, 7, 0, 255)]
+pub fn not_hosts() -> Vec<IpAddr> {
+    vec![server(true), [10, 7, 0, 255].into(), server(false)]
 }
 
 pub fn settings(mode: Mode) -> Settings {

@@ -78,6 +78,11 @@ impl Veth {
         in_namespace(&self.client, run)
     }
 
+    /// Removes the pair of interfaces.
+    pub fn remove(&self) {
+        ip(&["-n", &self.server, "link", "delete", SERVER_INTERFACE]).unwrap();
+    }
+
     /// Leaves it to hardware, which does not exist, to compute the client's checksums, or not.
     pub fn compute_checksums(&self) {
         self.in_client(|| switch_off(CLIENT_INTERFACE, ETHTOOL_STXCSUM));

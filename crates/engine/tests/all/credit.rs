@@ -1,0 +1,66 @@
+//! Reads that others have answered: the eviction rule learns of them, and they are counted by
+//! those who answered.
+
+use crate::protocols::resp::command;
+use glimmer_base::{Moment, Seed};
+use glimmer_engine::{Done, Engine, Job, Spread, Uniques, build};
+use glimmer_proto::{Accepts, Limits, Parser, Step};
+use glimmer_store::access::{Access, Crcw, Crew, Erew};
+use glimmer_store::evict::FIFO;
+use glimmer_store::mica_cache::{Owner, PartitionConfig};
+
+const SEED: Seed = Seed(3);
+const NOW: Moment = Moment {
+    ms: 10_000,
+    epoch_unix_ms: 1_700_000_000_000,
+};
+
+fn run(engine: &mut dyn Engine, said: &[u8]) {
+    let mut parser = Parser::accepting(Accepts::Resp, Limits::default());
+    let Step::Request { request, .. } = parser.next(said) else {
+        panic!("it is a whole command");
+    };
+    let jobs = [Job {
+        keyhash: request.with_key(|key| SEED.keyhash(key)),
+        request,
+        out: 0,
+        size_max: Job::ANY_SIZE,
+        copy_max: Job::ANY_SIZE,
+        client: 0,
+    }];
+    let (mut outs, mut done) = ([Vec::new()], [Done::SKIPPED]);
+    engine.run(NOW, &jobs, &mut outs, &mut done);
+}
+
+fn are_not_counted_here<A: Access>() {
+    let config = PartitionConfig {
+        log_bytes: 1 << 20,
+        item_bytes_max: 1000,
+        hasher: SEED.into(),
+        ..PartitionConfig::default()
+    };
+    let spread = Spread {
+        partitions: 1,
+        workers: 1,
+        numa_nodes: Vec::new(),
+    };
+    let make = |_| Ok(Owner::<A>::new(&config, FIFO).unwrap());
+    let mut engines = build::<Owner<A>, ()>(&spread, Uniques::Kept, make).unwrap();
+    let engine = &mut *engines[0];
+    run(engine, &command("SET k v"));
+    run(engine, &command("GET k"));
+    let requests = |engine: &dyn Engine| engine.figures().table().requests;
+    let before = requests(engine);
+    assert_eq!(before.get_hits, 1);
+    for key in [&b"k"[..], b"missing"] {
+        engine.credit(NOW, SEED.keyhash(key), key);
+    }
+    assert_eq!(requests(engine), before);
+}
+
+#[test]
+fn others_hits_are_not_counted_here() {
+    are_not_counted_here::<Erew>();
+    are_not_counted_here::<Crew>();
+    are_not_counted_here::<Crcw>();
+}
