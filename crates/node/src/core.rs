@@ -228,6 +228,7 @@ impl Core {
     #[cold]
     pub fn log_in(&mut self, user: &[u8], password: &[u8]) -> Login {
         let found = self.admin.log_in(user, password);
+        self.tally.auth_admitted += u64::from(matches!(found, Login::Admitted(_)));
         self.users.follow(&self.shared.config.tenants);
         found
     }

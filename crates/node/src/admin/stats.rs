@@ -187,6 +187,8 @@ counters! {
         conn_yields,
         /// Attempts to authenticate.
         auth_cmds,
+        /// Those of them that ended well.
+        auth_admitted,
         /// Failed attempts to authenticate.
         auth_errors,
         /// Connections closed because their user had as many as it may.

@@ -325,6 +325,12 @@ impl Port {
         tally.native_handover_batches = self.datagram_batches_sent;
     }
 
+    /// Whether a batch will come back.
+    pub fn awaits_batches(&self) -> bool {
+        let mut peers = self.peers.iter().flatten();
+        peers.any(|peer| peer.under_way() > 0)
+    }
+
     /// Whether a batch became free since the last call.
     pub fn take_freed(&mut self) -> bool {
         std::mem::take(&mut self.has_freed)

@@ -258,7 +258,8 @@ impl Memcached {
                 self.burst.recycle(reorder);
             }
             if !rest.is_empty() && !is_too_large(&reply) {
-                (member.at, member.stop, member.requests) = (0, Stop::Live, 0);
+                (member.at, member.stop) = (0, Stop::Live);
+                (member.requests, member.surcharge) = (0, 0);
                 self.burst.members.push(member);
                 self.burst.outs.push(core.memory.pool.take());
                 execute(&mut self.burst, |_| &rest[..], core, port);

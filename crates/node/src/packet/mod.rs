@@ -266,6 +266,12 @@ impl Packets {
         !self.memcached.pending.is_empty()
     }
 
+    /// Whether datagrams are out of credit, and none may go on.
+    #[inline]
+    pub fn awaits_only_credit(&self) -> bool {
+        self.memcached.pending.awaits_only_credit()
+    }
+
     /// Lets datagrams that are out of credit try again.
     pub fn resume_out_of_credit(&mut self) {
         self.memcached.pending.resume_out_of_credit();

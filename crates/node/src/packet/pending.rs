@@ -164,7 +164,13 @@ impl PendingTable {
         reorder.is_none_or(|reorder| reorder.next() == Some(slot))
     }
 
-    /// Batches for requests to other workers came back: lets the datagrams try again that have
+    /// Whether datagrams wait for credit, and none may go on.
+    #[inline]
+    pub fn awaits_only_credit(&self) -> bool {
+        !self.out_of_credit.is_empty() && self.ready.is_empty()
+    }
+
+    /// There may be credit for requests to other workers: lets the datagrams try again that have
     /// waited for longest.
     pub fn resume_out_of_credit(&mut self) {
         let count = self.out_of_credit.len().min(RESUMED_MAX);

@@ -182,7 +182,7 @@ impl Burst {
         for member in &mut self.members {
             if member.stop == Stop::Spent {
                 member.stop = Stop::Live;
-                member.requests = 0;
+                (member.requests, member.surcharge) = (0, 0);
                 any = true;
             }
         }

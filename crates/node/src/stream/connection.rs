@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use glimmer_base::limits::{BUFFER_BYTES, REPLY_BYTES_HIGH};
 use glimmer_engine::LentPart;
-use glimmer_proto::{Parser, Sum};
+use glimmer_proto::{Parser, Rest, Sum};
 use glimmer_transport::stream::ByteStream;
 use glimmer_transport::{Readiness, Received};
 
@@ -314,6 +314,14 @@ impl Connection {
             && matches!(self.phase, Phase::Open)
             && self.session.parser.is_in_keys()
             && self.rx.may_grow_ahead(room)
+    }
+
+    /// Whether it has a part of a request, or its stream a part of a record, and awaits the rest.
+    pub fn awaits_rest(&self) -> bool {
+        self.rx.len() > 0
+            || self.rx.has_places()
+            || self.session.parser.rest() == Rest::Arriving
+            || self.stream.held_bytes() > 0
     }
 
     /// Whether nothing more will ever happen on it.

@@ -11,7 +11,7 @@ use glimmer_dispatch::{Ask, Decision};
 use glimmer_engine::Job;
 use glimmer_proto::StoreMode::{Prepend, PrependIf, Set};
 use glimmer_proto::meta::Command;
-use glimmer_proto::{Form, Request, Step, Verb};
+use glimmer_proto::{Form, Parser, Request, Step, Verb};
 
 use super::connection::Gate;
 use super::incoming::{LargeValue, QueuePlace};
@@ -33,6 +33,14 @@ pub(super) struct Tools<'w> {
     pub room: usize,
     /// Jobs per batch: fewer than [`BATCH_MAX`] when memory for replies is short.
     pub batch_max: usize,
+}
+
+/// Further requests that the turn of its connection counts for a request.
+fn surcharge_of(request: &Request<'_>) -> u32 {
+    match is_prepend(request) {
+        true => PREPEND_REQUESTS - 1,
+        false => 0,
+    }
 }
 
 /// Whether a request puts bytes in front of a value.
@@ -92,7 +100,7 @@ impl<'a> Intake<'_, 'a> {
     #[inline(always)]
     pub fn take_next(&mut self, input: &'a [u8], tools: &mut Tools<'_>) -> ControlFlow<Stop> {
         let member = &mut *self.member;
-        if member.requests >= tools.turn_requests {
+        if member.requests + member.surcharge >= tools.turn_requests {
             return Break(Stop::Spent);
         }
         if member.session.gate == Gate::Open
@@ -118,9 +126,7 @@ impl<'a> Intake<'_, 'a> {
                 return self.store_upload(used, request, input, tools);
             }
             Step::Request { used, request } => {
-                if is_prepend(&request) {
-                    self.member.requests += PREPEND_REQUESTS - 1;
-                }
+                self.member.surcharge += surcharge_of(&request);
                 return self.enter(used, request, input, tools);
             }
             Step::Need { need, announced } => {
@@ -405,6 +411,41 @@ impl<'a> Intake<'_, 'a> {
 }
 
 impl Member {
+    /// The parser, the position and the surcharge before the step with this number: parses again
+    /// from where the batch began.
+    pub fn parser_at(&self, input: &[u8], step: u16) -> (Parser, usize, u32) {
+        let (mut parser, mut at) = (self.batch_parser, self.batch_at);
+        let mut surcharge = self.batch_surcharge;
+        for _ in 0..step {
+            match parser.next(&input[at..]) {
+                Step::Request { used, request } => {
+                    at += used;
+                    surcharge += surcharge_of(&request);
+                }
+                Step::Admin { used, .. }
+                | Step::Refuse { used, .. }
+                | Step::Answer { used, .. }
+                | Step::Queue { used, .. }
+                | Step::Swallowed { used } => at += used,
+                Step::Need { .. } => unreachable!("the step was taken before"),
+            }
+        }
+        (parser, at, surcharge)
+    }
+
+    /// Goes back to before the step with this number.
+    pub fn rewind(&mut self, input: &[u8], step: u16) {
+        (self.session.parser, self.at, self.surcharge) = self.parser_at(input, step);
+        self.requests = self.requests.saturating_sub(u32::from(self.steps - step));
+        self.steps = step;
+        if let Some(rare) = self.rare.as_deref_mut()
+            && let Some(LargeValue::Announced(_) | LargeValue::Queue(_)) = rare.value.as_deref()
+        {
+            // That was a later request.
+            rare.value = None;
+        }
+    }
+
     /// Notes that the commands of its transaction need one more place of at least this many bytes.
     fn await_queue_place(&mut self, bytes: usize, core: &Core) {
         self.rare().value = Some(Box::new(LargeValue::Queue(QueuePlace {

@@ -265,6 +265,8 @@ impl Streams {
         if !weakened("readiness_lost_while_away") {
             connection.input = connection.input.max(place.input);
         }
+        // Its address may have got an account.
+        connection.session.is_metered |= place.session.is_metered;
         // The home's reason for closing counts.
         connection.closes = place.closes.or(connection.closes);
         // The place may still be named in a list of those to be served.

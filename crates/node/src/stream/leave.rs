@@ -146,6 +146,8 @@ impl Streams {
             Stop::Begins => connection.phase.begin(member.rare().begins.end()),
             Stop::Withheld => self.withhold(key, core),
             Stop::Watch(interests) => self.begin_to_watch(key, interests, core),
+            // The share of one that visits for one request is that request.
+            Stop::Spent if connection.visit.is_some_and(|visit| visit.is_for_one) => {}
             Stop::Spent => core.tally.conn_yields += 1,
             Stop::Postponed => self.postpone(key),
             Stop::AwaitsNews => self.await_news(key, core),

@@ -90,9 +90,12 @@ pub(crate) struct Member {
     pub requests: u32,
     /// Those of them that only passed over a part of a refused value: no limit counts them.
     pub swallowed: u32,
-    /// Parser and position when the batch began, and steps taken since.
+    /// Further requests that its turn counts for prepends: no limit counts them.
+    pub surcharge: u32,
+    /// Parser, position and surcharge when the batch began, and steps taken since.
     pub batch_parser: Parser,
     pub batch_at: usize,
+    pub batch_surcharge: u32,
     pub steps: u16,
     /// The job that it added to the batch last.
     pub last_job: Option<u8>,
@@ -199,8 +202,10 @@ impl Member {
             has_lent: false,
             requests: 0,
             swallowed: 0,
+            surcharge: 0,
             batch_parser: session.parser,
             batch_at: 0,
+            batch_surcharge: 0,
             steps: 0,
             last_job: None,
         }
@@ -269,6 +274,7 @@ impl Member {
     pub fn begin_batch(&mut self) {
         self.batch_parser = self.session.parser;
         self.batch_at = self.at;
+        self.batch_surcharge = self.surcharge;
         self.steps = 0;
         self.last_job = None;
     }
@@ -496,7 +502,7 @@ impl Member {
                 };
                 let outcome = administer_control(control, words, client, out, core);
                 if matches!(outcome, Outcome::Withheld) {
-                    let (before, _) = self.parser_at(input, self.steps);
+                    let (before, ..) = self.parser_at(input, self.steps);
                     self.session.parser.take_back(&before);
                 }
                 self.conclude(outcome, out, core)
@@ -555,37 +561,6 @@ impl Member {
             Verdict::Wrong => Err(Stop::Withheld),
             Verdict::Full => Err(Stop::Close),
             Verdict::Admitted(_) | Verdict::Refused => Ok(()),
-        }
-    }
-
-    /// The parser and the position before the step with this number: parses again from where the
-    /// batch began.
-    fn parser_at(&self, input: &[u8], step: u16) -> (Parser, usize) {
-        let (mut parser, mut at) = (self.batch_parser, self.batch_at);
-        for _ in 0..step {
-            match parser.next(&input[at..]) {
-                Step::Request { used, .. }
-                | Step::Admin { used, .. }
-                | Step::Refuse { used, .. }
-                | Step::Answer { used, .. }
-                | Step::Queue { used, .. }
-                | Step::Swallowed { used } => at += used,
-                Step::Need { .. } => unreachable!("the step was taken before"),
-            }
-        }
-        (parser, at)
-    }
-
-    /// Goes back to before the step with this number.
-    pub fn rewind(&mut self, input: &[u8], step: u16) {
-        (self.session.parser, self.at) = self.parser_at(input, step);
-        self.requests = self.requests.saturating_sub(u32::from(self.steps - step));
-        self.steps = step;
-        if let Some(rare) = self.rare.as_deref_mut()
-            && let Some(LargeValue::Announced(_) | LargeValue::Queue(_)) = rare.value.as_deref()
-        {
-            // That was a later request.
-            rare.value = None;
         }
     }
 }

@@ -20,6 +20,7 @@ use super::Streams;
 use super::connection::Input;
 use super::journey::release;
 use super::key::ConnectionKey;
+use super::throttle::seat;
 use crate::admin::alarm::Failure;
 use crate::core::Core;
 
@@ -121,6 +122,8 @@ impl Streams {
             core.tally.curr_connections += 1;
             let connection = &mut self.connections[key];
             connection.recharge(&mut core.memory.budget);
+            // Both workers may have looked at new limits while it was on its way.
+            seat(connection, true, core);
             // Data that has already arrived is read once, as for the connections that were open.
             if core.is_draining {
                 connection.input = connection.input.max(Input::Readable);

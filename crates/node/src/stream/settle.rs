@@ -1,5 +1,6 @@
 //! What a connection waits for next, and how it ends.
 
+use glimmer_base::limits::DRAIN_MS_MAX;
 use glimmer_base::sync::weakened;
 
 use super::Streams;
@@ -10,6 +11,10 @@ use super::ready::Lane;
 use crate::admin::observe::CloseReason;
 use crate::budget::pool::Charge;
 use crate::core::Core;
+
+/// A server that stops waits for the rest of a request while its client sends more of it within
+/// this many milliseconds.
+const DRAIN_IDLE_MS_MAX: u64 = DRAIN_MS_MAX / 25;
 
 impl Streams {
     /// Decides what a connection waits for: its next turn, the poller, a reorder buffer, or nothing
@@ -153,9 +158,15 @@ impl Streams {
         }
     }
 
-    /// The server stops: closes what has nothing left to be done.
+    /// The server stops: closes what has nothing left to be done. The rest of a request may be on
+    /// its way, and a client that has sent all of it awaits the reply.
     pub fn close_settled(&mut self, core: &mut Core) {
-        let is_done = |c: &Connection| c.is_settled() && !c.is_runnable();
+        let now_ms = core.now.ms;
+        let is_under_way = |c: &Connection| {
+            let is_served = c.turn == Turn::Queued;
+            c.awaits_rest() && (is_served || c.patience.idle_ms(now_ms) < DRAIN_IDLE_MS_MAX)
+        };
+        let is_done = |c: &Connection| c.is_settled() && !c.is_runnable() && !is_under_way(c);
         self.close_where(CloseReason::Shutdown, is_done, core);
     }
 }

@@ -3,9 +3,10 @@
 //!
 //! A connection pays for its requests after each burst ([`Streams::pay`]), and is looked at before
 //! the next ([`Streams::is_held_back`]). While its account owes something, it waits with others of
-//! the same account, those first that came first. After [`THROTTLE_WAIT_MS_MAX`] the requests of
-//! one burst are refused, and it waits again. A sleeping worker wakes up when the first of them is
-//! due.
+//! the same account, those first that came first. One that may go on, and then finds that others
+//! have taken what there was, has the place again that it had. After [`THROTTLE_WAIT_MS_MAX`] the
+//! requests of one burst are refused, and it waits again. A sleeping worker wakes up when the first
+//! of them is due.
 //!
 //! A connection that visits another worker is not held back there. Metered connections wait in no
 //! software queue, so that such a visit is for one large request.
@@ -35,8 +36,11 @@ pub(super) struct Throttled {
 /// The connections that wait for one account.
 struct Queue {
     meter: Arc<Meter>,
-    /// In the order in which they came; some may be closed.
-    waiting: VecDeque<ConnectionKey>,
+    /// When it is looked at next, in milliseconds since the epoch.
+    due_ms: u64,
+    /// Since when each has waited, in milliseconds since the epoch, in this order; some may be
+    /// closed.
+    waiting: VecDeque<(u64, ConnectionKey)>,
 }
 
 impl Throttled {
@@ -46,15 +50,20 @@ impl Throttled {
         self.due.first().map(|&(due_ms, _)| due_ms)
     }
 
-    fn push(&mut self, key: ConnectionKey, meter: &Arc<Meter>, due_ms: u64) {
-        let queue = self.queues.entry(meter.id).or_insert_with(|| {
-            self.due.insert((due_ms, meter.id));
-            Queue {
-                meter: meter.clone(),
-                waiting: VecDeque::new(),
-            }
+    /// Adds a connection that has waited since `since_ms`. Its queue is looked at by `due_ms`.
+    fn push(&mut self, key: ConnectionKey, since_ms: u64, meter: &Arc<Meter>, due_ms: u64) {
+        let queue = self.queues.entry(meter.id).or_insert_with(|| Queue {
+            meter: meter.clone(),
+            due_ms: u64::MAX,
+            waiting: VecDeque::new(),
         });
-        queue.waiting.push_back(key);
+        let place = (queue.waiting).partition_point(|&(since, _)| since <= since_ms);
+        queue.waiting.insert(place, (since_ms, key));
+        if due_ms < queue.due_ms {
+            self.due.remove(&(queue.due_ms, meter.id));
+            queue.due_ms = due_ms;
+            self.due.insert((due_ms, meter.id));
+        }
     }
 }
 
@@ -100,7 +109,7 @@ impl Streams {
         }
         connection.turn = Turn::Queued;
         let due_ms = meter.ready_ms().min(since_ms + THROTTLE_WAIT_MS_MAX);
-        self.throttled.push(key, &meter, due_ms.max(now_ms + 1));
+        (self.throttled).push(key, since_ms, &meter, due_ms.max(now_ms + 1));
         true
     }
 
@@ -130,7 +139,7 @@ impl Streams {
         {
             self.throttled.due.pop_first();
             if let Some(due_ms) = self.release_of(id, core) {
-                self.throttled.due.insert((due_ms.max(now_ms + 1), id));
+                self.throttled.due.insert((due_ms, id));
             } else {
                 self.throttled.queues.remove(&id);
             }
@@ -140,23 +149,23 @@ impl Streams {
     /// The same for one account. Returns when to look again; `None` if no connection waits.
     fn release_of(&mut self, id: u64, core: &Core) -> Option<u64> {
         let now_ms = core.now.ms;
-        let Queue { meter, waiting } = self.throttled.queues.get_mut(&id)?;
+        let queue = self.throttled.queues.get_mut(&id)?;
         let mut releases = match core.is_draining {
             true => u64::MAX,
-            false => meter.releases(now_ms),
+            false => queue.meter.releases(now_ms),
         };
-        while let Some(&key) = waiting.front() {
-            if let Some(connection) = self.connections.get_mut(key) {
-                let since_ms = connection.throttled_since_ms.unwrap_or(now_ms);
+        while let Some(&(since_ms, key)) = queue.waiting.front() {
+            if let Some(connection) = self.connections.get(key) {
                 let until_ms = since_ms + THROTTLE_WAIT_MS_MAX;
                 if releases == 0 && now_ms < until_ms {
-                    return Some(meter.ready_ms().min(until_ms));
+                    queue.due_ms = queue.meter.ready_ms().min(until_ms).max(now_ms + 1);
+                    return Some(queue.due_ms);
                 }
                 releases = releases.saturating_sub(1);
                 let lane = connection.lane();
                 self.ready.push(key, lane);
             }
-            waiting.pop_front();
+            queue.waiting.pop_front();
         }
         None
     }

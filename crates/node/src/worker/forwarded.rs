@@ -81,10 +81,15 @@ fn unpack(
     });
 }
 
-/// Gives those who are out of credit another turn, if a batch came back.
+/// Gives those who are out of credit another turn, if a batch came back. Only some datagrams go on
+/// then. They may need no batch after all, as when the plan has changed, and if none is under way,
+/// none will come back for the other datagrams.
 pub(super) fn resume_out_of_credit(port: &mut Port, streams: &mut Streams, packets: &mut Packets) {
-    if port.take_freed() {
+    let has_freed = port.take_freed();
+    if has_freed {
         streams.resume_out_of_credit();
+    }
+    if has_freed || (packets.awaits_only_credit() && !port.awaits_batches()) {
         packets.resume_out_of_credit();
     }
 }

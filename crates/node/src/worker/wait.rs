@@ -108,7 +108,6 @@ impl Worker {
         let core = &self.core;
         let watches_idlers = core.shared.config.idle_timeout.is_some() && !self.streams.is_empty();
         let has_tick = self.acceptor.is_deaf()
-            || core.is_draining
             || core.is_alarmed
             || watches_idlers
             || core.shared.switches.is_gathering()
@@ -117,7 +116,8 @@ impl Worker {
             || self.streams.may_hold_encrypted()
             || core.memory.pool.has_large()
             || core.memory.pool.has_freed();
-        let is_soon = core.memory.is_short
+        let is_soon = core.is_draining
+            || core.memory.is_short
             || self.streams.awaits_news()
             || self.streams.has_borrowers()
             || self.streams.has_refused()

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use crate::support::{Admin, Habits, config, engines};
+use crate::support::{Access, Admin, Habits, config, engines};
 use glimmer_base::limits::{
-    ADMIN_COMMAND_NS, ADMIN_SHARE_NS, BURST_CONNECTIONS_MAX, DATAGRAM_REQUESTS_PER_TURN_MAX,
-    PENDING_DATAGRAMS_MAX, REORDER_SLOTS_MAX,
+    ADMIN_COMMAND_NS, ADMIN_SHARE_NS, BATCH_MAX, BURST_CONNECTIONS_MAX,
+    DATAGRAM_REQUESTS_PER_TURN_MAX, FORWARD_BATCHES_PER_PEER, PENDING_DATAGRAMS_MAX,
+    REORDER_SLOTS_MAX,
 };
+use glimmer_dispatch::named;
+use glimmer_engine::Engine;
 use glimmer_node::{Devices, DrivenNode, NodeConfig, Rest};
 use glimmer_proto::binary::{emit, opcode};
 use glimmer_proto::text::lines;
@@ -50,9 +53,16 @@ fn node(workers: usize, device: Box<dyn PacketDevice>) -> DrivenNode {
 }
 
 fn node_with(config: NodeConfig, workers: usize, device: Box<dyn PacketDevice>) -> DrivenNode {
-    let mut devices: Vec<Devices> = (0..workers).map(|_| Devices::default()).collect();
+    node_of(config, engines(workers, Habits::EREW), device)
+}
+
+fn node_of(
+    config: NodeConfig,
+    engines: Vec<Box<dyn Engine>>,
+    device: Box<dyn PacketDevice>,
+) -> DrivenNode {
+    let mut devices: Vec<Devices> = engines.iter().map(|_| Devices::default()).collect();
     devices[0].memcached.push(device);
-    let engines = engines(workers, Habits::EREW);
     DrivenNode::new(config, devices, engines, Arc::new(Admin)).unwrap()
 }
 
@@ -220,6 +230,47 @@ fn a_worker_drops_datagrams_while_too_many_wait_for_others() {
     let dropped = node.figures().tallies()[0].datagrams_dropped;
     assert!(dropped > 1_000, "{dropped}");
     assert_eq!(answered.len() as u64 + dropped, sent.into());
+    assert!(answered.values().all(|one| one == b"STORED\r\n"));
+    assert_eq!(node.workers[0].held_bytes(), 0);
+}
+
+/// Those that wait for credit need none under another plan, so that no batch comes back for the
+/// others.
+#[test]
+fn datagrams_that_wait_for_others_are_answered_under_another_plan() {
+    let network = Switch::new();
+    let policy = |name| named(name, &Default::default()).unwrap();
+    let habits = Habits {
+        access: Access::Crcw,
+        ..Habits::EREW
+    };
+    let mut config = config();
+    config.dispatch = policy("owner");
+    let now = config.clock.now();
+    let device = Box::new(network.attach(server()));
+    let mut node = node_of(config, engines(2, habits), device);
+    let mut client = network.attach(([10, 0, 0, 2], 1).into());
+    let sent = PENDING_DATAGRAMS_MAX as u16;
+    let mut answered = BTreeMap::new();
+    for id in 0..sent {
+        client.send(&[Message::alone(server(), &request(id))]);
+        if id % 64 == 63 {
+            turn(&mut node, 0..1);
+            answered.extend(replies(&mut client));
+        }
+    }
+    let waiting = usize::from(sent) - answered.len();
+    assert!(waiting > 3 * FORWARD_BATCHES_PER_PEER * BATCH_MAX);
+    node.switch(policy("keyhash"), Access::Crcw, now).unwrap();
+    let is_awake = |node: &mut DrivenNode| {
+        let mut workers = node.workers.iter_mut();
+        workers.any(|worker| worker.rest() == Rest::Busy || worker.is_called())
+    };
+    while is_awake(&mut node) {
+        turn(&mut node, 0..2);
+        answered.extend(replies(&mut client));
+    }
+    assert_eq!(answered.len(), usize::from(sent));
     assert!(answered.values().all(|one| one == b"STORED\r\n"));
     assert_eq!(node.workers[0].held_bytes(), 0);
 }

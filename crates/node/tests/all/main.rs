@@ -38,5 +38,6 @@ mod strangers;
 mod support;
 mod switching;
 mod tenants;
+mod throttled;
 mod transactions;
 mod visits;

@@ -11,7 +11,7 @@ use glimmer_base::limits::{
     UPLOADS_PART,
 };
 use glimmer_engine::Uniques;
-use glimmer_node::Tally;
+use glimmer_node::{Rest, Tally};
 use glimmer_store::access::{Crcw, Erew};
 use glimmer_transport::stream::{ByteStream, LocalStream};
 
@@ -341,4 +341,53 @@ fn clients_are_listed_while_another_takes_no_value() {
         let taken = take_all(&mut bench, &mut idle);
         assert!(taken.len() > VALUE_BYTES && taken.ends_with(CLIENTS));
     }
+}
+
+/// Into its connection's buffer, and to its place in the table. A client that has stopped in the
+/// middle of a request is not waited for.
+#[test]
+fn a_server_that_stops_receives_the_rest_of_a_request() {
+    for value_bytes in [1_000, LARGE_BYTES] {
+        let mut bench = patient::<Cache<Crcw>>(1);
+        let [mut sending, mut stalled] = [(); 2].map(|()| bench.connect());
+        let value = "v".repeat(value_bytes);
+        let set = format!("set key 0 0 {value_bytes}\r\n{value}\r\n");
+        let pieces: Vec<_> = set.as_bytes().chunks(set.len() / 10 + 1).collect();
+        for stream in [&mut sending, &mut stalled] {
+            stream.send(pieces[0]);
+        }
+        bench.turns(10);
+        bench.node.stop();
+        for piece in &pieces[1..] {
+            assert_eq!(received(&mut sending), b"");
+            pass(&mut bench, 100);
+            sending.send(piece);
+            bench.turns(10);
+        }
+        assert_eq!(received(&mut sending), b"STORED\r\n");
+        assert!(sending.ready().hung_up && stalled.ready().hung_up);
+    }
+}
+
+/// A worker that stops sleeps only until the next look at such a client.
+#[test]
+fn a_server_that_stops_waits_for_no_client_that_has_stopped() {
+    let mut bench = patient::<Cache<Crcw>>(1);
+    let mut stalled = bench.connect();
+    stalled.send(b"set key 0 0 10\r\nx");
+    bench.turns(10);
+    bench.node.stop();
+    let began_ms = bench.clock.0.load(Ordering::Relaxed);
+    loop {
+        if let Rest::Asleep(time) = bench.node.workers[0].rest() {
+            let ms = time.expect("it looks again").as_millis() as u64;
+            bench.clock.0.fetch_add(ms, Ordering::Relaxed);
+        }
+        if !bench.node.workers[0].turn() {
+            break;
+        }
+    }
+    let ms = bench.clock.0.load(Ordering::Relaxed) - began_ms;
+    assert!((100..500).contains(&ms), "{ms}");
+    assert!(stalled.ready().hung_up);
 }

@@ -18,7 +18,7 @@ use glimmer_transport::{Received, Sent};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 
 const OVER: &str = lines::OVER_LIMIT;
-const MISS: &str = "END\r\n";
+pub const MISS: &str = "END\r\n";
 
 /// Admits users by the numbers that are their names, with every password but one.
 struct Door(Arc<Tenants>);
@@ -51,16 +51,16 @@ impl AdminHandler for Door {
     }
 }
 
-struct Rig {
-    node: DrivenNode,
+pub struct Rig {
+    pub node: DrivenNode,
     listener: LocalListener,
-    clock: Arc<TestClock>,
-    tenants: Arc<Tenants>,
+    pub clock: Arc<TestClock>,
+    pub tenants: Arc<Tenants>,
     connected: u64,
 }
 
 impl Rig {
-    fn new(workers: usize, habits: Habits, change: impl FnOnce(&mut NodeConfig)) -> Rig {
+    pub fn new(workers: usize, habits: Habits, change: impl FnOnce(&mut NodeConfig)) -> Rig {
         let (clock, tenants) = (Arc::<TestClock>::default(), Arc::<Tenants>::default());
         let listener = LocalListener::new(SocketAddr::from(([10, 0, 0, 1], 1)));
         let mut devices: Vec<_> = (0..workers).map(|_| Devices::default()).collect();
@@ -82,7 +82,7 @@ impl Rig {
     }
 
     /// A connection from an address that ends with this number.
-    fn connect(&mut self, from: u8) -> LocalStream {
+    pub fn connect(&mut self, from: u8) -> LocalStream {
         self.connected += 1;
         let from = SocketAddr::from(([10, 0, 0, from], 1));
         let faults = StreamFaults::default();
@@ -91,7 +91,7 @@ impl Rig {
 
     /// Lets the workers take turns until nothing is left to do at this time. Returns for how many
     /// milliseconds they may sleep, if that is bounded.
-    fn settle(&mut self) -> Option<u64> {
+    pub fn settle(&mut self) -> Option<u64> {
         for _ in 0..10_000 {
             let rests: Vec<_> = (self.node.workers.iter_mut())
                 .map(|worker| (worker.rest(), worker.is_called()))
@@ -112,7 +112,7 @@ impl Rig {
     }
 
     /// Sleeps as the workers would, until this time.
-    fn sleep_until(&mut self, end_ms: u64) {
+    pub fn sleep_until(&mut self, end_ms: u64) {
         loop {
             let now_ms = self.clock.0.load(Ordering::Relaxed);
             let sleep_ms = self.settle().unwrap_or(u64::MAX);
@@ -128,12 +128,12 @@ impl Rig {
     }
 }
 
-fn send(stream: &mut LocalStream, text: &str) {
+pub fn send(stream: &mut LocalStream, text: &str) {
     assert_eq!(stream.send(text.as_bytes()), Sent::All);
 }
 
 /// What has come of a stream.
-fn received(stream: &mut LocalStream) -> String {
+pub fn received(stream: &mut LocalStream) -> String {
     let mut all = Vec::with_capacity(1 << 20);
     while let Received::Full(1..) | Received::Drained(1..) = stream.receive(&mut all) {}
     String::from_utf8(all).unwrap()
@@ -143,7 +143,7 @@ fn answers(stream: &mut LocalStream) -> usize {
     received(stream).matches(MISS).count()
 }
 
-fn quotas(requests: u64) -> Quotas {
+pub fn quotas(requests: u64) -> Quotas {
     Quotas {
         requests,
         ..Quotas::default()
@@ -312,7 +312,7 @@ fn addresses_have_as_many_connections_as_they_may() {
     assert_eq!(refused, 2 + REFUSED_MAX as u64 + 1);
 }
 
-fn user(rules: Rules) -> UserRules {
+pub fn user(rules: Rules) -> UserRules {
     UserRules {
         name: b"user".as_slice().into(),
         rules,
@@ -378,6 +378,27 @@ fn a_login_by_hello_says_the_number_of_the_connection() {
         assert!(id.starts_with(':') && id != ":0\r\n", "{id}");
         assert!(hello.contains(&format!("$2\r\nid\r\n{id}")), "{hello}");
     }
+}
+
+/// Nobody counts as admitted while the answer to a wrong login is withheld.
+#[test]
+fn logins_are_counted_by_their_outcome() {
+    let mut rig = Rig::new(1, Habits::EREW, |config| config.locked = true);
+    let counted = |rig: &Rig| {
+        let tally = rig.node.figures().tallies()[0];
+        (tally.auth_cmds, tally.auth_admitted)
+    };
+    let mut stream = rig.connect(2);
+    send(&mut stream, "set auth 0 0 7\r\n0 wrong\r\n");
+    rig.settle();
+    assert_eq!(received(&mut stream), "");
+    assert_eq!(counted(&rig), (1, 0));
+    rig.sleep_until(LOGIN_DELAY_MS);
+    assert_eq!(received(&mut stream), lines::WRONG_PASSWORD);
+    send(&mut stream, "set auth 0 0 3\r\n0 x\r\n");
+    rig.settle();
+    assert_eq!(received(&mut stream), lines::STORED);
+    assert_eq!(counted(&rig), (2, 1));
 }
 
 /// Also where a user of this name has come again: its client has to log in for that.

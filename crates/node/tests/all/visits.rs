@@ -100,6 +100,9 @@ fn requests_behind_a_large_one_wait_for_it() {
     run(&mut node);
     assert_eq!(received(&mut stream), expected);
     assert_eq!(visits(&node), 3);
+    let yields = node.figures().tallies().into_iter();
+    let yields = yields.map(|tally| tally.conn_yields);
+    assert_eq!(yields.sum::<u64>(), 0, "each had one request");
     assert_eq!(requests(&node, 1), 3);
     assert_eq!(requests(&node, 0), 3);
 }
