@@ -122,7 +122,7 @@ pub fn partitions<T: Table, X>(
         let worker = map.owner_of(partition);
         let mut owner = make(spread.numa_nodes.get(worker).copied())?;
         owner.join(&batches, worker);
-        // As in memcached, no two items have the same CAS unique.
+        // As in memcached, no two items have the same CAS unique, until uniques begin again.
         let sequence = CasSequence::new(partition as u64 + 1, spread.partitions as u64);
         owner.enter(0).cas_sequence().change_to(&sequence);
         owners.push(owner);

@@ -115,7 +115,7 @@ impl Arguments {
         notices.append(&mut options.notices);
         notices.extend(idle);
         let turn_requests = self.network.max_reqs_per_event;
-        if turn_requests > limits::TURN_REQUESTS_MAX {
+        if turn_requests > limits::TURN_REQUESTS_MAX as usize {
             notices.push(format!(
                 "-R {turn_requests} is lowered to {}, the most requests of a connection that one \
                  turn has room for",
@@ -232,7 +232,7 @@ impl Arguments {
             interfaces: (!self.network.listen.is_empty()).then(|| self.network.listen.join(",")),
             backlog: self.network.listen_backlog,
             protocol,
-            turn_requests: turn_requests.min(limits::TURN_REQUESTS_MAX),
+            turn_requests: turn_requests.min(limits::TURN_REQUESTS_MAX as usize) as u32,
             permits: self.clients.permits(),
             cas: !self.clients.disable_cas,
             auth_file: self.clients.auth_file,

@@ -2,9 +2,10 @@
 //! passed in: what a simulator runs.
 
 use crate::config::Config;
-use crate::memory_file::{self, StoreClock};
+use crate::memory_file;
 use crate::memory_plan::{MemoryPlan, Needs};
 use crate::serve::{Hashing, ServeError, Surroundings, build, node_config};
+use crate::store_clock::StoreClock;
 use glimmer_base::Moment;
 use glimmer_engine::Figures;
 use glimmer_hotset::Timeline;

@@ -17,7 +17,7 @@
 //! | `service`, `patience` | what a service manager is told, and asked |
 //! | [`machine`] | how much memory the process may take |
 //! | `encryption` | TLS, if the build has it |
-//! | `memory_file` | the file that the store lies in |
+//! | `memory_file`, `store_clock` | the file that the store lies in, and the time there |
 //! | [`preflight`] | whether a server could start with the user and the files of a configuration |
 //! | `cores`, `process`, `log` | cores, privileges and limits of the process, and its log |
 
@@ -42,6 +42,7 @@ mod serve;
 mod service;
 mod snapshot;
 mod stats;
+mod store_clock;
 mod web;
 
 pub use accelerate::{Accelerate, AccelerateError, Hook, HotPolicy, MakeBody, Refusal, Sources};

@@ -3,8 +3,7 @@
 
 use crate::config::{Config, HugepagePolicy};
 use crate::memory_plan::MemoryPlan;
-use glimmer_base::Moment;
-use glimmer_node::{Clock, SystemClock};
+use crate::store_clock::STORE_TIME_MS_MAX;
 use glimmer_store::memory::{FileError, FileState, Kept, LockedFile, MemoryFile};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -101,9 +100,8 @@ pub fn open(
     let settings = settings(config, plan);
     let discard = config.memory_file_discard;
     let file = MemoryFile::within(locked, plan.partitions, &settings, discard).map_err(refused)?;
-    match file.state() {
-        FileState::New => file.kept(Kept::EpochUnixMs).store(0, Relaxed),
-        _ => examine_time(&file).map_err(refused)?,
+    if file.state() != FileState::New {
+        examine_time(&file).map_err(refused)?;
     }
     Ok(Some(file))
 }
@@ -112,7 +110,9 @@ pub fn open(
 fn examine_time(file: &MemoryFile) -> Result<(), FileError> {
     match file.kept(Kept::NowMs).load(Relaxed) {
         0..STORE_TIME_MS_MAX => Ok(()),
-        _ => Err(FileError::Damaged("its time is centuries away")),
+        _ => Err(FileError::Damaged(
+            "its time is decades ahead, where no lifetime ends any more",
+        )),
     }
 }
 
@@ -174,85 +174,6 @@ pub fn numbers<'a>(
     }
 }
 
-/// No store goes on for as long as this: three centuries.
-const STORE_TIME_MS_MAX: u64 = 300 * 365 * 24 * 3_600 * 1_000;
-
-/// A clock, usually the machine's, in the time of a store that may have begun with an earlier
-/// process. What the store was off counts as the wall clock says. If the wall clock is behind the
-/// time that the store has come to, as it was set back, hardly any time has passed.
-#[derive(Debug)]
-pub struct StoreClock<C = SystemClock> {
-    clock: C,
-    file: Arc<MemoryFile>,
-}
-
-/// How exactly the file knows what time it is. The store may have come so much further than the
-/// file says. The next process begins with the end of that time, so that none comes twice. It may
-/// be ahead of the wall clock by that. A restart takes longer, so several do not add up.
-const NOTED_EVERY_MS: u64 = 20;
-
-impl StoreClock {
-    /// The clock of the store in a file.
-    pub fn of(file: &Arc<MemoryFile>) -> StoreClock {
-        StoreClock::over(file, SystemClock::start(), SystemClock::at)
-    }
-}
-
-impl<C: Clock> StoreClock<C> {
-    /// The clock of the store in a file. `fresh` is that of a new store. `at` makes one that now
-    /// shows the second number of milliseconds since an epoch, which was at the first one since
-    /// 1970.
-    pub fn over(file: &Arc<MemoryFile>, fresh: C, at: impl FnOnce(u64, u64) -> C) -> StoreClock<C> {
-        let now = fresh.now();
-        let [epoch, latest] = [Kept::EpochUnixMs, Kept::NowMs].map(|number| file.kept(number));
-        let clock = match epoch.load(Relaxed) {
-            0 => {
-                epoch.store(now.epoch_unix_ms, Relaxed);
-                latest.store(now.ms, Relaxed);
-                fresh
-            }
-            epoch_unix_ms => {
-                let passed_ms = (now.epoch_unix_ms + now.ms).saturating_sub(epoch_unix_ms);
-                let come_to_ms = latest.load(Relaxed) + NOTED_EVERY_MS;
-                at(epoch_unix_ms, passed_ms.max(come_to_ms))
-            }
-        };
-        StoreClock {
-            clock,
-            file: file.clone(),
-        }
-    }
-}
-
-impl<C: Clock> Clock for StoreClock<C> {
-    #[inline]
-    fn now(&self) -> Moment {
-        let now = self.clock.now();
-        let latest = self.file.kept(Kept::NowMs);
-        // A worker that is a little behind another one changes nothing.
-        if now.ms >= latest.load(Relaxed) + NOTED_EVERY_MS {
-            latest.fetch_max(now.ms, Relaxed);
-        }
-        now
-    }
-
-    fn unix_us(&self) -> u128 {
-        self.clock.unix_us()
-    }
-
-    fn ns(&self) -> u64 {
-        self.clock.ns()
-    }
-
-    fn cpu_ns(&self, worker: usize, thread: u32) -> Option<u64> {
-        self.clock.cpu_ns(worker, thread)
-    }
-
-    fn timeline(&self) -> glimmer_hotset::Timeline {
-        self.clock.timeline()
-    }
-}
-
 /// A warning about where the file lies, if it is not in memory.
 pub fn warning(file: &MemoryFile) -> Option<String> {
     let path: &Path = file.path();
@@ -271,6 +192,7 @@ mod tests {
     use crate::config::{AccessMode, Mode, TableKind};
     use crate::memory_plan::Needs;
     use crate::serve::{Hashing, Surroundings, build};
+    use glimmer_node::SystemClock;
     use std::os::unix::fs::FileExt;
 
     #[test]
@@ -357,8 +279,8 @@ mod tests {
         let file = new_file("examine-time");
         for (ms, is_possible) in [
             (0, true),
-            (1 << 40, true),
-            (1 << 50, false),
+            (1 << 39, true),
+            (1 << 40, false),
             (u64::MAX, false),
         ] {
             file.kept(Kept::NowMs).store(ms, Relaxed);
@@ -423,20 +345,5 @@ mod tests {
             disk.write_all_at(&[0x55; 512], 4096).unwrap();
             is_told(build_in(&path, &config), "");
         }
-    }
-
-    /// The store may have come to the end of the interval of which the file knows the beginning.
-    #[test]
-    fn no_time_of_a_store_comes_twice() {
-        let file = new_file("store-clock");
-        let wall_ms = SystemClock::start().now().epoch_unix_ms;
-        // By the wall clock, the store's epoch is yet to come.
-        let epoch_unix_ms = wall_ms + 100_000;
-        file.kept(Kept::EpochUnixMs).store(epoch_unix_ms, Relaxed);
-        file.kept(Kept::NowMs).store(10_000, Relaxed);
-        let now = StoreClock::of(&file).now();
-        assert!(now.ms >= 10_000 + NOTED_EVERY_MS);
-        assert_eq!(now.epoch_unix_ms, epoch_unix_ms);
-        assert!(file.kept(Kept::NowMs).load(Relaxed) >= now.ms);
     }
 }

@@ -6,6 +6,8 @@ use super::keys::Key;
 
 /// Seconds up to which an expiry time counts from now; a longer one is a time of the calendar.
 const RELATIVE_S_MAX: u64 = 30 * 24 * 60 * 60;
+/// The last expiry time that memcached takes, in January 2038.
+const UNIX_S_MAX: u64 = i32::MAX as u64;
 
 /// What lifetimes are counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,11 +39,11 @@ impl Unit {
         if ttl <= RELATIVE_S_MAX * self.per_second() {
             return format!(" T{ttl}");
         }
-        let now = match self {
-            Unit::Seconds => since_1970().as_secs(),
-            Unit::Milliseconds => since_1970().as_millis() as u64,
+        let end = match self {
+            Unit::Seconds => (since_1970().as_secs() + ttl).min(UNIX_S_MAX),
+            Unit::Milliseconds => since_1970().as_millis() as u64 + ttl,
         };
-        format!(" T{}", now + ttl)
+        format!(" T{end}")
     }
 }
 
@@ -226,5 +228,6 @@ mod tests {
             let ahead_s = time / unit.per_second() - since_1970().as_secs();
             assert!((RELATIVE_S_MAX - 60..=RELATIVE_S_MAX + 1).contains(&ahead_s));
         }
+        assert_eq!(seconds.lifetime(UNIX_S_MAX), " T2147483647");
     }
 }

@@ -343,6 +343,7 @@ impl Value {
             }
             (Value::Above(least, most), Some(text)) => match text.parse::<f64>() {
                 Ok(number) if number > *least && number <= *most => Ok(0),
+                _ if *most == f64::INFINITY => Err(format!("it must be a number above {least}")),
                 _ => Err(format!(
                     "it must be a number above {least} and at most {most}"
                 )),
@@ -419,6 +420,9 @@ mod tests {
             assert!(message.contains(wrong), "{message}");
         }
         assert_eq!(read("ext_path=/tmp/x:1G").unwrap_err().0, 64);
+        let refused = |option| read(option).unwrap_err().1;
+        assert!(refused("hot_max_factor=-1").ends_with("a number above 0"));
+        assert!(refused("slab_automove_ratio=2").ends_with("above 0 and at most 1"));
     }
 
     #[test]

@@ -526,6 +526,7 @@ fn what_is_lowered_is_said() {
     );
     assert_eq!(notices("-t 1 -m 96 -o read_buf_mem_limit=20"), "");
     assert!(notices("-t 1 -R 1000").starts_with("-R 1000 is lowered to 256"));
+    assert!(notices("-t 1 -R 4294967296").starts_with("-R 4294967296 is lowered to 256"));
     assert!(notices("-t 1 -o ssl_wbuf_size=5").contains("no effect"));
     // Help and documents say that the item limit becomes a sixth of -m.
     for mib in [64, 256, 1024] {

@@ -8,6 +8,9 @@ use crate::text::{Admin, After, Limits, Step};
 use crate::{Announced, Form, Refusal, Request, Speak, Verb};
 use glimmer_base::limits::{ITEM_BYTES_MAX, KEY_BYTES_MAX, LOCKED_BYTES_MAX, SASL_BYTES_MAX};
 
+/// The longest body, whatever the command. As in memcached, a longer one is not skipped.
+const BODY_BYTES_MAX: usize = ITEM_BYTES_MAX;
+
 /// Parses the bytes of one connection as memcached's binary protocol. Small and `Copy`, for the
 /// same reason as [`crate::text::Parser`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,21 +77,16 @@ impl Parser {
             );
         }
         if header.key_bytes > KEY_BYTES_MAX {
-            return fail(
-                input.len(),
-                header.header,
-                Status::InvalidArguments,
-                After::Close,
-            );
+            return close(input, &header);
         }
         match command::check(&header) {
             Ok(()) => {}
-            Err(Status::UnknownCommand) => {
+            Err(Status::UnknownCommand) if header.body_bytes <= BODY_BYTES_MAX => {
                 self.state = State::swallowing(header.body_bytes);
                 let status = Status::UnknownCommand;
                 return fail(BYTES, header.header, status, After::Continue);
             }
-            Err(status) => return fail(input.len(), header.header, status, After::Close),
+            Err(_) => return close(input, &header),
         }
         let Some(body) = input[BYTES..].get(..header.body_bytes) else {
             return self.await_body(input, &header);
@@ -152,6 +150,9 @@ impl Parser {
 
     /// Waits for the rest of a body, unless extras and key already show that it will be refused.
     fn await_body<'a>(&mut self, input: &'a [u8], header: &RequestHeader) -> Step<'a> {
+        if header.body_bytes > BODY_BYTES_MAX {
+            return close(input, header);
+        }
         let front_bytes = header.extras_bytes + header.key_bytes;
         let Some(front) = input[BYTES..].get(..front_bytes) else {
             return Step::need(BYTES + front_bytes);
@@ -232,6 +233,12 @@ impl Parser {
         self.state = State::swallowing(left as usize - used);
         Step::Swallowed { used }
     }
+}
+
+/// A packet that no command has ends the connection, as in memcached.
+fn close(input: &[u8], header: &RequestHeader) -> Step<'static> {
+    let status = Status::InvalidArguments;
+    fail(input.len(), header.header, status, After::Close)
 }
 
 /// The step of a complete packet.
@@ -316,3 +323,28 @@ fn close_at_once(input: &[u8]) -> Step<'static> {
 
 const _: () = assert!(SASL_BYTES_MAX < ITEM_BYTES_MAX);
 const _: () = assert!(BYTES + KEY_BYTES_MAX + SASL_BYTES_MAX <= LOCKED_BYTES_MAX);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_that_no_item_has_ends_the_connection() {
+        for (opcode, extras_bytes) in [(opcode::SET, 8), (opcode::APPEND, 0), (0x77, 0)] {
+            for (body_bytes, is_end) in [
+                (BODY_BYTES_MAX as u32, false),
+                (BODY_BYTES_MAX as u32 + 1, true),
+                (u32::MAX, true),
+            ] {
+                let mut packet = [0; BYTES + 9];
+                (packet[0], packet[1], packet[3]) = (MAGIC_REQUEST, opcode, 1);
+                packet[4] = extras_bytes;
+                packet[8..12].copy_from_slice(&body_bytes.to_be_bytes());
+                let header = RequestHeader::read(packet.first_chunk().unwrap());
+                let step = Parser::new(Limits::default()).next(&packet);
+                let end = close(&packet, &header);
+                assert_eq!(step == end, is_end, "{opcode}, {body_bytes}: {step:?}");
+            }
+        }
+    }
+}

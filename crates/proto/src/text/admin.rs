@@ -5,6 +5,7 @@ use super::step::{Admin, After, Detail, Dump, Shutdown, Step};
 use super::tokens::{Words, without_leading_spaces};
 use super::{lines, number, watch};
 use crate::{AdminCommand, foreign};
+use std::ops::RangeInclusive;
 
 /// Parses the line; `name` is the text before its first space, and `rest` the text after it.
 pub(super) fn read<'a>(
@@ -173,17 +174,29 @@ fn memlimit<'a>(words: &Words<'_>) -> Result<Admin<'a>, &'static str> {
 fn slabs(words: &Words<'_>) -> &'static str {
     match (words.count(), words.at(1)) {
         (4, b"reassign") => lines::SLABS_REASSIGN_DISABLED,
-        (3, b"automove") if words.at(2) != b"ratio" => match number::digits_32(words.at(2)) {
+        (3.., b"automove") => slabs_automove(words),
+        _ => lines::ERROR,
+    }
+}
+
+/// Settings of what moves memcached's slabs. It does not look at further words.
+fn slabs_automove(words: &Words<'_>) -> &'static str {
+    const WINDOWS: RangeInclusive<u32> = 3..=1800;
+    match (words.at(2), words.at(3)) {
+        (b"ratio" | b"freeratio", number) => match decimal(number) {
+            Some(_) => lines::OK,
+            None => lines::ERROR,
+        },
+        (b"window", number) => match number::digits_32(number) {
+            Some(seconds) if WINDOWS.contains(&seconds) => lines::OK,
+            Some(_) => lines::AUTOMOVE_WINDOW,
             None => lines::BAD_LINE,
+        },
+        (mode, _) => match number::digits_32(mode) {
             Some(0..=2) => lines::OK,
             Some(_) => lines::ERROR,
+            None => lines::BAD_LINE,
         },
-        (4, b"automove") => match (words.at(2), decimal(words.at(3))) {
-            (b"ratio", Some(_)) => lines::OK,
-            (b"ratio", None) => lines::ERROR,
-            _ => lines::BAD_LINE,
-        },
-        _ => lines::ERROR,
     }
 }
 

@@ -82,6 +82,8 @@ pub const NOT_OVER_UDP: &str = "CLIENT_ERROR not available over UDP\r\n";
 pub const TOO_OFTEN_OVER_UDP: &str = "SERVER_ERROR too many statistics over UDP\r\n";
 /// `slabs reassign`: there are no slabs to move.
 pub const SLABS_REASSIGN_DISABLED: &str = "CLIENT_ERROR slab reassignment disabled\r\n";
+/// `slabs automove window` with fewer than 3 or more than 1,800 of them.
+pub const AUTOMOVE_WINDOW: &str = "CLIENT_ERROR automove window too low or too high\r\n";
 /// `lru tune` with parts that are too large.
 pub const LRU_PERCENT_TOO_LARGE: &str = "ERROR hot and warm pcts must not exceed 80\r\n";
 /// `lru tune` with an age of zero or less.

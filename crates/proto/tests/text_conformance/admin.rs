@@ -208,7 +208,27 @@ fn commands_for_other_insides() {
         (b"slabs automove ratio x\r\n", &[ERROR]),
         (b"slabs automove ratio\r\n", &[ERROR]),
         (b"slabs automove other 1\r\n", &[Out::Say(reply::BAD_LINE)]),
-        (b"slabs automove 1 noreply\r\n", &[SILENCE]),
+        (b"slabs automove window\r\n", &[Out::Say(reply::BAD_LINE)]),
+        (
+            b"slabs automove window 2\r\n",
+            &[Out::Say(reply::AUTOMOVE_WINDOW)],
+        ),
+        (
+            b"slabs automove window 3 x\r\n",
+            &[unused(AdminCommand::Slabs, false)],
+        ),
+        (
+            b"slabs automove freeratio 0.1\r\n",
+            &[unused(AdminCommand::Slabs, false)],
+        ),
+        (
+            b"slabs automove 1 2 3\r\n",
+            &[unused(AdminCommand::Slabs, false)],
+        ),
+        (
+            b"slabs automove 1 noreply\r\n",
+            &[unused(AdminCommand::Slabs, true)],
+        ),
         (b"lru\r\n", &[ERROR]),
         (
             b"lru tune 10 20 0.1 2.0\r\n",

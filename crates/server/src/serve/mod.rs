@@ -19,7 +19,7 @@ use crate::config::Config;
 use crate::encryption;
 use crate::log;
 use crate::machine::{self, Allowed, BESIDE_LIMIT_BYTES};
-use crate::memory_file::{self, StoreClock};
+use crate::memory_file;
 use crate::memory_plan::{MemoryPlan, Needs};
 use crate::process::inherited::Sockets;
 use crate::process::{self, PidFile};
@@ -27,6 +27,7 @@ use crate::reload::{self, Reader};
 use crate::service::Service;
 use crate::snapshot::{Background, Loading, Snapshots};
 use crate::stats::ServerAdmin;
+use crate::store_clock::StoreClock;
 use crate::web::Web;
 use announce::Ready;
 use glimmer_hotset::Readers;
@@ -79,7 +80,11 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
     // when the first address is bound. By then the process has given up root for good.
     let file = memory_file::open(&config, &plan)?;
     let clock: Arc<dyn Clock> = match &file {
-        Some(file) => Arc::new(StoreClock::of(file)),
+        Some(file) => {
+            let clock = StoreClock::of(file);
+            config.notices.extend(clock.warning());
+            Arc::new(clock)
+        }
         None => Arc::new(SystemClock::start()),
     };
     config.started_ms = clock.now().ms;
@@ -94,7 +99,9 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
     drop(of_hashing);
     let http = http_server(&config, &mut inherited)?;
     // It needs rights that are given up below. Until workers give it keys, it answers nothing.
-    let attachment = accelerate::attach(&config, random())?;
+    let attachment = accelerate::attach(&config, random())?.map(Arc::new);
+    let notice = attachment.as_deref().and_then(Attachment::warning);
+    config.notices.extend(notice);
     let clock = &*surroundings.clock;
     let body = match &attachment {
         Some(it) => Some(accelerate::shared(
@@ -125,8 +132,8 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
         let others = others.collect::<Vec<_>>().join(" and ");
         return Err(accelerate::refused(&config, Refusal::InUse(others)).into());
     }
-    let mode = attachment.as_ref().map(Attachment::mode);
-    let not_in_driver = attachment.as_ref().and_then(Attachment::not_in_driver);
+    let mode = attachment.as_deref().map(Attachment::mode);
+    let not_in_driver = attachment.as_deref().and_then(Attachment::not_in_driver);
     if config.unix.is_none() {
         process::port_file::write_if_wanted(&bound.local_addrs(), bound.udp_addresses()).map_err(
             |error| io::Error::new(error.kind(), format!("MEMCACHED_PORT_FILENAME: {error}")),
@@ -183,6 +190,7 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
             tls,
         )?
         .with_tenants(tenants)
+        .with_attachment(attachment.as_ref())
         .with_snapshots(snapshots.clone()),
     );
     let node = bound.serve(store.engines, admin.clone())?;

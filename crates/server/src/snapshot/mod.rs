@@ -128,7 +128,7 @@ const CLOCK_STEP_MS: u64 = 100;
 /// The time of the server's epoch in milliseconds since 1970, by a clock of the system that shows
 /// this time now. Unless that clock was set since the server's start, it is exactly what the
 /// server's own clock says, so that expiry times keep their milliseconds.
-fn epoch_unix_ms(now: Moment, unix_ms: u64) -> u64 {
+pub(crate) fn epoch_unix_ms(now: Moment, unix_ms: u64) -> u64 {
     let by_system = unix_ms.saturating_sub(now.ms);
     match by_system.abs_diff(now.epoch_unix_ms) < CLOCK_STEP_MS {
         true => now.epoch_unix_ms,

@@ -117,6 +117,6 @@ pub(super) fn write_slabs(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
 /// their space until it is overwritten. In store mode they are freed at once.
 fn is_full(snapshot: &Snapshot<'_>) -> bool {
     let store = &snapshot.now.table.store;
-    let left = store.evictions + store.expired_reclaimed + store.reinsertions;
+    let left = store.evictions + store.expired_reclaimed;
     snapshot.admin.evicts() && left > 0
 }

@@ -79,10 +79,10 @@ const SERVER: &[Statistic<OfServer>] = &[
     ("prefixes_unswept", "prefixes that were flushed, and whose items have yet to be removed",
         |now| show(now.admin.groups_unswept())),
     ("dead_bytes", "bytes of deleted and replaced items in the logs, and of room in which items \
-        may grow, at the beginning of the second. They are used again before live items are \
-        evicted",
+        may grow, as of the last second in which items were added. They are used again before \
+        live items are evicted",
         |now| show(now.now.table.store.dead_bytes)),
-    ("reinsertions", "items that the eviction rule kept",
+    ("reinsertions", "items that the eviction rule kept when their memory was wanted",
         |now| show(count!(now, table.store.reinsertions))),
     ("in_place_updates", "stores that wrote over the old value",
         |now| show(count!(now, table.store.in_place_updates))),

@@ -68,6 +68,7 @@ const CONSTANT_CHECK_AT: usize = 7;
 const KEPT_AT: usize = 8;
 /// The sum of [`STILL`], from when the file is closed.
 const STILL_CHECK_AT: usize = 15;
+const NOTED_EPOCH_AT: usize = 16;
 const SETTINGS_AT: usize = 64;
 
 /// The states of a file. No few bits make one of another.
@@ -78,7 +79,8 @@ const CLOSED: u64 = u64::from_le_bytes(*b"closed\0\0");
 /// Numbers of the store as a whole that are kept in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// When the epoch was that times in the store are counted from, in milliseconds since 1970.
+    /// When the epoch was that times in the store are counted from, in milliseconds since 1970, as
+    /// the wall clock said when the file was made.
     EpochUnixMs,
     /// Milliseconds since the epoch, as of late.
     NowMs,
@@ -92,6 +94,9 @@ pub enum Kept {
     SecretFirst,
     /// The second half.
     SecretSecond,
+    /// When the epoch was by the wall clock of late, which may have been set since the file was made.
+    /// Zero if an earlier version made the file, which did not note it.
+    NotedEpochUnixMs = (NOTED_EPOCH_AT - KEPT_AT) as isize,
 }
 
 /// Numbers that do not change after the file was begun.

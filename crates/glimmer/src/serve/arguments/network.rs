@@ -174,10 +174,10 @@ pub struct Network {
         short = 'R',
         long,
         value_name = "NUM",
-        default_value_t = limits::TURN_REQUESTS_MAX,
+        default_value_t = limits::TURN_REQUESTS_MAX as usize,
         value_parser = values::requests,
     )]
-    pub(in crate::serve) max_reqs_per_event: u32,
+    pub(in crate::serve) max_reqs_per_event: usize,
 
     /// What carries datagrams: udp, udp-plain, xdp:IF or dpdk:ip=ADDRESS/BITS
     ///

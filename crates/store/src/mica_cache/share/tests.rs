@@ -62,7 +62,7 @@ fn what_is_claimed_ahead_is_used_or_given_back() {
             let mut claimed = commons.left();
             for owner in &mut owners {
                 let mut writer = owner.enter(0);
-                if key % 1_000 == 0 {
+                if key % 10_000 == 0 {
                     writer.audit();
                 }
                 let share = &writer.state.share;
