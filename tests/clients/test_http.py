@@ -141,6 +141,26 @@ def test_connections_are_counted_by_the_reason_for_which_they_were_closed(pages)
     assert closed("error") == before + 1
 
 
+def test_logins_are_counted_by_their_outcome(tmp_path):
+    users = tmp_path / "users"
+    users.write_text("foo:bar\n")
+    with Pages("-Y", users) as server, server.wire() as wire:
+
+        def logins():
+            samples = server.metrics()
+            return [samples["glimmer_logins_total", f'outcome="{outcome}"'] for outcome in ("admitted", "refused", "full")]
+
+        for request, reply, expected in [
+            (store(b"foo wrong", b"auth"), b"CLIENT_ERROR authentication failure\r\n", [0, 1, 0]),
+            # Input that is no login counts as none.
+            (b"get foo\r\n", b"CLIENT_ERROR unauthenticated\r\n", [0, 1, 0]),
+            (store(b"foo bar", b"auth"), STORED, [1, 1, 0]),
+        ]:
+            wire.send(request)
+            wire.expect(reply)
+            assert logins() == expected
+
+
 def test_a_scraper_chooses_the_format(pages):
     _, headers, text = pages.page("/metrics")
     assert headers["Content-Type"].startswith("text/plain; version=0.0.4")

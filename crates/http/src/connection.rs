@@ -300,6 +300,32 @@ mod tests {
         assert!(connection.input.is_empty() && connection.output.is_empty());
     }
 
+    /// A client of HTTP/1.0 reads to the end unless it is told that there is none.
+    #[test]
+    fn a_connection_that_an_old_client_asked_to_keep_is_kept_and_said_to_be() {
+        let mut connection = Connection::new(Pieces::default(), 0);
+        for (lines, said, is_kept) in [
+            ("HTTP/1.1\r\n", None, true),
+            (
+                "HTTP/1.0\r\nConnection: keep-alive\r\n",
+                Some("keep-alive"),
+                true,
+            ),
+            ("HTTP/1.0\r\n", Some("close"), false),
+        ] {
+            connection.stream.takes = usize::MAX;
+            let request = format!("GET /a {lines}\r\n").into_bytes();
+            connection.stream.incoming.push_back(request);
+            assert!(connection.serve(0, &mut page).unwrap());
+            let taken = std::mem::take(&mut connection.stream.taken);
+            let text = String::from_utf8(taken).unwrap();
+            let mut headers = text.lines().filter_map(|line| line.split_once(": "));
+            let found = headers.find(|(name, _)| *name == "Connection");
+            assert_eq!(found.map(|(_, value)| value), said, "{lines}");
+            assert_eq!(!connection.stream.has_finished, is_kept, "{lines}");
+        }
+    }
+
     #[test]
     fn a_request_that_trickles_in_has_a_deadline_and_an_idle_connection_another() {
         let mut connection = Connection::new(Pieces::default(), 1_000);

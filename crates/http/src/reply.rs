@@ -56,6 +56,8 @@ impl Reply {
         }
         if !keeps_alive {
             out.extend_from_slice(b"Connection: close\r\n");
+        } else if request.is_some_and(|request| request.is_old) {
+            out.extend_from_slice(b"Connection: keep-alive\r\n");
         }
         out.extend_from_slice(b"\r\n");
         if !request.is_some_and(|request| request.is_head) {

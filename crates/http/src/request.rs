@@ -19,6 +19,9 @@ pub struct Request<'a> {
     pub(crate) is_head: bool,
     /// The client may send another request after the reply.
     pub(crate) keeps_alive: bool,
+    /// Its version is older than HTTP/1.1, and it takes the connection for closed unless the reply
+    /// says otherwise.
+    pub(crate) is_old: bool,
 }
 
 /// What the bytes of a client are.
@@ -60,11 +63,12 @@ pub(crate) fn parse(bytes: &[u8]) -> Parsed<'_> {
     if has_body || header("Transfer-Encoding").is_some() {
         return Parsed::Refused(Status::BadRequest);
     }
-    let connection = header("Connection").unwrap_or("");
+    // Several lines are one list.
     let says = |word: &str| {
-        let mut words = connection.split(',');
+        let mut words = all("Connection").flat_map(|line| line.split(','));
         words.any(|it| it.trim().eq_ignore_ascii_case(word))
     };
+    let is_old = parsed.version != Some(1);
     let (host, target) = match absolute(target) {
         Some(parts) => parts,
         None => (header("Host").unwrap_or(""), target),
@@ -76,10 +80,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Parsed<'_> {
         accept: header("Accept").unwrap_or(""),
         host,
         is_head: method == "HEAD",
-        keeps_alive: match parsed.version {
-            Some(1) => !says("close"),
-            _ => says("keep-alive"),
-        },
+        keeps_alive: !says("close") && (!is_old || says("keep-alive")),
+        is_old,
     };
     Parsed::Request(request, used)
 }
@@ -136,6 +138,10 @@ mod tests {
         assert_eq!(found.parameter("sinc"), None);
         assert!(found.keeps_alive && !found.is_head);
         assert!(!request("GET / HTTP/1.1\r\nConnection: x, Close\r\n\r\n").keeps_alive);
+        let lines = "Connection: keep-alive\r\nConnection: close\r\n\r\n";
+        for version in ["1.0", "1.1"] {
+            assert!(!request(&format!("GET / HTTP/{version}\r\n{lines}")).keeps_alive);
+        }
         assert!(!request("GET / HTTP/1.0\r\n\r\n").keeps_alive);
         assert!(request("HEAD / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").keeps_alive);
         assert!(request("HEAD / HTTP/1.1\r\nContent-Length: 0\r\n\r\n").is_head);

@@ -1,6 +1,6 @@
 //! The sockets, and who waits for them.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -16,12 +16,19 @@ use crate::{Reply, Request};
 /// Connections that wait in the kernel to be accepted.
 const BACKLOG: i32 = 64;
 
+/// For how long no connection is accepted after one could not be, as when descriptors have run out.
+/// The connections that wait would end each wait at once.
+const ACCEPT_PAUSE_MS: u64 = 100;
+
 /// Serves pages at some addresses.
 pub struct Server {
     listeners: Vec<TcpListener>,
     connections: Vec<Connection<TcpStream>>,
     wake: Arc<OwnedFd>,
     began: Instant,
+    /// Until when no connection is accepted, in milliseconds since it began.
+    pauses_until_ms: u64,
+    accept_error: Option<io::Error>,
 }
 
 /// Ends the wait of a server, from any thread.
@@ -69,6 +76,8 @@ impl Server {
             connections: Vec::new(),
             wake: Arc::new(wake),
             began: Instant::now(),
+            pauses_until_ms: 0,
+            accept_error: None,
         })
     }
 
@@ -83,6 +92,11 @@ impl Server {
         Waker(self.wake.clone())
     }
 
+    /// Why a connection could not be accepted, if that has happened since the last call.
+    pub fn take_accept_error(&mut self) -> Option<io::Error> {
+        self.accept_error.take()
+    }
+
     /// Waits until a client wants something, at most for this long, and serves it. `answer` gives
     /// the reply to a request.
     pub fn turn(&mut self, wait_ms: u64, answer: &mut dyn FnMut(&Request<'_>) -> Reply) {
@@ -94,8 +108,15 @@ impl Server {
         if self.connections.iter().any(Connection::is_waiting) {
             wait_ms = 0;
         }
+        let listeners = match self.pauses_until_ms.saturating_sub(now_ms) {
+            0 => &self.listeners[..],
+            pause_ms => {
+                wait_ms = wait_ms.min(pause_ms);
+                &[]
+            }
+        };
         // An error that is not a signal's would come again at once; the sockets are looked at.
-        let ready = self.wait(wait_ms).unwrap_or_default();
+        let ready = self.wait(wait_ms, listeners).unwrap_or_default();
         let now_ms = self.now_ms();
         let mut index = 0;
         self.connections.retain_mut(|connection| {
@@ -113,16 +134,14 @@ impl Server {
         self.began.elapsed().as_millis() as u64
     }
 
-    fn wait(&self, wait_ms: u64) -> io::Result<Ready> {
+    fn wait(&self, wait_ms: u64, listeners: &[TcpListener]) -> io::Result<Ready> {
         let of = |connection: &Connection<_>| match connection.is_sending() {
             true => PollFlags::OUT,
             false => PollFlags::IN,
         };
         let wake = std::iter::once(PollFd::new(&*self.wake, PollFlags::IN));
-        let listeners = self
-            .listeners
-            .iter()
-            .map(|it| PollFd::new(it, PollFlags::IN));
+        let (count, listeners) = (listeners.len(), listeners.iter());
+        let listeners = listeners.map(|it| PollFd::new(it, PollFlags::IN));
         let connections = self
             .connections
             .iter()
@@ -137,7 +156,7 @@ impl Server {
         if is_ready(&polled[0]) {
             let _ = rustix::io::read(&self.wake, &mut [0; 8]);
         }
-        let (listeners, connections) = polled[1..].split_at(self.listeners.len());
+        let (listeners, connections) = polled[1..].split_at(count);
         Ok(Ready {
             listeners: listeners.iter().any(is_ready),
             connections: connections.iter().map(is_ready).collect(),
@@ -149,8 +168,17 @@ impl Server {
         for listener in &self.listeners {
             // A peer that connects in a loop must not keep the others waiting.
             for _ in 0..HTTP_CONNECTIONS_MAX {
-                let Ok((stream, _)) = listener.accept() else {
-                    break;
+                let stream = match listener.accept() {
+                    Ok((stream, _)) => stream,
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                    Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                    // The client has left meanwhile.
+                    Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
+                    Err(error) => {
+                        self.pauses_until_ms = now_ms + ACCEPT_PAUSE_MS;
+                        self.accept_error = Some(error);
+                        break;
+                    }
                 };
                 if stream.set_nonblocking(true).is_err() {
                     continue;

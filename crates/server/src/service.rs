@@ -2,7 +2,7 @@
 //! workers take their turns. Nothing is done without a `NOTIFY_SOCKET` in the environment.
 
 use crate::stats::ServerAdmin;
-use crate::web::{Watch, Watched};
+use crate::web::Watch;
 use sd_notify::NotifyState;
 use std::env;
 use std::io;
@@ -22,6 +22,35 @@ pub(crate) struct Service {
 struct Watchdog {
     end: Sender<()>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// How often the thread looks at the workers in the time in which the service manager wants to hear
+/// from the server.
+const LOOKS_WITHIN: u32 = 8;
+
+/// What the thread sees when it looks at the workers again and again.
+struct Rounds {
+    watch: Watch,
+    /// A worker that takes no turn for so long is stalled.
+    stalled_ms: u64,
+}
+
+impl Rounds {
+    /// A worker may take half of the time for a turn. The other half is left for the looks.
+    fn new(within: Duration) -> Rounds {
+        Rounds {
+            watch: Watch::default(),
+            stalled_ms: within.as_millis() as u64 / 2,
+        }
+    }
+
+    /// The workers have taken this many turns each, and are woken now. Returns the one that has
+    /// been silent for longest if it is stalled, and for how long it has been.
+    fn look(&mut self, now_ms: u64, turns: impl Iterator<Item = u64>) -> Option<(usize, u64)> {
+        let silent_ms = self.watch.note(now_ms, turns).into_iter().enumerate();
+        let longest = silent_ms.max_by_key(|&(_, silent_ms)| silent_ms);
+        longest.filter(|&(_, silent_ms)| silent_ms >= self.stalled_ms)
+    }
 }
 
 impl Service {
@@ -69,31 +98,32 @@ fn tell(states: &[NotifyState<'_>]) {
 }
 
 impl Watchdog {
-    /// Reports as long as all workers take their turns, twice in the time `within` which the
-    /// service manager wants to hear from the server.
+    /// Reports as long as all workers take their turns, several times in the time `within` which
+    /// the service manager wants to hear from the server.
     fn start(within: Duration, admin: Arc<ServerAdmin>) -> io::Result<Watchdog> {
         let (end, ended) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("watchdog".into())
             .spawn(move || {
-                let (start, mut watch) = (Instant::now(), Watch::default());
-                while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(within / 2) {
+                let (start, mut rounds) = (Instant::now(), Rounds::new(within));
+                let mut has_complained = false;
+                let step = within / LOOKS_WITHIN;
+                while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(step) {
                     let Some(node) = admin.node() else { continue };
                     let now_ms = start.elapsed().as_millis() as u64;
                     let turns = node.tallies();
-                    let watched = Watched {
-                        silent_ms: watch.note(now_ms, turns.iter().map(|tally| tally.turns)),
-                        ..Watched::default()
-                    };
+                    let stalled = rounds.look(now_ms, turns.iter().map(|tally| tally.turns));
                     node.wake();
-                    // A worker has had half of the time for a turn.
-                    match watched.stalled().next() {
-                        None => tell(&[NotifyState::Watchdog]),
-                        Some((worker, silent_ms)) => tracing::warn!(
+                    if stalled.is_none() {
+                        tell(&[NotifyState::Watchdog]);
+                    }
+                    if let Some((worker, silent_ms)) = stalled.filter(|_| !has_complained) {
+                        tracing::warn!(
                             "worker {worker} has taken no turn for {silent_ms} ms: the service \
                              manager is not told that all is well"
-                        ),
+                        );
                     }
+                    has_complained = stalled.is_some();
                 }
             })?;
         Ok(Watchdog {
@@ -110,5 +140,50 @@ impl Drop for Watchdog {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WITHIN_MS: u64 = 4_000;
+
+    /// When the service manager hears that all is well, and who is stalled at the last look. A
+    /// worker takes no turn between these two times.
+    fn told(silent_ms: std::ops::Range<u64>) -> (Vec<u64>, Option<(usize, u64)>) {
+        let mut rounds = Rounds::new(Duration::from_millis(WITHIN_MS));
+        let (mut told, mut stalled) = (Vec::new(), None);
+        for now_ms in (1..=24).map(|look| look * WITHIN_MS / u64::from(LOOKS_WITHIN)) {
+            let last_turn = match silent_ms.contains(&now_ms) {
+                true => silent_ms.start,
+                false => now_ms,
+            };
+            stalled = rounds.look(now_ms, [now_ms, last_turn].into_iter());
+            told.extend(stalled.is_none().then_some(now_ms));
+        }
+        (told, stalled)
+    }
+
+    #[test]
+    fn a_worker_that_is_well_again_in_time_costs_no_restart() {
+        for start in [2_001, 2_250, 2_499] {
+            for length in [1_999, 2_000, 2_500, 3_000] {
+                let (told, _) = told(start..start + length);
+                let gaps = told.windows(2).map(|pair| pair[1] - pair[0]);
+                assert!(
+                    gaps.max() < Some(WITHIN_MS / 2),
+                    "{start} {length}: {told:?}"
+                );
+                assert_eq!(told.last(), Some(&12_000));
+            }
+        }
+    }
+
+    #[test]
+    fn a_worker_that_takes_no_more_turns_is_named_and_nothing_is_told() {
+        let (told, stalled) = told(2_001..u64::MAX);
+        assert_eq!(told.last(), Some(&4_000));
+        assert_eq!(stalled, Some((1, 9_500)));
     }
 }

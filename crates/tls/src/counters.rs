@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 /// What is counted of all connections together.
 #[derive(Debug)]
 pub struct Counters {
-    handshakes: AtomicU64,
+    new_sessions: AtomicU64,
     resumed: AtomicU64,
     handshake_errors: AtomicU64,
     protocol_errors: AtomicU64,
@@ -36,9 +36,9 @@ macro_rules! counted {
 }
 
 counted! {
-    /// Handshakes that ended well.
-    handshakes, note_handshake;
-    /// Those of them that resumed an earlier session.
+    /// Handshakes that ended well with a new session.
+    new_sessions, note_new_session;
+    /// Handshakes that resumed an earlier session.
     resumed, note_resumed;
     /// Handshakes that failed, or that the client or a deadline ended.
     handshake_errors, note_handshake_error;
@@ -56,7 +56,7 @@ impl Counters {
     /// Counters of connections that together hold at most this many bytes.
     pub(crate) fn new(bytes_max: usize) -> Counters {
         Counters {
-            handshakes: AtomicU64::default(),
+            new_sessions: AtomicU64::default(),
             resumed: AtomicU64::default(),
             handshake_errors: AtomicU64::default(),
             protocol_errors: AtomicU64::default(),

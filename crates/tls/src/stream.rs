@@ -454,12 +454,8 @@ impl TlsStream {
         // The client may ask for the figures as soon as it has what is sent next.
         match &standing {
             Standing::Waits(_) => {}
-            Standing::Done(done) => {
-                self.counters.note_handshake();
-                if done.is_resumed {
-                    self.counters.note_resumed();
-                }
-            }
+            Standing::Done(done) if done.is_resumed => self.counters.note_resumed(),
+            Standing::Done(_) => self.counters.note_new_session(),
             Standing::Failed => self.fail_handshake(),
         }
         self.held = out.clone();

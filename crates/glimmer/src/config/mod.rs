@@ -133,7 +133,18 @@ impl Whole {
         };
         let is_typed = |name: &str| is_typed(&flags, &matches, name);
         let mut settings = of_file;
-        settings.retain(|it| of_environment.iter().all(|other| other.name != it.name));
+        let is_replaced = |it: &Setting| of_environment.iter().any(|other| other.name == it.name);
+        let lost = settings
+            .iter()
+            .find(|it| it.name == EXTENDED && is_replaced(it));
+        if let Some(lost) = lost.filter(|_| !is_typed(EXTENDED)) {
+            let variable = environment::name_of(EXTENDED);
+            let place = &lost.origin;
+            notices.push(format!(
+                "the variable {variable} replaces all options of extended at {place}"
+            ));
+        }
+        settings.retain(|it| !is_replaced(it));
         settings.extend(of_environment);
         settings.retain(|it| !is_typed(&it.name));
         let named = |it: &Setting| (it.name.clone(), it.origin.clone());

@@ -194,6 +194,23 @@ fn variables_of_others_do_not_prevent_the_start() {
     assert_eq!(whole.notices, [notice]);
 }
 
+#[test]
+fn a_variable_that_takes_the_place_of_the_options_of_a_file_is_told() {
+    let file = "threads = 2\n[extended]\nidle_timeout = 5";
+    let variable = [("GLIMMER_EXTENDED", "modern")];
+    let told = |file, variables, typed| whole(file, variables, typed).unwrap().notices;
+    let notices = told(file, &variable[..], "");
+    let [notice] = notices.as_slice() else {
+        panic!("{notices:?}");
+    };
+    let words = "the variable GLIMMER_EXTENDED replaces all options of extended at ";
+    assert!(notice.starts_with(words), "{notice}");
+    assert!(notice.ends_with("x.toml:2"), "{notice}");
+    assert!(told("threads = 2", &variable[..], "").is_empty());
+    assert!(told(file, &[], "").is_empty());
+    assert!(told(file, &variable[..], "-o modern").is_empty());
+}
+
 /// Only a variable of others may be any bytes: a setting that is passed over could be a login.
 #[test]
 fn a_variable_that_is_no_text_is_refused() {

@@ -41,7 +41,7 @@ impl Tls {
     pub(crate) fn figures(&self) -> TlsFigures {
         let of = self.0.counters();
         TlsFigures {
-            handshakes: of.handshakes(),
+            new_sessions: of.new_sessions(),
             resumed: of.resumed(),
             handshake_errors: of.handshake_errors(),
             protocol_errors: of.protocol_errors(),

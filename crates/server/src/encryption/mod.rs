@@ -156,7 +156,7 @@ impl ListenerTls {
 /// What TLS has done so far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TlsFigures {
-    pub handshakes: u64,
+    pub new_sessions: u64,
     pub resumed: u64,
     pub handshake_errors: u64,
     pub protocol_errors: u64,

@@ -23,6 +23,7 @@ mod tls;
 mod workers;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::stats::ServerFigures;
 use crate::web::Watched;
@@ -34,6 +35,27 @@ pub(crate) struct Source {
     pub figures: ServerFigures,
     /// What the thread that serves the pages has seen itself.
     pub watched: Watched,
+    pub rising: Arc<Rising>,
+}
+
+/// Counters that are differences of others. The others become visible one after another, so that a
+/// difference may be too large for a moment. What was shown is not taken back: Prometheus would
+/// take that for a restart.
+#[derive(Debug, Default)]
+pub(crate) struct Rising {
+    pub closed_otherwise: Highest,
+    pub evicted_from_memory: Highest,
+}
+
+/// The highest value that was shown.
+#[derive(Debug, Default)]
+pub(crate) struct Highest(AtomicU64);
+
+impl Highest {
+    /// The value now, or a higher one that was shown before.
+    pub fn at_least(&self, value: u64) -> u64 {
+        self.0.fetch_max(value, Ordering::Relaxed).max(value)
+    }
 }
 
 /// Every metric, in the order in which they are shown.

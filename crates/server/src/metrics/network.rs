@@ -43,7 +43,8 @@ pub(super) const ALL: &[Family] = &[
             out.one("reason", "idle", of.idle_kicks);
             out.one("reason", "stalled", of.stalled_kicks);
             out.one("reason", "error", of.error_kicks);
-            out.one("reason", "other", closed.saturating_sub(for_a_reason));
+            let otherwise = closed.saturating_sub(for_a_reason);
+            out.one("reason", "other", source.rising.closed_otherwise.at_least(otherwise));
         }),
     Family::counter("glimmer_connections_refused", In::Units,
         "Connections that were not served, by reason: there were too many, or too many of one user \

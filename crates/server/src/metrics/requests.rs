@@ -38,10 +38,9 @@ pub(super) const ALL: &[Family] = &[
     Family::counter("glimmer_stores_refused", In::Units,
         "Stores that were refused, by reason",
         |source, out| {
-            let (of, store) = (&source.figures.table().requests, &source.figures.table().store);
+            let of = &source.figures.table().requests;
             out.one("reason", "too_large", of.store_too_large);
             out.one("reason", "no_memory", of.store_no_memory);
-            out.one("reason", "table_full", store.refused);
             out.one("reason", "no_buffer", source.figures.node().values_refused);
         }),
     Family::counter("glimmer_get_misses_of_gone_items", In::Units,
@@ -58,11 +57,13 @@ pub(super) const ALL: &[Family] = &[
         "Commands that flush all items",
         |source, out| out.put(source.figures.node().cmd_flush)),
     Family::counter("glimmer_logins", In::Units,
-        "Attempts to authenticate, by outcome",
+        "Attempts to authenticate, by outcome: admitted, refused, or full, as the user had as many \
+         connections as it may",
         |source, out| {
             let of = source.figures.node();
-            out.one("outcome", "admitted", of.auth_cmds.saturating_sub(of.auth_errors));
+            out.one("outcome", "admitted", of.auth_admitted);
             out.one("outcome", "refused", of.auth_errors);
+            out.one("outcome", "full", of.user_connections_refused);
         }),
     Family::counter("glimmer_requests_denied", In::Units,
         "Requests that users were refused, by reason: they have no right to them, or their \

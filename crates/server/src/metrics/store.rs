@@ -57,7 +57,8 @@ pub(super) const ALL: &[Family] = &[
         |source, out| {
             let of = &source.figures.table().store;
             let index = of.index_evictions;
-            out.one("reason", "memory", of.evictions.saturating_sub(index));
+            let memory = of.evictions.saturating_sub(index);
+            out.one("reason", "memory", source.rising.evicted_from_memory.at_least(memory));
             out.one("reason", "index", index);
         }),
     Family::counter("glimmer_evictions_unfetched", In::Units,

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
-use super::families;
 use super::family::Kind;
+use super::{Highest, families};
 
 const PAGE: &str = include_str!("../../../../docs/metrics.md");
 
@@ -23,6 +23,13 @@ fn names_are_unique_and_have_no_suffix_twice() {
             family.stem
         );
     }
+}
+
+#[test]
+fn a_difference_is_not_shown_to_fall() {
+    let shown = Highest::default();
+    let values = [1, 0, 2, 1, 3].map(|value| shown.at_least(value));
+    assert_eq!(values, [1, 1, 2, 2, 3]);
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(super) const ALL: &[Family] = &[
         "Handshakes, by outcome: with a new session, with one that was resumed, or failed. One \
          that took too long has failed",
         |source, out| put(source, out, |tls, out| {
-            out.one("outcome", "new", tls.handshakes - tls.resumed);
+            out.one("outcome", "new", tls.new_sessions);
             out.one("outcome", "resumed", tls.resumed);
             out.one("outcome", "failed", tls.handshake_errors);
         })),

@@ -169,7 +169,7 @@ pub(super) const ALL: &[Family] = &[
         "Items that the accelerator answers with",
         |source, out| accelerator(source, out, "live")),
     Family::gauge("glimmer_accelerator_slots_quarantined", In::Units,
-        "Slots that wait until no reader can look at them any more",
+        "Keys that the accelerator keeps out now",
         |source, out| accelerator(source, out, "quarantined")),
     Family::counter("glimmer_accelerator_events", In::Units,
         "What the accelerator has counted; stats accelerator explains the events",

@@ -111,12 +111,12 @@ fn tls(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
         return;
     };
     if snapshot.admin.config.tls.counts_sessions {
-        lines.put("ssl_new_sessions", tls.handshakes - tls.resumed);
+        lines.put("ssl_new_sessions", tls.new_sessions);
     }
     lines.put("ssl_handshake_errors", tls.handshake_errors);
     lines.put("ssl_proto_errors", tls.protocol_errors);
     lines.put("time_since_server_cert_refresh", tls.since_renewal_s);
-    lines.put("ssl_handshakes", tls.handshakes);
+    lines.put("ssl_handshakes", tls.new_sessions + tls.resumed);
     lines.put("ssl_resumed_sessions", tls.resumed);
     lines.put(
         "ssl_handshake_timeouts",

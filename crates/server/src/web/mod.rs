@@ -29,8 +29,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
-use glimmer_base::limits::WORKER_WATCH_MS;
+use glimmer_base::limits::{ALARM_MS, WORKER_WATCH_MS};
 use glimmer_http::{Server, Waker};
 
 use crate::stats::ServerAdmin;
@@ -65,10 +66,17 @@ impl Web {
         let thread = thread::Builder::new().name("http".into()).spawn(move || {
             // If it has no effect, the thread shares the CPU as all do.
             let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
+            let mut complains_from = Instant::now();
             while !state.is_over.load(Ordering::Acquire) {
                 let is_draining = state.is_draining.load(Ordering::Relaxed);
                 let wait_ms = pages.look_around(is_draining).min(WORKER_WATCH_MS);
                 server.turn(wait_ms, &mut |request| pages.answer(request));
+                if let Some(error) = server.take_accept_error()
+                    && Instant::now() >= complains_from
+                {
+                    tracing::warn!("--http: connections cannot be accepted for now: {error}");
+                    complains_from = Instant::now() + Duration::from_millis(ALARM_MS);
+                }
             }
         })?;
         Ok(Web {

@@ -9,7 +9,7 @@ use glimmer_node::NodeFigures;
 use super::history::History;
 use super::json;
 use super::watch::{Watch, Watched};
-use crate::metrics::{self, Source};
+use crate::metrics::{self, Rising, Source};
 use crate::stats::ServerAdmin;
 
 /// The pages of a server.
@@ -21,6 +21,7 @@ pub(super) struct Pages {
     watch: Watch,
     watched: Watched,
     history: History,
+    rising: Arc<Rising>,
 }
 
 /// The dashboard.
@@ -34,6 +35,7 @@ impl Pages {
             watch: Watch::default(),
             watched: Watched::default(),
             history: History::default(),
+            rising: Arc::default(),
         }
     }
 
@@ -108,6 +110,7 @@ impl Pages {
         Source {
             figures: self.admin.figures(),
             watched: self.watched.clone(),
+            rising: self.rising.clone(),
         }
     }
 
