@@ -467,7 +467,8 @@ pub const REFUSED_MAX: usize = 16;
 /// Unused reorder buffers that a worker keeps. Further ones are freed.
 pub const REORDER_BUFFERS_KEPT_MAX: usize = BURST_CONNECTIONS_MAX;
 
-/// Milliseconds that a stopping server waits for clients to read their replies.
+/// Milliseconds that a stopping server waits for clients to send the rest of their requests, and to
+/// read their replies.
 pub const DRAIN_MS_MAX: u64 = 5_000;
 
 /// Maximum number of partitions of one store: the keyhash has 16 bits for the partition. Together

@@ -195,6 +195,15 @@ macro_rules! make_parser {
                 }
             }
 
+            /// See [`Speak::passes_over`].
+            pub fn passes_over(&self) -> bool {
+                match self {
+                    Parser::Undecided(_) => false,
+                    Parser::$rest(parser) => parser.passes_over(),
+                    $(Parser::$name(parser) => parser.passes_over(),)*
+                }
+            }
+
             /// See [`Speak::take_back`].
             pub fn take_back(&mut self, before: &Parser) {
                 match (self, before) {

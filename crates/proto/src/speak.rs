@@ -77,6 +77,9 @@ pub trait Speak: Copy {
         Rest::None
     }
 
+    /// Whether more of a refused command is to come, which is passed over.
+    fn passes_over(&self) -> bool;
+
     /// The caller has taken the value that the last step announced out of the input; see
     /// [`crate::Parser::take_value`].
     fn take_value(&mut self);

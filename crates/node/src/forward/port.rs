@@ -131,6 +131,15 @@ impl Peer {
         self.filling.back_mut()
     }
 
+    /// Whether the last batch has room.
+    fn is_filling(&self) -> bool {
+        self.filling.back().is_some_and(|batch| !batch.is_full())
+    }
+
+    fn has_credit(&self) -> bool {
+        self.is_filling() || !self.free.is_empty() || self.made < FORWARD_BATCHES_PER_PEER
+    }
+
     /// Batches that have been sent and are not answered yet.
     fn under_way(&self) -> usize {
         self.made - self.free.len() - self.filling.len()
@@ -165,7 +174,7 @@ impl Port {
     pub fn has_credit(&mut self, owner: usize) -> bool {
         let home = self.me;
         let peer = self.peer(owner);
-        peer.filling.back().is_some_and(|batch| !batch.is_full()) || peer.begin(home).is_some()
+        peer.is_filling() || peer.begin(home).is_some()
     }
 
     /// Adds a request for `owner` to a batch. Requires [`Port::has_credit`]. The next
@@ -325,10 +334,9 @@ impl Port {
         tally.native_handover_batches = self.datagram_batches_sent;
     }
 
-    /// Whether a batch will come back.
-    pub fn awaits_batches(&self) -> bool {
-        let mut peers = self.peers.iter().flatten();
-        peers.any(|peer| peer.under_way() > 0)
+    /// Whether a request for any other worker can be put into a batch.
+    pub fn has_all_credit(&self) -> bool {
+        self.peers.iter().flatten().all(Peer::has_credit)
     }
 
     /// Whether a batch became free since the last call.

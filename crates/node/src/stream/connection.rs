@@ -316,11 +316,14 @@ impl Connection {
             && self.rx.may_grow_ahead(room)
     }
 
-    /// Whether it has a part of a request, or its stream a part of a record, and awaits the rest.
+    /// Whether it has a part of a request, or its stream a part of a record, and awaits the rest, or
+    /// keeps commands of a transaction in the table.
     pub fn awaits_rest(&self) -> bool {
+        let parser = &self.session.parser;
         self.rx.len() > 0
             || self.rx.has_places()
-            || self.session.parser.rest() == Rest::Arriving
+            || parser.rest() == Rest::Arriving
+            || parser.passes_over()
             || self.stream.held_bytes() > 0
     }
 

@@ -82,14 +82,14 @@ fn unpack(
 }
 
 /// Gives those who are out of credit another turn, if a batch came back. Only some datagrams go on
-/// then. They may need no batch after all, as when the plan has changed, and if none is under way,
-/// none will come back for the other datagrams.
+/// then. They may need no batch after all, as when the plan has changed, so that none comes back for
+/// the other datagrams. Those go on as long as there is credit with every worker.
 pub(super) fn resume_out_of_credit(port: &mut Port, streams: &mut Streams, packets: &mut Packets) {
     let has_freed = port.take_freed();
     if has_freed {
         streams.resume_out_of_credit();
     }
-    if has_freed || (packets.awaits_only_credit() && !port.awaits_batches()) {
+    if has_freed || (packets.awaits_only_credit() && port.has_all_credit()) {
         packets.resume_out_of_credit();
     }
 }

@@ -369,6 +369,36 @@ fn a_server_that_stops_receives_the_rest_of_a_request() {
     }
 }
 
+/// The client has been told, and sends on. A connection that is closed meanwhile would be reset, and
+/// replies with it.
+#[test]
+fn a_server_that_stops_receives_the_rest_of_a_value_that_it_has_refused() {
+    let value = "v".repeat(2 << 20);
+    let bytes = value.len();
+    let text = format!("set key 0 0 {bytes}\r\n{value}\r\n");
+    let resp = format!("*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n${bytes}\r\n{value}\r\n");
+    let mut binary = vec![0x80, 1, 0, 3, 8, 0, 0, 0];
+    binary.extend((bytes as u32 + 11).to_be_bytes());
+    binary.extend([0; 20]);
+    binary.extend(b"key");
+    binary.extend(value.as_bytes());
+    for set in [text.into_bytes(), resp.into_bytes(), binary] {
+        let mut bench = patient::<Cache<Crcw>>(1);
+        let mut client = bench.connect();
+        let pieces: Vec<_> = set.chunks(set.len() / 5 + 1).collect();
+        client.send(pieces[0]);
+        bench.turns(100);
+        bench.node.stop();
+        for piece in &pieces[1..] {
+            pass(&mut bench, 100);
+            assert!(!client.ready().hung_up);
+            client.send(piece);
+            bench.turns(100);
+        }
+        assert!(client.ready().hung_up);
+    }
+}
+
 /// A worker that stops sleeps only until the next look at such a client.
 #[test]
 fn a_server_that_stops_waits_for_no_client_that_has_stopped() {

@@ -286,6 +286,10 @@ impl Speak for Parser {
         Parser::refuse_value(self);
     }
 
+    fn passes_over(&self) -> bool {
+        matches!(self.state, State::Swallow { .. })
+    }
+
     fn take_value(&mut self) {
         Parser::take_value(self);
     }

@@ -209,6 +209,10 @@ impl Speak for Parser {
         Parser::refuse_value(self);
     }
 
+    fn passes_over(&self) -> bool {
+        matches!(self.state, State::Pass { .. })
+    }
+
     fn take_value(&mut self) {
         Parser::take_value(self);
     }

@@ -53,6 +53,10 @@ impl Speak for Parser {
         }
     }
 
+    fn passes_over(&self) -> bool {
+        matches!(self.state, State::Swallow { .. })
+    }
+
     fn take_value(&mut self) {
         Parser::take_value(self);
     }
