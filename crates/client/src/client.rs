@@ -4,8 +4,8 @@ mod call;
 mod link;
 
 use crate::answer::{Answer, Item};
-use crate::error::{ConnectError, CountError, GetError, RemoveError, StoreError, none_known};
-use crate::location::Location;
+use crate::error::{ConnectError, CountError, GetError, RemoveError, StoreError};
+use crate::location::{Location, address_of};
 use crate::operation::{self, Operation};
 use crate::placement::{Choice, Member, Placement};
 use crate::{Exptime, Settings};
@@ -16,7 +16,7 @@ use glimmer_transport::transports;
 use link::Links;
 use std::fmt::Debug;
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::ToSocketAddrs;
 use std::sync::Arc;
 
 /// A blocking client of one server, or of several servers among which keys are placed. Each call
@@ -41,9 +41,9 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to a server: asks its native port for the directory. The address of a name is looked
-    /// up once. [`Client::connect_to_all`] follows a server whose address may change, also with a
-    /// single [`Member::of`].
+    /// Connects to a server: asks its native port for the directory. The address of a name is
+    /// looked up once. [`Client::connect_to_all`] follows a server whose address may change, also
+    /// with a single [`Member::of`].
     ///
     /// # Errors
     ///
@@ -96,8 +96,8 @@ impl Client {
     }
 
     /// Connects to several servers. A server that does not answer now is tried again whenever one
-    /// of its keys is requested. While it does not answer, its name is looked up again, at most once
-    /// in [`Settings::retry_us`]: it may have been started elsewhere.
+    /// of its keys is requested. While it does not answer, its name is looked up again, at most
+    /// once in [`Settings::retry_us`]: it may have been started elsewhere.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -307,12 +307,6 @@ impl Client {
         }
         called
     }
-}
-
-fn address_of(server: impl ToSocketAddrs + Debug) -> Result<SocketAddr, ConnectError> {
-    let resolved = server.to_socket_addrs();
-    let first = resolved.and_then(|mut addresses| addresses.next().ok_or_else(none_known));
-    first.map_err(|reason| ConnectError::no_address(server, reason))
 }
 
 /// A client may move between threads; one thread at a time uses it.

@@ -79,6 +79,11 @@ impl Health {
         self.until_us.is_some()
     }
 
+    /// Whether the server was away at the last check, and nothing has been heard since.
+    pub fn is_silent(&self) -> bool {
+        self.is_doubtful() && !self.has_heard_since(self.counted_us)
+    }
+
     /// Whether requests fail at once.
     pub fn is_away(&self, now_us: u64) -> bool {
         let is_over = |until_us| now_us >= until_us || self.has_heard_since(self.counted_us);

@@ -3,6 +3,7 @@
 
 use crate::error::{ConnectError, none_known};
 use crate::placement::Member;
+use std::fmt::Debug;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
@@ -47,14 +48,16 @@ impl Location {
 
     /// Looks up a member's name.
     pub fn find(member: &Member) -> Result<Location, ConnectError> {
-        let name = (member.host.as_str(), member.native_port);
-        let resolved = name.to_socket_addrs();
-        let first = resolved.and_then(|mut addresses| addresses.next().ok_or_else(none_known));
-        match first {
-            Ok(address) => Ok(Location::of(member, address)),
-            Err(reason) => Err(ConnectError::no_address(name, reason)),
-        }
+        let address = address_of((member.host.as_str(), member.native_port))?;
+        Ok(Location::of(member, address))
     }
+}
+
+/// The first address of a name.
+pub fn address_of(server: impl ToSocketAddrs + Debug) -> Result<SocketAddr, ConnectError> {
+    let resolved = server.to_socket_addrs();
+    let first = resolved.and_then(|mut addresses| addresses.next().ok_or_else(none_known));
+    first.map_err(|reason| ConnectError::no_address(server, reason))
 }
 
 /// A search for the present address of a name. It has a thread of its own, because the system's

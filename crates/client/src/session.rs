@@ -312,7 +312,7 @@ impl<T> Session<T> {
 
     /// Whether nothing has answered at the server's address lately.
     pub(crate) fn is_lost(&self) -> bool {
-        self.is_doubtful() || self.is_refused
+        self.health.is_silent() || self.is_refused
     }
 
     /// Issues a request. The next [`Session::transmit`] sends it, and `tag` comes back with its

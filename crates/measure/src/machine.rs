@@ -1,12 +1,21 @@
 //! Cores, priority and CPU time of measuring processes.
 
-use std::{fs, io, time::Duration};
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    sync::OnceLock,
+    time::Duration,
+};
 
 use rustix::{
     io::Errno,
     process::{Resource, Rlimit, getrlimit, setrlimit},
     thread::{CpuSet, sched_setaffinity},
     time::{ClockId, clock_gettime},
+};
+use signal_hook::{
+    consts::{SIGINT, SIGTERM},
+    low_level::{emulate_default_handler, register},
 };
 
 /// The core of the measured server.
@@ -53,34 +62,57 @@ pub fn on_core<T: Send>(core: Option<usize>, work: impl FnOnce() -> T + Send) ->
     })
 }
 
-/// The kernel's file with the priority of this session of processes.
-const SESSION: &str = "/proc/self/autogroup";
+/// The priority that this session of processes had, and the kernel's file with it.
+static BEFORE: OnceLock<(File, Vec<u8>)> = OnceLock::new();
 
-/// The scheduler prefers this session of processes until this is dropped.
+/// The scheduler prefers this session of processes until this is dropped, or the process ends.
 #[derive(Debug)]
-pub struct Preferred {
-    /// The session's nice value before, as the kernel prints and takes it.
-    before: String,
-}
+pub struct Preferred(());
 
 impl Preferred {
     /// Asks the scheduler to prefer this session over others, if permitted. With automatic process
     /// groups, `nice` has no effect between terminals, and a build in another terminal can triple a
     /// measured time. Without privileges, measurements are noisier.
     pub fn ask() -> Option<Preferred> {
-        let session = fs::read_to_string(SESSION).ok()?;
-        let (_, before) = session.trim_end().rsplit_once(' ')?;
-        fs::write(SESSION, "-20").ok()?;
-        Some(Preferred {
-            before: before.to_owned(),
-        })
+        if BEFORE.get().is_none() {
+            let _ = BEFORE.set(session()?);
+            for signal in [SIGINT, SIGTERM] {
+                let end = move || {
+                    give_back();
+                    let _ = emulate_default_handler(signal);
+                };
+                // SAFETY: the action writes to a file and ends the process, which signal handlers
+                // may do.
+                unsafe { register(signal, end) }.ok()?;
+            }
+            // SAFETY: the function may be called when the process ends.
+            unsafe { libc::atexit(give_back) };
+        }
+        let (file, _) = BEFORE.get()?;
+        (&*file).write_all(b"-20").ok()?;
+        Some(Preferred(()))
     }
 }
 
 impl Drop for Preferred {
-    /// What the user runs next in this terminal is as important as before.
     fn drop(&mut self) {
-        let _ = fs::write(SESSION, &self.before);
+        give_back();
+    }
+}
+
+/// This session's nice value, as the kernel prints and takes it.
+fn session() -> Option<(File, Vec<u8>)> {
+    const SESSION: &str = "/proc/self/autogroup";
+    let text = fs::read_to_string(SESSION).ok()?;
+    let (_, nice) = text.trim_end().rsplit_once(' ')?;
+    let file = File::options().write(true).open(SESSION).ok()?;
+    Some((file, nice.as_bytes().to_vec()))
+}
+
+/// What the user runs next in this terminal is as important as before.
+extern "C" fn give_back() {
+    if let Some((file, nice)) = BEFORE.get() {
+        let _ = (&*file).write_all(nice);
     }
 }
 

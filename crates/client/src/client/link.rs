@@ -83,8 +83,9 @@ impl Links {
             self.open_anew()?;
         }
         self.check_due_us = None;
-        if self.links.iter().any(|link| link.session.is_lost()) {
-            self.hear_lost();
+        let may_be_lost = |link: &Link| link.session.is_doubtful() || link.session.is_lost();
+        if self.links.iter().any(may_be_lost) {
+            self.hear_doubtful();
             self.search();
         }
         Ok(())
@@ -93,10 +94,10 @@ impl Links {
     /// Handles what has arrived since the last call from servers that are away: any datagram ends
     /// that state, and no request may be sent that would have it read.
     #[cold]
-    fn hear_lost(&mut self) {
+    fn hear_doubtful(&mut self) {
         let now_us = self.now_us();
         for link in &mut self.links {
-            if link.session.is_lost() {
+            if link.session.is_doubtful() {
                 link.receive(&mut self.received, now_us, &mut |_, _| {});
             }
         }

@@ -85,7 +85,8 @@ impl Route {
             return None;
         }
         let mut session = shared.session();
-        let session = session.as_mut()?;
+        // It may have been heard since the last look.
+        let session = session.as_mut().filter(|session| session.is_lost())?;
         let (now_us, interval_us) = (shared.now_us(), self.settings.retry_us);
         let address = (self.search).advance(&self.server, now_us, interval_us)?;
         // Without a descriptor, the next search may succeed.

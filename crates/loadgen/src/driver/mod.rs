@@ -131,6 +131,8 @@ pub enum Meaning {
     Refused,
     /// The value is longer than the server accepts any.
     TooLarge,
+    /// The same, and the request was not sent.
+    Unsent,
     /// No reply arrived in time, over a transport that loses datagrams.
     Lost,
 }

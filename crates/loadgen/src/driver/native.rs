@@ -267,7 +267,7 @@ impl Link for Native {
 
     fn receive(&mut self, on_step: &mut impl FnMut(Reply)) -> Result<()> {
         for pending in self.too_large.drain(..) {
-            on_step(step(&mut self.groups, &pending, Meaning::TooLarge, 0));
+            on_step(step(&mut self.groups, &pending, Meaning::Unsent, 0));
         }
         for _ in 0..RECEIVES_MAX {
             let count = self.device.receive(&mut self.received);

@@ -43,7 +43,7 @@ pub fn run<L: Link, W: World<L>>(
             }
         }
         let now = drive.world.now_ns();
-        if drive.inspect(now, source)? {
+        if drive.inspect(now)? {
             // Over a transport that loses replies, a connection that lost all of its burst must be
             // restarted here.
             for place in 0..drive.links.len() {

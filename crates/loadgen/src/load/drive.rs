@@ -148,12 +148,12 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
         links[place].receive(&mut |reply| {
             // One clock read for everything that was received together.
             let now = *at.get_or_insert_with(|| world.now_ns());
-            steps += 1;
+            steps += u64::from(reply.meaning != Meaning::Unsent);
             let counts = window.contains(match counted {
                 CountBy::ByReply => now,
                 CountBy::ByDueTime => reply.tag,
             });
-            if reply.meaning == Meaning::TooLarge {
+            if matches!(reply.meaning, Meaning::TooLarge | Meaning::Unsent) {
                 too_large = Some(reply.value_bytes);
             }
             let arrived = arrived(&reply, ahead_ns, now);
@@ -178,7 +178,7 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
     /// Gives up lost replies, and fails if the server is silent. Checks only now and then; returns
     /// whether it did.
     #[inline]
-    pub fn inspect(&mut self, now: u64, source: &dyn Source) -> Result<bool> {
+    pub fn inspect(&mut self, now: u64) -> Result<bool> {
         if now < self.inspected_ns + INSPECTION_NS {
             return Ok(false);
         }
@@ -190,16 +190,11 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
         let Drive {
             links, recorder, ..
         } = self;
-        let mut too_large = None;
         for link in links {
             link.expire(now.saturating_sub(self.reply_ns_max), &mut |reply| {
-                if reply.meaning == Meaning::TooLarge {
-                    too_large = Some(reply.value_bytes);
-                }
                 recorder.reply(&reply, None)
             });
         }
-        accept(source, too_large)?;
         if self.steps != self.steps_heard || self.under_way() == 0 {
             (self.steps_heard, self.heard_ns) = (self.steps, now);
         } else if now - self.heard_ns > SILENCE_NS_MAX {
@@ -249,8 +244,8 @@ fn settle(
     counts: bool,
     (arrived, read): (u64, u64),
 ) {
-    let latency_ns = (reply.last && counts && reply.meaning != Meaning::Lost)
-        .then(|| arrived.saturating_sub(reply.tag));
+    let is_answer = !matches!(reply.meaning, Meaning::Lost | Meaning::Unsent);
+    let latency_ns = (reply.last && counts && is_answer).then(|| arrived.saturating_sub(reply.tag));
     if reply.arrived_ns > 0 && latency_ns.is_some() {
         recorder.unread.saturating_record((read - arrived).max(1));
     }

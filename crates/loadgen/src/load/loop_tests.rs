@@ -67,11 +67,13 @@ impl Link for Connection {
     /// Reads one reply.
     fn receive(&mut self, on_step: &mut impl FnMut(Reply)) -> Result<()> {
         let unsent = self.unsent.pop_front();
+        let is_sent = unsent.is_none();
         let (ask, tag) = (unsent.or_else(|| self.asked.pop_front())).expect("it is ready");
         let key = ask.keys[0];
         let mut server = self.server.borrow_mut();
         server.carried_out += 1;
         let meaning = match ask.verb {
+            _ if !is_sent => Meaning::Unsent,
             Verb::Set if ask.value_bytes > server.value_bytes_max => Meaning::TooLarge,
             Verb::Set => {
                 server.items.insert(key.number());

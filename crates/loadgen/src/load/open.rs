@@ -270,7 +270,7 @@ pub fn run<L: Link, W: World<L>>(
         let now = drive.world.now_ns();
         drive.recorder.tick(now)?;
         let lags = next.more && next.due() < to && now > to.saturating_add(LATE_NS_MAX);
-        if lags || drive.inspect(now, source)? && drive.under_way() > under_way_max {
+        if lags || drive.inspect(now)? && drive.under_way() > under_way_max {
             drive.recorder.saturated = true;
             drive.recorder.client_saturated = lags;
             drive.recorder.window().end_by(now);

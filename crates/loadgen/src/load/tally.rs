@@ -60,7 +60,7 @@ impl Tally {
             (Verb::Get, Meaning::Miss) => self.misses += 1,
             (Verb::Set, Meaning::Done) => self.writes += 1,
             (Verb::Delete, Meaning::Hit | Meaning::Miss) => self.deletes += 1,
-            (_, Meaning::Refused | Meaning::TooLarge) => self.refused += 1,
+            (_, Meaning::Refused | Meaning::TooLarge | Meaning::Unsent) => self.refused += 1,
             (_, Meaning::Lost) => self.lost += 1,
             _ => {}
         }

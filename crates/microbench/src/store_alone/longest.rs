@@ -35,9 +35,9 @@ const ITEM_BYTES_MAX: usize = 1 << 20;
 /// sixteen times that many.
 const BYTES_PER_FIRST_BUCKET: usize = 13 << 10;
 
-/// The table is filled until an item leaves, and then with this part (1 / n) of the items more. Each
-/// log has come to its end by then. Otherwise a timed store would be the first to touch a huge page,
-/// which the kernel clears then. A server has a thread that does it ahead of need.
+/// The table is filled until an item leaves, and then with this part (1 / n) of the items more.
+/// Each log has come to its end by then. Otherwise a timed store would be the first to touch a huge
+/// page, which the kernel clears then. A server has a thread that does it ahead of need.
 const MORE_PART: u32 = 8;
 
 /// The longest requests of one run.
@@ -66,8 +66,8 @@ impl Times {
 }
 
 /// Fills one partition of `memory_bytes` with the paper's items until all of its memory has been
-/// used or an item is refused, and reads everything once. Then times `requests` requests individually: stores of new
-/// items and reads of random ones, alternately.
+/// used or an item is refused, and reads everything once. Then times `requests` requests
+/// individually: stores of new items and reads of random ones, alternately.
 ///
 /// # Errors
 ///

@@ -316,8 +316,8 @@ impl Connection {
             && self.rx.may_grow_ahead(room)
     }
 
-    /// Whether it has a part of a request, or its stream a part of a record, and awaits the rest, or
-    /// keeps commands of a transaction in the table.
+    /// Whether it has a part of a request, or its stream a part of a record, and awaits the rest,
+    /// or keeps commands of a transaction in the table.
     pub fn awaits_rest(&self) -> bool {
         let parser = &self.session.parser;
         self.rx.len() > 0

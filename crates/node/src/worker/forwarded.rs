@@ -82,8 +82,8 @@ fn unpack(
 }
 
 /// Gives those who are out of credit another turn, if a batch came back. Only some datagrams go on
-/// then. They may need no batch after all, as when the plan has changed, so that none comes back for
-/// the other datagrams. Those go on as long as there is credit with every worker.
+/// then. They may need no batch after all, as when the plan has changed, so that none comes back
+/// for the other datagrams. Those go on as long as there is credit with every worker.
 pub(super) fn resume_out_of_credit(port: &mut Port, streams: &mut Streams, packets: &mut Packets) {
     let has_freed = port.take_freed();
     if has_freed {

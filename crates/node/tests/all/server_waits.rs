@@ -369,8 +369,8 @@ fn a_server_that_stops_receives_the_rest_of_a_request() {
     }
 }
 
-/// The client has been told, and sends on. A connection that is closed meanwhile would be reset, and
-/// replies with it.
+/// The client has been told, and sends on. A connection that is closed meanwhile would be reset,
+/// and replies with it.
 #[test]
 fn a_server_that_stops_receives_the_rest_of_a_value_that_it_has_refused() {
     let value = "v".repeat(2 << 20);

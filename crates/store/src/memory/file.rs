@@ -94,8 +94,8 @@ pub enum Kept {
     SecretFirst,
     /// The second half.
     SecretSecond,
-    /// When the epoch was by the wall clock of late, which may have been set since the file was made.
-    /// Zero if an earlier version made the file, which did not note it.
+    /// When the epoch was by the wall clock of late, which may have been set since the file was
+    /// made. Zero if an earlier version made the file, which did not note it.
     NotedEpochUnixMs = (NOTED_EPOCH_AT - KEPT_AT) as isize,
 }
 
