@@ -101,8 +101,10 @@ impl Streams {
         shared.balancer.release(core.me);
         core.tally.curr_connections -= 1;
         core.tally.error_kicks += u64::from(reason == CloseReason::Error);
-        // The client must not see the end of its connection before it is counted: it may ask for
-        // the figures next. The stream is open until this function returns.
+        // The client must not see the end of its connection before its place among those of its
+        // address is free, and before it is counted: it may connect again or ask for the figures
+        // next. The stream is open until this function returns.
+        drop(connection.entry);
         core.show_figures();
         if let Phase::Reordering(mut reorder) = connection.phase {
             core.memory.pool.give(reorder.take_local());
