@@ -50,8 +50,9 @@ impl DrivenServer {
         config.check()?;
         let plan = MemoryPlan::make(Needs::of(config))?;
         let file = memory_file::open(config, &plan)?;
-        let clock = match &file {
-            Some(file) => of_store(file, &clock),
+        let store_clock = file.as_ref().map(|file| of_store(file, &clock));
+        let clock: Arc<dyn Clock> = match &store_clock {
+            Some(clock) => clock.clone(),
             None => clock,
         };
         let hashing = Hashing::new(config, &mut memory_file::numbers(file.as_deref(), random));
@@ -64,8 +65,8 @@ impl DrivenServer {
         let store = build(config, &plan, None, &mut surroundings)?;
         let tables = store.engines.iter().map(|engine| engine.figures());
         let tables = tables.collect();
-        if let Some(file) = &file {
-            file.begin();
+        if let Some(clock) = &store_clock {
+            clock.begin();
         }
         let node = node_config(config, &plan, &store, surroundings);
         Ok(DrivenServer {
@@ -89,7 +90,7 @@ impl DrivenServer {
 }
 
 /// The clock of the store in a file, by one that is passed in.
-fn of_store(file: &Arc<MemoryFile>, clock: &Arc<dyn Clock>) -> Arc<dyn Clock> {
+fn of_store(file: &Arc<MemoryFile>, clock: &Arc<dyn Clock>) -> Arc<StoreClock<Shifted>> {
     let now = clock.now();
     let shifted = |epoch_unix_ms, ms: u64| Shifted {
         clock: clock.clone(),

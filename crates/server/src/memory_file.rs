@@ -111,7 +111,7 @@ fn examine_time(file: &MemoryFile) -> Result<(), FileError> {
     match file.kept(Kept::NowMs).load(Relaxed) {
         0..STORE_TIME_MS_MAX => Ok(()),
         _ => Err(FileError::Damaged(
-            "its time is decades ahead, where no lifetime ends any more",
+            "its time is decades ahead, where long lifetimes do not end",
         )),
     }
 }

@@ -3,16 +3,19 @@
 use crate::snapshot::epoch_unix_ms;
 use glimmer_base::{Expiry, Moment};
 use glimmer_node::{Clock, SystemClock};
+use glimmer_notation::counted;
 use glimmer_store::memory::{FileState, Kept, MemoryFile};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// No store goes on with a time from here on, 26 years after its epoch. An [`Expiry`] holds 34
 /// years, and a later one counts as never.
 pub const STORE_TIME_MS_MAX: u64 = 3 << (Expiry::BITS - 2);
 
-/// The wall clock takes the time of a store no further than this, 17 years after its epoch. What
-/// is left is for lifetimes, and for the time that processes run.
+/// The wall clock takes the time of a store no further than this, 17 years after its epoch, or a
+/// year further than it has come. What is left is for lifetimes, and for the time that processes
+/// run.
 const WALL_TIME_MS_MAX: u64 = 1 << (Expiry::BITS - 1);
 
 /// How exactly the file knows what time it is. The store may have come so much further than the
@@ -24,13 +27,15 @@ const YEAR_MS: u64 = 365 * 24 * 3_600 * 1_000;
 
 /// A clock, usually the machine's, in the time of a store that may have begun with an earlier
 /// process. What the store was off counts as the wall clock says. If the wall clock is behind the
-/// time at which the store was last used, or further ahead than lifetimes reach, it was set, and
-/// hardly any time has passed. In any case the epoch is such that the wall clock shows the present
-/// moment, so that times of the calendar are meant as clients mean them.
+/// time at which the store was last used, or more than 17 years ahead, it was set, and hardly any
+/// time has passed. In any case the epoch is such that the wall clock shows the present moment, so
+/// that times of the calendar are meant as clients mean them.
 #[derive(Debug)]
 pub struct StoreClock<C = SystemClock> {
     clock: C,
     file: Arc<MemoryFile>,
+    /// When to note the time again. Never, before the file is that of this process.
+    note_at_ms: AtomicU64,
     /// How far ahead the wall clock was, if that was too far.
     ahead_ms: Option<u64>,
 }
@@ -53,7 +58,6 @@ impl<C: Clock> StoreClock<C> {
         let (clock, ahead_ms) = match file.state() {
             FileState::New => {
                 made.store(now.epoch_unix_ms, Relaxed);
-                noted.store(now.epoch_unix_ms, Relaxed);
                 latest.store(now.ms, Relaxed);
                 (fresh, None)
             }
@@ -65,7 +69,7 @@ impl<C: Clock> StoreClock<C> {
                 let unix_ms = now.epoch_unix_ms + now.ms;
                 let passed_ms = unix_ms.saturating_sub(before);
                 let come_to_ms = latest.load(Relaxed) + NOTED_EVERY_MS;
-                let is_ahead = passed_ms > WALL_TIME_MS_MAX;
+                let is_ahead = passed_ms > WALL_TIME_MS_MAX.max(come_to_ms + YEAR_MS);
                 let ms = match is_ahead {
                     true => come_to_ms,
                     false => passed_ms.max(come_to_ms),
@@ -74,30 +78,36 @@ impl<C: Clock> StoreClock<C> {
                     ms,
                     epoch_unix_ms: before,
                 };
-                let epoch = epoch_unix_ms(then, unix_ms);
-                noted.store(epoch, Relaxed);
-                let ahead_ms = passed_ms.checked_sub(come_to_ms).filter(|_| is_ahead);
-                (at(epoch, ms), ahead_ms)
+                let ahead_ms = is_ahead.then(|| passed_ms - come_to_ms);
+                (at(epoch_unix_ms(then, unix_ms), ms), ahead_ms)
             }
         };
         StoreClock {
             clock,
             file: file.clone(),
+            note_at_ms: AtomicU64::new(u64::MAX),
             ahead_ms,
         }
+    }
+
+    /// The store goes on with the time of this clock, and the file is open. A start that fails
+    /// before leaves the time as it was.
+    pub fn begin(&self) {
+        self.file.begin();
+        let now = self.clock.now();
+        self.note_epoch(now.epoch_unix_ms);
+        self.note(now);
     }
 
     /// A warning that the time for which the store was off does not count, if the wall clock was
     /// too far ahead.
     pub fn warning(&self) -> Option<String> {
-        let years = self.ahead_ms? / YEAR_MS;
-        (years > 0).then(|| {
-            format!(
-                "-e {}: the wall clock says that the file was last used {years} years ago, so it \
-                 was set meanwhile; lifetimes go on as if no time had passed",
-                self.file.path().display()
-            )
-        })
+        let years = counted(self.ahead_ms? / YEAR_MS, "year");
+        Some(format!(
+            "-e {}: the wall clock says that the file was last used {years} ago; that counts as a \
+             clock that was set meanwhile, and lifetimes go on as if no time had passed",
+            self.file.path().display()
+        ))
     }
 
     /// The next process needs to know how the wall clock went on: it may be set while this one
@@ -111,7 +121,14 @@ impl<C: Clock> StoreClock<C> {
             epoch_unix_ms: noted.load(Relaxed),
         };
         let unix_ms = (self.clock.unix_us() / 1000) as u64;
-        noted.store(epoch_unix_ms(then, unix_ms), Relaxed);
+        self.note_epoch(epoch_unix_ms(then, unix_ms));
+        (self.note_at_ms).store(now.ms + NOTED_EVERY_MS, Relaxed);
+    }
+
+    /// Zero is what an earlier version has left there.
+    fn note_epoch(&self, unix_ms: u64) {
+        let noted = self.file.kept(Kept::NotedEpochUnixMs);
+        noted.store(unix_ms.max(1), Relaxed);
     }
 }
 
@@ -120,7 +137,7 @@ impl<C: Clock> Clock for StoreClock<C> {
     fn now(&self) -> Moment {
         let now = self.clock.now();
         // A worker that is a little behind another one changes nothing.
-        if now.ms >= self.file.kept(Kept::NowMs).load(Relaxed) + NOTED_EVERY_MS {
+        if now.ms >= self.note_at_ms.load(Relaxed) {
             self.note(now);
         }
         now
@@ -189,15 +206,20 @@ mod tests {
 
         /// The clock of a process that begins when the wall clock shows this time.
         fn start(&self, unix_ms: u64) -> StoreClock<Still> {
+            let clock = self.fail(unix_ms);
+            clock.begin();
+            clock
+        }
+
+        /// The clock of a process that starts then, and ends before it serves.
+        fn fail(&self, unix_ms: u64) -> StoreClock<Still> {
             let file = MemoryFile::open(&self.path, 1, &[], false).unwrap();
             let at = |epoch_unix_ms, ms| Still {
                 now: Moment { ms, epoch_unix_ms },
                 unix_ms,
             };
             let lead = Moment::EPOCH_LEAD_MS;
-            let clock = StoreClock::over(&file, at(unix_ms.saturating_sub(lead), lead), at);
-            file.begin();
-            clock
+            StoreClock::over(&file, at(unix_ms.saturating_sub(lead), lead), at)
         }
     }
 
@@ -305,6 +327,59 @@ mod tests {
             let clock = place.start(TODAY_MS + years * YEAR_MS);
             assert!(clock.now().ms <= WALL_TIME_MS_MAX && clock.is_right());
         }
+    }
+
+    /// A store may have run for longer than the wall clock alone takes it.
+    #[test]
+    fn time_passes_for_an_old_store_too() {
+        let place = Place::new();
+        let mut clock = place.start(TODAY_MS);
+        let ran_ms = 20 * YEAR_MS;
+        clock.run(ran_ms, TODAY_MS + ran_ms);
+        let before = clock.now().ms;
+        drop(clock);
+        let clock = place.start(TODAY_MS + ran_ms + DAY_MS);
+        assert_eq!(clock.now().ms, before + DAY_MS);
+        assert!(clock.warning().is_none());
+        drop(clock);
+        let clock = place.start(TODAY_MS + ran_ms + 2 * YEAR_MS);
+        assert_eq!(clock.now().ms, before + DAY_MS + NOTED_EVERY_MS);
+        let warning = clock.warning().expect("no more than a year counts");
+        assert!(warning.contains("1 year ago"), "{warning}");
+    }
+
+    #[test]
+    fn a_start_that_fails_leaves_the_time_as_it_was() {
+        let place = Place::new();
+        let mut clock = place.start(TODAY_MS);
+        clock.run(2 * HOUR_MS, TODAY_MS + 2 * HOUR_MS);
+        let before = clock.now().ms;
+        drop(clock);
+        let mut clock = place.fail(TODAY_MS + HOUR_MS);
+        clock.run(DAY_MS, TODAY_MS + HOUR_MS + DAY_MS);
+        drop(clock);
+        let clock = place.start(TODAY_MS + 2 * HOUR_MS + 600_000);
+        assert_eq!(clock.now().ms, before + 600_000);
+        drop(clock);
+        assert!(place.fail(TODAY_MS + 40 * YEAR_MS).warning().is_some());
+        let clock = place.start(TODAY_MS + 40 * YEAR_MS);
+        assert!(clock.warning().is_some() && clock.is_right());
+    }
+
+    /// Such an epoch is before 1970. The file of an earlier version has no epoch either.
+    #[test]
+    fn a_clock_that_shows_less_than_the_stores_time_is_noted() {
+        let place = Place::new();
+        let mut clock = place.start(TODAY_MS);
+        clock.run(DAY_MS, TODAY_MS + DAY_MS);
+        let before = clock.now().ms;
+        drop(clock);
+        let mut clock = place.start(5_000);
+        clock.run(HOUR_MS, 5_000 + HOUR_MS);
+        drop(clock);
+        let clock = place.start(TODAY_MS + 5 * YEAR_MS);
+        assert_eq!(clock.now().ms, before + HOUR_MS + 2 * NOTED_EVERY_MS);
+        assert!(clock.is_right() && clock.warning().is_some());
     }
 
     #[test]

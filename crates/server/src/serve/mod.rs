@@ -79,12 +79,13 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
     // Slow steps, and steps that may fail for lack of memory, come first: clients start to connect
     // when the first address is bound. By then the process has given up root for good.
     let file = memory_file::open(&config, &plan)?;
-    let clock: Arc<dyn Clock> = match &file {
-        Some(file) => {
-            let clock = StoreClock::of(file);
-            config.notices.extend(clock.warning());
-            Arc::new(clock)
-        }
+    let store_clock = file.as_ref().map(|file| Arc::new(StoreClock::of(file)));
+    // Even if the start fails.
+    if let Some(warning) = store_clock.as_ref().and_then(|clock| clock.warning()) {
+        tracing::warn!("{warning}");
+    }
+    let clock: Arc<dyn Clock> = match &store_clock {
+        Some(clock) => clock.clone(),
         None => Arc::new(SystemClock::start()),
     };
     config.started_ms = clock.now().ms;
@@ -173,8 +174,8 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
             return Ok(());
         }
     }
-    if let Some(file) = &file {
-        file.begin();
+    if let Some(clock) = &store_clock {
+        clock.begin();
     }
     let snapshots = snapshots.map(Arc::new);
     let passed_over = announce::passed_over(&bound);
