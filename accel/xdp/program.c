@@ -100,8 +100,9 @@ SEC("classifier") int glimmer_handed(struct __sk_buff *context)
 	if ((void *)(mark + 1) > (void *)(long)context->data)
 		return TCX_NEXT;
 	if (*mark != MARK) {
-		/* The packet has been marked, and does not begin where its mark ends: the kernel has
-		 * forgotten the length of Ethernet's header. */
+		/* Only our XDP program is expected to write there, so the packet has been marked, and
+		 * does not begin where its mark ends: the kernel has forgotten the length of Ethernet's
+		 * header. */
 		tally(HOT_TALLY_PASSED_TOO_LONG);
 		return TCX_NEXT;
 	}

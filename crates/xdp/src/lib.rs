@@ -27,5 +27,5 @@ pub use attached::{Attached, attach};
 pub use error::Error;
 pub use maps::memory_bytes;
 pub use program::{Program, TestRun, Verdict, test_run};
-pub use settings::{Growth, Limits, Mode, Settings, Sources};
+pub use settings::{Growth, Limits, Mode, NOT_HOSTS_MAX, Settings, Sources};
 pub use veth::sends_to_nobody;

@@ -4,6 +4,9 @@ use crate::error::Error;
 use glimmer_base::limits::{HOT_ADDRESSES_MAX, HOT_SLOTS_MAX, HOT_SOURCES_MAX};
 use std::net::IpAddr;
 
+/// Most sources of each family that are not answered in any case.
+pub const NOT_HOSTS_MAX: usize = 4 * HOT_ADDRESSES_MAX;
+
 /// How the program is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -36,8 +39,8 @@ pub struct Settings {
     pub addresses: Vec<IpAddr>,
     /// Who is answered.
     pub sources: Sources,
-    /// Sources that are not answered in any case, at most 64 of each family: the interface's
-    /// addresses, and those by which all hosts on a link are addressed.
+    /// Sources that are not answered in any case, at most [`NOT_HOSTS_MAX`] of each family: the
+    /// interface's addresses, and those by which all hosts on a link are addressed.
     pub not_hosts: Vec<IpAddr>,
     /// What the redirection to the server's own sockets is told, if there is one beside the
     /// accelerator.
@@ -109,7 +112,8 @@ unsafe impl aya::Pod for Raw {}
 
 /// Addresses of this many bytes that are not answered in any case. The program has them in one
 /// row. An array of that length has no default.
-type NotHosts<const BYTES: usize> = [[[u8; BYTES]; HOT_ADDRESSES_MAX]; 4];
+type NotHosts<const BYTES: usize> =
+    [[[u8; BYTES]; HOT_ADDRESSES_MAX]; NOT_HOSTS_MAX / HOT_ADDRESSES_MAX];
 
 const TOO_MANY_NOT_HOSTS: Error = Error::Settings(
     "the interface has more than 64 addresses of one family, counting those of all hosts on a link",
@@ -273,8 +277,8 @@ mod tests {
                 not_hosts: vec![address; count],
                 ..sources(1)
             };
-            assert!(Raw::of(&not_hosts(4 * HOT_ADDRESSES_MAX), &LIMITS).is_ok());
-            let refused = Raw::of(&not_hosts(4 * HOT_ADDRESSES_MAX + 1), &LIMITS);
+            assert!(Raw::of(&not_hosts(NOT_HOSTS_MAX), &LIMITS).is_ok());
+            let refused = Raw::of(&not_hosts(NOT_HOSTS_MAX + 1), &LIMITS);
             assert!(matches!(refused, Err(Error::Settings(_))));
         }
         assert!(

@@ -210,11 +210,6 @@ impl Accelerator {
         self.body.pause(reason, is_paused);
     }
 
-    /// The body's interface has gone for good.
-    pub fn lose_device(&self) {
-        self.pause(Pause::DeviceLost, true);
-    }
-
     /// Takes sampled reads, and says which keys are to be brought in.
     pub(crate) fn sampled<'a>(
         &self,

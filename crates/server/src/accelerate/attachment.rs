@@ -1,17 +1,17 @@
 //! A packet program at an interface. Everything that is needed for it is tested before anything is
 //! attached.
 
+use super::lookout::Lookout;
 use super::setting::{Accelerate, Hook, Sources, masked};
 use crate::config::Config;
 use glimmer_base::sync::Arc;
-use glimmer_hotset::Memory;
+use glimmer_hotset::{Memory, Pause};
 use glimmer_transport::Interface;
 use glimmer_transport::xdp::{Hook as Place, Xdp};
 use glimmer_xdp as xdp;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Why a server with a packet program did not start. One line that says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -85,14 +85,16 @@ pub enum Refusal {
 
 /// A packet program that is attached. Dropping it detaches the program.
 pub(crate) struct Attachment {
-    attached: xdp::Attached,
+    /// It has the program, too, so it goes first.
+    lookout: Lookout,
+    attached: Arc<xdp::Attached>,
     /// Why the program is not in the driver, if that was wanted.
     not_in_driver: Option<NotInDriver>,
     /// What the operator wanted, for the log.
     setting: Accelerate,
     is_loopback: bool,
-    /// Whether the interface was seen to have gone.
-    has_gone: AtomicBool,
+    /// Sources for which the program had no place, of those that are not to be answered.
+    left_out: usize,
 }
 
 impl Attachment {
@@ -111,31 +113,27 @@ impl Attachment {
         self.not_in_driver
     }
 
-    /// What the operator should know of an interface at which nobody is answered.
+    /// What the operator should know of an interface at which nobody is answered, or that has more
+    /// addresses than the program is told.
     pub fn warning(&self) -> Option<String> {
-        self.is_loopback.then(|| {
-            format!(
-                "--accelerate {}: nothing is answered at this interface, because all requests \
-                 there come from this machine; --accelerate model answers them",
-                self.setting
-            )
-        })
+        let setting = &self.setting;
+        match self.left_out {
+            _ if self.is_loopback => Some(format!(
+                "--accelerate {setting}: nothing is answered at this interface, because all \
+                 requests there come from this machine; --accelerate model answers them"
+            )),
+            0 => None,
+            left_out => Some(format!(
+                "--accelerate {setting}: the interface has {left_out} addresses too many, counting \
+                 those of all hosts on a link; requests with these as their source are answered \
+                 like those of other hosts"
+            )),
+        }
     }
 
-    /// Whether the interface has gone and nobody has been told. The log is.
-    pub fn has_just_gone(&self) -> bool {
-        if self.has_gone.load(Relaxed) || self.attached.has_interface() {
-            return false;
-        }
-        let is_first = !self.has_gone.swap(true, Relaxed);
-        if is_first {
-            tracing::warn!(
-                "--accelerate {}: the interface has gone, and all reads go to the server; restart \
-                 it when the interface is back",
-                self.setting
-            );
-        }
-        is_first
+    /// Has the interface looked at soon. Never waits.
+    pub fn look_at_interface(&self, now_ms: u64) {
+        self.lookout.ask(now_ms);
     }
 }
 
@@ -212,6 +210,7 @@ fn attach_at(
     }
     let redirects = redirects(config, interface);
     let redirection = |mode| redirects.map(|to| to.program_settings(place(mode), interface.mac));
+    let (not_hosts, left_out) = that_fit(not_hosts(interface, &served));
     let settings = |mode| xdp::Settings {
         // The kernel has told the interface's figures before.
         redirection: redirection(mode).and_then(Result::ok),
@@ -224,7 +223,7 @@ fn attach_at(
         mac: interface.mac,
         addresses: served.clone(),
         sources: sources(&config.accelerate_from, interface),
-        not_hosts: not_hosts(interface),
+        not_hosts: not_hosts.clone(),
     };
     let attach = |mode| xdp::attach(&settings(mode));
     let generic = |reason| attach(xdp::Mode::Generic).map(|attached| (attached, Some(reason)));
@@ -260,13 +259,30 @@ fn attach_at(
     if let Some((to, program)) = redirects.zip(attached.take_redirection()) {
         to.give_program(program, place(attached.mode()));
     }
+    let attached = Arc::new(attached);
+    let setting = config.accelerate.clone();
     Ok(Attachment {
+        lookout: look_out(attached.clone(), setting.clone())
+            .map_err(|error| Refusal::Program(format!("cannot start a thread: {error}")))?,
         attached,
         not_in_driver,
-        setting: config.accelerate.clone(),
+        setting,
         is_loopback: is_loopback(interface),
-        has_gone: AtomicBool::new(false),
+        left_out,
     })
+}
+
+/// Once the interface has gone, the log says so, and so does the memory.
+fn look_out(attached: Arc<xdp::Attached>, setting: Accelerate) -> io::Result<Lookout> {
+    let memory = attached.memory();
+    let gone = move || {
+        memory.control().pause(Pause::DeviceLost.bit());
+        tracing::warn!(
+            "--accelerate {setting}: the interface has gone, and all reads go to the server; \
+             restart it when the interface is back"
+        );
+    };
+    Lookout::start(move || attached.has_interface(), gone)
 }
 
 /// What takes datagrams past the kernel's stack at the same interface. The interface has one
@@ -314,8 +330,9 @@ fn served(udp: &[SocketAddr], interface: &Interface) -> Result<Vec<IpAddr>, Refu
 }
 
 /// Of the interface's addresses and its links, what a request cannot come from, whether the server
-/// listens there or not. The kernel drops such a request, too.
-fn not_hosts(interface: &Interface) -> Vec<IpAddr> {
+/// listens there or not. Over IPv4, the kernel drops such a request, too. Addresses that are served
+/// come first.
+fn not_hosts(interface: &Interface, served: &[IpAddr]) -> Vec<IpAddr> {
     let all_hosts = |ip: Ipv4Addr, bits: u8| {
         // All bits after the prefix are one. A link of two hosts has no such address.
         let rest = u32::MAX.checked_shr(bits.into()).unwrap_or(0);
@@ -327,9 +344,18 @@ fn not_hosts(interface: &Interface) -> Vec<IpAddr> {
         IpAddr::V6(_) => [Some(ip), None],
     });
     let mut not_hosts: Vec<IpAddr> = not_hosts.flatten().collect();
-    not_hosts.sort_unstable();
+    not_hosts.sort_unstable_by_key(|ip| (!served.contains(ip), *ip));
     not_hosts.dedup();
     not_hosts
+}
+
+/// The first ones of each family, for which the program has places, and the number of the others.
+fn that_fit(not_hosts: Vec<IpAddr>) -> (Vec<IpAddr>, usize) {
+    let (mut v4, mut v6): (Vec<_>, Vec<_>) = not_hosts.iter().partition(|ip| ip.is_ipv4());
+    v4.truncate(xdp::NOT_HOSTS_MAX);
+    v6.truncate(xdp::NOT_HOSTS_MAX);
+    let left_out = not_hosts.len() - v4.len() - v6.len();
+    (v4.into_iter().chain(v6).collect(), left_out)
 }
 
 fn list(addresses: impl Iterator<Item = IpAddr>) -> String {
@@ -365,6 +391,7 @@ fn sources(wanted: &Sources, interface: &Interface) -> xdp::Sources {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::str::FromStr as _;
 
     fn interface() -> Interface {
         let address = |text: &str, bits| (text.parse().unwrap(), bits);
@@ -445,13 +472,13 @@ mod tests {
                 .into(),
             ..interface()
         };
-        let not_hosts = not_hosts(&interface);
+        let not_hosts = not_hosts(&interface, &["10.1.2.4".parse().unwrap()]);
         let texts: Vec<String> = not_hosts.iter().map(IpAddr::to_string).collect();
         assert_eq!(
             texts,
             [
-                "10.1.2.3",
                 "10.1.2.4",
+                "10.1.2.3",
                 "10.1.2.255",
                 "10.8.0.0",
                 "10.9.9.9",
@@ -459,6 +486,22 @@ mod tests {
                 "fe80::1"
             ]
         );
+    }
+
+    #[test]
+    fn of_many_addresses_those_that_are_served_are_kept() {
+        let v4 = (1..=80).map(|host| IpAddr::from([10, 1, 2, host]));
+        let v6 = IpAddr::from_str("fd00::3").unwrap();
+        let served: Vec<IpAddr> = v4.clone().skip(70).collect();
+        let interface = Interface {
+            addresses: v4.map(|ip| (ip, 24)).chain([(v6, 64)]).collect(),
+            ..interface()
+        };
+        // The address of all hosts is one more.
+        let (kept, left_out) = that_fit(not_hosts(&interface, &served));
+        assert_eq!((kept.len(), left_out), (64 + 1, 80 + 1 - 64));
+        assert!(kept.starts_with(&served) && kept.ends_with(&[v6]));
+        assert_eq!(that_fit(kept.clone()), (kept, 0));
     }
 
     #[test]

@@ -4,9 +4,11 @@
 //! | --- | --- |
 //! | `setting` | the values of `--accelerate`, `--accelerate-from` and `--accelerate-policy` |
 //! | `attachment` | a packet program at an interface, or why there is none |
+//! | `lookout` | looks whether the interface is still there |
 //! | `made` | a body of another program that assembles a server, such as the co-simulation |
 
 pub(crate) mod attachment;
+mod lookout;
 mod made;
 mod setting;
 

@@ -12,7 +12,7 @@ pub(super) fn write_accelerator(admin: &ServerAdmin, now: Moment, lines: &mut Li
     let Some(accelerator) = admin.accelerator() else {
         return;
     };
-    admin.look_at_interface();
+    admin.look_at_interface(now);
     let figures = accelerator.figures(now.ms);
     let interface = config.accelerate.interface();
     lines.put("interface", interface.unwrap_or("none"));

@@ -168,13 +168,10 @@ impl ServerAdmin {
         }
     }
 
-    /// Looks whether the packet program still has its interface.
-    fn look_at_interface(&self) {
-        let attachment = self.attachment.upgrade();
-        if attachment.is_some_and(|it| it.has_just_gone())
-            && let Some(accelerator) = self.accelerator()
-        {
-            accelerator.lose_device();
+    /// Has somebody look soon whether the packet program still has its interface.
+    fn look_at_interface(&self, now: Moment) {
+        if let Some(attachment) = self.attachment.upgrade() {
+            attachment.look_at_interface(now.ms);
         }
     }
 
@@ -378,11 +375,12 @@ impl AdminHandler for ServerAdmin {
     }
 
     fn tick(&self, worker: usize, now: Moment) {
+        // Whichever is awake.
+        self.look_at_interface(now);
         // One worker is enough.
         if worker != 0 {
             return;
         }
-        self.look_at_interface();
         if let Some(told) = &self.told {
             told.tell_next(|kind, text| self.tell(kind, now, text));
         }
