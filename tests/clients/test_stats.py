@@ -385,6 +385,18 @@ def test_refused_values_are_counted(ours):
         stats, own = server.stats(), server.stats("glimmer")
         assert stats["total_items"] == str(1000 - refused)
         assert (own["mode"], own["evict"], own["stores_refused"]) == ("store", "none", str(refused))
+        # Items that other commands make are refused in the same way, and counted once.
+        for command, refusal in ((b"ma", b"SERVER_ERROR"), (b"mg", b"EN")):
+            line = b"HD"
+            for n in range(20000):
+                wire.send(b"%s %s-%0200d N60 t\r\n" % (command, command, n))
+                line = wire.line()
+                if not line.startswith(b"HD"):
+                    break
+            assert line.startswith(refusal)
+            refused += 1
+            assert server.stats()["store_no_memory"] == str(refused)
+            assert server.stats("glimmer")["stores_refused"] == str(refused)
 
 
 def test_hot_keys_are_shown_by_their_bytes(server, ours):

@@ -27,15 +27,16 @@ fn peers_are_looked_for_before_anything_is_measured() {
 /// Where the kernel groups processes by session, and the test may change their priorities.
 #[test]
 fn a_benchmark_leaves_its_session_the_priority_that_it_had() {
-    // The first ends as soon as it has looked for the peer, the second by a signal in its midst.
+    // The first ends as soon as it has looked for the peer, the second by a signal in its midst. The
+    // kernel takes one change in a tenth of a second from users without all rights.
     for run in [
         "\"$0\" versus --peers none --peer newest=/bin/true",
         "\"$0\" store --items 1000 --cores 1 --seconds 60 --access erew & \
          until grep -q 'nice -20' /proc/self/autogroup; do kill -0 $! || exit 1; sleep 0.01; done; \
-         kill -TERM $!; wait $!",
+         sleep 0.2; kill -TERM $!; wait $!",
     ] {
         let script = format!(
-            "set -e; echo -1 >/proc/self/autogroup; set +e; {{ {run}; }} >&2; \
+            "echo -1 >/proc/self/autogroup || exit 77; sleep 0.2; {{ {run}; }} >&2; \
              cat /proc/self/autogroup"
         );
         // A session of its own: the other tests run beside it.
@@ -44,7 +45,7 @@ fn a_benchmark_leaves_its_session_the_priority_that_it_had() {
         let output = session.arg(env!("CARGO_BIN_EXE_glimmer-bench")).output();
         let output = output.unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
-        if !output.status.success() && errors.contains("/proc/self/autogroup") {
+        if output.status.code() == Some(77) {
             println!("SKIPPED: the priority of a session cannot be changed here: {errors}");
             return;
         }

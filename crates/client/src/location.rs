@@ -60,6 +60,9 @@ pub fn address_of(server: impl ToSocketAddrs + Debug) -> Result<SocketAddr, Conn
     first.map_err(|reason| ConnectError::no_address(server, reason))
 }
 
+/// An answer counts for this long after another search might have begun, in microseconds.
+const FRESH_US: u64 = 60_000_000;
+
 /// A search for the present address of a name. It has a thread of its own, because the system's
 /// resolver blocks.
 #[derive(Debug, Default)]
@@ -81,6 +84,11 @@ impl Search {
     ) -> Option<SocketAddr> {
         let name = location.name.as_ref()?;
         if let Some(found) = &self.found {
+            if now_us >= self.due_us.saturating_add(FRESH_US) {
+                // The server was heard in between, and lost again.
+                self.found = None;
+                return None;
+            }
             let found = match found.try_recv() {
                 Err(TryRecvError::Empty) => return None,
                 found => found.ok().and_then(Result::ok).unwrap_or_default(),

@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File},
     io::{self, Write},
+    panic,
     sync::OnceLock,
     time::Duration,
 };
@@ -14,7 +15,7 @@ use rustix::{
     time::{ClockId, clock_gettime},
 };
 use signal_hook::{
-    consts::{SIGINT, SIGTERM},
+    consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM},
     low_level::{emulate_default_handler, register},
 };
 
@@ -76,7 +77,10 @@ impl Preferred {
     pub fn ask() -> Option<Preferred> {
         if BEFORE.get().is_none() {
             let _ = BEFORE.set(session()?);
-            for signal in [SIGINT, SIGTERM] {
+            for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+                if is_ignored(signal) {
+                    continue;
+                }
                 let end = move || {
                     give_back();
                     let _ = emulate_default_handler(signal);
@@ -87,6 +91,12 @@ impl Preferred {
             }
             // SAFETY: the function may be called when the process ends.
             unsafe { libc::atexit(give_back) };
+            // A panic may abort the process.
+            let usual = panic::take_hook();
+            panic::set_hook(Box::new(move |panicked| {
+                give_back();
+                usual(panicked);
+            }));
         }
         let (file, _) = BEFORE.get()?;
         (&*file).write_all(b"-20").ok()?;
@@ -98,6 +108,15 @@ impl Drop for Preferred {
     fn drop(&mut self) {
         give_back();
     }
+}
+
+/// Whether a signal has no effect, as SIGINT in the background of a script.
+fn is_ignored(signal: libc::c_int) -> bool {
+    // SAFETY: zeros are a valid action.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: without a new action, the call only writes the present one.
+    let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) };
+    asked == 0 && action.sa_sigaction == libc::SIG_IGN
 }
 
 /// This session's nice value, as the kernel prints and takes it.

@@ -4,9 +4,9 @@ use super::Context;
 use crate::job::Job;
 use glimmer_base::Expiry;
 use glimmer_base::counter::Counter;
-use glimmer_proto::Outcome;
 use glimmer_proto::outcome::Counted;
 use glimmer_proto::text::number;
+use glimmer_proto::{Outcome, Refusal};
 use glimmer_store::heap::{History, Marks, NewItem};
 use glimmer_store::table::Stored;
 use glimmer_store::table::TableWriter;
@@ -139,7 +139,8 @@ fn calculate(
             is_new: false,
             now: context.now,
         }),
-        Stored::TooLarge | Stored::OutOfMemory => Err(Outcome::OutOfMemory),
+        Stored::OutOfMemory => Err(context.refuse(Refusal::NoMemory)),
+        Stored::TooLarge => Err(Outcome::OutOfMemory),
     }
 }
 
@@ -167,7 +168,8 @@ fn create(
             is_new: true,
             now: context.now,
         }),
-        Stored::TooLarge | Stored::OutOfMemory => Err(Outcome::OutOfMemory),
+        Stored::OutOfMemory => Err(context.refuse(Refusal::NoMemory)),
+        Stored::TooLarge => Err(Outcome::OutOfMemory),
     }
 }
 

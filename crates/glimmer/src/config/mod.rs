@@ -94,7 +94,8 @@ pub struct Whole {
     added: Vec<(String, Vec<OsString>)>,
     /// The words that were typed.
     typed: Vec<OsString>,
-    /// Warnings about variables whose names are nearly those of settings.
+    /// Warnings about variables: names that are nearly those of settings, and options of the file
+    /// that one replaces.
     pub notices: Vec<String>,
 }
 

@@ -195,7 +195,12 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
                 recorder.reply(&reply, None)
             });
         }
-        if self.steps != self.steps_heard || self.under_way() == 0 {
+        let awaits_nothing = || {
+            self.links
+                .iter()
+                .all(|it| it.under_way() == 0 || it.has_unsent())
+        };
+        if self.steps != self.steps_heard || awaits_nothing() {
             (self.steps_heard, self.heard_ns) = (self.steps, now);
         } else if now - self.heard_ns > SILENCE_NS_MAX {
             bail!(

@@ -124,9 +124,9 @@ impl Attachment {
             )),
             0 => None,
             left_out => Some(format!(
-                "--accelerate {setting}: the interface has {left_out} addresses too many, counting \
-                 those of all hosts on a link; requests with these as their source are answered \
-                 like those of other hosts"
+                "--accelerate {setting}: the program cannot be told {left_out} of the interface's \
+                 addresses, counting those of all hosts on a link; requests with these as their \
+                 source are answered like those of other hosts"
             )),
         }
     }

@@ -3,8 +3,8 @@
 use super::super::Context;
 use crate::job::Job;
 use glimmer_base::Expiry;
-use glimmer_proto::Outcome;
 use glimmer_proto::meta::Options;
+use glimmer_proto::{Outcome, Refusal};
 use glimmer_store::heap::{History, Item, Marks, NewItem};
 use glimmer_store::table::Stored;
 use glimmer_store::table::TableWriter;
@@ -68,7 +68,11 @@ fn deleted(
         Some(Stored::OutOfMemory) if expiry.is_due(now) && writer.remove(keyhash, key, now) => {
             Outcome::Deleted
         }
-        Some(Stored::TooLarge | Stored::OutOfMemory) => Outcome::NotStored,
+        Some(Stored::OutOfMemory) => {
+            context.refuse(Refusal::NoMemory);
+            Outcome::NotStored
+        }
+        Some(Stored::TooLarge) => Outcome::NotStored,
         None => Outcome::NotFound,
     }
 }

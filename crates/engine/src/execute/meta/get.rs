@@ -192,8 +192,13 @@ fn create(
             accessed_s: 0,
         }),
     };
-    let Stored::Yes(cas) = writer.put(job.keyhash, &item, now) else {
-        return false;
+    let cas = match writer.put(job.keyhash, &item, now) {
+        Stored::Yes(cas) => cas,
+        Stored::OutOfMemory => {
+            context.refuse(Refusal::NoMemory);
+            return false;
+        }
+        Stored::TooLarge => return false,
     };
     let made = Made {
         cas,
