@@ -27,8 +27,8 @@ fn peers_are_looked_for_before_anything_is_measured() {
 /// Where the kernel groups processes by session, and the test may change their priorities.
 #[test]
 fn a_benchmark_leaves_its_session_the_priority_that_it_had() {
-    // The first ends as soon as it has looked for the peer, the second by a signal in its midst. The
-    // kernel takes one change in a tenth of a second from users without all rights.
+    // The first ends as soon as it has looked for the peer, the second by a signal in its midst.
+    // The kernel takes one change in a tenth of a second from users without all rights.
     for run in [
         "\"$0\" versus --peers none --peer newest=/bin/true",
         "\"$0\" store --items 1000 --cores 1 --seconds 60 --access erew & \

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A start refuses a store whose time is from here on, 26 years after its epoch. An [`Expiry`] holds
-/// 34 years, and a later one counts as never.
+/// A start refuses a store whose time is from here on, 26 years after its epoch. An [`Expiry`]
+/// holds 34 years, and a later one counts as never.
 pub const STORE_TIME_MS_MAX: u64 = 3 << (Expiry::BITS - 2);
 
 /// The wall clock takes the time of a store no further than this, 17 years after its epoch, or a
