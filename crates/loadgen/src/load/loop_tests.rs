@@ -71,7 +71,7 @@ impl Link for Connection {
         let (ask, tag) = (unsent.or_else(|| self.asked.pop_front())).expect("it is ready");
         let key = ask.keys[0];
         let mut server = self.server.borrow_mut();
-        server.carried_out += 1;
+        server.carried_out += usize::from(is_sent);
         let meaning = match ask.verb {
             _ if !is_sent => Meaning::Unsent,
             Verb::Set if ask.value_bytes > server.value_bytes_max => Meaning::TooLarge,
@@ -157,7 +157,7 @@ fn send_all(
 ) -> Result<Tally> {
     let (window, glance) = (Window::closed(), Glance::default());
     window.open(0, u64::MAX);
-    let (sender, _intervals) = mpsc::channel();
+    let (sender, intervals) = mpsc::channel();
     let mut recorder = Recorder::new(&window, &glance, None, sender);
     let connection = |_| Connection {
         server: server.clone(),
@@ -185,7 +185,13 @@ fn send_all(
             open::run(drive, source, &schedule)?;
         }
     }
-    Ok(*recorder.tally())
+    let tally = *recorder.tally();
+    recorder.finish(u64::MAX)?;
+    // What was sent has a latency, and nothing else.
+    let latencies = intervals.iter().map(|it| it.reads.len() + it.writes.len());
+    let latencies: u64 = latencies.sum();
+    assert_eq!(latencies, server.borrow().carried_out as u64);
+    Ok(tally)
 }
 
 /// Replays a trace of these lines.
