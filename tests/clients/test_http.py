@@ -142,9 +142,9 @@ def test_connections_are_counted_by_the_reason_for_which_they_were_closed(pages)
 
 
 def test_logins_are_counted_by_their_outcome(tmp_path):
-    users = tmp_path / "users"
-    users.write_text("foo:bar\n")
-    with Pages("-Y", users) as server, server.wire() as wire:
+    users = tmp_path / "users.toml"
+    users.write_text('[foo]\npassword = "bar"\nrights = ["get"]\nconnections = 1\n')
+    with Pages("--users", users) as server, server.wire() as wire, server.wire() as second:
 
         def logins():
             samples = server.metrics()
@@ -159,6 +159,9 @@ def test_logins_are_counted_by_their_outcome(tmp_path):
             wire.send(request)
             wire.expect(reply)
             assert logins() == expected
+        second.send(store(b"foo bar", b"auth"))
+        second.expect(b"SERVER_ERROR too many connections of this user\r\n")
+        assert logins() == [1, 1, 1]
 
 
 def test_a_scraper_chooses_the_format(pages):
