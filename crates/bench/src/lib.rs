@@ -26,7 +26,7 @@ mod versus;
 use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use glimmer_figures::Machine;
-use glimmer_measure::machine::Preferred;
+use glimmer_measure::machine;
 use serde::Serialize;
 use std::{path::PathBuf, process::ExitCode};
 
@@ -113,8 +113,9 @@ impl What {
 impl Arguments {
     /// Runs the benchmark, and prints its tables and where they were measured.
     fn run(&self) -> anyhow::Result<()> {
-        let wants_more = !self.keep_priority && self.what.wants_quiet();
-        let _preferred = wants_more.then(Preferred::ask);
+        if !self.keep_priority && self.what.wants_quiet() {
+            machine::raise_priority();
+        }
         let mut machine = Machine::here(&[]);
         self.measure()?;
         if let What::Machine { command } = &self.what {

@@ -5,7 +5,7 @@
 mod directory;
 
 use glimmer_client::{Client, ConnectError, GetError, Member, Placement, Reply, Settings, Status};
-use glimmer_proto::native::{Kind, ReplyHeader, RequestHeader};
+use glimmer_proto::native::RequestHeader;
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 
@@ -49,15 +49,8 @@ impl Server {
                 let Some(header) = RequestHeader::read(&datagram[..bytes]) else {
                     return;
                 };
-                let kind = match header.kind {
-                    Kind::Directory => Kind::DirectoryReply,
-                    _ => Kind::Replies,
-                };
-                let head = ReplyHeader::to(&header, kind, header.count, version);
-                let mut reply = head.bytes().to_vec();
-                if kind == Kind::DirectoryReply {
-                    directory::of(core).write(&mut reply);
-                } else {
+                let (mut reply, is_complete) = directory::begin_reply(&header, core, version);
+                if !is_complete {
                     Reply::bare(Status::NotFound).write(&mut reply);
                 }
                 socket.send_to(&reply, from).unwrap();

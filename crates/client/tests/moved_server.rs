@@ -79,12 +79,7 @@ fn server(address: SocketAddr) -> Server {
 }
 
 fn member(server: SocketAddr) -> Member {
-    Member {
-        host: NAME.to_owned(),
-        port: 11211,
-        native_port: server.port(),
-        weight: 1,
-    }
+    Member::of(NAME, server.port())
 }
 
 /// The server from which a read has no answer, for whatever reason.

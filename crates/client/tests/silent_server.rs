@@ -8,7 +8,7 @@ use glimmer_client::{
     Client, ConnectError, GetError, Member, Placement, Reply, Settings, Status, StoreError,
     boundary,
 };
-use glimmer_proto::native::{Kind, Record, ReplyHeader, RequestHeader};
+use glimmer_proto::native::{Record, RequestHeader};
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::net::{SocketAddr, UdpSocket};
@@ -109,14 +109,8 @@ impl Server {
 
 fn reply(datagram: &[u8], port: u16, keys: &mut HashSet<Vec<u8>>) -> Vec<u8> {
     let header = RequestHeader::read(datagram).unwrap();
-    let kind = match header.kind {
-        Kind::Directory => Kind::DirectoryReply,
-        _ => Kind::Replies,
-    };
-    let head = ReplyHeader::to(&header, kind, header.count, 1);
-    let mut reply = head.bytes().to_vec();
-    if kind == Kind::DirectoryReply {
-        directory::of(port).write(&mut reply);
+    let (mut reply, is_complete) = directory::begin_reply(&header, port, 1);
+    if is_complete {
         return reply;
     }
     let mut rest = &datagram[RequestHeader::BYTES..];

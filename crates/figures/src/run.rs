@@ -8,7 +8,7 @@ use glimmer_base::sync::{AtomicUsize, Mutex, Ordering};
 use glimmer_comparisons::transports::Between;
 use glimmer_measure::{
     ceiling::{AHEAD, Region},
-    machine::{self, Preferred, SERVER_CORE},
+    machine::{self, SERVER_CORE},
     progress::Progress,
     stats::Spread,
 };
@@ -42,8 +42,6 @@ pub struct Settings {
 pub struct Run<'a> {
     settings: &'a Settings,
     progress: &'a dyn Progress,
-    /// While times are measured.
-    _preferred: Option<Preferred>,
     region: Option<Region>,
     random_reads_per_s: Vec<f64>,
     data: Data,
@@ -64,10 +62,9 @@ impl<'a> Run<'a> {
         kind: Kind,
         progress: &'a dyn Progress,
     ) -> Result<Run<'a>> {
-        let mut preferred = None;
         let region = match kind {
             Kind::Timing if !settings.quick => {
-                preferred = Preferred::ask();
+                machine::raise_priority();
                 Some(Region::new(REGION_BYTES)?)
             }
             Kind::Timing | Kind::Exact | Kind::Counted | Kind::Simulated => None,
@@ -75,7 +72,6 @@ impl<'a> Run<'a> {
         Ok(Run {
             settings,
             progress,
-            _preferred: preferred,
             region,
             random_reads_per_s: Vec::new(),
             data: Data::default(),

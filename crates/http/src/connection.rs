@@ -300,7 +300,8 @@ mod tests {
         assert!(connection.input.is_empty() && connection.output.is_empty());
     }
 
-    /// A client of HTTP/1.0 reads to the end unless it is told that there is none.
+    /// A client of HTTP/1.0 reads until the connection is closed, unless a header of the reply says
+    /// that it stays open.
     #[test]
     fn a_connection_that_an_old_client_asked_to_keep_is_kept_and_said_to_be() {
         let mut connection = Connection::new(Pieces::default(), 0);

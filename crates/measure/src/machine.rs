@@ -66,48 +66,38 @@ pub fn on_core<T: Send>(core: Option<usize>, work: impl FnOnce() -> T + Send) ->
 /// The priority that this session of processes had, and the kernel's file with it.
 static BEFORE: OnceLock<(File, Vec<u8>)> = OnceLock::new();
 
-/// The scheduler prefers this session of processes until this is dropped, or the process ends.
-#[derive(Debug)]
-pub struct Preferred(());
-
-impl Preferred {
-    /// Asks the scheduler to prefer this session over others, if permitted. With automatic process
-    /// groups, `nice` has no effect between terminals, and a build in another terminal can triple a
-    /// measured time. Without privileges, measurements are noisier.
-    pub fn ask() -> Option<Preferred> {
-        if BEFORE.get().is_none() {
-            let _ = BEFORE.set(session()?);
-            for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
-                if is_ignored(signal) {
-                    continue;
-                }
-                let end = move || {
-                    give_back();
-                    let _ = emulate_default_handler(signal);
-                };
-                // SAFETY: the action writes to a file and ends the process, which signal handlers
-                // may do.
-                unsafe { register(signal, end) }.ok()?;
-            }
-            // SAFETY: the function may be called when the process ends.
-            unsafe { libc::atexit(give_back) };
-            // A panic may abort the process.
-            let usual = panic::take_hook();
-            panic::set_hook(Box::new(move |panicked| {
-                give_back();
-                usual(panicked);
-            }));
+/// Asks the scheduler to prefer this session over others until the process ends, if permitted. With
+/// automatic process groups, `nice` has no effect between terminals, and a build in another
+/// terminal can triple a measured time. Without privileges, measurements are noisier.
+pub fn raise_priority() {
+    if BEFORE.get().is_some() {
+        return;
+    }
+    let Some((file, nice)) = session() else {
+        return;
+    };
+    let (file, _) = BEFORE.get_or_init(|| (file, nice));
+    for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+        if is_ignored(signal) {
+            continue;
         }
-        let (file, _) = BEFORE.get()?;
-        (&*file).write_all(b"-20").ok()?;
-        Some(Preferred(()))
+        let end = move || {
+            give_back();
+            let _ = emulate_default_handler(signal);
+        };
+        // SAFETY: the action writes to a file and ends the process, which signal handlers may do.
+        // If it is not registered, such a signal leaves the priority as it is then.
+        let _ = unsafe { register(signal, end) };
     }
-}
-
-impl Drop for Preferred {
-    fn drop(&mut self) {
+    // SAFETY: the function may be called when the process ends.
+    unsafe { libc::atexit(give_back) };
+    // A panic may abort the process.
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |panicked| {
         give_back();
-    }
+        usual(panicked);
+    }));
+    let _ = (&*file).write_all(b"-20");
 }
 
 /// Whether a signal has no effect, as SIGINT in the background of a script.

@@ -26,7 +26,7 @@ const NOTED_EVERY_MS: u64 = 20;
 const YEAR_MS: u64 = 365 * 24 * 3_600 * 1_000;
 
 /// A clock, usually the machine's, in the time of a store that may have begun with an earlier
-/// process. What the store was off counts as the wall clock says. If the wall clock is behind the
+/// process. The wall clock says for how long the store was off. If it is behind the
 /// time at which the store was last used, or more than 17 years ahead, it was set, and hardly any
 /// time has passed. In any case the epoch is such that the wall clock shows the present moment, so
 /// that times of the calendar are meant as clients mean them.

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 
 use glimmer_client::{Change, Reply, Status};
 use glimmer_proto::native::request::Action;
-use glimmer_proto::native::{Kind, Record, ReplyHeader, RequestHeader};
+use glimmer_proto::native::{Record, RequestHeader};
 use glimmer_transport::packet::{Message, PacketDevice, RxBatch};
 
 /// A server on a thread of its own.
@@ -58,14 +58,8 @@ impl Server {
 
 fn answer(datagram: &[u8], port: u16, items: &mut HashMap<Vec<u8>, Vec<u8>>) -> Vec<u8> {
     let header = RequestHeader::read(datagram).unwrap();
-    let kind = match header.kind {
-        Kind::Directory => Kind::DirectoryReply,
-        _ => Kind::Replies,
-    };
-    let head = ReplyHeader::to(&header, kind, header.count, 1);
-    let mut reply = head.bytes().to_vec();
-    if kind == Kind::DirectoryReply {
-        directory::of(port).write(&mut reply);
+    let (mut reply, is_complete) = directory::begin_reply(&header, port, 1);
+    if is_complete {
         return reply;
     }
     let mut rest = &datagram[RequestHeader::BYTES..];

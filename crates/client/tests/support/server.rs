@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use glimmer_client::nonblocking::Client;
 use glimmer_client::{GetError, Member, Reply, Settings, Status};
-use glimmer_proto::native::{Kind, Record, ReplyHeader, RequestHeader};
+use glimmer_proto::native::{Kind, Record, RequestHeader};
 use tokio::net::UdpSocket;
 use tokio::task::spawn_local;
 
@@ -79,16 +79,8 @@ impl Server {
 }
 
 fn reply(header: &RequestHeader, rest: &[u8], port: u16) -> Vec<u8> {
-    let kind = match header.kind {
-        Kind::Directory => Kind::DirectoryReply,
-        _ => Kind::Replies,
-    };
-    let mut reply = ReplyHeader::to(header, kind, header.count, 1)
-        .bytes()
-        .to_vec();
-    if kind == Kind::DirectoryReply {
-        directory::of(port).write(&mut reply);
-    } else {
+    let (mut reply, is_complete) = directory::begin_reply(header, port, 1);
+    if !is_complete {
         Record::read(rest).unwrap();
         let found = Reply {
             value: &port.to_le_bytes(),

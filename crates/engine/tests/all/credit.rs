@@ -1,9 +1,9 @@
 //! Reads that others have answered: the eviction rule learns of them, and they are counted by
 //! those who answered.
 
-use crate::protocols::resp::command;
+use crate::{job, protocols::resp::command};
 use glimmer_base::{Moment, Seed};
-use glimmer_engine::{Done, Engine, Job, Spread, Uniques, build};
+use glimmer_engine::{Done, Engine, Spread, Uniques, build};
 use glimmer_proto::{Accepts, Limits, Parser, Step};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::FIFO;
@@ -20,14 +20,7 @@ fn run(engine: &mut dyn Engine, said: &[u8]) {
     let Step::Request { request, .. } = parser.next(said) else {
         panic!("it is a whole command");
     };
-    let jobs = [Job {
-        keyhash: request.with_key(|key| SEED.keyhash(key)),
-        request,
-        out: 0,
-        size_max: Job::ANY_SIZE,
-        copy_max: Job::ANY_SIZE,
-        client: 0,
-    }];
+    let jobs = [job(SEED, request, 0)];
     let (mut outs, mut done) = ([Vec::new()], [Done::SKIPPED]);
     engine.run(NOW, &jobs, &mut outs, &mut done);
 }

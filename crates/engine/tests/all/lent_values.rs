@@ -1,10 +1,11 @@
 //! Large values that the table lends to replies, in every protocol. A reply is the same whether its
 //! value is lent or copied, and whatever happens to the item afterwards.
 
+use crate::job;
 use glimmer_base::limits::{BATCH_MAX, LENT_BYTES_MIN, LOANS_MAX, REPLY_BYTES_HIGH};
 use glimmer_base::{Moment, Seed};
 use glimmer_engine::{Done, Engine, Job, LentPart, LentParts, Spread, Status, Uniques, build};
-use glimmer_proto::{Limits, Parser, Request, Step};
+use glimmer_proto::{Limits, Parser, Step};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::RULES;
 use glimmer_store::memc3::{self, Memc3Config};
@@ -137,7 +138,7 @@ fn converse(engine: &mut dyn Engine, said: &[u8], lends: Lends) -> (Vec<u8>, usi
         match parser.next(&said[at..]) {
             Step::Request { used, request } => {
                 at += used;
-                jobs.push(job(request));
+                jobs.push(job(SEED, request, 0));
             }
             Step::Admin { used, .. } | Step::Swallowed { used } => at += used,
             other => panic!("{other:?}"),
@@ -154,17 +155,6 @@ fn converse(engine: &mut dyn Engine, said: &[u8], lends: Lends) -> (Vec<u8>, usi
     }
     let parts: Vec<LentPart> = lent.take(0).collect();
     (whole(&outs[0], &parts), parts.len())
-}
-
-fn job(request: Request<'_>) -> Job<'_> {
-    Job {
-        keyhash: request.with_key(|key| SEED.keyhash(key)),
-        request,
-        out: 0,
-        size_max: Job::ANY_SIZE,
-        copy_max: Job::ANY_SIZE,
-        client: 0,
-    }
 }
 
 /// A reply with its lent parts in their places.
@@ -226,7 +216,7 @@ fn execute<const N: usize>(
     let jobs = said.map(|said| match parser.next(said) {
         Step::Request { request, .. } => Job {
             copy_max,
-            ..job(request)
+            ..job(SEED, request, 0)
         },
         other => panic!("{other:?}"),
     });

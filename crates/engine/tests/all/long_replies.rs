@@ -42,14 +42,7 @@ fn engine<A: Access>() -> Box<dyn Engine> {
 /// A request that has a buffer of its own.
 fn job(said: &[u8], out: usize) -> Job<'_> {
     match Parser::new(Default::default()).next(said) {
-        Step::Request { request, .. } => Job {
-            keyhash: request.with_key(|key| SEED.keyhash(key)),
-            request,
-            out: out as u32,
-            size_max: Job::ANY_SIZE,
-            copy_max: Job::ANY_SIZE,
-            client: 0,
-        },
+        Step::Request { request, .. } => crate::job(SEED, request, out as u32),
         other => panic!("{other:?}"),
     }
 }

@@ -71,9 +71,9 @@ impl Figure for Gains {
                    formula is divided by that of each other system. Hand-off has the best of 1, 2 \
                    or 3 dispatching cores of 8. All is from one seed, and each load of a search \
                    has 400,000 requests in Figure 6, 500,000 in Figure 7 and 600,000 in Figure 3. \
-                   The p99 of so few varies with their number: for the default workload and 50 µs, \
-                   the factor over stealing is 3.34, 3.34 and 3.53 in these figures with 8 cores, \
-                   and 1.80, 1.98 and 1.98 with 16.",
+                   The p99 of so few varies with their number: for the default workload and 50 \
+                   µs, the factor over stealing is 3.34, 3.34 and 3.53 in these figures with 8 \
+                   cores, and 1.80, 1.98 and 1.98 with 16.",
             kind: Kind::Simulated,
             needs: Needs::one_core(256),
             columns: Columns {
