@@ -9,7 +9,7 @@
 //! Both come out the same as long as a crate and what it is built from stay the same, so the test
 //! suite leaves those crates out that have passed as they are (`passed`).
 
-use crate::passed::{Check, Inputs};
+use crate::passed::{Check, Inputs, Which};
 use crate::programs::{self, Program};
 use crate::{lanes, process};
 use anyhow::{Context, bail};
@@ -21,15 +21,6 @@ const TESTS: &[&str] = &["tests/loom_", "tests/support/"];
 
 /// A weakening is noticed within seconds. One that runs this long counts as unnoticed.
 const WEAKENED_LIMIT: Duration = Duration::from_secs(300);
-
-/// Which crates are checked.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Which {
-    /// All of them.
-    All,
-    /// Those that have not passed as they are.
-    Changed,
-}
 
 /// Runs every loom test of these crates on the unmodified code.
 pub fn check(which: Which) -> anyhow::Result<()> {

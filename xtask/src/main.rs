@@ -40,6 +40,7 @@ mod suites;
 mod tools;
 mod venv;
 
+use crate::passed::Which;
 use clap::{Parser, Subcommand};
 
 /// Checks and tests of this repository
@@ -219,11 +220,11 @@ fn run() -> anyhow::Result<()> {
         Chore::Test { only } => stages::test(&only),
         Chore::Loom {
             weakened: false, ..
-        } => loom::check(loom::Which::All),
+        } => loom::check(Which::All),
         Chore::Loom {
             weakened: true,
             name: None,
-        } => loom::check_weakened(loom::Which::All),
+        } => loom::check_weakened(Which::All),
         Chore::Loom {
             weakened: true,
             name: Some(part),

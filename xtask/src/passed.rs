@@ -1,8 +1,9 @@
 //! Checks that are not worth repeating as long as what they depend on stays the same: the model
-//! checker tries every order, a proof holds for every input, and the seeds of Miri and of the
-//! circuit's simulation are for long runs. The test suite leaves them out while nothing has changed
-//! since they last passed, which `xtask/passed.txt` tells. The commands for a check run it whatever
-//! the file says.
+//! checker tries every order, a proof holds for every input, instructions are counted for the same
+//! requests each time, a planted bug is looked for from the same seed on, and the seeds of Miri and
+//! of the circuit's simulation are for long runs. The test suite leaves them out while nothing has
+//! changed since they last passed, which `xtask/passed.txt` tells. The commands for a check run it
+//! whatever the file says.
 //!
 //! A check depends on whole folders: of a crate, of the crates that it is built from, and of what
 //! else is named for it. It also depends on the versions of the crates of others, on the profiles,
@@ -27,6 +28,15 @@ const BUILT_BY: [&str; 2] = ["Cargo.toml", "Cargo.lock"];
 
 /// Folders of a crate that only its own tests, and no crate that depends on it, are built from.
 const OF_TESTS: [&str; 3] = ["tests", "benches", "examples"];
+
+/// Which checks of one kind are run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// All of them.
+    All,
+    /// Those that have not passed as everything is now.
+    Changed,
+}
 
 /// What a check depends on.
 #[derive(Clone, Copy, Default)]

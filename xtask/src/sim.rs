@@ -7,6 +7,7 @@
 //! seed on: a seed that once showed the bug. When the code changes, other seeds show it, which may
 //! take longer to come by; then a new one can be noted.
 
+use crate::passed::{Check, Inputs};
 use crate::{process, programs};
 use anyhow::{Context, bail};
 use std::path::PathBuf;
@@ -74,10 +75,24 @@ pub fn check() -> anyhow::Result<()> {
     process::run(Command::new(built()).args(["--seconds", &seconds]))
 }
 
-/// Plants each bug, and requires that a seed fails in time.
+/// Plants each bug, and requires that a seed fails in time, unless all were found as everything is
+/// now.
 pub fn check_planted() -> anyhow::Result<()> {
+    if unchanging()?.is_left_out() {
+        return Ok(());
+    }
     programs::of_workspace()?;
     plant(None)
+}
+
+/// The check of all planted bugs.
+fn unchanging() -> anyhow::Result<Check> {
+    let inputs = Inputs {
+        paths: &["xtask/src/sim.rs"],
+        package: Some("glimmer-sim"),
+        tests: &[],
+    };
+    Check::new("bugs planted for the simulator", inputs)
 }
 
 /// The simulator's program.
@@ -117,6 +132,7 @@ fn planted() -> anyhow::Result<Vec<Planted>> {
 
 /// Plants the bugs whose names contain this, one at a time, and requires that a seed fails in time.
 fn plant(containing: Option<&str>) -> anyhow::Result<()> {
+    let check = unchanging()?;
     let mut bugs = planted()?;
     bugs.retain(|bug| containing.is_none_or(|part| bug.name.contains(part)));
     if bugs.is_empty() {
@@ -162,5 +178,8 @@ fn plant(containing: Option<&str>) -> anyhow::Result<()> {
     if !missed.is_empty() {
         bail!("not found: {}", missed.join(", "));
     }
-    Ok(())
+    match containing {
+        Some(_) => Ok(()),
+        None => check.note(),
+    }
 }

@@ -1,5 +1,6 @@
 //! The stages of the test suite and of continuous integration.
 
+use crate::passed::Which;
 use crate::report::Report;
 use crate::tools::{self, Tool};
 use crate::{
@@ -83,12 +84,12 @@ impl Stage {
     fn run(self) -> anyhow::Result<()> {
         match self {
             Stage::Crates => crates(),
-            Stage::Loom => loom::check(loom::Which::Changed),
-            Stage::Weakened => loom::check_weakened(loom::Which::Changed),
+            Stage::Loom => loom::check(Which::Changed),
+            Stage::Weakened => loom::check_weakened(Which::Changed),
             Stage::Miri => miri::check_stage(),
             Stage::Sim => sim::check(),
             Stage::Planted => sim::check_planted(),
-            Stage::Instructions => instructions::check(),
+            Stage::Instructions => instructions::check(Which::Changed),
             Stage::Fuzz => fuzz::check(FUZZ_SECONDS, &[]),
             Stage::Circuit => rtl::check(),
             Stage::Clients => clients::check(),

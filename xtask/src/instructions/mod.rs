@@ -20,6 +20,7 @@ mod limits;
 mod server;
 mod walk;
 
+use crate::passed::{Check, Inputs, Which};
 use anyhow::bail;
 use budgets::Budgets;
 use std::path::{Path, PathBuf};
@@ -76,27 +77,52 @@ impl Case {
 
 /// One of the programs that are counted.
 struct Subject {
+    /// What it is, for the check that the suite leaves out while nothing changes.
+    name: &'static str,
+    /// The crate that it is built from.
+    package: &'static str,
     cases: fn() -> Vec<Case>,
     build: fn() -> anyhow::Result<PathBuf>,
     per_request: fn(&Path, &Case) -> anyhow::Result<f64>,
+    /// What else has to hold for the program.
+    holds: fn(&Path) -> anyhow::Result<()>,
 }
 
+/// What the counts depend on beside the crates.
+const PATHS: [&str; 3] = [
+    "xtask/src/instructions",
+    "xtask/instructions.txt",
+    walk::PAGE,
+];
+
 const ENGINE: Subject = Subject {
+    name: "instructions of the engine",
+    package: "glimmer-engine",
     cases: engine::cases,
     build: engine::build,
     per_request: engine::per_request,
+    holds: |_| Ok(()),
 };
 
 const SERVER: Subject = Subject {
+    name: "instructions of the server",
+    package: "glimmer",
     cases: server::cases,
     build: server::build,
     per_request: server::per_request,
+    holds: |server| {
+        server::refuses_tls(server)?;
+        walk::check(server)
+    },
 };
 
 const ALONE: Subject = Subject {
+    name: "instructions of tables alone",
+    package: "glimmer-microbench",
     cases: alone::cases,
     build: alone::build,
     per_request: alone::per_request,
+    holds: |_| Ok(()),
 };
 
 impl Counting {
@@ -106,7 +132,7 @@ impl Counting {
             bail!("valgrind is missing");
         }
         if self.check {
-            return check();
+            return check(Which::All);
         }
         if self.limits {
             return limits::count();
@@ -141,7 +167,7 @@ impl Counting {
 }
 
 /// Fails if a count is above its budget.
-pub fn check() -> anyhow::Result<()> {
+pub fn check(which: Which) -> anyhow::Result<()> {
     if !callgrind::is_here() {
         println!("instructions: SKIPPED, as valgrind is missing");
         return Ok(());
@@ -156,15 +182,49 @@ pub fn check() -> anyhow::Result<()> {
         );
         return Ok(());
     }
-    let tolerance = budgets.tolerance();
-    let mut above = Vec::new();
+    let mut wrong = Vec::new();
     for subject in [ENGINE, SERVER, ALONE] {
+        let check = subject.unchanging()?;
+        if which == Which::Changed && check.is_left_out() {
+            continue;
+        }
         let program = (subject.build)()?;
-        for (case, count) in subject.count(Some(&program))? {
+        let above = subject.above(&budgets, &program)?;
+        if above.is_empty() {
+            (subject.holds)(&program)?;
+            check.note()?;
+        }
+        wrong.extend(above);
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "more instructions than the budget and {:.0}%:\n{}",
+        budgets.tolerance() * 100.0,
+        wrong.join("\n")
+    )
+}
+
+impl Subject {
+    /// The check of its counts, with what they depend on.
+    fn unchanging(&self) -> anyhow::Result<Check> {
+        let inputs = Inputs {
+            paths: &PATHS,
+            package: Some(self.package),
+            tests: &["examples"],
+        };
+        Check::new(self.name, inputs)
+    }
+
+    /// Counts every case, and returns the lines of those that are above their budgets.
+    fn above(&self, budgets: &Budgets, program: &Path) -> anyhow::Result<Vec<String>> {
+        let mut above = Vec::new();
+        for (case, count) in self.count(Some(program))? {
             let budget = budgets.of(&case)?;
-            let most = budget * (1.0 + tolerance);
+            let most = budget * (1.0 + budgets.tolerance());
             let count = match count > most {
-                true => subject.least(&program, &case, count)?,
+                true => self.least(program, &case, count)?,
                 false => count,
             };
             let line = format!("{:<28}{count:>8.0} of {budget:>6.0}", case.name());
@@ -175,20 +235,9 @@ pub fn check() -> anyhow::Result<()> {
                 println!("{line}");
             }
         }
+        Ok(above)
     }
-    if above.is_empty() {
-        let server = server::build()?;
-        server::refuses_tls(&server)?;
-        return walk::check(&server);
-    }
-    bail!(
-        "more instructions than the budget and {:.0}%:\n{}",
-        tolerance * 100.0,
-        above.join("\n")
-    )
-}
 
-impl Subject {
     /// The least of a few counts of a case, the first of which is given. A server's counts depend
     /// a little on when its requests arrive.
     fn least(&self, program: &Path, case: &Case, first: f64) -> anyhow::Result<f64> {

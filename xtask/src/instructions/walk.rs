@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The page with the list.
-const PAGE: &str = "ARCHITECTURE.md";
+pub const PAGE: &str = "ARCHITECTURE.md";
 /// The list is the table between these lines.
 const BEGIN: &str = "<!-- walk: begin -->";
 const END: &str = "<!-- walk: end -->";
