@@ -38,7 +38,7 @@ fn names() -> Vec<String> {
 
 /// A run of the test measures one figure in this many. It draws the others from their committed
 /// records.
-const SHARE: u64 = 3;
+const SHARE: u64 = 6;
 
 /// Checks that each file of a figure has the format that its name says.
 fn check_files(name: &str, directory: &Path, is_measured: bool) {

@@ -80,6 +80,20 @@ fn runs() -> u64 {
     }
 }
 
+/// Every third of what a long test goes through, such as all eviction rules, from a random one on.
+/// With `GLIMMER_SEED` it is all of them, so that the seed repeats a failure in any.
+///
+/// # Panics
+///
+/// If the system has no random numbers.
+pub fn a_third<T>(all: &[T]) -> impl Iterator<Item = &T> {
+    let (first, step) = match std::env::var_os(VARIABLE) {
+        Some(_) => (0, 1),
+        None => ((chosen(None) % 3) as usize, 3),
+    };
+    all.iter().skip(first).step_by(step)
+}
+
 /// The kernel's random numbers cost Miri nothing, and follow from its own seed.
 fn chosen(given: Option<&str>) -> u64 {
     match given {
@@ -110,6 +124,20 @@ mod tests {
         assert_eq!(tried.len() as u64, 3 + runs());
         let text = result.unwrap_err().downcast::<String>().unwrap();
         assert!(text.ends_with("one: [8]"), "{text}");
+    }
+
+    #[test]
+    fn each_third_is_taken_at_times() {
+        if std::env::var_os(VARIABLE).is_some() {
+            return;
+        }
+        let thirds = ["03", "14", "2"];
+        let mut missing = thirds.to_vec();
+        while !missing.is_empty() {
+            let taken: String = a_third(&["0", "1", "2", "3", "4"]).copied().collect();
+            assert!(thirds.contains(&&*taken), "{taken}");
+            missing.retain(|third| *third != taken);
+        }
     }
 
     #[test]

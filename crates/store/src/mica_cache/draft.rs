@@ -165,7 +165,7 @@ mod tests {
         // another log the item at that one's head, with its chain.
         const EXAMINED_MAX: usize = 4 * ROOM_WORDS_PER_HOLD as usize / 3;
         let value = vec![7; 1 << 20];
-        for rule in RULES {
+        for rule in glimmer_seeds::a_third(RULES) {
             let mut owner = Owner::<Crcw>::new(
                 &PartitionConfig {
                     log_bytes: 8 << 20,
