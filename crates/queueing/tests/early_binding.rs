@@ -95,6 +95,9 @@ fn early_binding_has_the_latencies_of_exact_arithmetic() {
                 // Where hardly more than 1% wait for a large request, the percentile is sensitive.
                 100 if load < 0.2 => 6_000_000,
                 10 | 100 => 2_500_000,
+                // The percentile of a short run is seldom far too high and often a little too low,
+                // and where all come out low, their spread does, too.
+                1 if load > 0.6 => 2_500_000,
                 _ => 500_000,
             };
             let run = |_| simulate(&*policy, load, large, requests / RUNS, seeds.random());
