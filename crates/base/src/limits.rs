@@ -343,8 +343,8 @@ pub const TURN_REQUESTS_MAX: u32 = 256;
 /// whole value of its key, however few bytes it brings.
 pub const PREPEND_REQUESTS: u32 = 16;
 
-/// Bytes that have to be passed over in one step for the step not to count as a request: it is a
-/// part of a value that was refused. A shorter one counts, as what is no command does.
+/// A step that passes over at least this many bytes does not count as a request: they are part of a
+/// value that was refused. A step over fewer counts, as a line without a known command does.
 pub const PASSED_BYTES_FREE: usize = 512;
 
 /// Readiness events fetched from the kernel at once.

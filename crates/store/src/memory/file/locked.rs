@@ -17,7 +17,7 @@ const TMPFS: u64 = 0x0102_1994;
 const HUGETLBFS: u64 = 0x9584_58f6;
 
 /// A file that is locked until this is dropped. One that was made here is then removed, unless it
-/// was [kept](Self::keep).
+/// is to be kept.
 pub struct LockedFile {
     file: File,
     path: PathBuf,
@@ -48,7 +48,7 @@ impl LockedFile {
             match opened.file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
-                    // Whoever has locked it goes on with it.
+                    // Another process has locked it, and needs it.
                     opened.keep();
                     break;
                 }
