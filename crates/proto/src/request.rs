@@ -158,6 +158,16 @@ pub enum Verb<'a> {
         /// The value.
         value: &'a [u8],
     },
+    /// Delete the item if it is as it was when it was [shown](crate::resp::Image): a value that was
+    /// stored since, or another expiry, stays.
+    DeleteUnchanged {
+        /// The CAS unique; zero where there are none.
+        cas: u64,
+        /// When it expires, in milliseconds after the epoch; zero means never.
+        expiry_ms: u64,
+        /// The value.
+        value: &'a [u8],
+    },
     /// Give the item another lifetime if it has this value.
     ExpireEqual {
         /// The value.

@@ -90,6 +90,7 @@ impl Verb<'_> {
             | Verb::Append { .. }
             | Verb::Overlay { .. }
             | Verb::DeleteEqual { .. }
+            | Verb::DeleteUnchanged { .. }
             | Verb::ExpireEqual { .. }
             | Verb::Refused { .. }
             | Verb::Meta {

@@ -21,6 +21,24 @@ pub fn delete(
     }
 }
 
+/// Deletes the item if its CAS unique, its expiry and its value are these. A change of the expiry
+/// leaves the CAS unique as it is, and a server may have no CAS uniques.
+pub fn delete_unchanged(
+    writer: &mut dyn TableWriter,
+    context: &Context<'_>,
+    job: &Job<'_>,
+    (cas, expiry_ms, value): (u64, u64, &[u8]),
+) -> Outcome {
+    let item = writer.find(job.keyhash, job.request.key, context.now);
+    let is_unchanged = item.map(|item| {
+        item.cas() == cas && item.expiry().ms() == expiry_ms && item.value().equals(value)
+    });
+    match is_unchanged {
+        Some(false) => Outcome::Exists,
+        _ => change::delete(writer, context, job, 0),
+    }
+}
+
 /// Gives the item another lifetime if it has this value.
 pub fn expire(
     writer: &mut dyn TableWriter,

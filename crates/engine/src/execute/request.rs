@@ -294,6 +294,11 @@ fn carry_out(
             edit::overlay(writer, context, job, (from as usize, value))
         }
         Verb::DeleteEqual { value } => equal::delete(writer, context, job, value),
+        Verb::DeleteUnchanged {
+            cas,
+            expiry_ms,
+            value,
+        } => equal::delete_unchanged(writer, context, job, (cas, expiry_ms, value)),
         Verb::ExpireEqual { value, ms, renewal } => {
             equal::expire(writer, context, job, value, (ms, renewal))
         }

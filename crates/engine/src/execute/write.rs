@@ -204,23 +204,21 @@ pub fn add(
         }
         None => true,
         Some(item) => {
-            let mut bytes = [0; 32];
-            let value = item
-                .value()
-                .short_bytes(&mut bytes)
-                .and_then(integer::signed_64);
-            let Some(value) = value else {
-                return Outcome::NotANumber;
-            };
-            (number, flags, expiry) = (value, item.flags(), item.expiry());
+            (flags, expiry) = (item.flags(), item.expiry());
             history.marks = item.history().marks;
+            let restarts = matches!(rule, AddRule::RestartsIfUnlimited { .. });
+            if !restarts || expiry != Expiry::NEVER {
+                let mut bytes = [0; 32];
+                let value = item.value().short_bytes(&mut bytes);
+                let Some(value) = value.and_then(integer::signed_64) else {
+                    return Outcome::NotANumber;
+                };
+                number = value;
+            }
             false
         }
     };
     let is_unlimited = expiry == Expiry::NEVER;
-    if is_unlimited && matches!(rule, AddRule::RestartsIfUnlimited { .. }) {
-        number = 0;
-    }
     let is_first = number == 0;
     let Some(number) = number.checked_add(delta) else {
         return Outcome::Overflow;

@@ -119,11 +119,7 @@ impl Transfer {
         let (key, verb, shows) = match self.step {
             Step::Read => (&self.from, Verb::Get, Shows::Image),
             Step::Store => (&self.to, Verb::Write(self.write(now)), Shows::Flag),
-            Step::Remove => match Image::read(&self.image).map(|image| image.cas) {
-                // The server has no CAS uniques.
-                None | Some(0) => (&self.from, Verb::Delete, Shows::Flag),
-                Some(cas) => (&self.from, Verb::DeleteIf { cas }, Shows::Flag),
-            },
+            Step::Remove => (&self.from, self.remove(), Shows::Flag),
             Step::End(_) => return true,
         };
         let job = Job {
@@ -180,6 +176,15 @@ impl Transfer {
             },
             value_bytes_or_flags: image.flags,
             ..Write::of(image.value)
+        }
+    }
+
+    fn remove(&self) -> Verb<'_> {
+        let image = Image::read(&self.image).expect("the item was read");
+        Verb::DeleteUnchanged {
+            cas: image.cas,
+            expiry_ms: image.expiry_ms,
+            value: image.value,
         }
     }
 

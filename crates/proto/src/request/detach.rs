@@ -41,6 +41,18 @@ impl<'a> Verb<'a> {
             Verb::Overlay { from, value } => return (Verb::Overlay { from, value: &[] }, value),
             Verb::AddDecimal { number } => return (Verb::AddDecimal { number: &[] }, number),
             Verb::DeleteEqual { value } => return (Verb::DeleteEqual { value: &[] }, value),
+            Verb::DeleteUnchanged {
+                cas,
+                expiry_ms,
+                value,
+            } => {
+                let verb = Verb::DeleteUnchanged {
+                    cas,
+                    expiry_ms,
+                    value: &[],
+                };
+                return (verb, value);
+            }
             Verb::ExpireEqual { value, ms, renewal } => {
                 let verb = Verb::ExpireEqual {
                     value: &[],
@@ -89,6 +101,7 @@ impl<'a> Verb<'a> {
         | Verb::Overlay { value, .. }
         | Verb::AddDecimal { number: value }
         | Verb::DeleteEqual { value }
+        | Verb::DeleteUnchanged { value, .. }
         | Verb::ExpireEqual { value, .. }
         | Verb::Meta { value, .. } = &mut verb
         {

@@ -1,6 +1,11 @@
 //! RESP, command by command. What is compared with a real Redis is in tests/clients/test_resp.py.
 
-use super::{check, servers, shown};
+use super::{Server, check, servers, shown};
+use glimmer_engine::Uniques;
+use glimmer_proto::resp::{Form, Image, Shows, Version};
+use glimmer_proto::{Request, Verb};
+use glimmer_store::access::Crcw;
+use glimmer_store::evict::S3_FIFO;
 
 /// A command as an array of bulk strings; its arguments are separated by spaces.
 pub fn command(line: &str) -> Vec<u8> {
@@ -418,6 +423,52 @@ fn scripts_are_executed() {
         says(show, "*2\r\n$1\r\n2\r\n:1000\r\n");
         says("PERSIST hits", ":1\r\n");
         says(&format!("{count} 3000"), "*2\r\n:1\r\n:3000\r\n");
+        // A window that begins does not look at what was there.
+        says("SET hits none", "+OK\r\n");
+        says(&format!("{count} 3000"), "*2\r\n:1\r\n:3000\r\n");
+        says("SET hits none KEEPTTL", "+OK\r\n");
+        says(
+            &format!("{count} 3000"),
+            "-ERR value is not an integer or out of range\r\n",
+        );
+    }
+}
+
+/// What `RENAME` removes is as it was read: another client's change stays, and so does its expiry.
+#[test]
+fn an_item_that_has_changed_is_not_removed() {
+    fn request(verb: Verb<'_>, shows: Shows) -> Request<'_> {
+        let version = Version::Two;
+        Request {
+            key: b"k",
+            verb,
+            form: glimmer_proto::Form::Resp(Form { version, shows }),
+        }
+    }
+    for uniques in [Uniques::Kept, Uniques::Zero] {
+        for (change, stays) in [
+            ("GET k", false),
+            ("EXPIRE k 9000", true),
+            ("PERSIST k", true),
+            ("SET k other KEEPTTL", true),
+            ("APPEND k !", true),
+        ] {
+            let mut server = Server::new::<Crcw>(S3_FIFO, uniques);
+            server.say(&command("SET k value EX 100"));
+            let mut bytes = Vec::new();
+            server.run(request(Verb::Get, Shows::Image), &mut bytes);
+            server.say(&command(change));
+            let image = Image::read(&bytes).unwrap();
+            let remove = Verb::DeleteUnchanged {
+                cas: image.cas,
+                expiry_ms: image.expiry_ms,
+                value: image.value,
+            };
+            server.run(request(remove, Shows::Flag), &mut Vec::new());
+            let found = shown(&server.say(&command("EXISTS k")));
+            let expected = format!(":{}\\r\\n", u8::from(stays));
+            assert_eq!(found, expected, "{change}, {uniques:?}");
+        }
     }
 }
 

@@ -63,9 +63,11 @@ impl Asked {
             }),
             Verb::Append { .. } => Asked::Store("append"),
             Verb::Overlay { .. } => Asked::Store("set"),
-            Verb::Delete | Verb::DeleteIf { .. } | Verb::DeleteEqual { .. } | Verb::Take => {
-                Asked::Delete("delete")
-            }
+            Verb::Delete
+            | Verb::DeleteIf { .. }
+            | Verb::DeleteEqual { .. }
+            | Verb::DeleteUnchanged { .. }
+            | Verb::Take => Asked::Delete("delete"),
             Verb::Increment { .. }
             | Verb::Decrement { .. }
             | Verb::Count { .. }
