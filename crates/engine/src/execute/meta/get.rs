@@ -5,6 +5,7 @@ use super::super::{Context, absence, say};
 use super::{changed_expiry, created_expiry, key_mark};
 use crate::job::Job;
 use glimmer_base::{Expiry, Moment};
+use glimmer_proto::meta::flags::MILLISECONDS;
 use glimmer_proto::meta::{Flags, Options};
 use glimmer_proto::outcome::{Details, Found, OutcomeKind};
 use glimmer_proto::{Outcome, Refusal};
@@ -161,9 +162,17 @@ pub fn idle_s(history: &History, stored_s: Option<u32>, now: Moment) -> u64 {
     since.map_or(0, |since| second(now).saturating_sub(since).into())
 }
 
+/// Whether the time that is left is less than the client asks for. Both are in whole seconds, as `t`
+/// shows them, or in milliseconds (`m`).
 fn is_due_for_recache(expiry: Expiry, options: &Options, now: Moment) -> bool {
+    let left_ms = expiry.ms().saturating_sub(now.ms);
+    let left_ms = match options.set.has(MILLISECONDS) {
+        false => left_ms.next_multiple_of(1000),
+        true => left_ms,
+    };
     let recache = options.recache_exptime.unwrap_or(0);
-    expiry != Expiry::NEVER && expiry < options.expiry(recache, now)
+    let due = options.expiry(recache, now);
+    expiry != Expiry::NEVER && now.ms.saturating_add(left_ms) < due.ms()
 }
 
 /// Creates an empty item if the key has no item, and tells the client to fill it. Returns whether

@@ -150,6 +150,20 @@ fn mg_lets_one_client_make_the_value_anew_in_time() {
     ]);
 }
 
+/// Part of a second has gone, and the time that is left is still shown as it was set.
+#[test]
+fn mg_compares_the_time_that_it_shows() {
+    for mut server in servers() {
+        server.say(b"ms k 1 T100\r\nx\r\n");
+        server.now.ms += 10;
+        assert_eq!(server.say(b"mg k t R100\r\n"), b"HD t100\r\n");
+        assert_eq!(server.say(b"mg k t R99990 m\r\n"), b"HD t99990\r\n");
+        assert_eq!(server.say(b"mg k t R101\r\n"), b"HD t100 W\r\n");
+        server.say(b"ms k 1 T100\r\nx\r\n");
+        assert_eq!(server.say(b"mg k t R100001 m\r\n"), b"HD t100000 W\r\n");
+    }
+}
+
 #[test]
 fn md_marks_as_stale() {
     for mut server in servers() {

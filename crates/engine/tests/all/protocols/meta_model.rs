@@ -150,8 +150,11 @@ impl Model {
                 'T' => item.expiry = command.expiry('T', now).unwrap(),
                 'N' if is_new => item.expiry = command.expiry('N', now).unwrap(),
                 'R' if !is_new => {
-                    let limit = command.expiry('R', now).unwrap();
-                    wins |= !item.won && item.expiry != Expiry::NEVER && item.expiry < limit;
+                    let (limit, unit_ms) = (command.expiry('R', now).unwrap(), command.unit_ms());
+                    let left_ms = item.expiry.ms().saturating_sub(now.ms);
+                    let shown_ms = left_ms.next_multiple_of(unit_ms);
+                    let is_due = now.ms + shown_ms < limit.ms();
+                    wins |= !item.won && item.expiry != Expiry::NEVER && is_due;
                 }
                 's' => write!(line, " s{}", item.value.len()).unwrap(),
                 't' => write!(line, " t{}", ttl(item.expiry, now, command.unit_ms())).unwrap(),
