@@ -10,7 +10,8 @@ use glimmer_connect::{Admission, Tls};
 use glimmer_loadgen::{
     driver::{Address, MASSTREE_VALUE_BYTES_MAX, Target},
     load::{
-        self, Arrivals, Idle, LargeApart, Pace, Pass, Plan, Requests, Summary, Tally, WarmUp, sweep,
+        self, Arrivals, Idle, LargeApart, Outcome, Pace, Pass, Plan, Requests, Summary, Tally,
+        WarmUp, sweep,
     },
     workload::{Mix, Ttl, Workload, trace::Trace},
 };
@@ -28,6 +29,7 @@ const SWEEP_FIRST_PER_S: f64 = 5_000.0;
 
 /// Approximate overhead of an item in memcached in bytes; in this server it is smaller.
 const ITEM_BYTES: u64 = 64;
+const MIB: f64 = (1 << 20) as f64;
 
 /// The machine-readable result.
 #[derive(Serialize)]
@@ -80,16 +82,21 @@ impl Arguments {
             }
             _ => None,
         };
+        let mut saturated = None;
         let (result, probes) = match self.pace.sweep {
-            true => {
-                let (result, probes) = self.sweep(&target, &plan)?;
-                (result, probes)
+            true => self.sweep(&target, &plan)?,
+            false => {
+                let outcome = self.measure(&target, &plan)?;
+                saturated = not_in_time(&outcome);
+                (Some(outcome.summary()), Vec::new())
             }
-            false => (Some(self.measure(&target, &plan)?), Vec::new()),
         };
         let tls = target.admission.tls.as_ref().and_then(Tls::agreed);
         if let Some(summary) = &result {
             print!("{summary}");
+            if let Some(saturated) = saturated {
+                println!("{saturated}");
+            }
             if let Some(tls) = tls {
                 println!("encrypted: {tls}");
             }
@@ -181,7 +188,7 @@ impl Arguments {
         Ok(tally)
     }
 
-    fn measure(&self, target: &Target, plan: &Plan) -> Result<Summary> {
+    fn measure(&self, target: &Target, plan: &Plan) -> Result<Outcome> {
         let mut watch = Watch::seconds(plan.measured);
         let mut log = None;
         let outcome = load::run(target, plan, None, &mut |progress| {
@@ -201,7 +208,7 @@ impl Arguments {
         if let Some(log) = log {
             log?.finish()?;
         }
-        Ok(outcome.summary())
+        Ok(outcome)
     }
 
     fn sweep(&self, target: &Target, plan: &Plan) -> Result<(Option<Summary>, Vec<sweep::Probe>)> {
@@ -216,11 +223,10 @@ impl Arguments {
                     ..plan.clone()
                 };
                 let outcome = load::run(target, &plan, None, &mut |_| {})?;
-                let latency = outcome.latency_ns();
                 let probe = sweep::Probe {
                     offered_per_s: rate,
                     answered_per_s: rate * outcome.in_time_share(),
-                    latency_us: latency.value_at_quantile(quantile) as f64 / 1e3,
+                    latency_us: outcome.latency_us(quantile),
                     late_us: outcome.lateness.value_at_quantile(quantile) as f64 / 1e3,
                     saturated: outcome.saturated,
                     client_saturated: outcome.client_saturated,
@@ -352,6 +358,21 @@ impl PaceArguments {
     }
 }
 
+/// A remark if many requests of an open loop were not answered in the measured time, although the
+/// run did not end early. In a closed loop, no request is due, and so none was late.
+fn not_in_time(outcome: &Outcome) -> Option<String> {
+    let is_told = outcome.saturated || outcome.lateness.is_empty() || sweep::kept_up(outcome);
+    (!is_told).then(|| {
+        let late_ns = outcome.lateness.value_at_quantile(0.5);
+        let who = match late_ns > outcome.latency_ns().value_at_quantile(0.5) / 2 {
+            true => "CLIENT SATURATED: the load generator could not send in time",
+            false => "SATURATED: the server could not keep up",
+        };
+        let percent = (1.0 - outcome.in_time_share()) * 100.0;
+        format!("{who}. {percent:.1}% of the requests were not answered in the measured time")
+    })
+}
+
 /// Share of reads that may miss although all keys were stored: a lossy index forgets a few.
 const MISSED_MAX: f64 = 0.001;
 
@@ -372,8 +393,9 @@ fn does_not_fit(workload: &Workload, fill: &Tally, summary: &Summary) -> Option<
                 fill.writes, workload.keys
             ),
         };
-        let item_bytes = workload.key_bytes as u64 + u64::from(workload.sizes.max()) + ITEM_BYTES;
-        let needed_mib = (workload.keys * item_bytes * 5 / 4).div_ceil(1 << 20);
+        let value_bytes = workload.sizes.mean(workload.keys);
+        let item_bytes = (workload.key_bytes as u64 + ITEM_BYTES) as f64 + value_bytes;
+        let needed_mib = (workload.keys as f64 * item_bytes * 1.25 / MIB).ceil();
         format!(
             "THE KEYS DO NOT FIT: {stored}, and {:.1}% of the reads missed, because the server has \
              too little memory.\n\
@@ -390,5 +412,48 @@ impl ArrivalLaw {
             ArrivalLaw::Poisson => Arrivals::Poisson(rate),
             ArrivalLaw::Fixed => Arrivals::Fixed(rate),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glimmer_loadgen::load::{BySize, record::histogram};
+
+    /// What is said after a run in which this many of 1,000 requests were answered in time, each
+    /// after a second, and sent this late.
+    fn said(in_time: u64, late_ns: u64) -> String {
+        let mut outcome = Outcome {
+            tally: Tally::default(),
+            seconds: 1.0,
+            reads: histogram(),
+            writes: histogram(),
+            sizes: BySize::default(),
+            lateness: histogram(),
+            unread: histogram(),
+            in_time,
+            lost: 0,
+            client_cpu_s: vec![1.0],
+            client_s: vec![1.0],
+            server_cpu_s: 0.0,
+            series: Vec::new(),
+            warm_up_s: 0.0,
+            steady: None,
+            saturated: false,
+            client_saturated: false,
+        };
+        outcome.reads.saturating_record_n(1_000_000_000, 1000);
+        outcome.lateness.saturating_record_n(late_ns, 1000);
+        not_in_time(&outcome).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_rate_that_was_not_answered_is_told() {
+        assert_eq!(said(980, 1000), "");
+        let server = said(500, 1000);
+        assert!(server.starts_with("SATURATED: the server "), "{server}");
+        assert!(server.contains(" 50.0% of the requests "), "{server}");
+        let client = said(500, 900_000_000);
+        assert!(client.starts_with("CLIENT SATURATED: "), "{client}");
     }
 }

@@ -22,7 +22,9 @@ use glimmer_cli::vocabulary::{self, count_u32, memory_mib};
 ///
 /// The command stores distinct items until the limit is long passed, then reads
 /// every item and verifies it. It reads the --first items back before it stores
-/// the others: an item that is missing then was lost although there was room.
+/// the others. An item that is missing then was lost although there was room, if
+/// the server keeps as many items at the end. If it keeps fewer, it had no room
+/// for the others, and a line below the table says so.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {

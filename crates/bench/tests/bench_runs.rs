@@ -54,7 +54,7 @@ fn a_benchmark_leaves_its_session_the_priority_that_it_had() {
     }
 }
 
-/// The output of `bench load` for this many keys and a server with this much memory.
+/// The output of `bench load` for these keys and a server with this much memory.
 fn load_of(keys: &str, memory_mib: &str) -> String {
     let serving = Serving::start(&["-m", memory_mib, "-t", "1"]);
     let address = serving.address();
@@ -67,18 +67,20 @@ fn load_of(keys: &str, memory_mib: &str) -> String {
 fn keys_that_do_not_fit_are_told_and_the_advice_helps() {
     let printed = load_of("1k", "8");
     assert!(!printed.contains("DO NOT FIT"), "{printed}");
-    let printed = load_of("200k", "8");
-    assert!(
-        printed.contains("THE KEYS DO NOT FIT: all 200000"),
-        "{printed}"
-    );
-    let (_, advice) = printed.split_once("about -m ").unwrap();
-    let (memory_mib, _) = advice.split_once(';').unwrap();
-    let printed = load_of("200k", memory_mib);
-    assert!(
-        !printed.contains("DO NOT FIT"),
-        "-m {memory_mib}: {printed}"
-    );
+    // Of the second, values have 460 bytes on average and up to 100,000.
+    for keys in ["200k", "40k --workload etc:0.0075:100000"] {
+        let printed = load_of(keys, "8");
+        let told = "THE KEYS DO NOT FIT: all ";
+        assert!(printed.contains(told), "{printed}");
+        let (_, advice) = printed.split_once("about -m ").unwrap();
+        let (memory_mib, _) = advice.split_once(';').unwrap();
+        assert!(memory_mib.parse::<u32>().unwrap() < 50, "{printed}");
+        let printed = load_of(keys, memory_mib);
+        assert!(
+            !printed.contains("DO NOT FIT"),
+            "-m {memory_mib}: {printed}"
+        );
+    }
 }
 
 /// In store mode, a full server refuses what is stored.
@@ -151,7 +153,12 @@ fn a_replayed_trace_reads_what_it_wrote_before() {
 /// Nothing listens at the address.
 #[test]
 fn what_cannot_be_measured_is_refused_before_the_keys_are_stored() {
+    let directory = tempfile::tempdir().unwrap();
+    let keys = directory.path().join("keys");
+    std::fs::write(&keys, "1\n2\n").unwrap();
+    let trace = format!("--trace {} --speed 1", keys.display());
     for (line, hint) in [
+        (&*trace, "has keys and no times: give --rate"),
         (
             "--keys 18446744073709551615 --no-fill",
             "at most 9007199254740992 keys",

@@ -21,8 +21,7 @@ pub struct Options {
     pub servers: Vec<Contender>,
     /// Distinct items.
     pub items: u32,
-    /// Items that are stored and read back before the others. They are fewer than fit, so none
-    /// should be lost.
+    /// Items that are stored and read back before the others. If they fit, none should be lost.
     pub first: u32,
     /// Their keys and the lengths of their values. How many keys it has does not matter.
     pub like: Workload,
@@ -158,7 +157,18 @@ impl fmt::Display for Report {
                 format!("{:.1}", per_item(row) - self.payload_bytes)
             }),
         ];
-        write!(out, "{}", Table::of(&self.rows, columns))
+        write!(out, "{}", Table::of(&self.rows, columns))?;
+        for row in &self.rows {
+            let (resident, first) = (row.counted(RESIDENT), self.first);
+            if first < self.items && resident < first.into() {
+                writeln!(
+                    out,
+                    "\n{} has no room for the first {first} items: it keeps {resident}.",
+                    row.name
+                )?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -166,6 +176,29 @@ impl fmt::Display for Report {
 mod tests {
     use super::*;
     use crate::servers::Kind;
+
+    #[test]
+    fn a_server_without_room_for_the_first_items_is_told() {
+        let shown = |first, items| {
+            let mut row = Row::of_server("a server", &FIGURES);
+            row.count(RESIDENT, 900);
+            let report = Report {
+                servers: Vec::new(),
+                items,
+                first,
+                like: crate::client::items(0, 32),
+                payload_bytes: 48.0,
+                memory_mib: 64,
+                rows: vec![row],
+            };
+            report.to_string()
+        };
+        let told = "\n\na server has no room for the first 1000 items: it keeps 900.\n";
+        assert!(shown(1000, 3000).ends_with(told));
+        assert!(!shown(900, 3000).contains("no room"));
+        // The limit was not reached, so the others were lost for another reason.
+        assert!(!shown(1000, 1000).contains("no room"));
+    }
 
     #[test]
     fn memcached_keeps_what_fits_and_loses_the_rest() {
@@ -186,6 +219,7 @@ mod tests {
         let [lost, resident] = [FIRST_LOST, RESIDENT].map(|figure| row.counted(figure));
         let [start, rss, peak] = [RSS_START, RSS, RSS_PEAK].map(|figure| row.counted(figure));
         assert_eq!(lost, 0);
+        assert!(!report.to_string().contains("no room"), "{report}");
         assert!((100_000..1_000_000).contains(&resident), "{row:?}");
         assert!(peak >= resident * 48 && start < rss);
     }

@@ -11,7 +11,7 @@ use hdrhistogram::Histogram;
 use crate::{
     driver::{Link, Meaning, Reply},
     load::{
-        Arrivals, CountBy, Drive, Idle, Lanes, Recorder, Window, World, closed, open,
+        Arrivals, CountBy, Drive, Idle, KeyPart, Lanes, Recorder, Window, World, closed, open,
         record::{Glance, Interval, Span, histogram},
     },
     workload::{Ask, Drawn, Workload},
@@ -194,6 +194,7 @@ pub fn observe(which: Loop, seconds: u64, seed: u64) -> Result<Observed> {
                 burst: 1,
                 idle: Idle::Sleep,
                 lanes: Lanes::Mixed,
+                keys: KeyPart::ALL,
                 offset_ns: 0,
                 seed,
             };

@@ -59,8 +59,12 @@ impl Watch {
                     notation::per_second(*operations_per_s)
                 ),
             ),
-            Progress::Measured { second, .. } => {
-                let (rate, p99) = (second.tally.operations() as f64, second.latency.p99_us);
+            Progress::Measured { second: None, .. } => return,
+            Progress::Measured {
+                second: Some(second),
+                ..
+            } => {
+                let (rate, p99) = (second.operations_per_s(), second.latency.p99_us);
                 let line = format!(
                     "{}, p99 {}",
                     notation::per_second(rate),

@@ -10,7 +10,9 @@ use std::{thread, time::Duration};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use glimmer_loadgen::{
     driver::{Address, Target},
-    load::{Arrivals, Group, Idle, LargeApart, Latency, Outcome, Pace, Plan, Requests, WarmUp},
+    load::{
+        Arrivals, Group, Idle, LargeApart, Latency, Outcome, Pace, Plan, Requests, WarmUp, sweep,
+    },
     workload::{Law, Workload},
 };
 use glimmer_measure::{machine, noise, progress::Progress};
@@ -369,7 +371,7 @@ impl Sample {
             closed: 0,
             misses: outcome.tally.misses,
             lost: outcome.tally.lost,
-            saturated: outcome.saturated,
+            saturated: !sweep::kept_up(outcome),
         }
     }
 
@@ -398,6 +400,7 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use glimmer_loadgen::load::{BySize, Tally, record::histogram};
 
     #[test]
     fn the_client_has_a_core_of_its_own_where_there_is_one() {
@@ -406,6 +409,49 @@ mod tests {
             assert_eq!(client_core(threads), (threads, true));
         }
         assert_eq!(client_core(cores), (cores - 1, false));
+    }
+
+    #[test]
+    fn a_server_that_answers_half_of_the_requests_in_time_is_saturated() {
+        let remarks = |in_time| {
+            let row = Row {
+                server: "a server".to_owned(),
+                threads: 1,
+                requests_per_s: 1000.0,
+                load: Load::Alone,
+                client_core: 1,
+                client_has_its_core: true,
+                samples: vec![Sample::of(&outcome(in_time))],
+            };
+            row.remarks()
+        };
+        assert_eq!(remarks(1000), "");
+        assert_eq!(remarks(500), "SATURATED in 1 of 1");
+    }
+
+    /// Of a thousand requests in a second, with this many replies in it.
+    fn outcome(in_time: u64) -> Outcome {
+        let mut reads = histogram();
+        reads.saturating_record_n(1_000_000, 1000);
+        Outcome {
+            tally: Tally::default(),
+            seconds: 1.0,
+            reads,
+            writes: histogram(),
+            sizes: BySize::default(),
+            lateness: histogram(),
+            unread: histogram(),
+            in_time,
+            lost: 0,
+            client_cpu_s: vec![1.0],
+            client_s: vec![1.0],
+            server_cpu_s: 0.0,
+            series: Vec::new(),
+            warm_up_s: 0.0,
+            steady: None,
+            saturated: false,
+            client_saturated: false,
+        }
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl Row {
     }
 
     /// What a reader has to know before trusting this row.
-    fn remarks(&self) -> String {
+    pub(super) fn remarks(&self) -> String {
         let mut remarks = Vec::new();
         let count = self
             .samples

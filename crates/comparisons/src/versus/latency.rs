@@ -5,7 +5,7 @@ use std::fmt;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-use super::{Bench, GET_SHARE, Scenario, quantile_us, throughput, ways};
+use super::{Bench, GET_SHARE, SATURATED, Scenario, quantile_us, say_saturated, throughput, ways};
 use crate::{
     client::{
         closed::{self, Burst},
@@ -14,6 +14,7 @@ use crate::{
     row::{self, Figure, RATE, Row, SERVER_NS},
     servers::{Contender, Kind},
 };
+use glimmer_loadgen::load::sweep;
 use glimmer_measure::{
     machine::{self, CLIENT_CORE},
     report::Table,
@@ -35,7 +36,7 @@ const P999: Figure = Figure::part("latency_us", 2);
 const P99_ALL: Figure = Figure::sum("latency_p99_all_us");
 /// How late the client sent: the 99th percentile over all repetitions, in microseconds.
 const LATE_P99: Figure = Figure::sum("client_late_p99_us");
-const FIGURES: [Figure; 6] = [P50, P99, P999, P99_ALL, SERVER_NS, LATE_P99];
+const FIGURES: [Figure; 7] = [P50, P99, P999, P99_ALL, SERVER_NS, LATE_P99, SATURATED];
 
 /// All servers at one rate.
 #[derive(Debug, Serialize)]
@@ -77,6 +78,7 @@ pub fn compare(bench: &mut Bench<'_>, before: &[throughput::Comparison]) -> Resu
                 row.add(figure, quantile_us(&result.latency_ns, quantile));
             }
             row.add(SERVER_NS, result.outcome.server_ns_per_operation());
+            row.count(SATURATED, (!sweep::kept_up(&result.outcome)).into());
             all.add(&result.latency_ns)
                 .context("histograms of one shape")?;
             late.add(&result.lateness_ns)
@@ -147,6 +149,34 @@ impl fmt::Display for Comparison {
             row::sum("client late p99 µs", LATE_P99, 0),
         ];
         let table = Table::of(&self.rows, columns);
-        write!(out, "{table}")
+        write!(out, "{table}")?;
+        say_saturated(&self.rows, &[P50], out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_did_not_keep_up_is_told() {
+        let row = |name, saturated: [u64; 2]| {
+            let mut row = Row::of_server(name, &FIGURES);
+            for count in saturated {
+                for figure in [P50, P99, P999, SERVER_NS] {
+                    row.add(figure, 1.0);
+                }
+                row.count(SATURATED, count);
+            }
+            row
+        };
+        let comparison = Comparison {
+            requests_per_s: 1000.0,
+            rows: vec![row("fast", [0, 0]), row("slow", [1, 0])],
+        };
+        let shown = comparison.to_string();
+        let (_, remarks) = shown.split_once("SATURATED").expect(&shown);
+        assert!(remarks.starts_with(" in 1 of 2: slow "), "{shown}");
+        assert!(!remarks.contains("fast"), "{shown}");
     }
 }

@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::{
     bare,
     client::{closed::Outcome, load::Pass},
-    row::{BUSY, RATE, Row, SERVER_NS},
+    row::{BUSY, Figure, RATE, Row, SERVER_NS},
     servers::{self, CONNECTIONS_MAX, Contender, Described, Kind, Launch, Server},
 };
 use glimmer_loadgen::workload::Popularity;
@@ -32,6 +32,9 @@ use glimmer_measure::{
 };
 
 use ways::Way;
+
+/// Measurements in an open loop in which the server did not keep up.
+const SATURATED: Figure = Figure::count("saturated");
 
 /// A way to load a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -384,6 +387,20 @@ fn add(row: &mut Row, outcome: &Outcome) {
 /// A quantile of times in nanoseconds, in microseconds.
 fn quantile_us(times_ns: &Histogram<u64>, quantile: f64) -> f64 {
     times_ns.value_at_quantile(quantile) as f64 / 1e3
+}
+
+/// Says below a table which servers did not keep up with its rate. Each measurement at this rate
+/// has added to one of the `repeated` figures.
+fn say_saturated(rows: &[Row], repeated: &[Figure], out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for row in rows.iter().filter(|row| row.counted(SATURATED) > 0) {
+        let measurements: usize = repeated.iter().map(|&figure| row.each(figure).len()).sum();
+        let (count, name) = (row.counted(SATURATED), &row.name);
+        writeln!(
+            out,
+            "\nSATURATED in {count} of {measurements}: {name} did not keep up with the rate"
+        )?;
+    }
+    Ok(())
 }
 
 impl fmt::Display for Report {

@@ -6,7 +6,7 @@ use std::fmt;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::{Bench, GET_SHARE, Scenario};
+use super::{Bench, GET_SHARE, SATURATED, Scenario, say_saturated};
 use crate::{
     client::{
         closed::{self, Burst},
@@ -15,6 +15,7 @@ use crate::{
     row::{Figure, Row},
     servers::{Contender, Kind, Server},
 };
+use glimmer_loadgen::load::sweep;
 use glimmer_measure::{report::Table, stats::Spread};
 
 const THREADS: [usize; 2] = [1, 2];
@@ -34,7 +35,7 @@ const FIXED: [Figure; 2] = [
     Figure::part("fixed_rate_ns", 1),
 ];
 /// The same in a closed loop.
-const SATURATED: [Figure; 2] = [
+const CLOSED: [Figure; 2] = [
     Figure::part("saturated_ns", 0),
     Figure::part("saturated_ns", 1),
 ];
@@ -90,7 +91,7 @@ pub fn compare(bench: &mut Bench<'_>) -> Result<Comparison> {
 
 fn measure(bench: &Bench<'_>, server: String, servers: &[Server; 2]) -> Result<Row> {
     let options = bench.options;
-    let mut row = Row::of_server(server, &[FIXED, SATURATED].concat());
+    let mut row = Row::of_server(server, &[&FIXED[..], &CLOSED, &[SATURATED]].concat());
     for repetition in 0..options.repeat {
         let seed = repetition as u64;
         let fixed = open::Plan {
@@ -113,10 +114,12 @@ fn measure(bench: &Bench<'_>, server: String, servers: &[Server; 2]) -> Result<R
             seed,
         };
         for (index, server) in servers.iter().enumerate() {
-            let fixed_ns = server.open(&fixed)?.outcome.server_ns_per_operation();
+            let at_rate = server.open(&fixed)?.outcome;
+            let fixed_ns = at_rate.server_ns_per_operation();
             let saturated_ns = server.closed(&saturated)?.server_ns_per_operation();
             row.add(FIXED[index], fixed_ns);
-            row.add(SATURATED[index], saturated_ns);
+            row.count(SATURATED, (!sweep::kept_up(&at_rate)).into());
+            row.add(CLOSED[index], saturated_ns);
             let (name, threads) = (&row.name, THREADS[index]);
             bench.step(
                 Scenario::CpuScaling,
@@ -146,7 +149,7 @@ impl fmt::Display for Comparison {
             "-t 2 over -t 1",
         ]);
         for row in &self.rows {
-            for (load, [one, two]) in [(&rate, FIXED), (&saturated, SATURATED)] {
+            for (load, [one, two]) in [(&rate, FIXED), (&saturated, CLOSED)] {
                 table.row([
                     row.name.clone(),
                     load.clone(),
@@ -156,6 +159,7 @@ impl fmt::Display for Comparison {
                 ]);
             }
         }
-        write!(out, "{table}")
+        write!(out, "{table}")?;
+        say_saturated(&self.rows, &FIXED, out)
     }
 }

@@ -4,7 +4,9 @@ use std::{collections::HashSet, fmt, rc::Rc, time::Duration};
 
 use anyhow::{Error, Result};
 use glimmer_loadgen::{
-    load::{Arrivals, Group, Idle, LargeApart, Latency, Outcome, Pace, Plan, Requests, WarmUp},
+    load::{
+        Arrivals, Group, Idle, LargeApart, Latency, Outcome, Pace, Plan, Requests, WarmUp, sweep,
+    },
     workload::{Mix, Workload},
 };
 
@@ -34,8 +36,6 @@ const ADAPTING: Duration = Duration::from_millis(2500);
 /// Offered loads in thousands of requests per second.
 const LOADS: [f64; 8] = [50.0, 100.0, 200.0, 300.0, 400.0, 600.0, 800.0, 1000.0];
 const LOADS_QUICK: [f64; 1] = [2.0];
-/// A load is sustained if this share of the offered requests is answered in time.
-const IN_TIME_MIN: f64 = 0.98;
 /// A measurement counts if the client was late by at most this share of the latencies, both as p99.
 const LATE_MAX: f64 = 0.5;
 
@@ -202,9 +202,8 @@ impl Case {
     /// Whether the server sustains the load, and the client measured it.
     fn counts(&self, outcome: &Outcome) -> bool {
         let late_us = Latency::of(&outcome.lateness).p99_us;
-        !outcome.saturated
+        sweep::kept_up(outcome)
             && outcome.tally.lost == 0
-            && outcome.in_time_share() >= IN_TIME_MIN
             && late_us <= LATE_MAX * Latency::of(&outcome.latency_ns()).p99_us
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use anyhow::{Error, Result};
 use glimmer_dispatch::PACKET_BYTES;
 use glimmer_loadgen::{
-    load::{Arrivals, Idle, LargeApart, Latency, Outcome, Pace, Plan, Requests, WarmUp},
+    load::{Arrivals, Idle, LargeApart, Latency, Outcome, Pace, Plan, Requests, WarmUp, sweep},
     workload::Workload,
 };
 use glimmer_queueing::{Costs, Dispatch, Server, Trial, Wire};
@@ -25,8 +25,6 @@ const KEYS: u64 = 160_000;
 const PARTS: [f64; 6] = [0.1, 0.3, 0.5, 0.7, 0.8, 0.9];
 /// Connections for large values, where requests come one by one.
 const LARGE_CONNECTIONS: usize = 4;
-/// A load is sustained if this share of the offered requests is answered in time.
-const IN_TIME_MIN: f64 = 0.98;
 /// A native client asks for a large value in rounds of this many packets.
 const ROUND_PACKETS: u32 = 32;
 /// A measurement counts if the client was late by at most this share of the latencies, both as p99.
@@ -139,9 +137,7 @@ impl Lane {
             let live = self.offer(run, load * 1e3, seed)?;
             let latency = Latency::of(&live.latency_ns());
             let late_us = Latency::of(&live.lateness).p99_us;
-            let counts = !live.saturated
-                && live.in_time_share() >= IN_TIME_MIN
-                && late_us <= LATE_MAX * latency.p99_us;
+            let counts = sweep::kept_up(&live) && late_us <= LATE_MAX * latency.p99_us;
             let Some(live_p99_us) = run.p99_us(&latency) else {
                 continue;
             };

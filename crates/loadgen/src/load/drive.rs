@@ -13,13 +13,24 @@ pub const SILENCE_NS_MAX: u64 = 10_000_000_000;
 /// Interval between two checks for lost replies and for silence.
 const INSPECTION_NS: u64 = 50_000_000;
 
-/// Which replies count.
+/// Which replies count, and which requests that were given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CountBy {
-    /// Those that arrived in the measured time.
+    /// Those that arrived, or were given up, in the measured time.
     ByReply,
     /// Those whose requests were due in the measured time.
     ByDueTime,
+}
+
+impl CountBy {
+    /// The time that has to lie in the measured time, for a reply that arrived or was given up now.
+    #[inline]
+    fn time(self, reply: &Reply, now: u64) -> u64 {
+        match self {
+            CountBy::ByReply => now,
+            CountBy::ByDueTime => reply.tag,
+        }
+    }
 }
 
 /// The connections of one thread.
@@ -149,10 +160,7 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
             // One clock read for everything that was received together.
             let now = *at.get_or_insert_with(|| world.now_ns());
             steps += u64::from(reply.meaning != Meaning::Unsent);
-            let counts = window.contains(match counted {
-                CountBy::ByReply => now,
-                CountBy::ByDueTime => reply.tag,
-            });
+            let counts = window.contains(counted.time(&reply, now));
             if matches!(reply.meaning, Meaning::TooLarge | Meaning::Unsent) {
                 too_large = Some(reply.value_bytes);
             }
@@ -190,9 +198,11 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
         let Drive {
             links, recorder, ..
         } = self;
+        let (counted, window) = (self.counted, recorder.window());
         for link in links {
             link.expire(now.saturating_sub(self.reply_ns_max), &mut |reply| {
-                recorder.reply(&reply, None)
+                let counts = window.contains(counted.time(&reply, now));
+                recorder.lost(&reply, counts);
             });
         }
         let awaits_nothing = || {

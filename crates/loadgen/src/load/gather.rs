@@ -55,22 +55,28 @@ impl<'a> Gather<'a> {
     fn end(&mut self, interval: Interval) {
         let mut all = interval.reads.clone();
         all.add(&interval.writes).expect("histograms of one shape");
-        let second = Second {
+        let second = interval.is_measured().then(|| Second {
             at_s: interval.index,
+            seconds: interval.seconds(),
             tally: interval.tally,
             latency: Latency::of(&all),
-        };
+        });
         let of = self
             .shared
             .plan
             .measured
             .map(|measured| (measured.as_nanos() as u64).div_ceil(INTERVAL_NS));
         (self.progress)(Progress::Measured {
-            second: &second,
+            second: second.as_ref(),
             interval: &interval,
             of,
         });
-        self.series.push(second);
+        match (second, self.series.last_mut()) {
+            (Some(second), _) => self.series.push(second),
+            // Requests of the window that were given up after it.
+            (None, Some(last)) => last.tally.lost += interval.tally.lost,
+            (None, None) => {}
+        }
         self.all.add(&interval);
     }
 
@@ -80,5 +86,45 @@ impl<'a> Gather<'a> {
             self.end(interval);
         }
         (self.all, self.series)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        load::{Pace, Plan, Requests},
+        workload::Workload,
+    };
+
+    #[test]
+    fn what_comes_after_the_end_is_no_second_of_the_series() {
+        let requests = Requests::Drawn(Workload::default());
+        let plan = Plan::new(requests, Pace::Closed { in_flight: 1 });
+        let shared = Shared::new(&plan, None);
+        let mut told = Vec::new();
+        let mut progress = |progress: Progress<'_>| {
+            if let Progress::Measured {
+                second, interval, ..
+            } = progress
+            {
+                told.push((second.is_some(), interval.reads.len()));
+            }
+        };
+        let mut gather = Gather::new(&shared, &mut progress);
+        let (mut last, mut after) = (Interval::new(0), Interval::after_end(500_000_000));
+        last.to_ns = 500_000_000;
+        last.tally.hits = 50;
+        last.reads.record_n(1_000, 50).unwrap();
+        after.reads.record_n(1_000_000, 20).unwrap();
+        after.tally.lost = 3;
+        gather.add(last);
+        gather.add(after);
+        let (all, series) = gather.all();
+        assert_eq!(told, [(true, 50), (false, 20)]);
+        assert_eq!((all.reads.len(), series.len()), (70, 1));
+        let [second] = series[..] else { panic!() };
+        assert_eq!(second.operations_per_s(), 100.0);
+        assert_eq!((second.latency.count, second.tally.lost), (50, 3));
     }
 }

@@ -16,10 +16,7 @@ use hdrhistogram::serialization::{
     interval_log::{IntervalLogWriterBuilder, Tag},
 };
 
-use super::{
-    Group,
-    record::{INTERVAL_NS, Interval},
-};
+use super::{Group, record::Interval};
 
 /// The log's maxima are in milliseconds, its histograms in nanoseconds.
 const NS_PER_MS: f64 = 1e6;
@@ -76,7 +73,8 @@ fn write(mut out: impl Write, start: SystemTime, intervals: &Receiver<Interval>)
         .with_max_value_divisor(NS_PER_MS);
     let mut log = builder.begin_log_with(&mut out, &mut serializer)?;
     for interval in intervals {
-        let from = Duration::from_nanos(interval.index * INTERVAL_NS);
+        let from = Duration::from_nanos(interval.from_ns);
+        let length = Duration::from_nanos(interval.to_ns - interval.from_ns);
         let sizes = [Group::Tiny, Group::Small, Group::Large];
         let sizes = sizes.map(|group| (group.name(), interval.sizes.of(&[group])));
         let sizes = sizes.iter().map(|(name, histogram)| (*name, histogram));
@@ -86,13 +84,8 @@ fn write(mut out: impl Write, start: SystemTime, intervals: &Receiver<Interval>)
                 continue;
             }
             let tag = Tag::new(tag).expect("a word without commas");
-            log.write_histogram(
-                histogram,
-                from,
-                Duration::from_nanos(INTERVAL_NS),
-                Some(tag),
-            )
-            .map_err(|error| anyhow::anyhow!("{error:?}"))?;
+            log.write_histogram(histogram, from, length, Some(tag))
+                .map_err(|error| anyhow::anyhow!("{error:?}"))?;
         }
     }
     out.flush()?;
@@ -117,6 +110,7 @@ mod tests {
         intervals[0].reads.record(5_000_000).unwrap();
         intervals[1].writes.record(2_000_000).unwrap();
         intervals[1].sizes.record(1_000_000, 2_000_000);
+        intervals[1].to_ns = 1_500_000_000;
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("run.hlog");
         let log = Log::create(&file, SystemTime::now()).unwrap();
@@ -132,6 +126,7 @@ mod tests {
                 found.push((
                     interval.tag().unwrap().as_str().to_owned(),
                     interval.start_timestamp().as_secs(),
+                    interval.duration().as_millis(),
                     interval.max().round(),
                     histogram.len(),
                 ));
@@ -140,9 +135,9 @@ mod tests {
         assert_eq!(
             found,
             [
-                ("read".to_owned(), 0, 5.0, 100),
-                ("write".to_owned(), 1, 2.0, 1),
-                ("large".to_owned(), 1, 2.0, 1)
+                ("read".to_owned(), 0, 1000, 5.0, 100),
+                ("write".to_owned(), 1, 500, 2.0, 1),
+                ("large".to_owned(), 1, 500, 2.0, 1)
             ]
         );
     }

@@ -33,6 +33,26 @@ pub fn connection_of(ask: &Ask, connections: Range<usize>) -> usize {
     connections.start + key_part(number, connections.len() as u64) as usize
 }
 
+/// The keys of one of several threads that each draw all requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyPart {
+    /// The thread's index.
+    pub part: u64,
+    /// The number of these threads.
+    pub parts: u64,
+}
+
+impl KeyPart {
+    /// All keys.
+    pub const ALL: KeyPart = KeyPart { part: 0, parts: 1 };
+
+    /// Whether the thread sends this request.
+    #[inline]
+    pub fn takes(self, ask: &Ask) -> bool {
+        self.parts == 1 || key_part(ask.keys[0].number(), self.parts) == self.part
+    }
+}
+
 impl Lanes {
     /// Whether the thread sends this request.
     #[inline]

@@ -11,7 +11,7 @@ use anyhow::Result;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 
 use super::{
-    Arrivals, CountBy, Drive, Idle, Lanes, Recorder, Tally, Window, World, closed, open,
+    Arrivals, CountBy, Drive, Idle, KeyPart, Lanes, Recorder, Tally, Window, World, closed, open,
     record::Glance,
 };
 use crate::{
@@ -179,6 +179,7 @@ fn send_all(
                 gather: 1,
                 idle: Idle::Sleep,
                 lanes: Lanes::Mixed,
+                keys: KeyPart::ALL,
                 offset_ns: 0,
                 seed,
             };

@@ -25,7 +25,7 @@ mod world;
 
 pub use by_size::{BySize, Group, SizeLatency};
 pub use drive::{CountBy, Drive};
-pub use lanes::Lanes;
+pub use lanes::{KeyPart, Lanes};
 pub use latency::{Latency, QUANTILES};
 pub use open::{Arrivals, Idle};
 pub use outcome::{Outcome, Second, Summary};

@@ -9,7 +9,7 @@ use rand_distr::{Distribution, Exp1};
 use serde::Serialize;
 
 use super::{
-    Drive, Lanes, World,
+    Drive, KeyPart, Lanes, World,
     lanes::{DRAWN_MAX, connection_of},
 };
 use crate::{
@@ -85,6 +85,8 @@ pub struct Schedule {
     pub idle: Idle,
     /// Which of the arrivals the thread sends, and on which connections.
     pub lanes: Lanes,
+    /// The keys whose requests it sends.
+    pub keys: KeyPart,
     /// Nanoseconds until the first arrival with equal intervals, so that threads take turns.
     pub offset_ns: u64,
     /// Seed of the arrivals and of their connections.
@@ -119,6 +121,7 @@ struct Next {
     /// Whether there is one.
     more: bool,
     lanes: Lanes,
+    keys: KeyPart,
     /// The start of the run.
     start: u64,
 }
@@ -126,6 +129,12 @@ struct Next {
 impl Next {
     fn due(&self) -> u64 {
         self.clock.due as u64
+    }
+
+    /// Whether this thread sends it.
+    #[inline]
+    fn is_ours(&self) -> bool {
+        self.lanes.takes(&self.ask) && self.keys.takes(&self.ask)
     }
 
     fn draw(&mut self, source: &mut dyn Source) {
@@ -138,7 +147,7 @@ impl Next {
     #[inline]
     fn pass_over(&mut self, source: &mut dyn Source) {
         for _ in 0..DRAWN_MAX {
-            if !self.more || self.lanes.takes(&self.ask) {
+            if !self.more || self.is_ours() {
                 return;
             }
             self.draw(source);
@@ -185,6 +194,7 @@ pub fn run<L: Link, W: World<L>>(
         clock,
         more: true,
         lanes: schedule.lanes,
+        keys: schedule.keys,
         start,
     };
     next.draw(source);
@@ -202,7 +212,7 @@ pub fn run<L: Link, W: World<L>>(
             && sends < sends_max
         {
             sends += 1;
-            if !next.lanes.takes(&next.ask) {
+            if !next.is_ours() {
                 next.pass_over(source);
                 continue;
             }

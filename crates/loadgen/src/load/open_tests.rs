@@ -1,10 +1,15 @@
-use std::{cell::Cell, rc::Rc, sync::mpsc};
+use std::{cell::Cell, collections::VecDeque, rc::Rc, sync::mpsc};
 
 use super::*;
 use crate::{
     driver::{Meaning, Reply},
-    load::{CountBy, Recorder, Window, by_size::LARGE_FROM, record::Glance},
-    workload::{Drawn, Workload},
+    load::{
+        CountBy, Pace, Plan, Recorder, Requests, Window,
+        by_size::LARGE_FROM,
+        record::Glance,
+        run::{Share, Shared},
+    },
+    workload::{Drawn, Workload, trace::Trace},
 };
 
 /// A connection that answers at once, and what it was asked for: when it was due, and its length.
@@ -15,13 +20,17 @@ struct Connection {
     asked_at: Vec<u64>,
     now: Rc<Cell<u64>>,
     reply: Option<Reply>,
+    /// Whether every second request has no reply.
+    is_lossy: bool,
+    /// The replies that never arrive.
+    lost: VecDeque<Reply>,
 }
 
 impl Link for Connection {
     fn ask(&mut self, ask: &Ask, tag: u64) {
         self.asked.push((tag, ask.value_bytes));
         self.asked_at.push(self.now.get());
-        self.reply = Some(Reply {
+        let reply = Reply {
             tag,
             verb: ask.verb,
             key: ask.keys[0],
@@ -32,7 +41,14 @@ impl Link for Connection {
             item_bytes: ask.value_bytes,
             arrived_ns: 0,
             ttl_s: 0,
-        });
+        };
+        match self.is_lossy && self.asked.len().is_multiple_of(2) {
+            true => self.lost.push_back(Reply {
+                meaning: Meaning::Lost,
+                ..reply
+            }),
+            false => self.reply = Some(reply),
+        }
     }
 
     fn send(&mut self) -> Result<()> {
@@ -48,10 +64,14 @@ impl Link for Connection {
         Ok(())
     }
 
-    fn expire(&mut self, _: u64, _: &mut impl FnMut(Reply)) {}
+    fn expire(&mut self, tag: u64, on_step: &mut impl FnMut(Reply)) {
+        while let Some(reply) = self.lost.pop_front_if(|reply| reply.tag < tag) {
+            on_step(reply);
+        }
+    }
 
     fn under_way(&self) -> usize {
-        usize::from(self.reply.is_some())
+        usize::from(self.reply.is_some()) + self.lost.len()
     }
 }
 
@@ -78,7 +98,7 @@ where
         places: &mut Vec<usize>,
     ) -> Result<()> {
         places.clear();
-        places.extend((0..links.len()).filter(|&place| links[place].under_way() > 0));
+        places.extend((0..links.len()).filter(|&place| links[place].reply.is_some()));
         if places.is_empty() {
             self.now.set(self.now.get() + patience_ns.max(1));
         }
@@ -147,6 +167,7 @@ fn asked(lanes: Lanes, seed: u64) -> Vec<Vec<(u64, u32)>> {
         gather: 1,
         idle: Idle::Sleep,
         lanes,
+        keys: KeyPart::ALL,
         offset_ns: 0,
         seed,
     };
@@ -210,6 +231,7 @@ fn a_thread_without_requests_ends() {
         gather: 1,
         idle: Idle::Sleep,
         lanes: Lanes::Large,
+        keys: KeyPart::ALL,
         offset_ns: 0,
         seed: 1,
     };
@@ -241,6 +263,7 @@ fn driven(window_ms: u64, gather: u32, world: Clock) -> (Connection, bool) {
         gather,
         idle: Idle::Sleep,
         lanes: Lanes::Mixed,
+        keys: KeyPart::ALL,
         offset_ns: 0,
         seed: 1,
     };
@@ -281,4 +304,99 @@ fn a_connection_gathers_requests_before_it_sends_them() {
     assert_eq!(due, [1, 2, 3, 4, 5, 6]);
     let asked_at: Vec<u64> = link.asked_at.iter().map(|at| at / MS).collect();
     assert_eq!(asked_at, [4, 4, 4, 4, 6, 6]);
+}
+
+/// A server that drops every second request loses half of those that are measured, however long the
+/// warm-up was.
+#[test]
+fn lost_requests_count_by_the_time_at_which_they_were_due() {
+    for from_ms in [0, 100, 2_000] {
+        let (window, glance) = (Window::closed(), Glance::default());
+        window.open(from_ms * MS, (from_ms + 200) * MS);
+        let (sender, _intervals) = mpsc::channel();
+        let mut recorder = Recorder::new(&window, &glance, None, sender);
+        let mut link = Connection {
+            is_lossy: true,
+            ..Connection::default()
+        };
+        let workload = Workload::preset("small", Some(10)).unwrap();
+        let inserted = std::sync::Arc::new(10.into());
+        let mut source = Drawn::new(&workload, 1, 0, 1, &inserted);
+        let world = Clock::default();
+        let now = world.now.clone();
+        let links = vec![&mut link];
+        let counted = CountBy::ByDueTime;
+        let drive = Drive::new(links, world, &mut recorder, counted, 500 * MS);
+        let schedule = Schedule {
+            arrivals: Arrivals::Fixed(1000.0),
+            burst: 1,
+            gather: 1,
+            idle: Idle::Sleep,
+            lanes: Lanes::Mixed,
+            keys: KeyPart::ALL,
+            offset_ns: 0,
+            seed: 1,
+        };
+        run(drive, &mut source, &schedule).unwrap();
+        let span = recorder.finish(now.get()).unwrap().unwrap();
+        // The first request is due after 1 ms.
+        let lost = (99..=100).contains(&span.lost);
+        assert!(lost && span.tally.lost == span.lost, "{from_ms}: {span:?}");
+        assert!((99..=100).contains(&span.in_time), "{from_ms}: {span:?}");
+    }
+}
+
+/// Nine requests in ten are for one key, and so for one thread.
+#[test]
+fn the_threads_of_a_trace_keep_its_rate_and_its_order_together() {
+    const REQUESTS: u64 = 300;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("trace.csv");
+    // The length of a value is the number of its request.
+    let line = |turn: u64| format!("0,{},{}\n", (turn % 10 / 9) * turn, 16 + turn);
+    let lines: Vec<String> = (1..=REQUESTS).map(line).collect();
+    std::fs::write(&file, lines.concat()).unwrap();
+    for arrivals in [Arrivals::Fixed(1000.0), Arrivals::Poisson(1000.0)] {
+        let sent = |threads| {
+            let requests = Requests::Recorded(Trace::new(file.clone(), None).unwrap());
+            let pace = Pace::Open {
+                arrivals,
+                burst: 1,
+                idle: Idle::Sleep,
+            };
+            let plan = Plan {
+                threads,
+                ..Plan::new(requests, pace)
+            };
+            let shared = Shared::new(&plan, None);
+            let mut sent = Vec::new();
+            for part in 0..threads {
+                let share = Share::of(&plan, part);
+                let (window, glance) = (Window::closed(), Glance::default());
+                window.open(0, 1_000_000 * MS);
+                let (sender, _intervals) = mpsc::channel();
+                let mut recorder = Recorder::new(&window, &glance, None, sender);
+                let mut link = Connection::default();
+                let links = vec![&mut link];
+                let world = Clock::default();
+                let counted = CountBy::ByDueTime;
+                let drive = Drive::new(links, world, &mut recorder, counted, 1 << 40);
+                let mut source = share.source(&shared).unwrap();
+                let schedule = share.schedule(&plan, arrivals, 1, Idle::Sleep);
+                run(drive, &mut *source, &schedule).unwrap();
+                assert!(!link.asked.is_empty());
+                sent.extend(link.asked);
+            }
+            sent.sort_unstable();
+            sent
+        };
+        let alone = sent(1);
+        let turns = alone.iter().map(|&(_, turn)| u64::from(turn));
+        assert!(turns.eq(1..=REQUESTS));
+        assert_eq!(sent(3), alone);
+        if let Arrivals::Fixed(_) = arrivals {
+            let due = alone.iter().map(|(due, _)| due / MS);
+            assert!(due.eq(1..=REQUESTS));
+        }
+    }
 }

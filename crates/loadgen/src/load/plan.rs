@@ -194,6 +194,18 @@ impl Plan {
                     return Err("requests that are drawn have no recorded times".to_owned());
                 }
             }
+            (
+                Requests::Recorded(trace),
+                Pace::Open {
+                    arrivals: Arrivals::Recorded(_),
+                    ..
+                },
+            ) if !trace.format.has_times() => {
+                return Err(format!(
+                    "{} has keys and no times: give --rate instead of --speed",
+                    trace.file.display()
+                ));
+            }
             (Requests::Recorded(_), Pace::Open { burst, .. }) if burst != 1 => {
                 return Err("recorded requests arrive one by one".to_owned());
             }

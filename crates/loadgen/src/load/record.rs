@@ -1,6 +1,7 @@
 //! Records the results of one client thread, second by second.
 
 use std::{
+    ops::Range,
     sync::{
         atomic::{AtomicU64, Ordering},
         mpsc::Sender,
@@ -13,11 +14,16 @@ use hdrhistogram::Histogram;
 
 pub use super::latency::histogram;
 use super::{BySize, Tally};
-use crate::{driver::Reply, workload::Verb};
+use crate::{
+    driver::{Meaning, Reply},
+    workload::Verb,
+};
 use glimmer_measure::machine;
 
 /// Length of an interval of the time series.
 pub const INTERVAL_NS: u64 = 1_000_000_000;
+/// The index of the interval after the end of the window.
+const AFTER_END: u64 = u64::MAX;
 
 /// The measured time in nanoseconds since the start, shared by all threads. It may be moved while
 /// they run.
@@ -87,7 +93,11 @@ impl Glance {
 pub struct Interval {
     /// Its index, counted from the start of the window.
     pub index: u64,
-    /// The counters.
+    /// When it began, in nanoseconds since the start of the window.
+    pub from_ns: u64,
+    /// When it ended. The last interval of a window may be shorter than the others.
+    pub to_ns: u64,
+    /// The counters. Lost requests count when they are given up.
     pub tally: Tally,
     /// Latencies of reads in nanoseconds.
     pub reads: Histogram<u64>,
@@ -100,8 +110,11 @@ pub struct Interval {
 impl Interval {
     /// An empty interval.
     pub fn new(index: u64) -> Interval {
+        let from_ns = index * INTERVAL_NS;
         Interval {
             index,
+            from_ns,
+            to_ns: from_ns + INTERVAL_NS,
             tally: Tally::default(),
             reads: histogram(),
             writes: histogram(),
@@ -109,8 +122,33 @@ impl Interval {
         }
     }
 
+    /// The interval after the end of the window, in which the replies to its last requests arrive.
+    pub(super) fn after_end(from_ns: u64) -> Interval {
+        Interval {
+            index: AFTER_END,
+            from_ns,
+            ..Interval::new(0)
+        }
+    }
+
+    /// Whether it is a part of the window.
+    pub fn is_measured(&self) -> bool {
+        self.index != AFTER_END
+    }
+
+    /// Its length in seconds.
+    pub fn seconds(&self) -> f64 {
+        (self.to_ns - self.from_ns) as f64 / 1e9
+    }
+
+    fn is_empty(&self) -> bool {
+        self.reads.is_empty() && self.writes.is_empty() && self.tally.lost == 0
+    }
+
     /// Adds the results of another thread.
     pub fn add(&mut self, other: &Interval) {
+        self.from_ns = self.from_ns.min(other.from_ns);
+        self.to_ns = self.to_ns.max(other.to_ns);
         self.tally += other.tally;
         self.reads
             .add(&other.reads)
@@ -125,25 +163,34 @@ impl Interval {
 /// The results of a thread over the whole window.
 #[derive(Clone, Debug)]
 pub struct Span {
-    /// Its length in seconds.
-    pub seconds: f64,
-    /// The counters.
+    /// When it began and ended, in nanoseconds since the start of the run.
+    pub ns: Range<u64>,
+    /// The counters. Lost requests are those that were due in the window.
     pub tally: Tally,
     /// CPU seconds of the thread.
     pub client_cpu_s: f64,
-    /// CPU seconds of the server.
-    pub server_cpu_s: f64,
+    /// The CPU time that the server had used when it began and ended.
+    pub server_cpu: Range<Duration>,
     /// How late requests were sent, in nanoseconds.
     pub lateness: Histogram<u64>,
     /// How long replies lay in the client's sockets, in nanoseconds, as far as the kernel says when
     /// they arrived.
     pub unread: Histogram<u64>,
-    /// CountBy requests whose replies arrived before the end of the window.
+    /// Requests that count and whose replies arrived before the end of the window.
     pub in_time: u64,
+    /// Requests that count and whose replies never arrived.
+    pub lost: u64,
     /// Whether the thread gave up because it or the server could not keep up.
     pub saturated: bool,
     /// Whether it was the thread itself.
     pub client_saturated: bool,
+}
+
+impl Span {
+    /// Its length in seconds.
+    pub fn seconds(&self) -> f64 {
+        (self.ns.end - self.ns.start) as f64 / 1e9
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -173,8 +220,12 @@ pub struct Recorder<'a> {
     pub lateness: Histogram<u64>,
     /// How long replies lay in the client's sockets, in nanoseconds.
     pub unread: Histogram<u64>,
-    /// CountBy replies that arrived before the end of the window.
+    /// Replies that count and arrived before the end of the window.
     in_time: u64,
+    /// Requests that count and were given up.
+    lost: u64,
+    /// The keys of these requests that had no reply.
+    lost_keys: u64,
     /// Whether the thread gave up because it or the server could not keep up.
     pub saturated: bool,
     /// Whether it was the thread itself.
@@ -202,6 +253,8 @@ impl<'a> Recorder<'a> {
             lateness: histogram(),
             unread: histogram(),
             in_time: 0,
+            lost: 0,
+            lost_keys: 0,
             saturated: false,
             client_saturated: false,
         }
@@ -235,6 +288,17 @@ impl<'a> Recorder<'a> {
         }
     }
 
+    /// Records a step of a request that was given up, and whether the request counts.
+    pub fn lost(&mut self, reply: &Reply, counts: bool) {
+        self.tally.count(reply);
+        if counts {
+            let keys = u64::from(reply.meaning == Meaning::Lost);
+            self.interval.tally.lost += keys;
+            self.lost_keys += keys;
+            self.lost += u64::from(reply.last);
+        }
+    }
+
     /// Cuts intervals, and takes samples at the start and end of the window. Called in every
     /// iteration of a loop.
     #[inline]
@@ -252,11 +316,14 @@ impl<'a> Recorder<'a> {
                 self.cut_tally = self.tally;
             }
             Some(_) if self.last.is_none() => {
-                while now >= self.cut_at() && now < self.window.to() {
-                    self.cut();
+                let to = self.window.to();
+                while self.cut_at() <= now && self.cut_at() < to {
+                    self.cut(self.cut_at());
                 }
-                if now >= self.window.to() {
+                if now >= to {
                     self.last = Some(self.sample(now)?);
+                    self.cut(now);
+                    self.interval = Interval::after_end(now.saturating_sub(self.window.from()));
                 }
             }
             _ => {}
@@ -268,12 +335,21 @@ impl<'a> Recorder<'a> {
         self.window.from() + (self.interval.index + 1) * INTERVAL_NS
     }
 
-    /// Ends the current interval and sends it.
-    fn cut(&mut self) {
+    /// Ends the current interval at this time and sends it.
+    fn cut(&mut self, at: u64) {
         let next = Interval::new(self.interval.index + 1);
         let mut ended = std::mem::replace(&mut self.interval, next);
-        ended.tally = self.tally.since(&self.cut_tally);
+        ended.tally = Tally {
+            lost: ended.tally.lost,
+            ..self.tally.since(&self.cut_tally)
+        };
         self.cut_tally = self.tally;
+        self.send(ended, at);
+    }
+
+    fn send(&self, mut ended: Interval, at: u64) {
+        let to_ns = at.saturating_sub(self.window.from());
+        ended.to_ns = to_ns.max(ended.from_ns);
         // The receiver is gone only if the run has failed.
         let _ = self.intervals.send(ended);
     }
@@ -294,23 +370,37 @@ impl<'a> Recorder<'a> {
             return Ok(None);
         };
         let last = match self.last {
-            Some(last) => last,
-            None => self.sample(now)?,
+            Some(last) => {
+                let after_end = std::mem::replace(&mut self.interval, Interval::new(0));
+                if !after_end.is_empty() {
+                    self.send(after_end, now);
+                }
+                last
+            }
+            None => {
+                let last = self.sample(now)?;
+                self.cut(now);
+                last
+            }
         };
-        self.cut();
         Ok(Some(Span {
-            seconds: (last.at - first.at) as f64 / 1e9,
-            tally: last.tally.since(&first.tally),
+            ns: first.at..last.at,
+            tally: Tally {
+                lost: self.lost_keys,
+                ..last.tally.since(&first.tally)
+            },
             client_cpu_s: (last.client_cpu - first.client_cpu).as_secs_f64(),
-            server_cpu_s: last
-                .server_cpu
-                .saturating_sub(first.server_cpu)
-                .as_secs_f64(),
+            server_cpu: first.server_cpu..last.server_cpu,
             lateness: self.lateness,
             unread: self.unread,
             in_time: self.in_time,
+            lost: self.lost,
             saturated: self.saturated,
             client_saturated: self.client_saturated,
         }))
     }
 }
+
+#[cfg(test)]
+#[path = "record_tests.rs"]
+mod tests;

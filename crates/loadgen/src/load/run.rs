@@ -1,6 +1,7 @@
 //! Executes a plan: starts the threads with their connections and combines their results.
 
 use std::{
+    ops::Range,
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -12,8 +13,8 @@ use std::{
 use anyhow::{Context, Result, anyhow};
 
 use super::{
-    CountBy, Drive, Kernel, Lanes, Outcome, Pace, Plan, Recorder, Requests, Second, ServerCpu,
-    WarmUp, Window, closed,
+    Arrivals, CountBy, Drive, Idle, Kernel, KeyPart, Lanes, Outcome, Pace, Plan, Recorder,
+    Requests, Second, ServerCpu, WarmUp, Window, closed,
     gather::Gather,
     open,
     record::{Glance, Interval, Span, histogram},
@@ -40,8 +41,9 @@ pub enum Progress<'a> {
     },
     /// A second has been measured.
     Measured {
-        /// The results of that second.
-        second: &'a Second,
+        /// The results of that second; `None` for the latencies of requests of the measured time
+        /// that were answered after it.
+        second: Option<&'a Second>,
         /// All latencies of that second.
         interval: &'a Interval,
         /// The total number of seconds, if known.
@@ -61,9 +63,27 @@ pub struct Shared<'a> {
     server_cpu: Option<ServerCpu<'a>>,
 }
 
+impl<'a> Shared<'a> {
+    pub fn new(plan: &'a Plan, server_cpu: Option<ServerCpu<'a>>) -> Shared<'a> {
+        let keys = match &plan.requests {
+            Requests::Drawn(workload) => workload.keys,
+            Requests::Recorded(_) => 0,
+        };
+        Shared {
+            plan,
+            window: Window::closed(),
+            glances: (0..plan.all_threads()).map(|_| Glance::default()).collect(),
+            ready: AtomicUsize::new(0),
+            inserted: Arc::new(AtomicU64::new(keys)),
+            start: Instant::now(),
+            server_cpu,
+        }
+    }
+}
+
 /// A thread's share of the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Share {
+pub(super) struct Share {
     /// Its index among the threads that send the same kind of requests.
     index: usize,
     /// The number of these threads.
@@ -74,7 +94,7 @@ struct Share {
 
 impl Share {
     /// The share of the thread with this index among all threads. Those of large values come last.
-    fn of(plan: &Plan, part: usize) -> Share {
+    pub(super) fn of(plan: &Plan, part: usize) -> Share {
         // If connections cannot be divided evenly, the first threads get one more.
         let divided = |connections: usize, index: usize, threads: usize| {
             (connections + threads - 1 - index) / threads
@@ -105,6 +125,76 @@ impl Share {
     }
 }
 
+/// Whether a trace is sent at a rate. Each thread then draws all its requests and arrivals, and
+/// sends those of its own keys: threads have different numbers of requests, and a share of the rate
+/// would be too much for one and too little for another.
+fn is_recorded_at_rate(plan: &Plan) -> bool {
+    let is_at_rate = match plan.pace {
+        Pace::Closed { .. } => false,
+        Pace::Open { arrivals, .. } => !matches!(arrivals, Arrivals::Recorded(_)),
+    };
+    is_at_rate && matches!(plan.requests, Requests::Recorded(_))
+}
+
+impl Share {
+    /// Threads of different kinds send different keys, so that equal versions do no harm.
+    fn seed(&self, plan: &Plan) -> u64 {
+        match self.lanes {
+            Lanes::Large => !plan.seed,
+            _ => plan.seed,
+        }
+    }
+
+    /// Where the thread's requests come from.
+    pub(super) fn source(&self, shared: &Shared<'_>) -> Result<Box<dyn Source>> {
+        let (part, parts) = (self.index as u64, self.threads as u64);
+        Ok(match &shared.plan.requests {
+            Requests::Drawn(workload) => {
+                let seed = self.seed(shared.plan);
+                Box::new(Drawn::new(workload, seed, part, parts, &shared.inserted))
+            }
+            Requests::Recorded(trace) if is_recorded_at_rate(shared.plan) => {
+                Box::new(Replay::new(trace, 0, 1)?)
+            }
+            Requests::Recorded(trace) => Box::new(Replay::new(trace, part, parts)?),
+        })
+    }
+
+    /// The thread's arrivals in an open loop.
+    pub(super) fn schedule(
+        &self,
+        plan: &Plan,
+        arrivals: Arrivals,
+        burst: u32,
+        idle: Idle,
+    ) -> open::Schedule {
+        let (part, parts) = (self.index as u64, self.threads as u64);
+        let whole = open::Schedule {
+            arrivals,
+            burst,
+            gather: plan.gather,
+            idle,
+            lanes: self.lanes,
+            keys: KeyPart { part, parts },
+            offset_ns: 0,
+            seed: plan.seed,
+        };
+        if is_recorded_at_rate(plan) {
+            return whole;
+        }
+        open::Schedule {
+            arrivals: arrivals.part(self.threads),
+            keys: KeyPart::ALL,
+            offset_ns: match arrivals {
+                Arrivals::Fixed(rate) => (part as f64 * 1e9 / rate) as u64,
+                _ => 0,
+            },
+            seed: self.seed(plan) ^ part << 32,
+            ..whole
+        }
+    }
+}
+
 /// The work of one thread.
 struct Thread<'a> {
     shared: &'a Shared<'a>,
@@ -122,36 +212,16 @@ impl Job for Thread<'_> {
             intervals,
         } = self;
         let Plan {
-            pace,
-            seed,
-            reply_max,
-            ..
+            pace, reply_max, ..
         } = *shared.plan;
-        let Share {
-            index,
-            threads,
-            lanes,
-            ..
-        } = Share::of(shared.plan, part);
-        // Threads of different kinds send different keys, so that equal versions do no harm.
-        let seed = match lanes {
-            Lanes::Large => !seed,
-            _ => seed,
-        };
-        let index = index as u64;
-        let mut source: Box<dyn Source> = match &shared.plan.requests {
-            Requests::Drawn(workload) => Box::new(Drawn::new(
-                workload,
-                seed,
-                index,
-                threads as u64,
-                &shared.inserted,
-            )),
-            Requests::Recorded(trace) => Box::new(Replay::new(trace, index, threads as u64)?),
-        };
-        let server_cpu = shared.server_cpu.filter(|_| part == 0);
-        let mut recorder =
-            Recorder::new(&shared.window, &shared.glances[part], server_cpu, intervals);
+        let share = Share::of(shared.plan, part);
+        let mut source = share.source(shared)?;
+        let mut recorder = Recorder::new(
+            &shared.window,
+            &shared.glances[part],
+            shared.server_cpu,
+            intervals,
+        );
         let kernel = Kernel::new(shared.start, &links)?;
         shared.ready.fetch_add(1, Ordering::Release);
         let counted = match pace {
@@ -178,20 +248,7 @@ impl Job for Thread<'_> {
                 burst,
                 idle,
             } => {
-                let arrivals_per_thread = arrivals.part(threads);
-                let offset_ns = match arrivals {
-                    open::Arrivals::Fixed(rate) => (index as f64 * 1e9 / rate) as u64,
-                    _ => 0,
-                };
-                let schedule = open::Schedule {
-                    arrivals: arrivals_per_thread,
-                    burst,
-                    gather: shared.plan.gather,
-                    idle,
-                    lanes,
-                    offset_ns,
-                    seed: seed ^ index << 32,
-                };
+                let schedule = share.schedule(shared.plan, arrivals, burst, idle);
                 open::run(drive, &mut *source, &schedule)?;
             }
         }
@@ -211,19 +268,7 @@ pub fn run(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Outcome> {
     plan.check().map_err(|error| anyhow!(error))?;
-    let keys = match &plan.requests {
-        Requests::Drawn(workload) => workload.keys,
-        Requests::Recorded(_) => 0,
-    };
-    let shared = Shared {
-        plan,
-        window: Window::closed(),
-        glances: (0..plan.all_threads()).map(|_| Glance::default()).collect(),
-        ready: AtomicUsize::new(0),
-        inserted: Arc::new(AtomicU64::new(keys)),
-        start: Instant::now(),
-        server_cpu,
-    };
+    let shared = Shared::new(plan, server_cpu);
     let mut warming = Warming::new(&shared);
     if plan.warm_up == WarmUp::Fixed(Duration::ZERO) {
         // There is no warm-up: the very first request counts.
@@ -283,18 +328,31 @@ pub fn run(
     })
 }
 
+/// From the first start to the last end.
+fn hull<T: Ord + Default>(ranges: impl Iterator<Item = Range<T>>) -> Range<T> {
+    let both = |a: Range<T>, b: Range<T>| a.start.min(b.start)..a.end.max(b.end);
+    ranges.reduce(both).unwrap_or_default()
+}
+
 fn outcome(spans: &[Span], all: Interval, series: Vec<Second>, warming: &Warming<'_>) -> Outcome {
+    let ns = hull(spans.iter().map(|span| span.ns.clone()));
+    let server_cpu = hull(spans.iter().map(|span| span.server_cpu.clone()));
     let mut outcome = Outcome {
         tally: Default::default(),
-        seconds: spans.iter().map(|span| span.seconds).sum::<f64>() / spans.len() as f64,
+        seconds: (ns.end - ns.start) as f64 / 1e9,
         reads: all.reads,
         writes: all.writes,
         sizes: all.sizes,
         lateness: histogram(),
         unread: histogram(),
         in_time: spans.iter().map(|span| span.in_time).sum(),
+        lost: spans.iter().map(|span| span.lost).sum(),
         client_cpu_s: spans.iter().map(|span| span.client_cpu_s).collect(),
-        server_cpu_s: spans.iter().map(|span| span.server_cpu_s).sum(),
+        client_s: spans.iter().map(Span::seconds).collect(),
+        server_cpu_s: server_cpu
+            .end
+            .saturating_sub(server_cpu.start)
+            .as_secs_f64(),
         series,
         warm_up_s: warming.seconds,
         steady: warming.steady,
@@ -320,6 +378,41 @@ mod tests {
     use super::*;
     use crate::{load::LargeApart, workload::Workload};
     use proptest::prelude::*;
+
+    #[test]
+    fn threads_that_end_at_different_times_have_the_rate_of_all_their_requests() {
+        const SECOND_NS: u64 = 1_000_000_000;
+        let plan = Plan::new(
+            Requests::Drawn(Workload::default()),
+            Pace::Closed { in_flight: 1 },
+        );
+        let span = |ns, hits, cpu_ms: Range<u64>| Span {
+            ns,
+            tally: crate::load::Tally {
+                hits,
+                ..Default::default()
+            },
+            client_cpu_s: 0.5,
+            server_cpu: Duration::from_millis(cpu_ms.start)..Duration::from_millis(cpu_ms.end),
+            lateness: histogram(),
+            unread: histogram(),
+            in_time: 0,
+            lost: 0,
+            saturated: false,
+            client_saturated: false,
+        };
+        let spans = [
+            span(0..SECOND_NS, 100, 10..110),
+            span(SECOND_NS / 2..4 * SECOND_NS, 300, 60..410),
+        ];
+        let shared = Shared::new(&plan, None);
+        let warming = Warming::new(&shared);
+        let outcome = outcome(&spans, Interval::new(0), Vec::new(), &warming);
+        assert_eq!(outcome.seconds, 4.0);
+        assert_eq!(outcome.operations_per_s(), 100.0);
+        assert_eq!(outcome.client_busy(), 0.5);
+        assert_eq!(outcome.server_cpu_s, 0.4);
+    }
 
     proptest! {
         #[test]

@@ -2,11 +2,13 @@
 
 use std::fmt;
 
-use super::{Latency, Summary};
+use super::{Latency, Second, Summary};
 use glimmer_measure::report::Table;
 use glimmer_notation::{microseconds, per_second};
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// A shorter part of a second at the end says little about the rate, and has no bar.
+const SHORTEST_S: f64 = 0.1;
 /// Maximum number of bars in a line.
 const WIDTH: usize = 60;
 
@@ -115,17 +117,11 @@ impl fmt::Display for Summary {
             table.row([name, count.to_string()].into_iter().chain(figures));
         }
         writeln!(out, "{table}")?;
-        if self.series.len() > 1 {
-            let rates: Vec<f64> = self
-                .series
-                .iter()
-                .map(|second| second.tally.operations() as f64)
-                .collect();
-            let p99s: Vec<f64> = self
-                .series
-                .iter()
-                .map(|second| second.latency.p99_us)
-                .collect();
+        let series = self.series.iter();
+        let series: Vec<&Second> = series.filter(|it| it.seconds >= SHORTEST_S).collect();
+        if series.len() > 1 {
+            let rates: Vec<f64> = series.iter().map(|it| it.operations_per_s()).collect();
+            let p99s: Vec<f64> = series.iter().map(|it| it.latency.p99_us).collect();
             let largest = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
             writeln!(
                 out,
@@ -167,9 +163,8 @@ mod tests {
     use super::*;
     use crate::load::{BySize, Outcome, Tally, record::histogram};
 
-    #[test]
-    fn a_run_without_latencies_says_why() {
-        let outcome = |operations| Outcome {
+    fn outcome(operations: u64) -> Outcome {
+        Outcome {
             tally: Tally {
                 hits: operations,
                 ..Tally::default()
@@ -181,14 +176,43 @@ mod tests {
             lateness: histogram(),
             unread: histogram(),
             in_time: 0,
+            lost: 0,
             client_cpu_s: vec![1.0],
+            client_s: vec![1.0],
             server_cpu_s: 0.0,
             series: Vec::new(),
             warm_up_s: 1.0,
             steady: None,
             saturated: true,
             client_saturated: false,
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_second_is_shown_by_its_rate() {
+        let second = |at_s, seconds, hits| Second {
+            at_s,
+            seconds,
+            tally: Tally {
+                hits,
+                ..Tally::default()
+            },
+            latency: Latency::of(&histogram()),
         };
+        let outcome = Outcome {
+            series: vec![
+                second(0, 1.0, 1000),
+                second(1, 0.5, 600),
+                second(2, 0.001, 500),
+            ],
+            ..outcome(2100)
+        };
+        let shown = outcome.summary().to_string();
+        assert!(shown.contains("by second ▇█  up to 1200/s\n"), "{shown}");
+    }
+
+    #[test]
+    fn a_run_without_latencies_says_why() {
         let shown = outcome(58_396).summary().to_string();
         assert!(shown.contains("58396 operations"), "{shown}");
         assert!(shown.contains("\nno latencies: "), "{shown}");

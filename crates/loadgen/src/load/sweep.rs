@@ -6,6 +6,8 @@ use std::{fmt, str::FromStr};
 use anyhow::Result;
 use serde::Serialize;
 
+use super::Outcome;
+
 /// Rates grow by this factor until one is too high.
 const GROWTH: f64 = 1.6;
 /// The search ends when the highest sustained rate and the lowest failed rate differ by less than
@@ -16,7 +18,7 @@ const RATES_MAX: usize = 24;
 /// A rate that is found too high is measured up to this often, and the majority counts: a machine
 /// that stalls for a moment fails at any rate.
 const MEASUREMENTS_MAX: usize = 3;
-/// A server that answers less than this share of the arrivals is saturated.
+/// A server that answers less than this share of the arrivals in time is saturated.
 const ANSWERED_MIN: f64 = 0.97;
 
 /// A service level objective for latency: "p99 under one millisecond".
@@ -60,6 +62,11 @@ impl FromStr for Slo {
             })
             .ok_or_else(wrong)
     }
+}
+
+/// Whether an open loop was answered at the rate of its arrivals.
+pub fn kept_up(outcome: &Outcome) -> bool {
+    !outcome.saturated && outcome.in_time_share() >= ANSWERED_MIN
 }
 
 /// The results at one rate.

@@ -22,7 +22,7 @@ pub struct Tally {
     pub deletes: u64,
     /// Writes for which the server had no room, and those of a trace that were too large for it.
     pub refused: u64,
-    /// Requests whose reply never arrived, over UDP.
+    /// Keys of requests whose reply never arrived, over UDP.
     pub lost: u64,
     /// Bytes of the values that reads of one key found.
     pub hit_bytes: u64,

@@ -1,7 +1,7 @@
 //! Lengths of values. All versions of a key's value have the same length, drawn once from the key's
 //! number.
 
-use std::{fmt, fs, path::Path, str::FromStr, sync::Arc};
+use std::{fmt, fs, ops::Range, path::Path, str::FromStr, sync::Arc};
 
 use glimmer_notation as notation;
 
@@ -14,6 +14,8 @@ const TINY_SHARE: f64 = 0.4;
 const TINY: (u32, u32) = (1, 13);
 const SMALL: (u32, u32) = (14, 1400);
 const LARGE_MIN: u32 = 1500;
+/// A mean length is that of about this many keys, spread evenly over those of a class.
+const KEYS_SAMPLED: u64 = 1000;
 
 /// A law of value lengths.
 #[derive(Clone, Debug, PartialEq)]
@@ -144,6 +146,24 @@ impl Sizes {
         }
     }
 
+    /// Mean length in bytes of the values of the keys below `keys`, from a sample of them. Large
+    /// values are sampled apart, because they are few and most of the bytes.
+    pub fn mean(&self, keys: u64) -> f64 {
+        let large_from = match self {
+            Sizes::Trimodal { large_from, .. } => keys.min(*large_from),
+            _ => keys,
+        };
+        let bytes = |numbers: Range<u64>| {
+            let count = numbers.end - numbers.start;
+            let sampled = numbers.step_by((count / KEYS_SAMPLED).max(1) as usize);
+            let (sum, of) = sampled.fold((0.0, 0), |(sum, of), number| {
+                (sum + f64::from(self.of(number)), of + 1)
+            });
+            sum / f64::from(of.max(1)) * count as f64
+        };
+        (bytes(0..large_from) + bytes(large_from..keys)) / keys.max(1) as f64
+    }
+
     /// Longest value in bytes.
     pub fn max(&self) -> u32 {
         match self {
@@ -235,6 +255,24 @@ mod tests {
             (others - (0.4 * 7.0 + 0.6 * 707.0)).abs() < 5.0 * 1.5,
             "{others}"
         );
+    }
+
+    #[test]
+    fn a_mean_counts_the_few_large_values_that_come_last() {
+        let trimodal = Sizes::Trimodal {
+            large_from: 49_970,
+            large_max: 1_000_000,
+        };
+        for (sizes, keys) in [
+            (&trimodal, 50_000),
+            (&trimodal, 1000),
+            (&Sizes::Uniform(0, 1000), 123_456),
+            (&Sizes::Fixed(64), 3),
+        ] {
+            let (exact, sampled) = (mean(sizes, 0..keys), sizes.mean(keys));
+            assert!((sampled / exact - 1.0).abs() < 0.1, "{sampled}, {exact}");
+        }
+        assert_eq!(Sizes::Fixed(64).mean(0), 0.0);
     }
 
     #[test]

@@ -162,8 +162,8 @@ pub fn idle_s(history: &History, stored_s: Option<u32>, now: Moment) -> u64 {
     since.map_or(0, |since| second(now).saturating_sub(since).into())
 }
 
-/// Whether the time that is left is less than the client asks for. Both are in whole seconds, as `t`
-/// shows them, or in milliseconds (`m`).
+/// Whether the time that is left is less than the client asks for. Both are in whole seconds, as
+/// `t` shows them, or in milliseconds (`m`).
 fn is_due_for_recache(expiry: Expiry, options: &Options, now: Moment) -> bool {
     let left_ms = expiry.ms().saturating_sub(now.ms);
     let left_ms = match options.set.has(MILLISECONDS) {

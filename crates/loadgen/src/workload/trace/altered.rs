@@ -82,7 +82,8 @@ pub struct Footprint {
     pub requests: u64,
     /// Different keys.
     pub keys: u64,
-    /// Bytes of these keys and of their last values.
+    /// Bytes of these keys and of their last values that are not empty: deletes, and reads that
+    /// missed, are recorded without a length.
     pub bytes: u64,
 }
 
@@ -95,7 +96,10 @@ impl Footprint {
             let record = record?;
             requests += 1;
             let bytes = u64::from(record.key_bytes) + u64::from(record.value_bytes);
-            items.insert(record.number, bytes);
+            let known = items.entry(record.number).or_insert(bytes);
+            if record.value_bytes > 0 {
+                *known = bytes;
+            }
         }
         Ok(Footprint {
             requests,
@@ -108,7 +112,7 @@ impl Footprint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::trace::keys;
+    use crate::workload::trace::{keys, twitter};
 
     fn records(text: &'static str) -> Records {
         Box::new(keys::records(text.as_bytes(), "t".to_owned()))
@@ -135,6 +139,20 @@ mod tests {
             bytes: 200,
         };
         assert_eq!(footprint, expected);
+    }
+
+    #[test]
+    fn the_length_of_a_value_is_the_last_one_that_was_recorded() {
+        // The first key is deleted, the second missed at last, and the third has no length at all.
+        let text = "0,a,8,100,0,set,0\n\
+                    0,a,8,200,0,get,0\n\
+                    1,a,8,0,0,delete,0\n\
+                    1,b,8,50,0,set,0\n\
+                    1,b,8,0,0,get,0\n\
+                    2,c,8,0,0,get,0\n";
+        let records = twitter::records(text.as_bytes(), "t".to_owned());
+        let footprint = Footprint::of(Box::new(records)).unwrap();
+        assert_eq!((footprint.keys, footprint.bytes), (3, 208 + 58 + 8));
     }
 
     #[test]

@@ -91,8 +91,11 @@ fn record(fields: &csv::ByteRecord, columns: Columns) -> Result<Record> {
         block.extend_from_slice(field(place, "volume")?);
         block.push(0);
     }
+    let ticks = figure(columns.time, "time")?;
+    let fraction_ns = ticks % columns.ticks_per_s * (1_000_000_000 / columns.ticks_per_s);
     Ok(Record {
-        at_s: figure(columns.time, "time")? / columns.ticks_per_s,
+        at_s: ticks / columns.ticks_per_s,
+        fraction_ns: Some(fraction_ns as u32),
         number: Seed(0).keyhash(&block).0,
         key_bytes: KEY_BYTES,
         value_bytes: u32::try_from(figure(columns.length, "length")?)?,
@@ -239,6 +242,7 @@ mod tests {
             (records[0].at_s, records[2].at_s),
             (1_577_808_144, 1_577_808_145)
         );
+        assert_eq!(records[1].fraction_ns, Some(360_813_000));
         assert!(records[0].number == records[2].number && records[0].number != records[1].number);
 
         let msr = "128166372003061629,hm,0,Read,383496192,32768,413\n\
@@ -250,6 +254,7 @@ mod tests {
         );
         assert_eq!((records[1].verb, records[1].value_bytes), (Verb::Set, 4096));
         assert_eq!(records[1].at_s - records[0].at_s, 1);
+        assert_eq!(records[1].fraction_ns, Some(638_215_500));
         assert_ne!(records[0].number, records[1].number, "another disk");
     }
 

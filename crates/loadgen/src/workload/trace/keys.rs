@@ -41,6 +41,7 @@ fn record(key: &[u8]) -> Result<Record> {
     );
     Ok(Record {
         at_s: 0,
+        fraction_ns: None,
         number: number(key),
         key_bytes: KEY_BYTES,
         value_bytes: VALUE_BYTES,

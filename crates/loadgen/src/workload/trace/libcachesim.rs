@@ -19,6 +19,7 @@ fn read(at_s: u64, number: u64, object_bytes: u64) -> Record {
         .min(u64::from(u32::MAX));
     Record {
         at_s,
+        fraction_ns: None,
         number,
         key_bytes: KEY_BYTES,
         value_bytes: value_bytes as u32,
@@ -126,11 +127,12 @@ fn record(fields: &csv::ByteRecord, columns: Columns) -> Result<Record> {
         figure.ok_or_else(|| anyhow!("{what} {text:?}"))
     };
     let object = number(field(columns.object, "object")?);
-    Ok(read(
-        figure(columns.time, "time")? as u64,
-        object,
-        figure(columns.size, "size")? as u64,
-    ))
+    let at = figure(columns.time, "time")?;
+    let is_exact = field(columns.time, "time")?.contains(&b'.');
+    Ok(Record {
+        fraction_ns: is_exact.then(|| (at.fract() * 1e9) as u32),
+        ..read(at as u64, object, figure(columns.size, "size")? as u64)
+    })
 }
 
 #[cfg(test)]
@@ -186,6 +188,9 @@ mod tests {
                 .collect();
             assert_eq!(records, expected, "{text}");
         }
+        let exact = super::text(Cursor::new("5.25,42,116\n"), "t".to_owned());
+        let exact = exact.unwrap().next().unwrap().unwrap();
+        assert_eq!((exact.at_s, exact.fraction_ns), (5, Some(250_000_000)));
         let mut wrong = super::text(Cursor::new("5,42,116\n6,abc\n"), "t".to_owned()).unwrap();
         assert_eq!(
             format!("{:#}", wrong.nth(1).unwrap().unwrap_err()),

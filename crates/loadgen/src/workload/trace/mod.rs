@@ -38,6 +38,8 @@ const BUFFER_BYTES: usize = 1 << 20;
 pub struct Record {
     /// Seconds on the trace's clock.
     pub at_s: u64,
+    /// Nanoseconds since then; `None` if the clock counts whole seconds.
+    pub fraction_ns: Option<u32>,
     /// The key's number: the number in the trace, or a hash of the key's text.
     pub number: u64,
     /// Length of the key in bytes.
@@ -127,6 +129,11 @@ impl Format {
             7.. => Format::Twitter,
             _ => Format::Csv,
         })
+    }
+
+    /// Whether it says when the requests were made.
+    pub fn has_times(self) -> bool {
+        self != Format::Keys
     }
 
     /// Whether the replay writes keys that a read did not find. Twitter's traces contain the writes

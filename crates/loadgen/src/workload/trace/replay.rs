@@ -1,5 +1,6 @@
-//! Replays a trace. Requests are spaced evenly within a second of the trace's coarse clock, and
-//! divided among threads by key, so that the requests for a key stay in order.
+//! Replays a trace. Requests are due when they were recorded. If the trace counts whole seconds,
+//! they are spaced evenly within each. They are divided among threads by key, so that the requests
+//! for a key stay in order.
 
 use std::{collections::VecDeque, iter::Peekable};
 
@@ -17,7 +18,10 @@ pub struct Replay {
     records: Peekable<Records>,
     /// This thread's requests of the current second, with the time at which each is due.
     lot: VecDeque<(u64, Record)>,
-    start_s: Option<u64>,
+    /// When the trace begins: seconds, and nanoseconds since then.
+    start: Option<(u64, u32)>,
+    /// When the last request was due.
+    due_ns: u64,
     part: u64,
     parts: u64,
     on_miss: Then,
@@ -31,7 +35,8 @@ impl Replay {
         Ok(Replay {
             records: trace.records()?.peekable(),
             lot: VecDeque::new(),
-            start_s: None,
+            start: None,
+            due_ns: 0,
             part,
             parts,
             on_miss: if trace.set_on_miss {
@@ -44,15 +49,16 @@ impl Replay {
         })
     }
 
-    /// Reads the requests of the next second and spreads them evenly over it: traces count whole
-    /// seconds, but clients do not send all requests of a second at once.
+    /// Reads the requests of the next second. Those without an exact time are spread evenly over
+    /// it: clients do not send all requests of a second at once.
     fn fill(&mut self) -> Result<()> {
         while self.lot.is_empty() {
             let Some(first) = self.records.next().transpose()? else {
                 return Ok(());
             };
             let at_s = first.at_s;
-            let start_s = *self.start_s.get_or_insert(at_s);
+            let begin = (at_s, first.fraction_ns.unwrap_or(0));
+            let (start_s, start_ns) = *self.start.get_or_insert(begin);
             let mut count = 0u64;
             let mut next = Some(first);
             while let Some(record) = next {
@@ -68,9 +74,13 @@ impl Replay {
                     false => None,
                 };
             }
-            for (due, _) in &mut self.lot {
-                // A trace whose clock steps back continues without a pause.
-                *due = at_s.saturating_sub(start_s) * SECOND_NS + *due * SECOND_NS / count;
+            let second_ns = at_s.saturating_sub(start_s).saturating_mul(SECOND_NS);
+            for (due, record) in &mut self.lot {
+                let spread_ns = *due * SECOND_NS / count;
+                let within_ns = record.fraction_ns.map_or(spread_ns, u64::from);
+                *due = second_ns
+                    .saturating_add(within_ns)
+                    .saturating_sub(start_ns.into());
             }
         }
         Ok(())
@@ -92,6 +102,8 @@ impl Source for Replay {
         let Some((at_ns, record)) = self.lot.pop_front() else {
             return false;
         };
+        // A trace whose clock steps back continues without a pause.
+        self.due_ns = self.due_ns.max(at_ns);
         let key = Key::new(record.number, usize::from(record.key_bytes));
         self.version = self.version.wrapping_add(1);
         ask.one(record.verb, key);
@@ -103,7 +115,7 @@ impl Source for Replay {
         ask.value_bytes = record.value_bytes.min(VALUE_BYTES_MAX);
         ask.version = self.version;
         ask.ttl_s = record.ttl_s.min(crate::workload::TTL_S_MAX);
-        ask.at_ns = at_ns;
+        ask.at_ns = self.due_ns;
         true
     }
 
@@ -153,6 +165,18 @@ mod tests {
             (2 * SECOND_NS, 1, Verb::Delete),
         ];
         assert_eq!(all(&trace, 0, 1), expected);
+    }
+
+    #[test]
+    fn exact_times_are_kept_also_where_the_clock_steps_back() {
+        let text = "1,W,0,512,1577808144360767\n\
+                    1,R,512,512,1577808144360768\n\
+                    1,R,0,512,1577808144360766\n\
+                    1,R,512,512,1577808145360767\n";
+        let (_directory, trace) = trace(text);
+        assert_eq!(trace.format, Format::Alibaba);
+        let due: Vec<u64> = all(&trace, 0, 1).iter().map(|request| request.0).collect();
+        assert_eq!(due, [0, 1000, 1000, SECOND_NS]);
     }
 
     #[test]

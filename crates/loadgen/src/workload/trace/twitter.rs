@@ -47,6 +47,7 @@ fn record(fields: &csv::ByteRecord) -> Result<Record> {
     };
     Ok(Record {
         at_s: figure(0, "timestamp")?,
+        fraction_ns: None,
         number: number(field(1, "key")?),
         key_bytes,
         value_bytes: u32::try_from(figure(3, "value size")?)?,
