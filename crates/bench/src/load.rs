@@ -418,29 +418,13 @@ impl ArrivalLaw {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use glimmer_loadgen::load::{BySize, record::histogram};
 
     /// What is said after a run in which this many of 1,000 requests were answered in time, each
     /// after a second, and sent this late.
     fn said(in_time: u64, late_ns: u64) -> String {
         let mut outcome = Outcome {
-            tally: Tally::default(),
-            seconds: 1.0,
-            reads: histogram(),
-            writes: histogram(),
-            sizes: BySize::default(),
-            lateness: histogram(),
-            unread: histogram(),
             in_time,
-            lost: 0,
-            client_cpu_s: vec![1.0],
-            client_s: vec![1.0],
-            server_cpu_s: 0.0,
-            series: Vec::new(),
-            warm_up_s: 0.0,
-            steady: None,
-            saturated: false,
-            client_saturated: false,
+            ..Outcome::idle()
         };
         outcome.reads.saturating_record_n(1_000_000_000, 1000);
         outcome.lateness.saturating_record_n(late_ns, 1000);

@@ -400,7 +400,7 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use glimmer_loadgen::load::{BySize, Tally, record::histogram};
+    use glimmer_loadgen::load::record::histogram;
 
     #[test]
     fn the_client_has_a_core_of_its_own_where_there_is_one() {
@@ -434,23 +434,9 @@ mod tests {
         let mut reads = histogram();
         reads.saturating_record_n(1_000_000, 1000);
         Outcome {
-            tally: Tally::default(),
-            seconds: 1.0,
             reads,
-            writes: histogram(),
-            sizes: BySize::default(),
-            lateness: histogram(),
-            unread: histogram(),
             in_time,
-            lost: 0,
-            client_cpu_s: vec![1.0],
-            client_s: vec![1.0],
-            server_cpu_s: 0.0,
-            series: Vec::new(),
-            warm_up_s: 0.0,
-            steady: None,
-            saturated: false,
-            client_saturated: false,
+            ..Outcome::idle()
         }
     }
 

@@ -70,6 +70,29 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// A second of one thread in which nothing was sent.
+    pub fn idle() -> Outcome {
+        Outcome {
+            tally: Tally::default(),
+            seconds: 1.0,
+            reads: histogram(),
+            writes: histogram(),
+            sizes: BySize::default(),
+            lateness: histogram(),
+            unread: histogram(),
+            in_time: 0,
+            lost: 0,
+            client_cpu_s: vec![1.0],
+            client_s: vec![1.0],
+            server_cpu_s: 0.0,
+            series: Vec::new(),
+            warm_up_s: 0.0,
+            steady: None,
+            saturated: false,
+            client_saturated: false,
+        }
+    }
+
     /// Latencies of all requests, in nanoseconds.
     pub fn latency_ns(&self) -> Histogram<u64> {
         let mut all = histogram();
@@ -193,23 +216,12 @@ mod tests {
         let mut reads = histogram();
         reads.saturating_record_n(1_000_000, answered);
         Outcome {
-            tally: Tally::default(),
-            seconds: 1.0,
             reads,
-            writes: histogram(),
-            sizes: BySize::default(),
-            lateness: histogram(),
-            unread: histogram(),
             in_time: answered,
             lost,
             client_cpu_s: vec![0.9, 0.9],
             client_s: vec![1.0, 4.0],
-            server_cpu_s: 0.0,
-            series: Vec::new(),
-            warm_up_s: 0.0,
-            steady: None,
-            saturated: false,
-            client_saturated: false,
+            ..Outcome::idle()
         }
     }
 

@@ -161,7 +161,7 @@ impl fmt::Display for Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{BySize, Outcome, Tally, record::histogram};
+    use crate::load::{Outcome, Tally, record::histogram};
 
     fn outcome(operations: u64) -> Outcome {
         Outcome {
@@ -169,22 +169,9 @@ mod tests {
                 hits: operations,
                 ..Tally::default()
             },
-            seconds: 1.0,
-            reads: histogram(),
-            writes: histogram(),
-            sizes: BySize::default(),
-            lateness: histogram(),
-            unread: histogram(),
-            in_time: 0,
-            lost: 0,
-            client_cpu_s: vec![1.0],
-            client_s: vec![1.0],
-            server_cpu_s: 0.0,
-            series: Vec::new(),
             warm_up_s: 1.0,
-            steady: None,
             saturated: true,
-            client_saturated: false,
+            ..Outcome::idle()
         }
     }
 
