@@ -53,16 +53,18 @@ impl Cosimulation {
     pub fn run(&self) -> anyhow::Result<()> {
         let helps: [OsString; 2] = ["-h", "--help"].map(Into::into);
         let is_question = self.options.iter().any(|option| helps.contains(option));
+        let built = std::path::absolute(process::target_dir().join("debug/glimmer-cosim"))?;
         if !is_question {
             if !tools::install(TOOLS) {
                 bail!("tools for the simulation are missing");
             }
             tools::install(BESIDES);
         }
-        // The simulation takes most of the time, and Verilator's C++ is optimised in any case.
-        let packages = ["-p", "glimmer-cosim"];
-        process::run(process::cargo(&["build"]).args(packages))?;
-        let built = std::path::absolute(process::target_dir().join("debug/glimmer-cosim"))?;
+        // Any build can answer a question.
+        if !is_question || !built.exists() {
+            // The simulation takes most of the time, and Verilator's C++ is optimised in any case.
+            process::run(&mut process::cargo(&["build", "-p", "glimmer-cosim"]))?;
+        }
         process::run(program(built, &["try"]).args(&self.options))
     }
 }
