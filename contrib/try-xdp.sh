@@ -6,4 +6,5 @@ set -eu
 . "$(dirname "$0")/try-packets.sh"
 
 ip netns exec "$server" ethtool -K veth0 rxvlan off
+ip netns exec "$client" ethtool -K veth0 txvlan off tx-vlan-stag-hw-insert off
 try 10.99.0.1 -l 10.99.0.1 --packet-transport xdp:veth0

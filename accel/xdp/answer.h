@@ -46,6 +46,10 @@ INLINE __u32 answer(const struct packet *packet)
 	if (reply.bytes - headers.at > READ_ONCE(all->datagram_bytes_max) ||
 	    reply.bytes > settings.frame_bytes_max)
 		return HOT_TALLY_PASSED_TOO_LONG;
+	/* The kernel knows which packets the path takes. */
+	if (reply.bytes > ETHERNET_BYTES + PATH_BYTES_MAX &&
+	    !is_on_link(scratch->request, &headers))
+		return HOT_TALLY_PASSED_TOO_LONG;
 	grown = grow(packet, bytes, reply.bytes);
 	if (grown == NOT_GROWN)
 		return packet->kind == XDP && (settings.growth & GROW_HAND_OVER) ?

@@ -44,6 +44,19 @@ INLINE int is_our_v6(struct v6 address)
 	return 0;
 }
 
+INLINE int has_v4(const volatile struct v4_network *network, __u32 address)
+{
+	return ((address ^ network->address) & network->mask) == 0;
+}
+
+INLINE int has_v6(const volatile struct v6_network *network, struct v6 address)
+{
+	__u64 high = address.high ^ network->address.high;
+	__u64 low = address.low ^ network->address.low;
+
+	return ((high & network->mask.high) | (low & network->mask.low)) == 0;
+}
+
 /* Whether a source is one host that is not ours, and among those that are answered. */
 INLINE int answers_v4(__u32 source)
 {
@@ -54,7 +67,7 @@ INLINE int answers_v4(__u32 source)
 		if (settings.v4_not_host[i] == source)
 			return 0;
 	for (__u32 i = 0; i < SOURCES_MAX && i < settings.v4_sources; i++)
-		if (((source ^ settings.v4_source[i].address) & settings.v4_source[i].mask) == 0)
+		if (has_v4(&settings.v4_source[i], source))
 			return 1;
 	return 0;
 }
@@ -69,13 +82,27 @@ INLINE int answers_v6(struct v6 source)
 		if (settings.v6_not_host[i].high == source.high &&
 		    settings.v6_not_host[i].low == source.low)
 			return 0;
-	for (__u32 i = 0; i < SOURCES_MAX && i < settings.v6_sources; i++) {
-		__u64 high = source.high ^ settings.v6_source[i].address.high;
-		__u64 low = source.low ^ settings.v6_source[i].address.low;
-
-		if (((high & settings.v6_source[i].mask.high) |
-		     (low & settings.v6_source[i].mask.low)) == 0)
+	for (__u32 i = 0; i < SOURCES_MAX && i < settings.v6_sources; i++)
+		if (has_v6(&settings.v6_source[i], source))
 			return 1;
+	return 0;
+}
+
+/* Whether the sender of a frame, whose bytes are here, is on one of the interface's links. */
+INLINE int is_on_link(const __u8 *frame, const struct headers *headers)
+{
+	const __u8 *ip = frame + ETHERNET_BYTES;
+
+	if (headers->is_v4) {
+		for (__u32 i = 0; i < ADDRESSES_MAX && i < settings.v4_links; i++)
+			if (has_v4(&settings.v4_link[i], U32(ip + 12)))
+				return 1;
+	} else {
+		struct v6 source = { U64(ip + 8), U64(ip + 16) };
+
+		for (__u32 i = 0; i < ADDRESSES_MAX && i < settings.v6_links; i++)
+			if (has_v6(&settings.v6_link[i], source))
+				return 1;
 	}
 	return 0;
 }

@@ -9,6 +9,8 @@
 
 #define HOP_LIMIT 64
 #define DO_NOT_FRAGMENT BE16(0x4000)
+/* The longest packet that every path takes whole: the least MTU of IPv6. */
+#define PATH_BYTES_MAX 1280
 /* Longest line, and what is around the value in the body. */
 #define LINE_BYTES_MAX (sizeof(((struct hot_slot *)0)->key) + 6)
 #define AROUND_VALUE 9

@@ -46,6 +46,8 @@ struct settings {
 	__u32 v6_sources;
 	__u32 v4_not_hosts;
 	__u32 v6_not_hosts;
+	__u32 v4_links;
+	__u32 v6_links;
 	__u32 reserved;
 	__u32 v4_address[ADDRESSES_MAX];
 	/* Our own addresses, and those of all hosts on a link. */
@@ -54,9 +56,13 @@ struct settings {
 	struct v6 v6_not_host[NOT_HOSTS_MAX];
 	struct v4_network v4_source[SOURCES_MAX];
 	struct v6_network v6_source[SOURCES_MAX];
+	/* The networks on the interface's links. */
+	struct v4_network v4_link[ADDRESSES_MAX];
+	struct v6_network v6_link[ADDRESSES_MAX];
 };
 
-_Static_assert(sizeof(struct settings) == 48 + 64 + 256 + 256 + 1024 + 256 + 1024, "settings");
+_Static_assert(sizeof(struct settings) == 56 + 64 + 256 + 256 + 1024 + 256 + 1024 + 128 + 512,
+	       "settings");
 
 const volatile struct settings settings SEC(".rodata");
 

@@ -44,6 +44,7 @@ pub fn frame(data: &[u8]) {
             Ipv4Addr::new(10, 7, 0, 2).into(),
             Ipv6Addr::new(0xFD00, 0, 0, 0, 0, 0, 0, 2).into(),
         ],
+        links: Vec::new(),
         frame_bytes_max: 1514,
         growth_bytes_max: 1514,
         partial_checksums: true,

@@ -11,6 +11,7 @@ use glimmer_hotset::twin::{Interface, Prefix, Verdict, answer};
 use glimmer_hotset::{Guard, Reader};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use std::net::IpAddr;
 use support::{fill, guard_and_reader};
 
 fn interface() -> Interface {
@@ -21,6 +22,7 @@ fn interface() -> Interface {
         port: PORT,
         sources: vec![prefix(client(true), 24), prefix(client(false), 64)],
         not_hosts: vec![server(true), [10, 7, 0, 255].into(), server(false)],
+        links: vec![prefix(client(true), 25), prefix(client(false), 65)],
         frame_bytes_max: 4096,
         growth_bytes_max: 4096,
         partial_checksums: false,
@@ -309,6 +311,27 @@ fn a_reply_that_does_not_fit_is_the_servers() {
         .control()
         .set_datagram_bytes_max(datagram_bytes - 1);
     assert_eq!(ask(&interface()), Verdict::Pass(Tally::TooLong));
+}
+
+/// A long reply to a host that is not on a link is the server's, whose kernel knows the path.
+#[test]
+fn a_reply_that_a_path_may_not_take_is_the_servers() {
+    let (guard, reader) = bodies();
+    let far: [IpAddr; 2] = ["10.7.0.200", "fd00::8000:0:0:1"].map(|ip| ip.parse().unwrap());
+    for (far, longest) in far.into_iter().zip([1212, 1192]) {
+        for (bytes, of_far) in [
+            (longest, Verdict::Reply),
+            (longest + 1, Verdict::Pass(Tally::TooLong)),
+        ] {
+            fill(&guard, &hot(b"k", &vec![b'v'; bytes]));
+            for (from, expected) in [(far, of_far), (client(far.is_ipv4()), Verdict::Reply)] {
+                let datagram = b"\x12\x34\0\0\0\x01\0\0get k\r\n";
+                let mut frame = frame(from, server(from.is_ipv4()), datagram);
+                let verdict = answer(&reader, &interface(), 0, &mut frame);
+                assert_eq!(verdict, expected, "{from}: {bytes}");
+            }
+        }
+    }
 }
 
 #[test]

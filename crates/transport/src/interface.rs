@@ -20,9 +20,23 @@ pub struct Interface {
     pub mac: [u8; 6],
     /// Its addresses, each with the length of the prefix that is on its link.
     pub addresses: Vec<(IpAddr, u8)>,
-    /// Whether the tags of virtual networks are removed from frames before anybody sees them.
-    pub strips_vlan_tags: bool,
+    /// The name of its driver; empty if it has none, as the loopback interface.
+    pub driver: String,
+    /// What its driver has switched on that removes the tags of virtual networks from frames before
+    /// anybody sees them, by the names that the program ethtool has for it.
+    pub strips_tags: Vec<&'static str>,
 }
+
+/// Features that remove tags, with the names by which ethtool changes them.
+const STRIPPING: [(&str, &str); 2] = [
+    ("rx-vlan-hw-parse", "rxvlan"),
+    ("rx-vlan-stag-hw-parse", "rx-vlan-stag-hw-parse"),
+];
+/// The driver of virtual pairs, within a machine, between whose ends nothing computes checksums.
+pub const VETH: &str = "veth";
+/// Further drivers that pass on what other interfaces have received, and from which tags may have
+/// been removed before.
+const STACKED: [&str; 5] = ["bonding", "bridge", "ipvlan", "macvlan", "team"];
 
 impl Interface {
     /// The interface with this name; `None` if there is none.
@@ -39,8 +53,15 @@ impl Interface {
             index,
             mac: [0; 6],
             addresses: Vec::new(),
-            strips_vlan_tags: ethtool::strips_vlan_tags(name)?,
+            driver: ethtool::driver(name)?,
+            strips_tags: Vec::new(),
         };
+        let are_on = ethtool::features(name)?;
+        // Drivers that may hide tags say that the second one is on, but it changes nothing there.
+        let count = if interface.may_hide_tags() { 1 } else { 2 };
+        let stripping = STRIPPING.into_iter().take(count);
+        let stripping = stripping.filter(|(feature, _)| are_on.iter().any(|on| on == feature));
+        interface.strips_tags = stripping.map(|(_, name)| name).collect();
         let found = getifaddrs()?.filter(|found| found.interface_name == name);
         for (address, netmask) in found.map(|found| (found.address, found.netmask)) {
             let Some(address) = address else { continue };
@@ -53,6 +74,38 @@ impl Interface {
             }
         }
         Ok(Some(interface))
+    }
+}
+
+impl Interface {
+    /// The command after which frames keep the tags of virtual networks, if they do not.
+    pub fn tags_command(&self) -> Option<String> {
+        let off = self.strips_tags.iter().map(|name| format!(" {name} off"));
+        let off: String = off.collect();
+        (!off.is_empty()).then(|| format!("ethtool -K {}{off}", self.name))
+    }
+
+    /// Whether tags may have been taken out of frames before the interface gets them, whatever its
+    /// driver is told.
+    fn may_hide_tags(&self) -> bool {
+        self.driver == VETH || STACKED.contains(&&*self.driver)
+    }
+
+    /// What somebody should know who reads frames at the interface, in front of the kernel's stack.
+    pub fn tags_warning(&self) -> Option<String> {
+        let advice = match &*self.driver {
+            VETH => {
+                "run `ethtool -K PEER txvlan off tx-vlan-stag-hw-insert off` at the other end, PEER"
+            }
+            _ => "keep such frames away from the interface",
+        };
+        self.may_hide_tags().then(|| {
+            format!(
+                "frames of virtual networks (VLAN) may arrive at {} without their tags, as its \
+                 driver is {}, and would be taken for frames of this network: {advice}",
+                self.name, self.driver
+            )
+        })
     }
 }
 
@@ -79,7 +132,8 @@ mod tests {
         let lo = Interface::named("lo")
             .unwrap()
             .expect("every machine has it");
-        assert_eq!((lo.mac, lo.strips_vlan_tags), ([0; 6], false));
+        assert_eq!((lo.mac, &*lo.driver), ([0; 6], ""));
+        assert_eq!((lo.tags_command(), lo.tags_warning()), (None, None));
         assert!(lo.index > 0);
         assert!(lo.addresses.contains(&([127, 0, 0, 1].into(), 8)), "{lo:?}");
     }

@@ -43,7 +43,7 @@ static LAB: LazyLock<Option<Lab>> = LazyLock::new(|| {
     // The address is the port's. The kernel, which sees the frames, too, is not to answer.
     here.run(|| ip(&format!("address flush dev {INTERFACE}")).unwrap());
     there.run(compute_sums);
-    let heard = Wire::of_arp(there);
+    let heard = Wire::of(there, rustix::net::eth::ARP);
     let mut eal =
         format!("--no-huge -m 128 --no-pci --vdev=net_af_packet0,iface={INTERFACE},qpairs=2");
     let has_tap = Path::new("/dev/net/tun").exists();
@@ -168,6 +168,40 @@ fn a_client_of_the_kernels_is_answered() {
         ("net_af_packet", 2)
     );
     assert!(figures.received >= 8 && figures.sent >= 8, "{figures:?}");
+}
+
+/// Routers may fragment packets that a path may not take whole, and no others.
+#[test]
+fn long_packets_to_hosts_behind_routers_may_be_fragmented() {
+    let Some((lab, there)) = lab() else { return };
+    let far = there.run(|| {
+        ip(&format!("address add 10.8.0.2/32 dev {INTERFACE}")).unwrap();
+        UdpDevice::bind("10.8.0.2:0".parse().unwrap()).unwrap()
+    });
+    let near = client(there, true);
+    let heard = Wire::of(there, rustix::net::eth::IP);
+    let device = lab.port.open(at(AT_VETH, true, 0)).unwrap();
+    let to = device.address().unwrap();
+    serving(&*lab.port, &mut [device], || {
+        for (mut client, bytes, expected) in [
+            (near, 1400, [0x40, 0]),
+            (far.clone(), 1252, [0x40, 0]),
+            (far, 1253, [0, 0]),
+        ] {
+            ask(&mut client, to, &vec![7; bytes]);
+            let port = client.address().unwrap().port().to_be_bytes();
+            let deadline = Instant::now() + PATIENCE;
+            let fragments = loop {
+                let frame = heard.heard();
+                let is_it = |it: &Vec<u8>| it.len() == 42 + bytes && it[36..38] == port;
+                if let Some(frame) = frame.filter(is_it) {
+                    break [frame[20], frame[21]];
+                }
+                assert!(Instant::now() < deadline, "{bytes} bytes are not heard");
+            };
+            assert_eq!(fragments, expected, "{bytes}");
+        }
+    });
 }
 
 /// All on the link are told who has the address when the port is opened, when nobody may hear it

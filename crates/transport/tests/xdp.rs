@@ -128,6 +128,100 @@ fn requests_are_answered_in_their_frames() {
     assert!(figures.bursts.iter().sum::<u64>() > 0);
 }
 
+/// An address at the other end that is not on the link, to which the kernel sends packets of 1,300
+/// bytes at most, as if it had learned that of the path.
+const FAR: [&str; 2] = ["10.8.0.2", "fd08::2"];
+/// A second address at this end.
+const SECOND: [&str; 2] = ["10.7.0.9", "fd00::9"];
+
+fn ips(end: &End, arguments: &[&str]) {
+    end.run(|| arguments.iter().try_for_each(|it| ip(it)).unwrap());
+}
+
+/// A client at the far address, of a server that has two addresses on the link.
+fn far_client(veth: &Veth, is_v4: bool) -> UdpDevice {
+    let [here, there] = veth.ends();
+    ips(
+        here,
+        &[
+            "address add 10.7.0.9/24 dev veth0",
+            "address add fd00::9/64 dev veth0 nodad",
+            "route add 10.8.0.2/32 via 10.7.0.2 mtu 1300",
+            "route add fd08::2/128 via fd00::2 mtu 1300",
+        ],
+    );
+    ips(
+        there,
+        &[
+            "address add 10.8.0.2/32 dev veth0",
+            "address add fd08::2/128 dev veth0 nodad",
+        ],
+    );
+    let far = FAR[usize::from(!is_v4)].parse().unwrap();
+    there.run(|| UdpDevice::bind(SocketAddr::new(far, 0)).unwrap())
+}
+
+/// The other end of a pair may hand frames over without their tags, and nothing shows whether it
+/// does.
+#[test]
+fn a_pair_is_warned_of_for_its_tags() {
+    let Some(veth) = Veth::new(false) else { return };
+    let [here, _] = veth.ends();
+    let _server = here.run(|| here.transport().open(here.address(true)).unwrap());
+    let warning = figures(here).warning.unwrap();
+    assert!(warning.contains("at veth0 without their tags"), "{warning}");
+    assert!(warning.contains("ethtool -K PEER txvlan off"), "{warning}");
+}
+
+/// What a client asks one address of a server that listens at all of them is answered from that
+/// address, past the kernel's stack and by it.
+#[test]
+fn replies_come_from_the_address_that_was_asked() {
+    for is_v4 in [true, false] {
+        let Some(veth) = Veth::new(false) else { return };
+        let [here, _] = veth.ends();
+        let mut client = far_client(&veth, is_v4);
+        let any: SocketAddr = if is_v4 { "0.0.0.0:0" } else { "[::]:0" }.parse().unwrap();
+        let mut server = here.run(|| here.transport().open(any).unwrap());
+        let port = server.address().unwrap().port();
+        let to = SocketAddr::new(SECOND[usize::from(!is_v4)].parse().unwrap(), port);
+        let mut batch = RxBatch::default();
+        for (bytes, by_kernel) in [(100, 0), (1400, 1), (20_000, 2)] {
+            let payload = vec![bytes as u8; bytes];
+            client.send(&[Message::alone(to, &payload)]);
+            echo(&mut *server, 1);
+            let deadline = Instant::now() + PATIENCE;
+            while client.receive(&mut batch) == 0 {
+                assert!(Instant::now() < deadline, "nothing arrives");
+            }
+            assert_eq!((batch.bytes(0), batch.peer(0)), (&payload[..], to));
+            assert_eq!(figures(here).kernel_sent, by_kernel, "{bytes}");
+        }
+    }
+}
+
+/// Replies that a path may not take whole go through the kernel, which knows the path.
+#[test]
+fn long_replies_to_hosts_behind_routers_are_not_lost() {
+    for is_v4 in [true, false] {
+        let Some(veth) = Veth::new(false) else { return };
+        let [here, _] = veth.ends();
+        let mut client = far_client(&veth, is_v4);
+        let from = client.address().unwrap();
+        let mut server = here.run(|| here.transport().open(here.address(is_v4)).unwrap());
+        let to = server.address().unwrap();
+        let longest = 1280 - 8 - if is_v4 { 20 } else { 40 };
+        for (bytes, by_kernel) in [(longest, 0), (longest + 1, 2), (1400, 4)] {
+            let payload = vec![7; bytes];
+            client.send(&[Message::alone(to, &payload)]);
+            echo(&mut *server, 1);
+            server.send(&[Message::alone(from, &payload)]);
+            assert_eq!(receive(&mut client, 2), vec![payload; 2]);
+            assert_eq!(figures(here).kernel_sent, by_kernel, "{bytes}");
+        }
+    }
+}
+
 /// All frames come back, however often they go round.
 #[test]
 fn frames_are_never_lost() {
@@ -370,7 +464,8 @@ fn an_interface_is_taken_once_and_given_back() {
             Xdp::new(INTERFACE, None, false),
         );
         let device = first.open(address).unwrap();
-        assert_eq!(first.memory_bytes(1), 4096 * (4096 + 16));
+        let rings = 4096 * (2 * 8 + 16) + 2 * 1024 * 16;
+        assert_eq!(first.memory_bytes(1), 4096 * 4096 + rings);
         let line = refused(&second, address);
         assert!(
             line.contains("another XDP program") && line.contains("xdp off"),

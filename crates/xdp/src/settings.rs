@@ -42,6 +42,13 @@ pub struct Settings {
     /// Sources that are not answered in any case, at most [`NOT_HOSTS_MAX`] of each family: the
     /// interface's addresses, and those by which all hosts on a link are addressed.
     pub not_hosts: Vec<IpAddr>,
+    /// The networks on the interface's links: an address and the number of bits. Hosts elsewhere
+    /// are answered with packets of at most [`PATH_BYTES_MAX`], and longer ones are the kernel's.
+    /// What comes after [`ADDRESSES_MAX`] of a family is left out.
+    ///
+    /// [`PATH_BYTES_MAX`]: glimmer_base::limits::PATH_BYTES_MAX
+    /// [`ADDRESSES_MAX`]: glimmer_base::limits::HOT_ADDRESSES_MAX
+    pub links: Vec<(IpAddr, u8)>,
     /// What the redirection to the server's own sockets is told, if there is one beside the
     /// accelerator.
     pub redirection: Option<glimmer_transport::xdp::Settings>,
@@ -95,6 +102,8 @@ pub(crate) struct Raw {
     v6_sources: u32,
     v4_not_hosts: u32,
     v6_not_hosts: u32,
+    v4_links: u32,
+    v6_links: u32,
     reserved: u32,
     v4_address: [[u8; 4]; HOT_ADDRESSES_MAX],
     v4_not_host: NotHosts<4>,
@@ -103,9 +112,11 @@ pub(crate) struct Raw {
     /// Addresses with their masks.
     v4_source: [[[u8; 4]; 2]; HOT_SOURCES_MAX],
     v6_source: [[[u8; 16]; 2]; HOT_SOURCES_MAX],
+    v4_link: [[[u8; 4]; 2]; HOT_ADDRESSES_MAX],
+    v6_link: [[[u8; 16]; 2]; HOT_ADDRESSES_MAX],
 }
 
-const _: () = assert!(size_of::<Raw>() == 48 + 64 + 256 + 256 + 1024 + 256 + 1024);
+const _: () = assert!(size_of::<Raw>() == 56 + 64 + 256 + 256 + 1024 + 256 + 1024 + 128 + 512);
 
 // SAFETY: the structure is made of integers and has no padding, as the sum of the sizes shows.
 unsafe impl aya::Pod for Raw {}
@@ -179,33 +190,57 @@ impl Raw {
         match &settings.sources {
             Sources::Any => (raw.v4_sources, raw.v6_sources) = (1, 1),
             Sources::Networks(networks) => {
-                for &(address, bits) in networks {
-                    raw.add_source(address, bits)?;
-                }
+                let (v4, v6) = (
+                    (&mut raw.v4_source[..], &mut raw.v4_sources),
+                    (&mut raw.v6_source[..], &mut raw.v6_sources),
+                );
+                let all = add_networks(networks, v4, v6);
+                all.then_some(()).ok_or(TOO_MANY_SOURCES)?;
             }
         }
+        let (v4, v6) = (
+            (&mut raw.v4_link[..], &mut raw.v4_links),
+            (&mut raw.v6_link[..], &mut raw.v6_links),
+        );
+        add_networks(&settings.links, v4, v6);
         Ok(raw)
     }
+}
 
-    fn add_source(&mut self, address: IpAddr, bits: u8) -> Result<(), Error> {
+/// Addresses with their masks, and how many there are.
+type Networks<'a, const BYTES: usize> = (&'a mut [[[u8; BYTES]; 2]], &'a mut u32);
+
+/// Adds networks, each to those of its family. False: there is no room for some of them.
+fn add_networks(
+    networks: &[(IpAddr, u8)],
+    (v4, v4_count): Networks<'_, 4>,
+    (v6, v6_count): Networks<'_, 16>,
+) -> bool {
+    let mut is_room = true;
+    for &(address, bits) in networks {
         match address {
             IpAddr::V4(address) => {
                 let mask = u32::MAX.checked_shl(32u32.saturating_sub(bits.into()));
-                let place = self.v4_source.get_mut(self.v4_sources as usize);
-                *place.ok_or(TOO_MANY_SOURCES)? =
-                    [address.octets(), mask.unwrap_or(0).to_be_bytes()];
-                self.v4_sources += 1;
+                let network = [address.octets(), mask.unwrap_or(0).to_be_bytes()];
+                is_room &= add(v4, v4_count, network);
             }
             IpAddr::V6(address) => {
                 let mask = u128::MAX.checked_shl(128u32.saturating_sub(bits.into()));
-                let place = self.v6_source.get_mut(self.v6_sources as usize);
-                *place.ok_or(TOO_MANY_SOURCES)? =
-                    [address.octets(), mask.unwrap_or(0).to_be_bytes()];
-                self.v6_sources += 1;
+                let network = [address.octets(), mask.unwrap_or(0).to_be_bytes()];
+                is_room &= add(v6, v6_count, network);
             }
         }
-        Ok(())
     }
+    is_room
+}
+
+fn add<T>(places: &mut [T], count: &mut u32, value: T) -> bool {
+    let Some(place) = places.get_mut(*count as usize) else {
+        return false;
+    };
+    *place = value;
+    *count += 1;
+    true
 }
 
 #[cfg(test)]
@@ -233,6 +268,7 @@ mod tests {
             addresses,
             sources,
             not_hosts: vec![],
+            links: vec![],
             redirection: None,
         }
     }
@@ -272,6 +308,12 @@ mod tests {
         assert!(Raw::of(&sources(HOT_SOURCES_MAX), &LIMITS).is_ok());
         let refused = Raw::of(&sources(HOT_SOURCES_MAX + 1), &LIMITS);
         assert!(matches!(refused, Err(Error::Settings(_))));
+        let links = Settings {
+            links: vec![(address, 24); HOT_ADDRESSES_MAX + 1],
+            ..sources(1)
+        };
+        let raw = Raw::of(&links, &LIMITS).unwrap();
+        assert_eq!(raw.v4_links as usize, HOT_ADDRESSES_MAX);
         for address in [address, "fd00::1".parse().unwrap()] {
             let not_hosts = |count| Settings {
                 not_hosts: vec![address; count],

@@ -6,7 +6,8 @@ mod support;
 use glimmer_hotset::layout::{HotItem, Tally};
 use glimmer_hotset::twin::Verdict;
 use glimmer_xdp::Mode;
-use support::frames::{binary, frame, of_the_paper, server};
+use std::net::IpAddr;
+use support::frames::{binary, client, frame, of_the_paper, server};
 use support::{HEAD, NONE, Pair, TAIL, item, not_hosts, now_ns};
 
 const MODES: [Mode; 3] = [Mode::Driver, Mode::Generic, Mode::Tcx];
@@ -73,6 +74,30 @@ fn what_cannot_be_a_source_is_passed() {
             let frame = frame(source, server(source.is_ipv4()), datagram);
             let passed = Verdict::Pass(Tally::Source);
             assert_eq!(pair.run(&frame).verdict, passed, "{source}");
+        }
+    }
+}
+
+/// A long reply to a host that is not on a link is the server's, whose kernel knows the path.
+#[test]
+fn a_reply_that_a_path_may_not_take_is_the_servers() {
+    let far: [IpAddr; 2] = ["10.7.0.200", "fd00::8000:0:0:1"].map(|ip| ip.parse().unwrap());
+    for mode in MODES {
+        let Some(pair) = Pair::new(mode, TAIL) else {
+            return;
+        };
+        for (far, longest) in far.into_iter().zip([1212, 1192]) {
+            for (bytes, of_far) in [
+                (longest, Verdict::Reply),
+                (longest + 1, Verdict::Pass(Tally::TooLong)),
+            ] {
+                pair.fill(&item(b"k", &vec![b'v'; bytes]));
+                for (from, expected) in [(far, of_far), (client(far.is_ipv4()), Verdict::Reply)] {
+                    let datagram = b"\x12\x34\0\0\0\x01\0\0get k\r\n";
+                    let frame = frame(from, server(from.is_ipv4()), datagram);
+                    assert_eq!(pair.run(&frame).verdict, expected, "{from}: {bytes}");
+                }
+            }
         }
     }
 }

@@ -48,6 +48,11 @@ impl Oracle {
                     bits: 24,
                 }],
                 not_hosts: Vec::new(),
+                // The circuit takes every host for one on its link.
+                links: vec![Prefix {
+                    address: Ipv4Addr::UNSPECIFIED.into(),
+                    bits: 0,
+                }],
                 frame_bytes_max: 1514,
                 growth_bytes_max: 4096,
                 partial_checksums: false,

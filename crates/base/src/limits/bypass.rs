@@ -35,6 +35,11 @@ pub const XDP_ROUTES_MAX: u32 = 4 << 10;
 /// kernel's stack.
 pub const XDP_PEERS: usize = 1 << 10;
 
+/// Bytes of the longest packet that every path takes whole: the least MTU of IPv6 (RFC 8200, §5).
+/// What goes past the kernel's stack to hosts that are not on the link is no longer, or may be
+/// fragmented.
+pub const PATH_BYTES_MAX: usize = 1280;
+
 /// Free frames of a NIC that DPDK drives that a thread keeps for itself.
 pub const DPDK_FRAMES_CACHED: u32 = 256;
 

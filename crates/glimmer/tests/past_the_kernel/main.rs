@@ -15,11 +15,12 @@ mod served;
 #[path = "../accelerated/server.rs"]
 mod server;
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use glimmer_client::{Client, transports};
-use link::{Driver, Link, has};
+use glimmer_measure::namespaces::wait_for_carrier;
+use link::{Driver, Link, has, ip};
 use plain::Plain;
 use served::{packets, read_long, store_natively, store_over};
 use server::{PATIENCE, Server, Text};
@@ -102,6 +103,42 @@ fn both_ends_go_past_the_kernels_stack() {
         assert!(packets(&server, "received") >= 100);
         assert!(server.stop().success());
     }
+}
+
+/// Meanwhile, requests by another interface are answered, as of a client that was known by this one.
+#[test]
+fn an_interface_that_goes_down_is_reported() {
+    let Some(link) = Link::make(Driver::SendsToNobody) else {
+        return;
+    };
+    let Some(mut server) = has(start(&link, "xdp:server", &[])) else {
+        return;
+    };
+    let client = Plain::of(server.udp[0]);
+    assert_eq!(client.ask(b"get a\r\n"), "END\r\n");
+    let said = |what| {
+        let lines = server.lines();
+        lines.iter().filter(|line| line.contains(what)).count()
+    };
+    let ask_until = |client: &Plain, what| {
+        let begin = Instant::now();
+        while said(what) == 0 {
+            assert_eq!(client.ask(b"get a\r\n"), "END\r\n");
+            assert!(begin.elapsed() < PATIENCE, "{:?}", server.lines());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    let (down, up) = ("server is down or has gone", "server is up again");
+    link.beyond(|| {
+        ip("link set server down");
+        let beside = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), server.udp[0].port());
+        ask_until(&Plain::of(beside), down);
+        ip("link set server up");
+        wait_for_carrier("server").unwrap();
+    });
+    ask_until(&client, up);
+    assert_eq!((said(down), said(up)), (1, 1));
+    assert!(server.stop().success());
 }
 
 /// Each worker has a socket, to which the kernel gives what is for all hosts.

@@ -27,6 +27,8 @@ const FRAGMENT: u16 = 0x3FFF;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Headers {
     is_v4: bool,
+    /// Who has sent it.
+    pub source: IpAddr,
     datagram_bytes: usize,
 }
 
@@ -79,6 +81,7 @@ impl Headers {
         }
         Ok(Headers {
             is_v4,
+            source,
             datagram_bytes: payload_bytes - UDP_BYTES,
         })
     }
@@ -106,6 +109,11 @@ impl Headers {
     /// Length of a frame with a payload of this length.
     pub fn frame_bytes(self, datagram_bytes: usize) -> usize {
         self.bytes() + datagram_bytes
+    }
+
+    /// Length of the packet in such a frame.
+    pub fn packet_bytes(self, datagram_bytes: usize) -> usize {
+        self.frame_bytes(datagram_bytes) - ETHERNET_BYTES
     }
 
     fn ip_bytes(self) -> usize {

@@ -1,5 +1,6 @@
 //! Which frames are addressed to the server, and which clients are answered.
 
+use glimmer_base::limits::PATH_BYTES_MAX;
 use std::net::IpAddr;
 
 /// What the packet program is told when it is attached.
@@ -16,6 +17,9 @@ pub struct Interface {
     /// Sources that are not answered in any case: our own addresses, and those by which all hosts
     /// on a link are addressed.
     pub not_hosts: Vec<IpAddr>,
+    /// The networks on the interface's links. Hosts elsewhere are answered with packets of at most
+    /// [`PATH_BYTES_MAX`].
+    pub links: Vec<Prefix>,
     /// Longest frame that the interface sends, in bytes.
     pub frame_bytes_max: usize,
     /// Bytes by which a frame may grow.
@@ -51,6 +55,12 @@ impl Prefix {
 }
 
 impl Interface {
+    /// Whether a packet of this length reaches a host in one piece: it is on one of the links, or
+    /// every path takes such a packet.
+    pub fn fits_path(&self, host: IpAddr, packet_bytes: usize) -> bool {
+        packet_bytes <= PATH_BYTES_MAX || self.links.iter().any(|link| link.has(host))
+    }
+
     /// Whether a source may be answered: it is one host that is not ours, and it is among the
     /// sources.
     pub fn answers(&self, source: IpAddr) -> bool {

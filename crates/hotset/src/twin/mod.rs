@@ -75,6 +75,7 @@ fn try_answer(
     if datagram_bytes > datagram_bytes_max
         || frame_bytes > interface.frame_bytes_max
         || frame_bytes > frame.len() + interface.growth_bytes_max
+        || !interface.fits_path(headers.source, headers.packet_bytes(datagram_bytes))
     {
         return Err(Tally::TooLong);
     }

@@ -48,9 +48,14 @@ pub enum Refusal {
     /// The driver hides to which virtual network a frame belongs.
     #[error(
         "the interface removes VLAN tags, so requests of other networks would be answered: run \
-         `ethtool -K {0} rxvlan off`, or use tcx:{0}"
+         `{command}`, or use tcx:{name}"
     )]
-    VlanTags(String),
+    VlanTags {
+        /// The interface.
+        name: String,
+        /// What has it keep them.
+        command: String,
+    },
     /// The process may not attach programs.
     #[error(
         "this needs the capabilities CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN: start as root, and \
@@ -93,6 +98,8 @@ pub(crate) struct Attachment {
     /// What the operator wanted, for the log.
     setting: Accelerate,
     is_loopback: bool,
+    /// What is to be known of the tags of virtual networks.
+    of_tags: Option<String>,
     /// Sources for which the program had no place, of those that are not to be answered.
     left_out: usize,
 }
@@ -113,22 +120,28 @@ impl Attachment {
         self.not_in_driver
     }
 
-    /// What the operator should know of an interface at which nobody is answered, or that has more
-    /// addresses than the program is told.
-    pub fn warning(&self) -> Option<String> {
-        let setting = &self.setting;
-        match self.left_out {
-            _ if self.is_loopback => Some(format!(
-                "--accelerate {setting}: nothing is answered at this interface, because all \
-                 requests there come from this machine; --accelerate model answers them"
-            )),
-            0 => None,
-            left_out => Some(format!(
-                "--accelerate {setting}: the program cannot be told {left_out} of the interface's \
-                 addresses, counting those of all hosts on a link; requests with these as their \
-                 source are answered like those of other hosts"
-            )),
-        }
+    /// What the operator should know of an interface at which nobody is answered, that has more
+    /// addresses than the program is told, or at which tags may be missing.
+    pub fn warnings(&self) -> Vec<String> {
+        let nobody = self.is_loopback.then(|| {
+            "nothing is answered at this interface, because all requests there come from this \
+             machine; --accelerate model answers them"
+                .to_owned()
+        });
+        let left_out = (self.left_out > 0 && !self.is_loopback).then(|| {
+            format!(
+                "the program cannot be told {} of the interface's addresses, counting those of all \
+                 hosts on a link; requests with these as their source are answered like those of \
+                 other hosts",
+                self.left_out
+            )
+        });
+        let all = nobody
+            .into_iter()
+            .chain(left_out)
+            .chain(self.of_tags.clone());
+        all.map(|line| format!("--accelerate {}: {line}", self.setting))
+            .collect()
     }
 
     /// Has the interface looked at soon. Never waits.
@@ -205,8 +218,11 @@ fn attach_at(
 ) -> Result<Attachment, Refusal> {
     let served = served(&config.udp, interface)?;
     // The tcx hook is told of tags that were removed, and XDP is not.
-    if interface.strips_vlan_tags && hook != Hook::Tcx {
-        return Err(Refusal::VlanTags(interface.name.clone()));
+    if let Some(command) = interface.tags_command()
+        && hook != Hook::Tcx
+    {
+        let name = interface.name.clone();
+        return Err(Refusal::VlanTags { name, command });
     }
     let redirects = redirects(config, interface);
     let redirection = |mode| redirects.map(|to| to.program_settings(place(mode), interface.mac));
@@ -224,6 +240,7 @@ fn attach_at(
         addresses: served.clone(),
         sources: sources(&config.accelerate_from, interface),
         not_hosts: not_hosts.clone(),
+        links: interface.addresses.clone(),
     };
     let attach = |mode| xdp::attach(&settings(mode));
     let generic = |reason| attach(xdp::Mode::Generic).map(|attached| (attached, Some(reason)));
@@ -268,6 +285,10 @@ fn attach_at(
         not_in_driver,
         setting,
         is_loopback: is_loopback(interface),
+        // The tcx hook is told of tags. What shares the interface says the same.
+        of_tags: interface
+            .tags_warning()
+            .filter(|_| hook != Hook::Tcx && redirects.is_none()),
         left_out,
     })
 }
@@ -404,7 +425,8 @@ mod tests {
                 address("10.1.2.4", 24),
                 address("fd00::3", 64),
             ],
-            strips_vlan_tags: false,
+            driver: String::new(),
+            strips_tags: Vec::new(),
         }
     }
 
@@ -518,7 +540,10 @@ mod tests {
         let refusals = [
             (Refusal::NoInterface, "ip link"),
             (
-                Refusal::VlanTags("eth0".into()),
+                Refusal::VlanTags {
+                    name: "eth0".into(),
+                    command: "ethtool -K eth0 rxvlan off".into(),
+                },
                 "ethtool -K eth0 rxvlan off",
             ),
             (Refusal::NoRights, "start as root"),

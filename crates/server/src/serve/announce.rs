@@ -127,6 +127,12 @@ impl Ready<'_> {
                 bypass.mode,
                 bypass.queues
             );
+            if let Some(warning) = bypass.warning {
+                tracing::warn!(
+                    "--packet-transport {}: {warning}",
+                    self.config.packets.name()
+                );
+            }
         }
     }
 

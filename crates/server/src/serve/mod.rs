@@ -101,8 +101,8 @@ pub fn serve(mut config: Config, mut reader: Option<Reader>) -> Result<(), Serve
     let http = http_server(&config, &mut inherited)?;
     // It needs rights that are given up below. Until workers give it keys, it answers nothing.
     let attachment = accelerate::attach(&config, random())?.map(Arc::new);
-    let notice = attachment.as_deref().and_then(Attachment::warning);
-    config.notices.extend(notice);
+    let notices = attachment.as_deref().map(Attachment::warnings);
+    config.notices.extend(notices.unwrap_or_default());
     let clock = &*surroundings.clock;
     let body = match &attachment {
         Some(it) => Some(accelerate::shared(

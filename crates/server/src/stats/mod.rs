@@ -51,7 +51,7 @@ pub(crate) use snapshot::Figures as ServerFigures;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 pub(crate) use told::Kind;
 use told::Told;
@@ -75,6 +75,8 @@ pub struct ServerAdmin {
     mode: Option<accelerate::Mode>,
     /// The packet program, as long as it is attached.
     attachment: Weak<accelerate::Attachment>,
+    /// Whether the interface of the packet transport was away when the log was last told of it.
+    was_away: AtomicBool,
     log: Log,
     /// What a worker tells the thread of `--http`, if there is one.
     told: Option<Told>,
@@ -149,6 +151,7 @@ impl ServerAdmin {
             at_reset: Mutex::default(),
             mode,
             attachment: Weak::new(),
+            was_away: AtomicBool::new(false),
             log,
             told,
             snapshots: None,
@@ -377,6 +380,7 @@ impl AdminHandler for ServerAdmin {
     fn tick(&self, worker: usize, now: Moment) {
         // Whichever is awake.
         self.look_at_interface(now);
+        packets::tell_of_interface(self);
         // One worker is enough.
         if worker != 0 {
             return;

@@ -4,6 +4,26 @@
 
 use super::ServerAdmin;
 use super::lines::Lines;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Says in the log that the interface is down or has gone, and that it is up again.
+pub(super) fn tell_of_interface(admin: &ServerAdmin) {
+    let packets = &admin.config.packets;
+    let is_away = packets.is_away();
+    if admin.was_away.swap(is_away, Relaxed) == is_away {
+        return;
+    }
+    let interface = packets.interface().unwrap_or_default();
+    let transport = packets.name();
+    match is_away {
+        true => tracing::warn!(
+            "--packet-transport {transport}: {interface} is down or has gone, and datagrams go \
+             through the kernel's stack until it is up again; if it was deleted, restart the \
+             server when it is back"
+        ),
+        false => tracing::warn!("--packet-transport {transport}: {interface} is up again"),
+    }
+}
 
 pub(super) fn write(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     let packets = &admin.config.packets;
@@ -15,6 +35,7 @@ pub(super) fn write(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     lines.put("mode", &bypass.mode);
     for (name, figure) in [
         ("queues", bypass.queues as u64),
+        ("away", bypass.is_away.into()),
         ("received", bypass.received),
         ("sent", bypass.sent),
         ("elsewhere", bypass.elsewhere),

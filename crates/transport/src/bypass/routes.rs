@@ -16,6 +16,10 @@ use glimmer_base::limits::{PEER_UNHEARD_MAX, PEER_UNHEARD_MS, XDP_PEERS};
 use super::wire::Ends;
 use crate::address::ip_octets;
 
+/// The number of no socket: the peer's latest datagram came by the kernel's stack, which knows the
+/// way. The hardware addresses are none then.
+pub const BY_KERNEL: u32 = u32::MAX;
+
 /// The peers of late.
 pub struct Routes(Box<[Option<Route>]>);
 
@@ -34,7 +38,7 @@ struct Route {
 pub struct Found {
     /// Its hardware address among others.
     pub ends: Ends,
-    /// By which socket.
+    /// By which socket; or [`BY_KERNEL`].
     pub socket: u32,
     /// Whether it may have another hardware address by now.
     pub is_doubted: bool,
@@ -47,7 +51,7 @@ impl Default for Routes {
 }
 
 impl Routes {
-    /// A datagram of this peer arrived at a socket.
+    /// A datagram of this peer arrived at a socket, or [`BY_KERNEL`].
     #[inline]
     pub fn learn(&mut self, ends: &Ends, socket: u32) {
         self.0[place(&ends.theirs)] = Some(Route {

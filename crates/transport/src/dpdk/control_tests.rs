@@ -16,6 +16,7 @@ fn rules(mac: [u8; 6], own: [&str; 2]) -> Rules {
         addresses: own.map(ip).into(),
         own: own.map(ip).into(),
         port: 0,
+        links: Vec::new(),
         all_hosts: vec!["10.1.0.255".parse().unwrap()],
         accepts_partial: false,
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arrayvec::ArrayVec;
 use glimmer_base::limits::PACKET_BATCH_MAX;
-use glimmer_base::sync::{Mutex, Ordering::Relaxed};
+use glimmer_base::sync::{AtomicU32, Mutex, Ordering::Relaxed};
 
 use super::eal;
 use super::mailbox::Mailbox;
@@ -34,6 +34,8 @@ pub struct DpdkDevice(Arc<Shared>);
 /// What twins share. The mailbox is closed with the registration, and the port is closed last.
 struct Shared {
     state: Mutex<State>,
+    /// Of the next packet that may be fragmented.
+    identification: AtomicU32,
     mailbox: Arc<Mailbox>,
     registration: Arc<Registration>,
     /// The same as `port`, as batches know it.
@@ -76,6 +78,8 @@ impl DpdkDevice {
     pub fn new(port: &Arc<Port>, registration: &Arc<Registration>, mailbox: Arc<Mailbox>) -> Self {
         DpdkDevice(Arc::new(Shared {
             state: Mutex::default(),
+            // Devices of other workers send to the same hosts, from the same addresses.
+            identification: AtomicU32::new((mailbox.home as u32) << 12),
             mailbox,
             registration: registration.clone(),
             lender: port.clone(),
@@ -241,9 +245,20 @@ impl Shared {
         let Some(bytes) = wire::fill_by(frame.bytes_mut(), &ends, parts, nic.sums()) else {
             return false;
         };
+        self.suit_path(frame.bytes_mut(), message.to, bytes);
         frame.finish(bytes, nic.sums(), message.to.is_ipv6());
         burst.push(frame, message.bytes());
         true
+    }
+
+    /// Lets routers fragment a packet of this length if the path to its peer may not take it whole.
+    /// There is no kernel that learns what a path takes.
+    #[inline]
+    fn suit_path(&self, frame: &mut [u8], peer: SocketAddr, frame_bytes: usize) {
+        if !self.port.rules.fits_path(&peer.ip(), frame_bytes) {
+            let identification = self.identification.fetch_add(1, Relaxed);
+            wire::allow_fragments(frame, identification as u16);
+        }
     }
 
     /// Sends a burst, and counts it.
@@ -324,6 +339,7 @@ impl PacketSender for DpdkDevice {
             let whole = frame.bytes_mut();
             let ends = wire::ends_of(whole, peer, shared.registration.address.port());
             wire::finish_by(whole, &ends, bytes, sums);
+            shared.suit_path(whole, peer, header_bytes + bytes);
             frame.finish(header_bytes + bytes, sums, peer.is_ipv6());
             burst.push(frame, bytes);
         }

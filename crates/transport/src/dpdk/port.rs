@@ -19,9 +19,9 @@ use super::eal;
 use super::mailbox::{Mailbox, Parked};
 use super::neighbours::Neighbours;
 use super::nic::{self, Held, Nic, Outgoing};
-use super::setting::{MTU_MIN, Setting, is_within};
+use super::setting::{MTU_MIN, Setting};
 use crate::bypass::figures::Counts;
-use crate::bypass::wire::{self, Ends, Reason, Rules};
+use crate::bypass::wire::{self, Ends, Reason, Rules, is_within};
 use crate::packet::{Bypass, RxBatch};
 use crate::sys::frames::{Frame, Lender};
 
@@ -157,6 +157,7 @@ impl Port {
                 own,
                 port: 0,
                 all_hosts: wire::all_hosts(&setting.addresses),
+                links: setting.addresses.clone(),
                 accepts_partial: false,
             },
             nic,

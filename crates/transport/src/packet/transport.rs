@@ -102,6 +102,11 @@ pub trait PacketTransport: Debug + Send + Sync {
         let _ = workers;
     }
 
+    /// Whether its interface was down or gone when something was last to be sent or received by it.
+    fn is_away(&self) -> bool {
+        false
+    }
+
     /// What it has counted, if it goes past the kernel's stack and its devices are open.
     fn figures(&self) -> Option<Bypass> {
         None
@@ -117,6 +122,11 @@ pub struct Bypass {
     pub mode: String,
     /// Its queues.
     pub queues: usize,
+    /// What the operator should know of it.
+    pub warning: Option<String>,
+    /// Whether it was down or gone when something was last to be sent or received by it.
+    /// Datagrams go by the kernel's stack then.
+    pub is_away: bool,
     /// Datagrams that arrived past the kernel's stack.
     pub received: u64,
     /// Datagrams that left past it.

@@ -6,30 +6,84 @@ use std::os::fd::AsRawFd;
 
 use rustix::net::{AddressFamily, SocketType, socket};
 
-/// ETHTOOL_GFLAGS in linux/ethtool.h: the flags of what can be switched on and off.
-const GET_FLAGS: u32 = 0x25;
-/// ETH_FLAG_RXVLAN: the tags of virtual networks are removed from received frames.
-const RX_VLAN: u32 = 1 << 8;
+/// Bytes of a feature's name with zeros after it (ETH_GSTRING_LEN).
+const NAME_BYTES: usize = 32;
+/// Features that an interface is asked for at most. Linux has some 60.
+const FEATURES_MAX: usize = 512;
 
-/// `struct ethtool_value`.
-#[repr(C)]
-struct Value {
-    command: u32,
-    data: u32,
+/// The names of the features that are on, as `ethtool -k` shows those that have no shorter one.
+/// Empty if the driver knows no such request.
+pub fn features(name: &str) -> io::Result<Vec<String>> {
+    /// `struct ethtool_sset_info` with room for one number.
+    #[repr(C)]
+    struct Count {
+        command: u32,
+        reserved: u32,
+        sets: u64,
+        count: u32,
+    }
+    /// `struct ethtool_gstrings`.
+    #[repr(C)]
+    struct Names {
+        command: u32,
+        set: u32,
+        count: u32,
+        names: [[u8; NAME_BYTES]; FEATURES_MAX],
+    }
+    /// `struct ethtool_gfeatures`. Of 32 features each: those that can be changed, those that are
+    /// asked for, those that are on, and those that never change.
+    #[repr(C)]
+    struct Features {
+        command: u32,
+        blocks: u32,
+        features: [[u32; 4]; FEATURES_MAX / 32],
+    }
+    /// ETHTOOL_GSSET_INFO, ETHTOOL_GSTRINGS and ETHTOOL_GFEATURES in linux/ethtool.h.
+    const GET_COUNT: u32 = 0x37;
+    const GET_NAMES: u32 = 0x1B;
+    const GET_FEATURES: u32 = 0x3A;
+    /// ETH_SS_FEATURES: the set of the features' names.
+    const SET: u32 = 4;
+
+    let mut count = Count {
+        command: GET_COUNT,
+        reserved: 0,
+        sets: 1 << SET,
+        count: 0,
+    };
+    // The kernel writes as many names as there are, however much room it is given.
+    if !ask(name, &mut count)? || count.sets == 0 || count.count as usize > FEATURES_MAX {
+        return Ok(Vec::new());
+    }
+    let mut names = Box::new(Names {
+        command: GET_NAMES,
+        set: SET,
+        count: count.count,
+        names: [[0; NAME_BYTES]; FEATURES_MAX],
+    });
+    let mut features = Features {
+        command: GET_FEATURES,
+        blocks: (FEATURES_MAX / 32) as u32,
+        features: [[0; 4]; FEATURES_MAX / 32],
+    };
+    if !ask(name, &mut *names)? || !ask(name, &mut features)? {
+        return Ok(Vec::new());
+    }
+    let are_on = |&place: &usize| features.features[place / 32][2] & 1 << (place % 32) != 0;
+    let name_of = |place: usize| text(&names.names[place]);
+    Ok((0..count.count as usize)
+        .filter(are_on)
+        .map(name_of)
+        .collect())
 }
 
-/// Whether the interface removes the tags of virtual networks from the frames that it receives.
-pub fn strips_vlan_tags(name: &str) -> io::Result<bool> {
-    let mut value = Value {
-        command: GET_FLAGS,
-        data: 0,
-    };
-    // A driver that knows no such request changes nothing.
-    Ok(ask(name, &mut value)? && value.data & RX_VLAN != 0)
+/// The text before the zeros.
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|&byte| byte == 0);
+    String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len())]).into_owned()
 }
 
 /// `struct ethtool_drvinfo`, of which only the name counts here.
-#[cfg(feature = "xdp")]
 #[repr(C)]
 struct DriverInfo {
     command: u32,
@@ -38,7 +92,6 @@ struct DriverInfo {
 }
 
 /// The name of the interface's driver; empty if it says nothing.
-#[cfg(feature = "xdp")]
 pub fn driver(name: &str) -> io::Result<String> {
     /// ETHTOOL_GDRVINFO.
     const GET_DRIVER: u32 = 0x03;
@@ -48,8 +101,7 @@ pub fn driver(name: &str) -> io::Result<String> {
         rest: [0; 160],
     };
     ask(name, &mut info)?;
-    let end = info.driver.iter().position(|&byte| byte == 0);
-    Ok(String::from_utf8_lossy(&info.driver[..end.unwrap_or(32)]).into_owned())
+    Ok(text(&info.driver))
 }
 
 /// The interface's queues for receiving; 1 if its driver does not say.

@@ -40,13 +40,13 @@ pub fn part_to_send(bytes: &[u8]) -> libc::iovec {
     }
 }
 
-/// Room for control messages: two with a number in them, and one with a time.
+/// Room for control messages: two with a number in them, and one with a time or an address.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 pub struct Control(pub [u8; CONTROL_BYTES]);
 
 /// Bytes of [`Control`].
-pub const CONTROL_BYTES: usize = 80;
+pub const CONTROL_BYTES: usize = 88;
 
 /// A header with a name and a list of parts, and without control messages.
 #[inline(always)]
@@ -69,19 +69,29 @@ pub fn header(
 /// Has what a header points at leave as datagrams of `segment_bytes` bytes each, of which the last
 /// may be shorter. The control buffer has to stay where it is as long as the header is used.
 pub fn tell_segment_bytes(header: &mut libc::mmsghdr, control: &mut Control, segment_bytes: u16) {
+    let kind = (libc::SOL_UDP, libc::UDP_SEGMENT);
+    tell(header, control, kind, segment_bytes);
+}
+
+/// Gives a header one control message, of this level and type. The control buffer has to stay where
+/// it is as long as the header is used.
+pub fn tell<T: Copy>(
+    header: &mut libc::mmsghdr,
+    control: &mut Control,
+    (level, kind): (libc::c_int, libc::c_int),
+    value: T,
+) {
     let header = &mut header.msg_hdr;
     header.msg_control = (&raw mut *control).cast();
-    // SAFETY: the control buffer is aligned for a control message and longer than one with two
-    // bytes in it.
+    // SAFETY: the control buffer is aligned for a control message and longer than one with any of
+    // the values that are told.
     unsafe {
-        header.msg_controllen = libc::CMSG_SPACE(size_of::<u16>() as u32) as _;
+        header.msg_controllen = libc::CMSG_SPACE(size_of::<T>() as u32) as _;
         let control = libc::CMSG_FIRSTHDR(header);
-        (*control).cmsg_level = libc::SOL_UDP;
-        (*control).cmsg_type = libc::UDP_SEGMENT;
-        (*control).cmsg_len = libc::CMSG_LEN(size_of::<u16>() as u32) as _;
-        libc::CMSG_DATA(control)
-            .cast::<u16>()
-            .write_unaligned(segment_bytes);
+        (*control).cmsg_level = level;
+        (*control).cmsg_type = kind;
+        (*control).cmsg_len = libc::CMSG_LEN(size_of::<T>() as u32) as _;
+        libc::CMSG_DATA(control).cast::<T>().write_unaligned(value);
     }
 }
 
@@ -201,13 +211,27 @@ pub unsafe fn number_told(
     level: libc::c_int,
     kind: libc::c_int,
 ) -> Option<u32> {
-    // SAFETY: as the caller promises; the macros' functions stay within the control buffer, and the
-    // messages that are asked for hold 32 bits.
+    // SAFETY: as the caller promises; the messages that are asked for hold 32 bits.
+    unsafe { told(header, (level, kind)) }
+}
+
+/// The value in the control message of this level and type, if there is one.
+///
+/// # Safety
+///
+/// The header's control buffer is initialised as far as its length says, and a message of this kind
+/// holds such a value.
+#[inline]
+pub unsafe fn told<T: Copy>(
+    header: &libc::msghdr,
+    wanted: (libc::c_int, libc::c_int),
+) -> Option<T> {
+    // SAFETY: as the caller promises; the macros' functions stay within the control buffer.
     unsafe {
         let mut control = libc::CMSG_FIRSTHDR(header);
         while !control.is_null() {
-            if ((*control).cmsg_level, (*control).cmsg_type) == (level, kind) {
-                return Some(libc::CMSG_DATA(control).cast::<u32>().read_unaligned());
+            if ((*control).cmsg_level, (*control).cmsg_type) == wanted {
+                return Some(libc::CMSG_DATA(control).cast::<T>().read_unaligned());
             }
             control = libc::CMSG_NXTHDR(header, control);
         }
@@ -226,21 +250,10 @@ pub fn tell_arrivals(socket: BorrowedFd<'_>) -> io::Result<()> {
 ///
 /// The header's control buffer is initialised as far as its length says.
 pub unsafe fn arrival_told(header: &libc::msghdr) -> Option<u64> {
-    // SAFETY: as the caller promises; the macros' functions stay within the control buffer, and a
-    // message of this kind holds a `timespec`.
-    unsafe {
-        let mut control = libc::CMSG_FIRSTHDR(header);
-        while !control.is_null() {
-            let kind = ((*control).cmsg_level, (*control).cmsg_type);
-            if kind == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
-                let time = libc::CMSG_DATA(control).cast::<libc::timespec>();
-                let time = time.read_unaligned();
-                return Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64);
-            }
-            control = libc::CMSG_NXTHDR(header, control);
-        }
-    }
-    None
+    let kind = (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS);
+    // SAFETY: as the caller promises; a message of this kind holds a `timespec`.
+    let time: libc::timespec = unsafe { told(header, kind) }?;
+    Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 /// Whether what was received fitted its parts.

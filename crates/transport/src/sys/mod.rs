@@ -2,6 +2,8 @@
 
 pub mod buffers;
 pub mod cpu_time;
+#[cfg(feature = "xdp")]
+pub mod destinations;
 pub mod ethtool;
 pub mod events;
 pub mod frames;

@@ -5,6 +5,7 @@
 
 use std::io;
 use std::mem::size_of;
+use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 use glimmer_base::limits::PACKET_BATCH_MAX;
@@ -32,6 +33,17 @@ pub fn join_received(socket: BorrowedFd<'_>) -> io::Result<()> {
 /// Replaces what is in a batch by what waits, with one call. A segment batch that is longer than
 /// its slot has no bytes. Nothing is no error; after an error the batch is empty.
 pub fn receive(socket: BorrowedFd<'_>, batch: &mut RxBatch) -> io::Result<()> {
+    receive_noting(socket, batch, |_, _| ())
+}
+
+/// The same, and `note` is shown the sender of each, and the header that the kernel filled in with
+/// the control buffer that it points at.
+#[inline(always)]
+pub fn receive_noting(
+    socket: BorrowedFd<'_>,
+    batch: &mut RxBatch,
+    mut note: impl FnMut(SocketAddr, &libc::msghdr),
+) -> io::Result<()> {
     batch.clear();
     let mut parts = headers::room::<[libc::iovec; 1]>();
     let mut names = headers::room::<Name>();
@@ -66,6 +78,7 @@ pub fn receive(socket: BorrowedFd<'_>, batch: &mut RxBatch) -> io::Result<()> {
             let arrived_ns = unsafe { headers::arrival_told(&header.msg_hdr) };
             batch.note_arrival(index, arrived_ns.unwrap_or(0));
         }
+        note(peer, &header.msg_hdr);
     }
     // SAFETY: as above.
     let drops = received

@@ -12,6 +12,8 @@ use super::burst::send_all;
 use crate::packet::{
     Instruction, Message, PacketDevice, PacketSender, RxBatch, Transmitted, Wakeup,
 };
+#[cfg(feature = "xdp")]
+use crate::sys::destinations;
 use crate::sys::headers::{tell_arrivals, tell_drops};
 use crate::sys::udp::{self, Way};
 use crate::sys::{options, refusals, steering};
@@ -150,6 +152,37 @@ impl UdpDevice {
     /// The address, with the port that was chosen.
     pub fn address(&self) -> io::Result<SocketAddr> {
         SocketAddr::try_from(net::getsockname(&self.socket)?).map_err(Into::into)
+    }
+}
+
+/// For a device beside queues of an interface, which answers from the address that was asked.
+#[cfg(feature = "xdp")]
+impl UdpDevice {
+    /// Has the kernel tell to which of our addresses datagrams come, if the socket has several.
+    pub(crate) fn tell_destinations(&self) -> io::Result<()> {
+        let address = self.address()?;
+        match address.ip().is_unspecified() {
+            true => destinations::tell(self.as_fd(), address.is_ipv4()),
+            false => Ok(()),
+        }
+    }
+
+    /// As [`UdpDevice::try_receive`], and `note` is given the sender of each segment batch, and to
+    /// which of our addresses it came if the kernel tells.
+    pub(crate) fn try_receive_told(
+        &self,
+        batch: &mut RxBatch,
+        note: impl FnMut(SocketAddr, Option<IpAddr>),
+    ) -> io::Result<usize> {
+        destinations::receive(self.as_fd(), batch, note)?;
+        Ok(batch.count())
+    }
+
+    /// Sends one datagram from this of our addresses.
+    pub(crate) fn send_from(&self, message: &Message<'_>, source: IpAddr) -> Transmitted {
+        send_all(std::slice::from_ref(message), |_| {
+            destinations::send_from(self.as_fd(), message, source).map(|()| 1)
+        })
     }
 }
 

@@ -2,15 +2,16 @@
 //!
 //! A device has a socket of the kernel's as well, bound to the same address. It keeps the address
 //! from others, and carries what the queues cannot: datagrams in fragments, those longer than a
-//! frame, and those to hosts that have not sent anything of late. So the device receives whatever
-//! reaches the address, by any interface, and sends to whatever the kernel can reach. The first
-//! datagram of a client goes this way, too: the kernel asks for the server's hardware address, and
-//! the reply, which arrives at a queue, shows it.
+//! frame or than a path may take whole, and those to hosts that have not sent anything of late, or
+//! by another interface. So the device receives whatever reaches the address, by any interface, and
+//! sends to whatever the kernel can reach, from the address that was asked. The first datagram of a
+//! client goes this way, too: the kernel asks for the server's hardware address, and the reply,
+//! which arrives at a queue, shows it.
 
 #![allow(unsafe_code, reason = "frames are known by addresses")]
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
@@ -19,10 +20,11 @@ use glimmer_base::limits::{PACKET_BATCH_MAX, XDP_RING_ENTRIES};
 use glimmer_base::sync::{Mutex, Ordering::Relaxed};
 use rustix::event::epoll;
 
+use super::attached::{Attached, Flushed};
 use super::port::{Port, Registration};
-use super::socket::{self, Descriptor, XskSocket};
+use super::socket::{self, Descriptor};
 use crate::bypass::figures::Counted;
-use crate::bypass::routes::Routes;
+use crate::bypass::routes::{BY_KERNEL, Routes};
 use crate::bypass::wire::{self, Ends, Reason, Rules};
 use crate::packet::{
     Bypass, Message, PacketDevice, PacketSender, RxBatch, Transmitted, Wakeup, send_each,
@@ -35,8 +37,6 @@ use crate::udp::UdpDevice;
 const KERNEL_EVERY: u32 = 32;
 /// The kernel is asked what it has dropped once in so many calls.
 const DROPS_EVERY: u32 = 1 << 10;
-/// Frames that the kernel sends with one call at most.
-const KERNEL_BURST: u32 = 32;
 
 /// Sockets at queues of an interface, and one of the kernel's. Twins share them.
 #[derive(Clone)]
@@ -74,54 +74,6 @@ struct State {
     drops: [u32; 2],
 }
 
-/// A socket at a queue.
-pub struct Attached {
-    pub socket: XskSocket,
-    pub queue: usize,
-    /// Whether the kernel has not taken all frames, so the worker is woken to try again.
-    has_rest: bool,
-}
-
-impl Attached {
-    /// A socket at this queue.
-    pub fn new(socket: XskSocket, queue: usize) -> Attached {
-        Attached {
-            socket,
-            queue,
-            has_rest: false,
-        }
-    }
-
-    /// Has the kernel send what was put into the ring. True: some of it stays for now.
-    ///
-    /// Kernels before 6.17 say how far they have come only when they are through, so the number
-    /// of calls is bounded by what each takes at least.
-    fn flush(&mut self) -> bool {
-        self.socket.tx.show();
-        let waiting = self.socket.tx.waiting();
-        let (mut bursts, mut drops) = (waiting / KERNEL_BURST, waiting);
-        while self.socket.tx.waiting() > 0 && self.socket.tx.needs_wakeup() {
-            let Err(error) = socket::kick_send(self.socket.as_fd()) else {
-                return false;
-            };
-            let tries_left = match error.raw_os_error() {
-                // It has sent a burst, or it has no memory for more.
-                Some(libc::EAGAIN) => &mut bursts,
-                // It has dropped a frame, because the driver's ring was full.
-                Some(libc::EBUSY) => &mut drops,
-                Some(libc::ENOBUFS | libc::ENOMEM) => return true,
-                // The interface is down.
-                _ => return false,
-            };
-            if *tries_left == 0 {
-                return true;
-            }
-            *tries_left -= 1;
-        }
-        false
-    }
-}
-
 /// What devices are made of.
 pub struct Parts {
     pub sockets: Vec<Attached>,
@@ -139,6 +91,8 @@ impl XdpDevice {
     ///
     /// Those of the system.
     pub fn new(port: &Arc<Port>, parts: Parts) -> io::Result<XdpDevice> {
+        // A kernel that cannot tell chooses the address of a reply.
+        let _ = parts.kernel.tell_destinations();
         let waiting = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let watch = |fd| {
             let data = epoll::EventData::new_u64(0);
@@ -194,6 +148,9 @@ impl Shared {
         state.first = (state.first + 1) % sockets.max(1);
         if batch.count() > 0 {
             self.port.counts.note_burst(batch.count(), elsewhere);
+            if self.port.is_away.load(Relaxed) {
+                self.port.is_away.store(false, Relaxed);
+            }
         }
         batch.count()
     }
@@ -251,10 +208,26 @@ impl Shared {
         }
     }
 
-    /// Receives by the kernel's socket.
+    /// Receives by the kernel's socket, by which the replies leave, too.
     fn receive_kernel(&self, state: &mut State, batch: &mut RxBatch) -> usize {
-        let received = self.kernel.try_receive(batch).unwrap_or(0);
+        let routes = &mut state.routes;
+        let received = self.kernel.try_receive_told(batch, |theirs, ours| {
+            let ours = SocketAddr::new(ours.unwrap_or(self.address.ip()), self.address.port());
+            let ends = Ends {
+                our_mac: [0; 6],
+                their_mac: [0; 6],
+                ours,
+                theirs,
+            };
+            routes.learn(&ends, BY_KERNEL);
+        });
+        let received = received.unwrap_or(0);
         if received > 0 {
+            if let Some(Attached { socket, .. }) = state.sockets.first() {
+                let looked = socket::kick_fill(socket.as_fd());
+                let is_away = looked.is_err_and(|error| socket::is_away(&error));
+                self.port.is_away.store(is_away, Relaxed);
+            }
             let datagrams = (0..received)
                 .map(|index| batch.datagrams(index) as u64)
                 .sum();
@@ -277,25 +250,36 @@ impl Shared {
         state.sockets.iter().map(of).sum::<u64>() as u32
     }
 
-    /// Puts a datagram into the ring of the socket that its peer's last one arrived at. False: the
-    /// peer is unknown, the datagram too long, or there is no free frame or place.
-    fn put(&self, state: &mut State, message: &Message<'_>) -> bool {
-        let Some(found) = state.routes.find(&message.to) else {
-            return false;
-        };
-        // The kernel finds out where the peer is now, and its answer shows it.
-        if found.is_doubted {
-            return false;
-        }
+    /// Whether a frame of this length goes to a peer by a queue. Otherwise the kernel cuts it up,
+    /// learns which packets the path takes, or finds another way.
+    #[inline]
+    fn is_for_queue(&self, peer: IpAddr, bytes: usize) -> bool {
+        bytes <= self.port.frame_bytes_max
+            && self.rules.fits_path(&peer, bytes)
+            && !self.port.is_away.load(Relaxed)
+    }
+
+    /// Puts a datagram into the ring of the socket that its peer's last one arrived at.
+    ///
+    /// # Errors
+    ///
+    /// It is not for a queue, the peer is unknown, or there is no free frame or place. The address
+    /// of ours that the peer last sent to, if that is known.
+    fn put(&self, state: &mut State, message: &Message<'_>) -> Result<(), Option<IpAddr>> {
+        // Of a peer that is doubted, the kernel finds out where it is now, and by which address of
+        // ours it is reached. Its answer shows both.
+        let found = state.routes.find(&message.to);
+        let found = found.filter(|found| !found.is_doubted).ok_or(None)?;
         let ends = &found.ends;
+        let by_kernel = Err(Some(ends.ours.ip()));
+        let bytes = wire::header_bytes(ends.theirs.ip()) + message.bytes();
+        if found.socket == BY_KERNEL || !self.is_for_queue(ends.theirs.ip(), bytes) {
+            return by_kernel;
+        }
         let Attached { socket, queue, .. } = &mut state.sockets[found.socket as usize];
         let queue = &self.port.queues[*queue];
-        let bytes = wire::header_bytes(ends.theirs.ip()) + message.bytes();
-        if bytes > self.port.frame_bytes_max {
-            return false;
-        }
         let Some(address) = queue.take() else {
-            return false;
+            return by_kernel;
         };
         // SAFETY: the frame was free, so nothing else refers to it.
         let frame = unsafe { queue.umem.bytes_mut(address, bytes) };
@@ -304,46 +288,98 @@ impl Shared {
         let is_put = filled.is_some() && socket.tx.push(descriptor(address, bytes));
         if !is_put {
             queue.give_back([address].into_iter());
+            return by_kernel;
         }
-        is_put
+        Ok(())
     }
 
     /// Puts a reply that lies in the frame of its request into the ring of the socket that the
-    /// request arrived at. False: that ring is full, or the device has no socket at the queue; the
-    /// reply is still whole.
-    fn put_back(&self, state: &mut State, frame: Frame, peer: SocketAddr, bytes: usize) -> bool {
+    /// request arrived at.
+    ///
+    /// # Errors
+    ///
+    /// It is not for a queue, that ring is full, or the device has no socket at the queue. The
+    /// reply is still whole. The address of ours that the request came to.
+    fn put_back(
+        &self,
+        state: &mut State,
+        frame: Frame,
+        peer: SocketAddr,
+        bytes: usize,
+    ) -> Result<(), Option<IpAddr>> {
         let (queue, address) = Port::of_frame_id(frame.id);
-        let Some(index) = state.by_queue.get(queue).copied().flatten() else {
-            return false;
-        };
         let umem = &self.port.queues[queue].umem;
         let header_bytes = wire::header_bytes(peer.ip());
         let start = umem.address_of(frame.at) - header_bytes as u64;
         debug_assert_eq!(umem.frame_of(start), address);
         // SAFETY: the batch has given the frame up, so nothing else refers to it.
-        let whole = unsafe { umem.bytes_mut(start, header_bytes + bytes) };
-        let Some(whole) = whole else { return false };
+        let whole = unsafe { umem.bytes_mut(start, header_bytes + bytes) }.ok_or(None)?;
         let ends = wire::ends_of(whole, peer, self.address.port());
+        let by_kernel = Some(ends.ours.ip());
+        let index = state.by_queue.get(queue).copied().flatten();
+        let index = index.filter(|_| self.is_for_queue(peer.ip(), whole.len()));
+        let socket = &mut state.sockets[index.ok_or(by_kernel)?];
         wire::finish(whole, &ends, bytes);
-        let entry = descriptor(start, header_bytes + bytes);
-        let socket = &mut state.sockets[index];
+        let entry = descriptor(start, whole.len());
         if socket.socket.tx.push(entry) {
-            return true;
+            return Ok(());
         }
         socket.flush();
-        socket.socket.tx.push(entry)
+        let is_put = socket.socket.tx.push(entry);
+        is_put.then_some(()).ok_or(by_kernel)
+    }
+
+    /// Sends a datagram by the kernel's socket, from this of its addresses if it has several.
+    #[cold]
+    fn send_by_kernel(&self, message: &Message<'_>, ours: Option<IpAddr>) -> Transmitted {
+        match ours.filter(|_| self.address.ip().is_unspecified()) {
+            Some(ours) => self.kernel.send_from(message, ours),
+            None => self.kernel.clone().send(&[*message]),
+        }
     }
 
     /// Has the kernel send what was put into the rings. What it does not take it gets with the next
-    /// call, for which the worker is woken.
+    /// call, for which the worker is woken. False: the interface is down or gone.
     #[inline]
-    fn flush(&self, state: &mut State) {
+    fn flush(&self, state: &mut State) -> bool {
+        let mut is_there = true;
         for attached in &mut state.sockets {
-            let has_rest = attached.flush();
+            let flushed = attached.flush();
+            is_there &= flushed != Flushed::Nowhere;
+            let has_rest = flushed == Flushed::Part;
             if has_rest != attached.has_rest {
                 self.watch_room(attached, has_rest);
             }
         }
+        if !is_there {
+            self.port.is_away.store(true, Relaxed);
+        }
+        is_there
+    }
+
+    /// Has the kernel send what was put into the rings, and counts that with what its socket has
+    /// sent. If the interface has just been lost, so is what was put into the rings.
+    #[inline]
+    fn finish(
+        &self,
+        state: &mut State,
+        by_queues: Transmitted,
+        by_kernel: Transmitted,
+    ) -> Transmitted {
+        let mut transmitted = by_queues;
+        if !self.flush(state) {
+            transmitted = Transmitted {
+                lost: by_queues.datagrams,
+                ..Transmitted::default()
+            };
+        }
+        let counts = &self.port.counts;
+        counts.sent.fetch_add(transmitted.datagrams, Relaxed);
+        if by_kernel.datagrams > 0 {
+            counts.kernel_sent.fetch_add(by_kernel.datagrams, Relaxed);
+        }
+        transmitted.add(by_kernel);
+        transmitted
     }
 
     /// Has the worker woken, or not any more, while there is room in a socket's TX ring.
@@ -355,14 +391,6 @@ impl Shared {
         let changed = epoll::modify(&self.waiting, attached.socket.as_fd(), data, flags);
         if changed.is_ok() {
             attached.has_rest = is_watched;
-        }
-    }
-
-    fn count_sent(&self, by_queues: u64, by_kernel: u64) {
-        let counts = &self.port.counts;
-        counts.sent.fetch_add(by_queues, Relaxed);
-        if by_kernel > 0 {
-            counts.kernel_sent.fetch_add(by_kernel, Relaxed);
         }
     }
 }
@@ -407,25 +435,17 @@ const _: () = assert!(XDP_RING_ENTRIES.is_power_of_two());
 impl PacketSender for XdpDevice {
     fn send(&mut self, messages: &[Message<'_>]) -> Transmitted {
         let shared = &*self.0;
-        let mut transmitted = Transmitted::default();
-        let (mut by_queues, mut by_kernel) = (0, 0);
+        let (mut by_queues, mut by_kernel) = <(Transmitted, Transmitted)>::default();
         let mut state = shared.state.lock();
-        let mut kernel = shared.kernel.clone();
         for message in messages {
             for datagram in message.apart() {
-                if shared.put(&mut state, &datagram) {
-                    transmitted.count(&datagram);
-                    by_queues += 1;
-                } else {
-                    let sent = kernel.send(&[datagram]);
-                    by_kernel += sent.datagrams;
-                    transmitted.add(sent);
+                match shared.put(&mut state, &datagram) {
+                    Ok(()) => by_queues.count(&datagram),
+                    Err(ours) => by_kernel.add(shared.send_by_kernel(&datagram, ours)),
                 }
             }
         }
-        shared.flush(&mut state);
-        shared.count_sent(by_queues, by_kernel);
-        transmitted
+        shared.finish(&mut state, by_queues, by_kernel)
     }
 
     fn send_back(&mut self, batch: &mut RxBatch) -> Transmitted {
@@ -434,34 +454,29 @@ impl PacketSender for XdpDevice {
             return send_each(self, batch);
         }
         let shared = &*self.0;
-        let mut transmitted = Transmitted::default();
-        let (mut by_queues, mut by_kernel) = (0, 0);
+        let (mut by_queues, mut by_kernel) = <(Transmitted, Transmitted)>::default();
         let mut unused: ArrayVec<Frame, PACKET_BATCH_MAX> = ArrayVec::new();
         let mut state = shared.state.lock();
         for (index, (frame, bytes)) in frames.into_iter().enumerate() {
             let peer = batch.peer(index);
-            if bytes > 0 && shared.put_back(&mut state, frame, peer, bytes) {
-                transmitted.datagrams += 1;
-                transmitted.bytes += bytes as u64;
-                by_queues += 1;
-                continue;
-            }
             if bytes > 0 {
+                let Err(ours) = shared.put_back(&mut state, frame, peer, bytes) else {
+                    by_queues.datagrams += 1;
+                    by_queues.bytes += bytes as u64;
+                    continue;
+                };
                 // SAFETY: the batch has given the frame up with as many initialised bytes, and
                 // nothing else refers to it before it is taken back below.
                 let reply = unsafe { std::slice::from_raw_parts(frame.at.as_ptr(), bytes) };
-                let sent = shared.kernel.clone().send(&[Message::alone(peer, reply)]);
-                by_kernel += sent.datagrams;
-                transmitted.add(sent);
+                by_kernel.add(shared.send_by_kernel(&Message::alone(peer, reply), ours));
             }
             unused.push(frame);
         }
-        shared.flush(&mut state);
+        let transmitted = shared.finish(&mut state, by_queues, by_kernel);
         drop(state);
         if !unused.is_empty() {
             shared.lender.take_back(&unused);
         }
-        shared.count_sent(by_queues, by_kernel);
         transmitted
     }
 }

@@ -1,5 +1,6 @@
 use super::*;
-use crate::xdp::veth::{End, INTERFACE, Veth};
+use crate::xdp::attached::KERNEL_BURST;
+use crate::xdp::veth::{End, INTERFACE, Veth, ip};
 use glimmer_base::limits::XDP_FRAMES_PER_QUEUE;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::time::{Duration, Instant};
@@ -55,7 +56,8 @@ fn next(device: &mut dyn PacketDevice, batch: &mut RxBatch) -> Vec<u8> {
 fn put(server: &XdpDevice, client: &UdpDevice, payload: &[u8]) {
     let to = client.address().unwrap();
     let mut state = server.0.state.lock();
-    assert!(server.0.put(&mut state, &Message::alone(to, payload)));
+    let message = Message::alone(to, payload);
+    assert_eq!(server.0.put(&mut state, &message), Ok(()));
 }
 
 fn is_woken(device: &XdpDevice) -> bool {
@@ -97,7 +99,7 @@ fn a_long_burst_leaves_at_once() {
         put(&server, &client, &number.to_le_bytes());
     }
     let mut state = server.0.state.lock();
-    server.0.flush(&mut state);
+    assert!(server.0.flush(&mut state));
     assert_eq!(state.sockets[0].socket.tx.waiting(), 0);
     drop(state);
     let mut received = 0;
@@ -152,4 +154,65 @@ fn a_device_polls_busily() {
     let mut client = there.run(|| UdpDevice::bind(there.address(true)).unwrap());
     client.send(&[Message::alone(server.address().unwrap(), b"request")]);
     assert_eq!(next(&mut server, &mut batch), b"request");
+}
+
+/// What a peer is sent goes where its latest request came from. So nothing is put into a queue for
+/// a peer that is reached by another interface now.
+#[test]
+fn replies_take_the_way_of_the_latest_request() {
+    let Some(veth) = Veth::new(false) else { return };
+    let (mut server, mut client, mut batch) = asked(&veth);
+    let to = client.address().unwrap();
+    let address = server.0.address;
+    let requests = [vec![1; 100], vec![2; 20_000], vec![3; 100]];
+    for (request, expected) in requests.iter().zip([(1, 0), (1, 1), (2, 1)]) {
+        client.send(&[Message::alone(address, request)]);
+        assert_eq!(next(&mut server, &mut batch), *request);
+        server.send(&[Message::alone(to, b"reply")]);
+        assert_eq!(next(&mut client, &mut batch), b"reply");
+        let figures = server.0.port.figures();
+        assert_eq!((figures.sent, figures.kernel_sent), expected);
+    }
+}
+
+/// What was put into the ring of an interface that is down or gone counts as lost, and nothing more
+/// is put there until the interface is back.
+#[test]
+fn what_an_interface_does_not_send_is_lost() {
+    let Some(veth) = Veth::new(false) else { return };
+    let (mut server, mut client, mut batch) = asked(&veth);
+    let [here, _] = veth.ends();
+    let to = client.address().unwrap();
+    let replies = [Message::alone(to, b"reply"); 3];
+    let lost = |server: &mut XdpDevice| {
+        let transmitted = server.send(&replies);
+        let expected = Transmitted {
+            lost: 3,
+            ..Transmitted::default()
+        };
+        assert_eq!(transmitted, expected);
+        let figures = server.0.port.figures();
+        assert!(figures.is_away);
+        assert_eq!((figures.sent, figures.kernel_sent), (0, 0));
+        figures.tx_waiting
+    };
+    here.run(|| ip("link set veth0 down")).unwrap();
+    assert_eq!(lost(&mut server), 3);
+    // The kernel has no way either.
+    assert_eq!(lost(&mut server), 3);
+    here.run(|| ip("link set veth0 up")).unwrap();
+    let address = server.0.address;
+    let deadline = Instant::now() + PATIENCE;
+    while server.receive(&mut batch) == 0 {
+        client.send(&[Message::alone(address, b"request")]);
+        std::thread::sleep(Duration::from_millis(1));
+        assert!(Instant::now() < deadline, "nothing arrives");
+    }
+    let transmitted = server.send(&replies);
+    assert_eq!((transmitted.datagrams, transmitted.lost), (3, 0));
+    assert!(!server.0.port.figures().is_away);
+    here.run(|| ip("link delete veth0")).unwrap();
+    let transmitted = server.send(&replies);
+    assert_eq!((transmitted.datagrams, transmitted.lost), (0, 3));
+    assert!(server.0.port.figures().is_away);
 }

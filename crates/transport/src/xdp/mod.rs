@@ -9,6 +9,7 @@
 //! | `program` | the XDP program that redirects our datagrams, and the link that ties it |
 //! | `queue` | one queue of the interface, and its free frames |
 //! | `port` | the interface: the program and the queues |
+//! | `attached` | a device's socket at a queue |
 //! | `device` | a worker's sockets as one packet device |
 //! | `transport` | from the command line to devices |
 //!
@@ -35,6 +36,7 @@
 //! over `rustix` and `libc`, which are in the server anyway. `aya`, which loads the accelerator's
 //! program, loads this one.
 
+mod attached;
 mod device;
 mod link;
 mod port;

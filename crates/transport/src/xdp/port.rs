@@ -5,13 +5,13 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Weak};
 
-use glimmer_base::sync::{Mutex, Ordering::Relaxed};
+use glimmer_base::sync::{AtomicBool, Mutex, Ordering::Relaxed};
 
 use super::program::{AttachError, Hook, Program};
 use super::queue::Queue;
-use crate::Interface;
 use crate::bypass::figures::{Counted, Counts};
 use crate::bypass::wire::{self, ETHERNET_BYTES, Reason, Rules};
+use crate::interface::{Interface, VETH};
 use crate::packet::Bypass;
 use crate::sys::ethtool;
 use crate::sys::frames::{Frame, Lender};
@@ -22,8 +22,6 @@ const HEADROOM_BYTES: u32 = 256;
 /// than a page.
 const SHORT_FRAME_BYTES: u32 = 2 << 10;
 const LONG_FRAME_BYTES: u32 = 4 << 10;
-/// A driver of interfaces within a machine, between which nothing computes checksums.
-const VETH: &str = "veth";
 
 /// How frames come from the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +60,8 @@ pub struct Port {
     pub devices: Mutex<Vec<Weak<dyn Counted>>>,
     /// Bytes of the longest frame that is sent or received.
     pub frame_bytes_max: usize,
-    is_veth: bool,
+    /// Whether the interface was down or gone when something was last to be sent or received by it.
+    pub is_away: AtomicBool,
 }
 
 impl fmt::Debug for Port {
@@ -109,10 +108,10 @@ impl Port {
                  more queues to it with `ethtool -L {name} combined {queues}`"
             )));
         }
-        if interface.strips_vlan_tags {
+        if let Some(command) = interface.tags_command() {
             return Err(refuse(format!(
                 "the interface removes VLAN tags, so requests of other networks would be \
-                 answered: run `ethtool -K {name} rxvlan off`"
+                 answered: run `{command}`"
             )));
         }
         let (frame_bytes, frame_bytes_max) = frame_lengths(ethtool::mtu(name)?);
@@ -132,7 +131,6 @@ impl Port {
             Hook::Driver => Mode::Native,
         };
         Ok(Port {
-            is_veth: ethtool::driver(name)? == VETH,
             interface,
             mode,
             queues,
@@ -140,6 +138,7 @@ impl Port {
             counts: Counts::default(),
             devices: Mutex::default(),
             frame_bytes_max: frame_bytes_max as usize,
+            is_away: AtomicBool::new(false),
         })
     }
 
@@ -173,12 +172,13 @@ impl Port {
             mac: self.interface.mac,
             interface: self.interface.index,
             all_hosts: wire::all_hosts(&self.interface.addresses),
+            links: self.interface.addresses.clone(),
             addresses,
             own: own.collect(),
             port: address.port(),
             // Between drivers each frame is one datagram. In the generic mode the program has left
             // such frames to the kernel.
-            accepts_partial: self.is_veth && self.mode != Mode::Generic,
+            accepts_partial: self.interface.driver == VETH && self.mode != Mode::Generic,
         })
     }
 
@@ -189,6 +189,8 @@ impl Port {
             interface: self.interface.name.clone(),
             mode: self.mode.to_string(),
             queues: self.queues.len(),
+            is_away: self.is_away.load(Relaxed),
+            warning: self.interface.tags_warning(),
             received: counts.received.load(Relaxed),
             sent: counts.sent.load(Relaxed),
             elsewhere: counts.elsewhere.load(Relaxed),

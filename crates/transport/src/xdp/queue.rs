@@ -15,7 +15,7 @@ use glimmer_base::limits::{
 use glimmer_base::sync::{Mutex, MutexGuard};
 
 use super::ring::{Consumer, Producer};
-use super::socket::{self, XskSocket};
+use super::socket::{self, Descriptor, XskSocket};
 use super::umem::Umem;
 
 /// A queue that is in use is tried again this many times before that is an error: for five seconds.
@@ -38,11 +38,13 @@ fn patiently(tries: &mut u32, bind: impl Fn() -> io::Result<()>) -> io::Result<(
     }
 }
 
-/// Bytes of memory that a queue takes with frames of this length: the frames, and the two rings of
-/// their addresses.
-pub fn queue_bytes(frame_bytes: u32) -> usize {
-    let ring = size_of::<u64>() as u32;
-    XDP_FRAMES_PER_QUEUE as usize * (frame_bytes + 2 * ring) as usize
+/// Bytes of memory that a queue takes with frames of this length, and with this many sockets: the
+/// frames, the two rings of their addresses and the ring that stays unused, and two rings of each
+/// socket.
+pub fn queue_bytes(frame_bytes: u32, sockets: usize) -> usize {
+    let (address, entry) = (size_of::<u64>(), size_of::<Descriptor>());
+    let of_frame = frame_bytes as usize + 2 * address + entry;
+    XDP_FRAMES_PER_QUEUE as usize * of_frame + sockets * 2 * XDP_RING_ENTRIES as usize * entry
 }
 
 /// A queue of an interface.

@@ -145,6 +145,11 @@ pub fn kick_fill(socket: BorrowedFd<'_>) -> io::Result<()> {
     succeeded(received.min(0) as libc::c_int)
 }
 
+/// Whether a call failed because the interface is down, or has gone and left the socket behind.
+pub fn is_away(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENETDOWN | libc::ENXIO))
+}
+
 fn offsets(socket: BorrowedFd<'_>) -> io::Result<libc::xdp_mmap_offsets> {
     get(socket, libc::XDP_MMAP_OFFSETS)
 }

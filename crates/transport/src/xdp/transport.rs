@@ -8,9 +8,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 
-use glimmer_base::sync::Mutex;
+use glimmer_base::sync::{Mutex, Ordering::Relaxed};
 
-use super::device::{Attached, Parts, XdpDevice};
+use super::attached::Attached;
+use super::device::{Parts, XdpDevice};
 use super::port::{Port, Registration, frame_lengths};
 use super::program::{self, Hook, Program, Settings};
 use super::queue::queue_bytes;
@@ -223,13 +224,19 @@ impl PacketTransport for Xdp {
         Some(self)
     }
 
-    fn memory_bytes(&self, _: usize) -> usize {
+    /// As if each worker had one socket at every queue.
+    fn memory_bytes(&self, workers: usize) -> usize {
         // An interface that does not exist, or lacks queues, is refused when it is taken.
         let there_are = ethtool::receive_queues(&self.interface).unwrap_or(0);
         let queues = self.queues.unwrap_or(there_are).min(there_are);
         let mtu = ethtool::mtu(&self.interface);
         let (frame_bytes, _) = frame_lengths(mtu.unwrap_or(0));
-        queues as usize * queue_bytes(frame_bytes)
+        queues as usize * queue_bytes(frame_bytes, workers)
+    }
+
+    fn is_away(&self) -> bool {
+        let port = &self.taken.lock().port;
+        port.as_ref().is_some_and(|port| port.is_away.load(Relaxed))
     }
 
     fn figures(&self) -> Option<Bypass> {

@@ -5,7 +5,9 @@
 use crate::veth::{End, INTERFACE};
 use glimmer_transport::Interface;
 use glimmer_transport::bypass::wire::{Ends, fill};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, recv, sendto, socket};
+use rustix::net::{
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketType, ipproto, recv, sendto, socket,
+};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::time::{Duration, Instant};
@@ -18,10 +20,10 @@ impl Wire {
         end.run(|| Wire(socket(AddressFamily::PACKET, SocketType::RAW, None).unwrap()))
     }
 
-    /// Hears ARP at an end from now on.
-    pub fn of_arp(end: &End) -> Wire {
-        let arp = Some(rustix::net::eth::ARP);
-        end.run(|| Wire(socket(AddressFamily::PACKET, SocketType::RAW, arp).unwrap()))
+    /// Hears what arrives at an end from now on, if it carries this.
+    pub fn of(end: &End, carried: Protocol) -> Wire {
+        let carried = Some(carried);
+        end.run(|| Wire(socket(AddressFamily::PACKET, SocketType::RAW, carried).unwrap()))
     }
 
     /// A frame that was heard, if there is one.

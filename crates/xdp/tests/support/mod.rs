@@ -41,6 +41,11 @@ pub fn sources() -> Vec<(IpAddr, u8)> {
     vec![(client(true), 24), (client(false), 64)]
 }
 
+/// Networks on the server's links, as the program and its twin are told: half of the clients'.
+pub fn links() -> Vec<(IpAddr, u8)> {
+    vec![(client(true), 25), (client(false), 65)]
+}
+
 /// The server and all hosts on its link, as the program and its twin are told.
 pub fn not_hosts() -> Vec<IpAddr> {
     vec![server(true), [10, 7, 0, 255].into(), server(false)]
@@ -57,6 +62,7 @@ pub fn settings(mode: Mode) -> Settings {
         addresses: vec![server(true), server(false)],
         sources: Sources::Networks(sources()),
         not_hosts: not_hosts(),
+        links: links(),
         redirection: None,
     }
 }
@@ -151,6 +157,7 @@ impl Pair {
                 port: PORT,
                 sources: sources().into_iter().map(prefix).collect(),
                 not_hosts: not_hosts(),
+                links: links().into_iter().map(prefix).collect(),
                 frame_bytes_max: FRAME_BYTES_MAX as usize,
                 growth_bytes_max: match growth {
                     Growth { tail: true, .. } => usize::MAX / 2,

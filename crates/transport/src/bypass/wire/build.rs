@@ -91,6 +91,26 @@ pub fn finish_by(frame: &mut [u8], ends: &Ends, payload_bytes: usize, sums: Sums
     udp[6..8].copy_from_slice(&sum);
 }
 
+/// Lets routers fragment a packet that [`finish`] has written, if it is one of IPv4: over IPv6, no
+/// router does. The fragments of several packets are told apart by their identification, which is
+/// not to be used again soon.
+///
+/// # Panics
+///
+/// If the frame is shorter than its headers.
+#[cold]
+pub fn allow_fragments(frame: &mut [u8], identification: u16) {
+    if frame[12..14] != ETHERTYPE_IPV4.to_be_bytes() {
+        return;
+    }
+    let header = &mut frame[ETHERNET_BYTES..][..IPV4_BYTES];
+    header[4..6].copy_from_slice(&identification.to_be_bytes());
+    header[6..8].fill(0);
+    header[10..12].fill(0);
+    let sum = checksum::of(checksum::sum(header));
+    header[10..12].copy_from_slice(&sum);
+}
+
 /// The ends of a request from this peer, whose headers are still before its payload.
 ///
 /// # Panics

@@ -17,6 +17,7 @@ fn rules() -> Rules {
         addresses,
         port: 11211,
         all_hosts: vec![Ipv4Addr::new(10, 7, 0, 255)],
+        links: Vec::new(),
         accepts_partial: false,
     }
 }
@@ -54,6 +55,7 @@ fn turn_round(mut frame: Vec<u8>) {
         own: vec![theirs],
         port: ends.theirs.port(),
         all_hosts: Vec::new(),
+        links: Vec::new(),
         accepts_partial: false,
     };
     let (seen, payload) = parse(&frame, &of_peer).expect("a reply is a datagram");

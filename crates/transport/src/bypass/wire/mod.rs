@@ -11,8 +11,8 @@ mod parse;
 
 use std::net::{IpAddr, SocketAddr};
 
-pub use build::{Sums, ends_of, fill, fill_by, finish, finish_by};
-pub use parse::{Rules, SumSeen, all_hosts, is_host, parse, parse_for};
+pub use build::{Sums, allow_fragments, ends_of, fill, fill_by, finish, finish_by};
+pub use parse::{Rules, SumSeen, all_hosts, is_host, is_one_host, is_within, parse, parse_for};
 
 /// Bytes of a header of Ethernet.
 pub const ETHERNET_BYTES: usize = 14;

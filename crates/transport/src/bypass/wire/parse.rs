@@ -3,6 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::ops::Range;
 
+use glimmer_base::limits::PATH_BYTES_MAX;
+
 use super::{
     ETHERNET_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, Ends, IPV4_BYTES, IPV6_BYTES, PROTOCOL_UDP,
     Reason, UDP_BYTES, checksum,
@@ -23,9 +25,42 @@ pub struct Rules {
     pub port: u16,
     /// By which all hosts on our links are addressed.
     pub all_hosts: Vec<Ipv4Addr>,
+    /// Our addresses, each with the length of the prefix that is on its link.
+    pub links: Vec<(IpAddr, u8)>,
     /// Whether a checksum may be left to hardware: between two interfaces of one machine there is
     /// none to compute it, and nothing that could change a frame.
     pub accepts_partial: bool,
+}
+
+impl Rules {
+    /// Whether a frame of this length reaches a peer in one piece: it is on one of our links, or
+    /// every path takes such a packet.
+    #[inline]
+    pub fn fits_path(&self, peer: &IpAddr, frame_bytes: usize) -> bool {
+        frame_bytes <= ETHERNET_BYTES + PATH_BYTES_MAX
+            || self.links.iter().any(|link| is_within(peer, link))
+    }
+}
+
+/// Whether an address is in a network.
+pub fn is_within(ip: &IpAddr, (network, bits): &(IpAddr, u8)) -> bool {
+    match (ip, network) {
+        (IpAddr::V4(ip), IpAddr::V4(network)) => {
+            let rest = 32 - u32::from(*bits);
+            (ip.to_bits() ^ network.to_bits())
+                .checked_shr(rest)
+                .unwrap_or(0)
+                == 0
+        }
+        (IpAddr::V6(ip), IpAddr::V6(network)) => {
+            let rest = 128 - u32::from(*bits);
+            (ip.to_bits() ^ network.to_bits())
+                .checked_shr(rest)
+                .unwrap_or(0)
+                == 0
+        }
+        _ => false,
+    }
 }
 
 /// What hardware has found out about the checksum of a datagram.
@@ -187,16 +222,18 @@ fn check_sum(udp: &[u8], from: &IpAddr, to: &IpAddr, seen: SumSeen) -> Result<()
 
 /// Whether an address is that of one host, and not ours.
 pub fn is_host(ip: &IpAddr, rules: &Rules) -> bool {
-    let is_one = match ip {
-        IpAddr::V4(ip) => {
-            let is_reserved = ip.octets()[0] == 0 || ip.octets()[0] >= 0xE0;
-            !is_reserved && !ip.is_loopback() && !rules.all_hosts.contains(ip)
-        }
-        IpAddr::V6(ip) => {
-            !ip.is_multicast() && !ip.is_unspecified() && !ip.is_loopback() && !is_mapped(ip)
-        }
+    let is_of_all = matches!(ip, IpAddr::V4(ip) if rules.all_hosts.contains(ip));
+    is_one_host(ip) && !is_of_all && !rules.own.contains(ip)
+}
+
+/// Whether an address can be that of one host on a link. The kernel takes the same ones: addresses
+/// that begin with 0, and those from 240.0.0.0 on, are ordinary ones for it (Linux 5.3).
+pub fn is_one_host(ip: &IpAddr) -> bool {
+    let is_special = match ip {
+        IpAddr::V4(ip) => ip.is_broadcast(),
+        IpAddr::V6(ip) => is_mapped(ip),
     };
-    is_one && !rules.own.contains(ip)
+    !is_special && !ip.is_multicast() && !ip.is_unspecified() && !ip.is_loopback()
 }
 
 /// An IPv4 address within IPv6 is never on a wire.

@@ -16,6 +16,10 @@ fn rules() -> Rules {
             .into(),
         port: 4000,
         all_hosts: vec![Ipv4Addr::new(10, 1, 0, 255)],
+        links: vec![
+            ("10.1.0.1".parse().unwrap(), 24),
+            ("fd00::1".parse().unwrap(), 64),
+        ],
         accepts_partial: false,
     }
 }
@@ -276,6 +280,59 @@ fn only_our_addresses_and_hosts_that_can_be_answered_are_served() {
     let mut from_group = frame(&theirs(true), b"x");
     from_group[6] = 1;
     assert_eq!(refused(&from_group), Reason::Source);
+}
+
+#[test]
+fn a_network_has_the_addresses_with_its_prefix() {
+    let within = |ip: &str, network: &str, bits| {
+        is_within(&ip.parse().unwrap(), &(network.parse().unwrap(), bits))
+    };
+    assert!(within("10.0.0.77", "10.0.0.1", 24) && !within("10.0.1.1", "10.0.0.1", 24));
+    assert!(within("10.0.0.1", "10.0.0.1", 32) && !within("10.0.0.2", "10.0.0.1", 32));
+    assert!(within("192.0.2.1", "10.0.0.1", 0) && within("fd00::9", "fd00::1", 64));
+    assert!(!within("fd00:0:0:1::9", "fd00::1", 64) && !within("fd00::1", "10.0.0.1", 0));
+}
+
+/// As the kernel takes them for sources.
+#[test]
+fn addresses_that_were_once_reserved_are_those_of_hosts() {
+    for theirs in ["240.0.0.1:5000", "255.255.255.254:5000", "0.0.0.1:5000"] {
+        let ends = Ends {
+            ours: theirs.parse().unwrap(),
+            ..self::theirs(true)
+        };
+        let (seen, _) = parse(&frame(&ends, b"x"), &rules()).unwrap();
+        assert_eq!(seen.theirs, ends.ours);
+    }
+}
+
+#[test]
+fn only_hosts_on_a_link_are_sent_long_packets() {
+    let fits = |ip: &str, frame_bytes| rules().fits_path(&ip.parse().unwrap(), frame_bytes);
+    for near in ["10.1.0.200", "fd00::200"] {
+        assert!(fits(near, 9000), "{near}");
+    }
+    for far in ["10.2.0.2", "fd01::2"] {
+        assert!(fits(far, 14 + 1280) && !fits(far, 14 + 1281), "{far}");
+    }
+}
+
+#[test]
+fn a_packet_that_routers_may_fragment_is_one_still() {
+    for is_v4 in [true, false] {
+        let whole = frame(&theirs(is_v4), &[7; 1300]);
+        let mut changed = whole.clone();
+        allow_fragments(&mut changed, 0x1234);
+        assert!(parse(&changed, &rules()).is_ok(), "is_v4: {is_v4}");
+        let expected = if is_v4 {
+            &[0x12, 0x34, 0, 0]
+        } else {
+            &whole[18..22]
+        };
+        assert_eq!(changed[18..22], *expected);
+        changed[18..26].copy_from_slice(&whole[18..26]);
+        assert_eq!(changed, whole);
+    }
 }
 
 #[test]
