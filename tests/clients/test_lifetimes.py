@@ -94,9 +94,15 @@ def test_a_full_store_lets_items_end_at_once():
                 number, line = number + 1, wire.line()
             assert line == b"SERVER_ERROR out of memory storing object\r\n"
 
+        # As long as the items after it.
+        number = b"n" * 101
+        wire.exchange(b"set %s 0 0 1\r\n5\r\n" % number, b"STORED\r\n")
         fill(b"f", bytes(100))
         fill(b"small", b"")
         wire.exchange(b"touch f0 100\r\n", b"SERVER_ERROR out of memory\r\n")
+        wire.exchange(b"ma %s T100 v\r\n" % number, b"SERVER_ERROR out of memory\r\n")
+        wire.exchange(b"ma %s T-1 v\r\nget %s\r\n" % (number, number), b"VA 1\r\n6\r\nEND\r\n")
+        fill(b"and", b"")
         wire.exchange(b"touch f1 -1\r\nget f1\r\n", b"TOUCHED\r\nEND\r\n")
         fill(b"again", b"")
         wire.exchange(b"mg f2 T-1 s\r\nmg f2 s\r\n", b"HD s100\r\nEN\r\n")
