@@ -297,6 +297,8 @@ OTHERS = (
         {
             "reset ends with an empty name": [(request(STAT, b"reset"), response(STAT))],
             "an unknown group": [(request(STAT, b"nonsense"), refusal(STAT, NOT_FOUND))],
+            "spaces around a name": [(request(STAT, name), refusal(STAT, NOT_FOUND)) for name in (b" ", b" items", b"items ", b"items x")],
+            "statistics of the text protocol alone": [(request(STAT, b"extstore"), refusal(STAT, NOT_FOUND))],
         },
     )
 )

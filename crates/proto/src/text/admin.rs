@@ -243,17 +243,17 @@ fn lru_crawler<'a>(words: &Words<'_>) -> Result<Admin<'a>, &'static str> {
     match (words.count(), words.at(1)) {
         (2, b"enable") => Ok(Admin::Crawler(true)),
         (2, b"disable") => Ok(Admin::Crawler(false)),
-        (3, b"metadump" | b"mgdump" | b"crawl") if !is_class_list(words.at(2)) => {
-            let command = match words.at(1) {
-                b"metadump" => AdminCommand::Metadump,
-                b"mgdump" => AdminCommand::Mgdump,
-                _ => AdminCommand::LruCrawler,
+        (3, b"metadump" | b"mgdump" | b"crawl") => {
+            let (command, admin) = match words.at(1) {
+                b"metadump" => (AdminCommand::Metadump, Admin::Dump(Dump::Meta)),
+                b"mgdump" => (AdminCommand::Mgdump, Admin::Dump(Dump::Mg)),
+                _ => (AdminCommand::LruCrawler, Admin::Crawl),
             };
-            faulty(command, words.are_quiet())(lines::BAD_CLASS)
+            match class_fault(words.at(2)) {
+                None => Ok(admin),
+                Some(line) => faulty(command, words.are_quiet())(line),
+            }
         }
-        (3, b"metadump") => Ok(Admin::Dump(Dump::Meta)),
-        (3, b"mgdump") => Ok(Admin::Dump(Dump::Mg)),
-        (3, b"crawl") => Ok(Admin::Crawl),
         (3, b"tocrawl" | b"sleep") => {
             let line = match (words.at(1), number::digits_32(words.at(2))) {
                 (_, None) => lines::BAD_LINE,
@@ -266,10 +266,19 @@ fn lru_crawler<'a>(words: &Words<'_>) -> Result<Admin<'a>, &'static str> {
     }
 }
 
-/// All items are in one class, so that every valid list of classes means all items.
-fn is_class_list(text: &[u8]) -> bool {
+/// What is wrong with a list of classes. All items are in one class, so every good list means all
+/// items. As in memcached, a list may have empty places, but not only those.
+fn class_fault(text: &[u8]) -> Option<&'static str> {
     let is_class = |class: &[u8]| matches!(number::digits_32(class), Some(1..=63));
-    text == b"all" || text == b"hash" || text.split(|&byte| byte == b',').all(is_class)
+    let named = text.split(|&byte| byte == b',');
+    let mut named = named.filter(|class| !class.is_empty()).peekable();
+    let names_none = named.peek().is_none();
+    match text {
+        b"all" | b"hash" => None,
+        _ if names_none => Some(lines::NOTHING_TO_CRAWL),
+        _ if named.all(is_class) => None,
+        _ => Some(lines::BAD_CLASS),
+    }
 }
 
 fn cachedump<'a>(words: &Words<'_>) -> Result<Admin<'a>, &'static str> {

@@ -90,8 +90,12 @@ pub const LRU_PERCENT_TOO_LARGE: &str = "ERROR hot and warm pcts must not exceed
 pub const LRU_AGE_TOO_SMALL: &str = "ERROR hot/warm age factors must be greater than 0\r\n";
 /// `lru_crawler metadump` and `mgdump` after `lru_crawler disable`.
 pub const LRU_CRAWLER_DISABLED: &str = "CLIENT_ERROR lru crawler disabled\r\n";
+/// `refresh_certs` of a server without TLS.
+pub const TLS_NOT_ENABLED: &str = "Error TLS not enabled\r\n";
 /// `lru_crawler` with an invalid class.
 pub const BAD_CLASS: &str = "BADCLASS invalid class id\r\n";
+/// `lru_crawler` with a list that names no class.
+pub const NOTHING_TO_CRAWL: &str = "NOTSTARTED no items to crawl\r\n";
 /// `lru_crawler sleep` for more than a second.
 pub const CRAWLER_SLEEP_TOO_LONG: &str = "CLIENT_ERROR sleep must be one second or less\r\n";
 /// `lru_crawler metadump` or `mgdump` while another listing is in progress.

@@ -306,6 +306,8 @@ fn listings() {
         (b"lru_crawler metadump all\r\n", &[admin(meta)]),
         (b"lru_crawler metadump hash\r\n", &[admin(meta)]),
         (b"lru_crawler metadump 1,2,63\r\n", &[admin(meta)]),
+        (b"lru_crawler metadump 1,,2\r\n", &[admin(meta)]),
+        (b"lru_crawler mgdump 1,\r\n", &[admin(mg)]),
         (b"lru_crawler mgdump all\r\n", &[admin(mg)]),
         (b"lru_crawler metadump\r\n", &[ERROR]),
         (
@@ -313,8 +315,8 @@ fn listings() {
             &[answer(AdminCommand::Metadump, reply::BAD_CLASS, false)],
         ),
         (
-            b"lru_crawler mgdump 1,\r\n",
-            &[answer(AdminCommand::Mgdump, reply::BAD_CLASS, false)],
+            b"lru_crawler mgdump ,\r\n",
+            &[answer(AdminCommand::Mgdump, reply::NOTHING_TO_CRAWL, false)],
         ),
         (b"lru_crawler enable\r\n", &[admin(Admin::Crawler(true))]),
         (b"lru_crawler disable\r\n", &[admin(Admin::Crawler(false))]),

@@ -514,7 +514,7 @@ impl AdminHandler for ServerAdmin {
 
     fn refresh_certificates(&self, out: &mut Vec<u8>) {
         let Some(tls) = &self.tls else {
-            return out.extend_from_slice(replies::ERROR.as_bytes());
+            return out.extend_from_slice(replies::TLS_NOT_ENABLED.as_bytes());
         };
         match audit::log_renewal("refresh_certs", tls.renew()) {
             Ok(()) => out.extend_from_slice(replies::OK.as_bytes()),

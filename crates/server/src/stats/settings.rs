@@ -173,7 +173,7 @@ fn tls(tls: &TlsConfig, lines: &mut Lines<'_>) {
 
 fn own(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     let config = &admin.config;
-    lines.put("num_napi_ids", UNNAMED);
+    lines.put("num_napi_ids", 0);
     let file = config.memory_file.as_deref();
     let file = file.map_or(UNNAMED.into(), std::path::Path::to_string_lossy);
     lines.put("memory_file", file);

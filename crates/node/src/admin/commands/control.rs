@@ -41,7 +41,7 @@ pub(crate) fn administer(
         }
         Control::Stats(b"detail on") => detail(true, core),
         Control::Stats(b"detail off") => detail(false, core),
-        Control::Stats(name) if name.starts_with(b"detail") => Answer::NoSuchFigures,
+        Control::Stats(name) if !may_name_figures(name) => Answer::NoSuchFigures,
         Control::Stats(name) => return Outcome::LongReply(LongReply::stats(name, Some(words))),
         Control::Info(sections) => {
             let mut text = Vec::new();
@@ -89,6 +89,17 @@ pub(crate) fn administer(
     };
     words.emit(&control, answer, out);
     outcome
+}
+
+/// Whether a packet may ask for figures by this name. As in memcached, nothing may precede it, and
+/// nothing may follow the names that are compared to their end.
+fn may_name_figures(name: &[u8]) -> bool {
+    let first = name.split(|&byte| byte == b' ').next().unwrap_or_default();
+    match first {
+        b"extstore" => false,
+        b"" | b"items" | b"slabs" | b"sizes" => first.len() == name.len(),
+        _ => !name.starts_with(b"detail"),
+    }
 }
 
 /// A client logs in, in place of the user that it was. If its login is wrong, it stays that user if

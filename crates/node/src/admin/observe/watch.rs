@@ -7,6 +7,7 @@ use glimmer_base::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, lock
 use glimmer_base::{Keyhash, Moment};
 use glimmer_engine::{ChangeObserver, Done, Item, Job, Reason, Removal, RemovalObserver};
 use glimmer_proto::outcome::OutcomeKind;
+use glimmer_proto::{Form, Verb};
 
 use super::change::{
     Asked, Old, STORED, needs_a_look, needs_two_looks, status, ttl_asked_s, ttl_s, value_bytes,
@@ -139,6 +140,11 @@ impl Watch {
     fn note_request(&self, job: &Job<'_>, asked: Asked, before: Option<usize>) {
         let key = job.request.key;
         if self.wants(interest::DETAIL) {
+            let asked = match (job.request.verb, job.request.form) {
+                // memcached counts a binary touch as a read.
+                (Verb::Touch { .. }, Form::Binary(_)) => Asked::Fetch,
+                _ => asked,
+            };
             lock(&self.prefixes).count(key, asked, before.is_some());
         }
         self.publish(interest::FETCHERS, |stamp| {
