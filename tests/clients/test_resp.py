@@ -80,7 +80,8 @@ CONVERSATIONS = {
         ("PEXPIREAT", "a", "2000000000002", "GT"), ("PEXPIREAT", "a", "2000000000003", "LT"), ("PEXPIRETIME", "a"), ("SET", "a", "2", "KEEPTTL"),
         ("PEXPIREAT", "a", "2000000000001", "XX", "LT"), ("PEXPIREAT", "a", "2000000000005", "NX"), ("APPEND", "a", "3"), ("INCR", "a"), ("PEXPIRETIME", "a"),
         ("GETEX", "a"), ("GETEX", "a", "PERSIST"), ("TTL", "a"), ("GETEX", "a", "EX", "100"), ("TTL", "a"), ("GETEX", "a", "EX", "0"), ("GETEX", "a", "NOPE"),
-        ("GETEX", "a", "EX"), ("GETEX", "none", "EX", "5"), ("EXPIRE", "a", "-1", "LT"), ("GET", "a"),
+        ("GETEX", "a", "EX"), ("GETEX", "none", "EX", "5"), ("EXPIRE", "a", "-1", "LT"), ("GET", "a"), ("SET", "a", "1", "EX", "100"), ("GETEX", "a", "PERSIST", "EX", "5"),
+        ("GETEX", "a", "EX", "5", "PERSIST"), ("TTL", "a"), ("GETEX", "a", "PERSIST", "persist"), ("TTL", "a"), ("GETEX", "a", "PERSIST", "NOPE"),
     ],
     "fractions": [
         ("INCRBYFLOAT", "n", "10.50"), ("INCRBYFLOAT", "n", "0.1"), ("INCRBYFLOAT", "n", "-5"), ("INCRBYFLOAT", "n", "1.0e1"), ("GET", "n"), ("INCRBYFLOAT", "n", "-2.5e-2"),
@@ -118,6 +119,8 @@ CONVERSATIONS = {
         ("MULTI",), ("SET", "a", "1"), ("EXEC", "x"), ("GET", "a"), ("MULTI",), ("SET", "a", "v" * 20000), ("EXEC", "x"), ("GET", "b"), ("EXEC",),
         ("MULTI",), ("SET", "a", "3"), ("CLIENT", "ID", "x"), ("OBJECT", "ENCODING"), ("CLIENT", "NOPE"), ("EXEC",), ("GET", "a"), ("MULTI",), ("OBJECT", "ENCODING", "b"), ("EXEC",),
         ("MULTI",), ("SET", "a", "v" * 20000), ("CONFIG", "GET"), ("EXEC",), ("MULTI",), ("SET", "a", "v" * 20000), ("OBJECT", "ENCODING", "a"), ("SLOWLOG", "LEN", "x"), ("EXEC",), ("GET", "a"),
+        ("MULTI",), ("PING", "a", "b"), ("SET", "a", "5"), ("EXEC",), ("GET", "a"), ("MULTI",), ("SET", "a", "v" * 20000), ("PING", "a", "b"), ("EXEC",),
+        ("MULTI",), ("COMMAND", "COUNT", "x"), ("EXEC",), ("MULTI",), ("OBJECT", "HELP"), ("CLIENT", "help"), ("DISCARD",), ("MULTI",), ("OBJECT", "NOPE"), ("EXEC",),
     ],
     "connection": [
         ("PING",), ("PING", "hello"), ("PING", "a", "b"), ("ECHO", "text"), ("ECHO",), ("SELECT", "0"), ("SELECT", "x"),
@@ -293,7 +296,7 @@ def test_random_commands_are_answered_as_by_redis(server, redis, version):
     [
         b"PING\r\n", b"ping\n", b"  PING  \r\n", b"\r\nPING\r\n", b'SET "a b" \'c d\'\r\n', b"GET nothing\r\n", b"MGET a b c\r\n", b"DEL a b\r\n",
         b'ECHO ""\r\n', b"NOPE a b\r\n", b"*0\r\n*-1\r\nPING\r\n", b'GET "a\r\n', b'GET "a"b\r\n', b'GET a"b\r\n', b'GET a"b"c\r\n', b"*x\r\n", b"*1\r\n:1\r\n", b"*1\r\n$-1\r\n",
-        b"*1\r\n$9999999999\r\n", b"*3000000000\r\n", b"*1\r\n$1x\r\n",
+        b"*1\r\n$9999999999\r\n", b"*3000000000\r\n", b"*1\r\n$1x\r\n", b"*00\r\n", b"*01\r\n$4\r\nPING\r\n", b"*1\r\n$04\r\nPING\r\n", b"*-00\r\n",
     ],
 )  # fmt: skip
 def test_inline_commands_and_faults_are_answered_as_by_redis(server, redis, line):
@@ -360,6 +363,32 @@ def test_info_has_the_fields_that_exporters_read(server):
         assert memory.split("\r\n")[1] == "# Memory" and "keyspace_hits" not in memory
         assert say(wire, "INFO", "nope") == b"$0\r\n\r\n"
         assert "curr_items" in fields(say(wire, "INFO", "everything").decode())
+        # As in Redis, `all` has no section that Redis does not have.
+        names = lambda *words: [line for line in say(wire, "INFO", *words).decode().split("\r\n") if line.startswith("#")]
+        assert names() == names("default") == names("ALL") == [it for it in names("everything") if it != "# Glimmer"]
+
+
+def test_reads_are_counted_as_by_redis(server, redis):
+    def reads(wire):
+        stats = fields(say(wire, "INFO", "stats").decode())
+        return int(stats["keyspace_hits"]), int(stats["keyspace_misses"])
+
+    def counted(wire, arguments):
+        before = reads(wire)
+        say(wire, *arguments)
+        return [after - before for after, before in zip(reads(wire), before, strict=True)]
+
+    ours, theirs = wires(server, redis, 2)
+    with ours, theirs:
+        for arguments in (
+            ("GET", "a"), ("SET", "a", "1"), ("GET", "a"), ("GETSET", "a", "2"), ("GETSET", "b", "1"), ("SET", "a", "3", "GET"), ("SET", "c", "1", "GET"), ("SET", "a", "4", "NX", "GET"),
+            ("SET", "d", "1", "XX", "GET"), ("SETNX", "a", "1"), ("GETEX", "a"), ("GETEX", "a", "EX", "100"), ("GETEX", "none", "EX", "9"), ("MGET", "a", "none"), ("EXISTS", "a", "none", "a"),
+            ("TOUCH", "a", "none"), ("TTL", "a"), ("TTL", "none"), ("STRLEN", "none"), ("TYPE", "a"), ("EXPIRE", "a", "100"), ("EXPIRE", "none", "100"), ("PERSIST", "a"), ("APPEND", "a", "x"),
+            ("SETRANGE", "a", "0", "y"), ("GETRANGE", "a", "0", "1"), ("INCR", "n"), ("INCRBYFLOAT", "n", "1"), ("COPY", "a", "e"), ("COPY", "none", "e"), ("COPY", "a", "e"),
+            ("RENAME", "e", "f"), ("RENAME", "none", "f"), ("RENAME", "f", "f"), ("RENAMENX", "f", "a"), ("RENAMENX", "f", "g"), ("MEMORY", "USAGE", "a"), ("MEMORY", "USAGE", "none"),
+            ("OBJECT", "ENCODING", "a"), ("OBJECT", "ENCODING", "none"), ("DEL", "a", "none"), ("GETDEL", "c"), ("GETDEL", "c"),
+        ):  # fmt: skip
+            assert counted(ours, arguments) == counted(theirs, arguments), arguments
 
 
 def test_a_client_is_told_to_keep_nothing(server):

@@ -70,6 +70,8 @@ impl<'a> Request<'a> {
 pub enum Verb<'a> {
     /// Read the value.
     Get,
+    /// Show the item without counting a read.
+    Look,
     /// Read the value and set the item's expiry time.
     GetAndTouch {
         /// New expiry time.
@@ -161,7 +163,7 @@ pub enum Verb<'a> {
     /// Delete the item if it is as it was when it was [shown](crate::resp::Image): a value that was
     /// stored since, or another expiry, stays.
     DeleteUnchanged {
-        /// The CAS unique; zero where there are none.
+        /// The item's CAS unique. It is zero on a server without CAS uniques.
         cas: u64,
         /// When it expires, in milliseconds after the epoch; zero means never.
         expiry_ms: u64,

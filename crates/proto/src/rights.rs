@@ -77,7 +77,7 @@ impl Verb<'_> {
     /// holds then, needs both.
     pub fn rights(&self) -> Rights {
         match self {
-            Verb::Get => Rights::GET,
+            Verb::Get | Verb::Look => Rights::GET,
             Verb::Meta {
                 command: Command::Debug,
                 ..

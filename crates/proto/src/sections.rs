@@ -33,10 +33,11 @@ macro_rules! sections {
                 $(if is(stringify!($name).as_bytes()) {
                     self.0 |= 1 << Section::$name as u16;
                 })*
-                if is(b"DEFAULT") {
+                // In Redis, `ALL` leaves out what modules add. Here it is what the server adds.
+                if is(b"DEFAULT") || is(b"ALL") {
                     self.0 |= Sections::DEFAULT.0;
                 }
-                if is(b"ALL") || is(b"EVERYTHING") {
+                if is(b"EVERYTHING") {
                     self.0 |= Sections::ALL.0;
                 }
             }
@@ -98,6 +99,9 @@ mod tests {
     fn words_name_sections() {
         assert_eq!(Sections::of(&[]), Sections::DEFAULT);
         assert!(!Sections::DEFAULT.has(Section::Glimmer) && Sections::ALL.has(Section::Glimmer));
+        assert_eq!(Sections::of(&[b"default"]), Sections::DEFAULT);
+        assert_eq!(Sections::of(&[b"All"]), Sections::DEFAULT);
+        assert_eq!(Sections::of(&[b"everything"]), Sections::ALL);
         let some = Sections::of(&[b"keyspace", b"Memory", b"nothing"]);
         let named = Section::ALL.iter().filter(|&&it| some.has(it));
         assert_eq!(named.count(), 2);

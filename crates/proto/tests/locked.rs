@@ -104,6 +104,8 @@ fn each_command_is_answered_with_one_refusal() {
         "SELECT 0",
         "SELECT 1",
         "PING a",
+        "PING a b",
+        "OBJECT HELP",
         "EVAL text 0",
         "EVALSHA x 0",
         "SCRIPT LOAD x",

@@ -193,10 +193,11 @@ fn large() -> Vec<u8> {
 fn wrong_subcommands_give_a_transaction_up() {
     let arity = |names| format!("-ERR wrong number of arguments for '{names}' command");
     let unknown = |name, command| format!("-ERR unknown subcommand '{name}'. Try {command} HELP.");
-    let wrong: [(&[&str], String); 10] = [
+    let wrong: [(&[&str], String); 11] = [
         (&["CLIENT", "ID", "x"], arity("client|id")),
         (&["client", "setname"], arity("client|setname")),
         (&["CONFIG", "GET"], arity("config|get")),
+        (&["COMMAND", "COUNT", "x"], arity("command|count")),
         (&["MEMORY", "USAGE"], arity("memory|usage")),
         (&["OBJECT", "ENCODING"], arity("object|encoding")),
         (&["SCRIPT", "LOAD"], arity("script|load")),
@@ -232,14 +233,19 @@ fn right_subcommands_are_queued() {
         array(&["SCRIPT", "LOAD", &"x".repeat(2 * RESP_QUEUE_BYTES_KEPT)]),
         array(&["OBJECT", "ENCODING", "k"]),
         array(&["COMMAND"]),
+        array(&["OBJECT", "help"]),
+        array(&["PING", "a", "b"]),
     ];
     let all = [b"MULTI\r\n", &commands.concat()[..], b"EXEC\r\n"].concat();
     for piece in [1, 1_000] {
         let said = told(all.clone(), &in_pieces(piece)).0;
         let (queued, executed) = said.split_at(1 + commands.len());
         assert!(queued[1..].iter().all(|line| line == QUEUED), "{said:?}");
-        assert_eq!(executed[..3], ["*6", "executes k", OK]);
-        assert_eq!(executed[3..].len(), 4, "{said:?}");
+        assert_eq!(executed[..3], ["*8", "executes k", OK]);
+        assert_eq!(executed[3..].len(), 6, "{said:?}");
+        let help = "*2\r\n+OBJECT ENCODING\r\n+OBJECT REFCOUNT";
+        let arity = "-ERR wrong number of arguments for 'ping' command";
+        assert_eq!(executed[7..], [help, arity]);
     }
 }
 

@@ -254,6 +254,7 @@ fn carry_out(
             store::store(writer, context, job, &write)
         }
         Verb::Get => return meta::get(writer, context, job, out),
+        Verb::Look => return write::look(writer, context, job, out),
         Verb::GetAndTouch { exptime } => {
             return change::get_and_touch(writer, context, job, exptime, out);
         }

@@ -32,11 +32,7 @@ pub fn write(
     };
     let old = match write.shows_old {
         false => writer.find(keyhash, key, now).map(|item| look(&item)),
-        true => writer.take(keyhash, key, now, |item| {
-            job.request
-                .emit(Outcome::Value(Found::read(View(*item), now)), out);
-            look(item)
-        }),
+        true => read(writer, context, job, look, out),
     };
     let holds = match write.condition {
         Condition::Always => true,
@@ -87,7 +83,7 @@ pub fn get_and_expire(
     out: &mut Vec<u8>,
 ) -> OutcomeKind {
     let start = out.len();
-    let Some(old) = read(writer, context, job, out) else {
+    let Some(old) = read(writer, context, job, |item| item.expiry(), out) else {
         return say(&job.request, Outcome::Miss, out);
     };
     let now = context.now;
@@ -106,26 +102,43 @@ pub fn take(
     job: &Job<'_>,
     out: &mut Vec<u8>,
 ) -> OutcomeKind {
-    if read(writer, context, job, out).is_none() {
+    if read(writer, context, job, |_| (), out).is_none() {
         return say(&job.request, Outcome::Miss, out);
     }
     change::delete(writer, context, job, 0);
     OutcomeKind::Value
 }
 
-/// Appends the item to the reply. Returns when it expires.
-fn read(
+/// Shows the item without counting a read.
+pub fn look(
+    writer: &dyn TableWriter,
+    context: &Context<'_>,
+    job: &Job<'_>,
+    out: &mut Vec<u8>,
+) -> OutcomeKind {
+    let now = context.now;
+    let Some(item) = writer.find(job.keyhash, job.request.key, now) else {
+        return say(&job.request, Outcome::Miss, out);
+    };
+    let found = Found::read(View(item), now);
+    job.request.emit(Outcome::Value(found), out);
+    OutcomeKind::Value
+}
+
+/// Appends the item to the reply, and counts that as a read. Returns what `look` makes of it.
+fn read<R>(
     writer: &mut dyn TableWriter,
     context: &mut Context<'_>,
     job: &Job<'_>,
+    look: impl FnOnce(&Item<'_>) -> R,
     out: &mut Vec<u8>,
-) -> Option<Expiry> {
+) -> Option<R> {
     let (now, mut read_bytes) = (context.now, 0);
     let old = writer.take(job.keyhash, job.request.key, now, |item| {
         read_bytes = item.value().len() as u32;
         let found = Found::read(View(*item), now);
         job.request.emit(Outcome::Value(found), out);
-        item.expiry()
+        look(item)
     });
     context.read_bytes = read_bytes;
     match old {

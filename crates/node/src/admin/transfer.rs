@@ -117,6 +117,8 @@ impl Transfer {
     /// Returns whether the step was done; if not, the owner of the key does it.
     fn take_step(&mut self, engine: &mut dyn Engine, now: Moment) -> bool {
         let (key, verb, shows) = match self.step {
+            // As in Redis, a `COPY` counts as a read, and a `RENAME` does not.
+            Step::Read if self.removes => (&self.from, Verb::Look, Shows::Image),
             Step::Read => (&self.from, Verb::Get, Shows::Image),
             Step::Store => (&self.to, Verb::Write(self.write(now)), Shows::Flag),
             Step::Remove => (&self.from, self.remove(), Shows::Flag),

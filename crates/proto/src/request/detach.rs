@@ -66,6 +66,7 @@ impl<'a> Verb<'a> {
             Verb::Take => Verb::Take,
             Verb::Add { delta, rule } => Verb::Add { delta, rule },
             Verb::Get => Verb::Get,
+            Verb::Look => Verb::Look,
             Verb::GetAndTouch { exptime } => Verb::GetAndTouch { exptime },
             Verb::Delete => Verb::Delete,
             Verb::DeleteIf { cas } => Verb::DeleteIf { cas },

@@ -29,6 +29,11 @@ pub(super) fn is_key(key: &[u8]) -> bool {
 }
 
 impl<'a> Call<'_, 'a> {
+    /// Whether all of its arguments are at hand.
+    pub fn has_all(&self) -> bool {
+        self.count as usize == self.arguments.len()
+    }
+
     /// A request for the key, which is the first argument after the name.
     #[inline]
     pub fn request(&self, verb: Verb<'a>, shows: Shows) -> Step<'a> {
@@ -77,6 +82,15 @@ impl<'a> Call<'_, 'a> {
             words: words.into(),
             text,
             then: After::Continue,
+        }
+    }
+
+    /// Answers a subcommand that this command does not have, or `HELP`.
+    pub fn other_subcommand(&self, command: &'static str) -> Step<'a> {
+        let subcommand = self.arguments[1];
+        match self.count == 2 && subcommand.eq_ignore_ascii_case(b"HELP") {
+            true => self.answer(Words::Help(command), &[]),
+            false => self.answer(Words::UnknownSubcommand(command), subcommand),
         }
     }
 

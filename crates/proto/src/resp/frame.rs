@@ -40,10 +40,10 @@ pub(super) fn length(
     too_long: &'static str,
     bad: &'static str,
 ) -> Result<(i64, usize), Fault> {
-    // The common case: one or two digits.
+    // The common case: one or two digits. As in Redis, no length but zero begins with a zero.
     match *input {
         [_, a @ b'0'..=b'9', b'\r', b'\n', ..] => return Ok((i64::from(a - b'0'), 4)),
-        [_, a @ b'0'..=b'9', b @ b'0'..=b'9', b'\r', b'\n', ..] => {
+        [_, a @ b'1'..=b'9', b @ b'0'..=b'9', b'\r', b'\n', ..] => {
             return Ok((i64::from(a - b'0') * 10 + i64::from(b - b'0'), 5));
         }
         _ => {}
@@ -120,5 +120,26 @@ pub(super) fn word(line: &[u8]) -> Result<Option<(&[u8], usize)>, &'static str> 
         Some(byte) if !byte.is_ascii_whitespace() => Err(lines::UNBALANCED),
         _ if word.is_empty() => Ok(Some((&rest[..end], start + end + 2))),
         _ => Err(lines::INLINE_QUOTE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_zero_begins_with_a_zero() {
+        let read = |input: &[u8]| length(input, "", "bad").ok();
+        assert_eq!(read(b"*0\r\n"), Some((0, 4)));
+        assert_eq!(read(b"*10\r\n"), Some((10, 5)));
+        for input in [
+            &b"*00\r\n"[..],
+            b"*05\r\n",
+            b"*012\r\n",
+            b"*-0\r\n",
+            b"*+5\r\n",
+        ] {
+            assert_eq!(read(input), None, "{}", input.escape_ascii());
+        }
     }
 }

@@ -4,6 +4,8 @@
 pub const OK: &str = "+OK\r\n";
 /// `PING`.
 pub const PONG: &str = "+PONG\r\n";
+/// `PING` has more than one argument.
+pub const PING_ARITY: &str = "-ERR wrong number of arguments for 'ping' command\r\n";
 /// No value, in version 2.
 pub const NULL_2: &str = "$-1\r\n";
 /// No value, in version 3.

@@ -15,7 +15,7 @@
 use super::command;
 use super::frame::{self, ARRAY, Arguments, Fault, Style};
 use super::lines;
-use super::names::{NAME_BYTES_MAX, arity, has_subcommands, upper};
+use super::names::{NAME_BYTES_MAX, arity, subcommands, upper};
 use super::state::{Multi, Parser, State};
 use super::words::Words;
 use crate::control::Control;
@@ -313,7 +313,7 @@ impl Parser {
         if !is_right || is_of_connection(name) {
             return Ok(None);
         }
-        if count > 1 && has_subcommands(name) {
+        if count > 1 && !subcommands(name).is_empty() {
             let Some((subcommand, _)) = short_argument(input, end)? else {
                 return Ok(None);
             };
@@ -328,7 +328,7 @@ impl Parser {
     /// there is no such subcommand, or it has another number of them. None if the command has no
     /// subcommands.
     fn subcommand_fault(&self, name: &[u8], subcommand: &[u8], count: u32) -> Option<Words> {
-        if !has_subcommands(name) {
+        if subcommands(name).is_empty() {
             return None;
         }
         let mut arguments = Arguments::from_iter([name, subcommand]);

@@ -60,7 +60,7 @@ commands! {
     b"GETRANGE" 4 4 "getrange"
     b"SUBSTR" 4 4 "substr"
     b"SETRANGE" 4 4 "setrange"
-    b"PING" 1 2 "ping"
+    b"PING" 1 many "ping"
     b"ECHO" 2 2 "echo"
     b"AUTH" 2 many "auth"
     b"HELLO" 1 many "hello"
@@ -94,19 +94,23 @@ commands! {
     b"QUIT" 1 many "quit"
 }
 
-/// Whether the argument after a command's name, if there is one, names a subcommand.
-pub(super) fn has_subcommands(name: &[u8]) -> bool {
-    matches!(
-        name,
-        b"CLIENT"
-            | b"COMMAND"
-            | b"CONFIG"
-            | b"LATENCY"
-            | b"MEMORY"
-            | b"OBJECT"
-            | b"SCRIPT"
-            | b"SLOWLOG"
-    )
+/// The subcommands of a command: what the argument after its name may be. Those that are always
+/// refused are not among them.
+pub(super) fn subcommands(name: &[u8]) -> &'static [&'static str] {
+    match name {
+        b"CLIENT" => &[
+            "CACHING", "GETNAME", "ID", "LIST", "NO-EVICT", "NO-TOUCH", "SETINFO", "SETNAME",
+            "TRACKING",
+        ],
+        b"COMMAND" => &["COUNT", "DOCS", "INFO", "LIST"],
+        b"CONFIG" => &["GET"],
+        b"LATENCY" => &["HISTOGRAM", "LATEST", "RESET"],
+        b"MEMORY" => &["USAGE"],
+        b"OBJECT" => &["ENCODING", "REFCOUNT"],
+        b"SCRIPT" => &["EXISTS", "FLUSH", "LOAD"],
+        b"SLOWLOG" => &["GET", "LEN", "RESET"],
+        _ => &[],
+    }
 }
 
 /// A word in capitals; empty if it is longer than the buffer.

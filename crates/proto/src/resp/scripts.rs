@@ -220,7 +220,7 @@ pub(super) fn script<'a>(call: &Call<'_, 'a>) -> Step<'a> {
         }
         (b"LOAD", _) => call.answer(Words::WrongArity("script|load"), &[]),
         (b"EXISTS", _) => call.answer(Words::WrongArity("script|exists"), &[]),
-        _ => call.answer(Words::UnknownSubcommand("SCRIPT"), call.arguments[1]),
+        _ => call.other_subcommand("SCRIPT"),
     }
 }
 

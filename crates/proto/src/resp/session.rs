@@ -12,11 +12,12 @@ use crate::integer;
 use crate::sections::Sections;
 use crate::text::Step;
 
-/// `PING [text]`.
+/// `PING [text]`. As in Redis, its arguments are counted when it is executed.
 pub(super) fn ping<'a>(call: &Call<'_, 'a>) -> Step<'a> {
-    match call.arguments.get(1) {
-        Some(text) => call.answer(Words::Text, text),
-        None => call.refuse(lines::PONG),
+    match call.arguments[1..] {
+        [] => call.refuse(lines::PONG),
+        [text] => call.answer(Words::Text, text),
+        _ => call.refuse(lines::PING_ARITY),
     }
 }
 
@@ -93,7 +94,7 @@ pub(super) fn client<'a>(call: &Call<'_, 'a>, before: Caching) -> (Step<'a>, Cac
         (b"SETNAME", _) => call.answer(Words::WrongArity("client|setname"), &[]),
         (b"GETNAME", _) => call.answer(Words::WrongArity("client|getname"), &[]),
         (b"ID", _) => call.answer(Words::WrongArity("client|id"), &[]),
-        _ => call.answer(Words::UnknownSubcommand("CLIENT"), call.arguments[1]),
+        _ => call.other_subcommand("CLIENT"),
     };
     (step, before)
 }
@@ -117,7 +118,7 @@ pub(super) fn logs<'a>(call: &Call<'_, 'a>, command: &'static str) -> Step<'a> {
         ("SLOWLOG", b"LEN", _) => call.answer(Words::WrongArity("slowlog|len"), &[]),
         ("SLOWLOG", b"RESET", _) => call.answer(Words::WrongArity("slowlog|reset"), &[]),
         ("LATENCY", b"LATEST", _) => call.answer(Words::WrongArity("latency|latest"), &[]),
-        _ => call.answer(Words::UnknownSubcommand(command), call.arguments[1]),
+        _ => call.other_subcommand(command),
     }
 }
 
@@ -139,11 +140,12 @@ pub(super) fn describe<'a>(call: &Call<'_, 'a>, command: &'static str) -> Step<'
     let subcommand = call.arguments.get(1).copied().unwrap_or_default();
     match (command, upper(subcommand, &mut buffer)) {
         ("COMMAND", _) if call.count == 1 => call.answer(Words::EmptyArray, &[]),
-        ("COMMAND", b"COUNT") => call.answer(Words::CommandCount, &[]),
+        ("COMMAND", b"COUNT") if call.count == 2 => call.answer(Words::CommandCount, &[]),
+        ("COMMAND", b"COUNT") => call.answer(Words::WrongArity("command|count"), &[]),
         ("COMMAND", b"INFO" | b"LIST") => call.answer(Words::EmptyArray, &[]),
         ("CONFIG", b"GET") if call.count == 2 => call.answer(Words::WrongArity("config|get"), &[]),
         ("CONFIG", b"GET") => call.answer(Words::Settings(call.version), call.whole),
         ("COMMAND", b"DOCS") => call.answer(Words::EmptyMap(call.version), &[]),
-        _ => call.answer(Words::UnknownSubcommand(command), subcommand),
+        _ => call.other_subcommand(command),
     }
 }

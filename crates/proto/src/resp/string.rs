@@ -50,12 +50,13 @@ pub(super) fn expire<'a>(
     }
 }
 
-/// `GETEX key [EX s | PX ms | EXAT s | PXAT ms | PERSIST]`.
+/// `GETEX key [EX s | PX ms | EXAT s | PXAT ms | PERSIST]`. As in Redis, `PERSIST` may be repeated.
 pub(super) fn get_and_expire<'a>(call: &Call<'_, 'a>) -> Step<'a> {
     let mut buffer = [0; 8];
+    let persists = |option: &&[u8]| option.eq_ignore_ascii_case(b"PERSIST");
     let lifetime = match call.arguments[2..] {
         [] => return call.request(Verb::Get, Shows::Value),
-        [option] if upper(option, &mut buffer) == b"PERSIST" => Lifetime::Unlimited,
+        ref options if options.iter().all(persists) && call.has_all() => Lifetime::Unlimited,
         [option, number] => {
             let Some(scale) = Scale::of(upper(option, &mut buffer)) else {
                 return call.refuse(lines::SYNTAX);
@@ -138,7 +139,7 @@ pub(super) fn object<'a>(call: &Call<'_, 'a>) -> Step<'a> {
         (b"IDLETIME", _) => return call.answer(Words::WrongArity("object|idletime"), &[]),
         (b"FREQ", _) => return call.answer(Words::WrongArity("object|freq"), &[]),
         (b"REFCOUNT", _) => return call.answer(Words::WrongArity("object|refcount"), &[]),
-        _ => return call.answer(Words::UnknownSubcommand("OBJECT"), call.arguments[1]),
+        _ => return call.other_subcommand("OBJECT"),
     };
     call.request_for(call.arguments[2], Verb::Get, shows)
 }
@@ -149,15 +150,15 @@ pub(super) fn memory<'a>(call: &Call<'_, 'a>) -> Step<'a> {
     let subcommand = upper(call.arguments[1], &mut buffer);
     match (subcommand, &call.arguments[2..]) {
         (b"USAGE", []) => call.answer(Words::WrongArity("memory|usage"), &[]),
-        (b"USAGE", [key]) => call.request_for(key, Verb::Get, Shows::HeapBytes),
+        (b"USAGE", [key]) => call.request_for(key, Verb::Look, Shows::HeapBytes),
         (b"USAGE", [key, option, count]) if option.eq_ignore_ascii_case(b"SAMPLES") => {
             match integer::signed_64(count) {
-                Some(0..) => call.request_for(key, Verb::Get, Shows::HeapBytes),
+                Some(0..) => call.request_for(key, Verb::Look, Shows::HeapBytes),
                 Some(_) => call.refuse(lines::SYNTAX),
                 None => call.refuse(lines::NOT_AN_INTEGER),
             }
         }
         (b"USAGE", _) => call.refuse(lines::SYNTAX),
-        _ => call.answer(Words::UnknownSubcommand("MEMORY"), call.arguments[1]),
+        _ => call.other_subcommand("MEMORY"),
     }
 }

@@ -3,7 +3,7 @@
 use super::form::{Version, bulk, head};
 use super::frame::{self, Style};
 use super::lines;
-use super::names::NAMES;
+use super::names::{self, NAMES};
 use crate::control::{Answer, Control, Converse, Moved, Scan};
 use crate::denial::Denial;
 
@@ -72,6 +72,8 @@ pub enum Words {
     Settings(Version),
     /// There is no such command: the answer repeats the command.
     UnknownCommand,
+    /// With the subcommands of this command.
+    Help(&'static str),
     /// There is no such subcommand of this command.
     UnknownSubcommand(&'static str),
     /// The command has another number of arguments.
@@ -148,6 +150,17 @@ impl Words {
             Words::EmptyMap(Version::Three) => head(out, b'%', 0),
             Words::Hello(version) => hello(version, id, out),
             Words::UnknownCommand => unknown(text, out),
+            Words::Help(command) => {
+                let subcommands = names::subcommands(command.as_bytes());
+                head(out, b'*', subcommands.len() as i64);
+                for subcommand in subcommands {
+                    out.push(b'+');
+                    out.extend_from_slice(command.as_bytes());
+                    out.push(b' ');
+                    out.extend_from_slice(subcommand.as_bytes());
+                    out.extend_from_slice(b"\r\n");
+                }
+            }
             Words::UnknownSubcommand(command) => {
                 out.extend_from_slice(b"-ERR unknown subcommand '");
                 printable(&text[..text.len().min(REPEATED_BYTES_MAX)], out);
@@ -380,8 +393,28 @@ fn printable(text: &[u8], out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::state::Parser;
     use super::*;
     use crate::sections::Sections;
+    use crate::text::{Limits, Step};
+
+    #[test]
+    fn subcommands_that_are_listed_are_known() {
+        for name in NAMES {
+            for subcommand in names::subcommands(name.as_bytes()) {
+                let command = format!("{name} {subcommand}\r\n");
+                let step = Parser::new(Limits::default()).step(command.as_bytes());
+                let is_unknown = matches!(
+                    step,
+                    Step::Answer {
+                        words: crate::Words::Resp(Words::UnknownSubcommand(_)),
+                        ..
+                    }
+                );
+                assert!(!is_unknown, "{command}");
+            }
+        }
+    }
 
     #[test]
     fn texts_have_a_type_of_their_own_in_version_3() {

@@ -118,6 +118,41 @@ fn several_keys() {
     ]);
 }
 
+/// As in Redis, a command that shows what it replaces is a read.
+#[test]
+fn reads_are_counted() {
+    for mut server in servers() {
+        for (said, reads) in [
+            ("SET a 1", (0, 0)),
+            ("GETSET a 2", (1, 0)),
+            ("GETSET b 1", (0, 1)),
+            ("SET a 3 XX GET", (1, 0)),
+            ("SET c 1 GET", (0, 1)),
+            ("SET a 4 NX GET", (1, 0)),
+            ("SET d 1 XX GET", (0, 1)),
+            ("SETNX a 1", (0, 0)),
+            ("GETDEL b", (1, 0)),
+            ("MEMORY USAGE a", (0, 0)),
+            ("MEMORY USAGE b", (0, 0)),
+            ("OBJECT ENCODING a", (1, 0)),
+        ] {
+            let before = reads_of(&server);
+            server.say(&command(said));
+            let after = reads_of(&server);
+            assert_eq!((after.0 - before.0, after.1 - before.1), reads, "{said}");
+        }
+    }
+}
+
+/// Reads that found an item, and those that did not.
+fn reads_of(server: &Server) -> (u64, u64) {
+    let tables = server.engines.iter().map(|engine| engine.figures().table());
+    tables.fold((0, 0), |(hits, misses), table| {
+        let requests = table.requests;
+        (hits + requests.get_hits, misses + requests.get_misses)
+    })
+}
+
 #[test]
 fn version_3_has_a_null_of_its_own() {
     check(&[(
@@ -297,6 +332,7 @@ fn subcommands_have_their_arguments() {
         ("SLOWLOG RESET x", "slowlog|reset"),
         ("LATENCY LATEST x", "latency|latest"),
         ("CONFIG GET", "config|get"),
+        ("COMMAND COUNT x", "command|count"),
     ] {
         converse(&[(said, &wrong(name))]);
     }
@@ -313,6 +349,10 @@ fn subcommands_have_their_arguments() {
         (
             "LATENCY LEN",
             "-ERR unknown subcommand 'LEN'. Try LATENCY HELP.\r\n",
+        ),
+        (
+            "LATENCY HELP",
+            "*3\r\n+LATENCY HISTOGRAM\r\n+LATENCY LATEST\r\n+LATENCY RESET\r\n",
         ),
         ("LATENCY RESET", ":0\r\n"),
         ("SLOWLOG RESET", "+OK\r\n"),

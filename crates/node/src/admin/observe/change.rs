@@ -80,7 +80,9 @@ impl Asked {
                 Command::Arithmetic => Asked::Count,
                 Command::Debug => Asked::Look,
             },
-            Verb::Touch { .. } | Verb::Expire { .. } | Verb::ExpireEqual { .. } => Asked::Look,
+            Verb::Look | Verb::Touch { .. } | Verb::Expire { .. } | Verb::ExpireEqual { .. } => {
+                Asked::Look
+            }
         }
     }
 }
