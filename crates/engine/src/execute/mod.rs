@@ -48,6 +48,7 @@ use crate::pipeline::{Stages, staged};
 use crate::tally::LiveTally;
 use crate::{Partitions, TableStats};
 use glimmer_base::limits::BATCH_MAX;
+use glimmer_base::sync::{AtomicU64, Ordering};
 use glimmer_base::{Keyhash, Moment};
 use glimmer_dispatch::Layout;
 use glimmer_proto::outcome::OutcomeKind;
@@ -116,6 +117,7 @@ impl<T: Table, O: ChangeObserver> Executor<T, O> {
         let tally = Arc::new(LiveTally::default());
         let figures = Arc::new(WorkerFigures {
             tally: tally.clone(),
+            hits_shown: AtomicU64::default(),
             partitions: partitions.figures(),
             flushes: flushes.clone(),
         });
@@ -516,6 +518,8 @@ impl Context<'_> {
 
 struct WorkerFigures {
     tally: Arc<LiveTally>,
+    /// The most hits that were ever shown.
+    hits_shown: AtomicU64,
     partitions: Vec<Box<dyn TableFigures>>,
     flushes: Arc<FlushClock>,
 }
@@ -526,6 +530,10 @@ impl Figures for WorkerFigures {
             requests: self.tally.counts(),
             ..TableStats::default()
         };
+        // A hit that was shown may have been discounted since. The figure waits for others to make
+        // up for it, because a counter that falls has begun again to those who read it.
+        let hits = &mut stats.requests.get_hits;
+        *hits = (*hits).max(self.hits_shown.fetch_max(*hits, Ordering::Relaxed));
         for partition in &self.partitions {
             stats.store += partition.counts(self.flushes.done());
             stats.ages += partition.ages();

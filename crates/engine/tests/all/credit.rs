@@ -1,5 +1,5 @@
 //! Reads that others have answered: the eviction rule learns of them, and they are counted by
-//! those who answered.
+//! those who answered. And reads that were counted, and are counted no longer.
 
 use crate::{job, protocols::resp::command};
 use glimmer_base::{Moment, Seed};
@@ -25,7 +25,7 @@ fn run(engine: &mut dyn Engine, said: &[u8]) {
     engine.run(NOW, &jobs, &mut outs, &mut done);
 }
 
-fn are_not_counted_here<A: Access>() {
+fn engine<A: Access>() -> Box<dyn Engine> {
     let config = PartitionConfig {
         log_bytes: 1 << 20,
         item_bytes_max: 1000,
@@ -39,7 +39,12 @@ fn are_not_counted_here<A: Access>() {
     };
     let make = |_| Ok(Owner::<A>::new(&config, FIFO).unwrap());
     let mut engines = build::<Owner<A>, ()>(&spread, Uniques::Kept, make).unwrap();
-    let engine = &mut *engines[0];
+    engines.remove(0)
+}
+
+fn are_not_counted_here<A: Access>() {
+    let mut engine = engine::<A>();
+    let engine = &mut *engine;
     run(engine, &command("SET k v"));
     run(engine, &command("GET k"));
     let requests = |engine: &dyn Engine| engine.figures().table().requests;
@@ -49,6 +54,21 @@ fn are_not_counted_here<A: Access>() {
         engine.credit(NOW, SEED.keyhash(key), key);
     }
     assert_eq!(requests(engine), before);
+}
+
+/// Prometheus takes a counter that falls for one that has begun again.
+#[test]
+fn a_figure_that_was_shown_does_not_fall_when_a_read_is_discounted() {
+    let mut engine = engine::<Erew>();
+    let hits = |engine: &dyn Engine| engine.figures().table().requests.get_hits;
+    run(&mut *engine, &command("SET k v"));
+    let mut shown = Vec::new();
+    for (reads, discounted) in [(3, 0), (0, 2), (1, 0), (1, 0), (1, 0), (2, 2), (1, 0)] {
+        (0..reads).for_each(|_| run(&mut *engine, &command("GET k")));
+        engine.discount(discounted);
+        shown.push(hits(&*engine));
+    }
+    assert_eq!(shown, [3, 3, 3, 3, 4, 4, 5]);
 }
 
 #[test]

@@ -351,8 +351,7 @@ impl ServerAdmin {
     }
 }
 
-/// A counter since the last reset. A part of a read may have been counted at that time, and not
-/// since.
+/// A counter since the last reset.
 macro_rules! count {
     ($snapshot:expr, $($part:ident).+) => {
         $snapshot
