@@ -161,7 +161,7 @@ impl<'a> Intake<'_, 'a> {
             }
         };
         self.member.pass(used);
-        if self.member.is_denied {
+        if self.member.denial.is_some() {
             self.member.begin_batch();
         }
         // A value in place was that of a request that is wrong.

@@ -19,12 +19,12 @@ impl Member {
         // Not by the short way to frequent requests: a second copy of that would have the compiler
         // call what it inlines for all other connections.
         let mut step = self.session.parser.next(input);
-        self.is_denied = false;
+        self.denial = None;
         match &mut step {
             Step::Request { used, request } => {
                 let (used, request) = (*used, *request);
-                if let Some(denied) = self.deny(before, input, (used, &request), core) {
-                    self.is_denied = true;
+                if let Some((denial, denied)) = self.deny(before, input, (used, &request), core) {
+                    self.denial = Some(denial);
                     return denied;
                 }
             }
@@ -40,15 +40,15 @@ impl Member {
         step
     }
 
-    /// The answer to a request that is denied, which uses this many bytes of the input. `before` is
-    /// what was left of a command before it.
+    /// Why a request is denied, which uses this many bytes of the input, and the answer to it.
+    /// `before` is what was left of a command before it.
     fn deny(
         &mut self,
         before: Rest,
         input: &[u8],
         (used, request): (usize, &Request<'_>),
-        core: &mut Core,
-    ) -> Option<Step<'static>> {
+        core: &Core,
+    ) -> Option<(Denial, Step<'static>)> {
         if before == Rest::Here {
             // Its command was judged with its first key.
             return None;
@@ -73,13 +73,19 @@ impl Member {
             }
         }
         let denial = denial?;
+        if rest.rest() == Rest::Arriving {
+            // After the last key of a command that ends with a sum, no more has to arrive.
+            let mut sum = rest;
+            if let Step::Admin { used, .. } = sum.next(&input[end..]) {
+                (rest, end) = (sum, end + used);
+            }
+        }
         let then = match rest.rest() {
             Rest::Arriving => After::Close,
             Rest::None | Rest::Here => After::Continue,
         };
         self.session.parser = rest;
-        self.note_denial(denial, core);
-        Some(denial.answer(request, end, then))
+        Some((denial, denial.answer(request, end, then)))
     }
 
     /// Why its user may not do this, if so.
@@ -116,7 +122,8 @@ impl Member {
         user.is_some_and(|user| user.is_gone)
     }
 
-    fn note_denial(&self, denial: Denial, core: &mut Core) {
+    /// Counts a request or a command that is answered with a denial.
+    pub(super) fn note_denial(&self, denial: Denial, core: &mut Core) {
         let user = core.users.user(self.session.user);
         let meter = user.map(|user| &user.meter);
         match denial {

@@ -3,7 +3,9 @@
 use glimmer_base::limits::{DRAFT_BYTES_MIN, LARGE_REPLY_BYTES, REPLY_BYTES_HIGH};
 use glimmer_engine::{Job, Upload};
 use glimmer_proto::text::lines;
-use glimmer_proto::{Admin, AdminCommand, After, Announced, Control, Parser, Step, control};
+use glimmer_proto::{
+    Admin, AdminCommand, After, Announced, Control, Denial, Parser, Step, Sum, control,
+};
 
 use super::connection::{Connection, Gate, Session};
 use super::incoming::{Announcement, Incoming, LargeValue};
@@ -82,8 +84,8 @@ pub(crate) struct Member {
     pub copy_max: u32,
     /// The client's number for observers: its descriptor, or 0 if it has none.
     pub client: i32,
-    /// Its last step was a request that is denied.
-    pub is_denied: bool,
+    /// Why the request of its last step is denied, if it is.
+    pub denial: Option<Denial>,
     /// Its replies of this burst have parts that the table lends.
     pub has_lent: bool,
     /// Steps taken in this burst.
@@ -198,7 +200,7 @@ impl Member {
             reorder: None,
             rare: None,
             is_visitor: false,
-            is_denied: false,
+            denial: None,
             has_lent: false,
             requests: 0,
             swallowed: 0,
@@ -328,13 +330,14 @@ impl Member {
         core: &Core,
     ) -> Result<(), Stop> {
         // What is denied begins a batch: what follows is parsed again from after it.
-        if self.last_job.is_some() || (self.is_denied && self.steps > 0) {
+        if self.last_job.is_some() || (self.denial.is_some() && self.steps > 0) {
             return Err(Stop::Live);
         }
         if out.len() >= REPLY_BYTES_HIGH || room == 0 {
             return Err(Stop::Full);
         }
-        if matches!(step, Step::Admin { .. }) && self.reorder.is_some() {
+        let may_end_sum = matches!(step, Step::Admin { .. }) || self.denial.is_some();
+        if may_end_sum && self.reorder.is_some() {
             return Err(Stop::Reorder);
         }
         let command = match step {
@@ -370,7 +373,12 @@ impl Member {
         core.answered += 1;
         let is_stream = self.is_connection();
         core.allowance.begin_command(is_stream);
-        let mut is_denied = self.is_denied;
+        if let Some(denial) = self.denial {
+            self.note_denial(denial, core);
+            // No sum will tell what the keys before came to.
+            self.session.sum = Sum::default();
+        }
+        let mut is_denied = self.denial.is_some();
         let stop = match step {
             Step::Refuse { line, then, .. } => {
                 out.extend_from_slice(line.as_bytes());
