@@ -9,7 +9,7 @@ pub use glimmer_store::groups::GroupError;
 use glimmer_store::heap::{Item, NewItem};
 pub use glimmer_store::memory::PageReport;
 use glimmer_store::table::LentValue;
-pub use glimmer_store::table::{Ages, Announced, Begun, Counts, Upload, UploadFigures};
+pub use glimmer_store::table::{Ages, Announced, Begun, Counts, Headway, Upload, UploadFigures};
 use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
@@ -264,8 +264,9 @@ pub trait Engine: Any + Send {
     }
 
     /// Begins to receive a value where it will lie, before any of it has arrived. This worker may
-    /// write the key's partition, or is told [`Begun::Never`].
-    fn begin_upload(&mut self, _announced: &Announced<'_>) -> Begun {
+    /// write the key's partition, or is told [`Begun::Never`]. The headway bounds how many items
+    /// leave for it in this turn.
+    fn begin_upload(&mut self, _announced: &Announced<'_>, _headway: &mut Headway) -> Begun {
         Begun::Never
     }
 

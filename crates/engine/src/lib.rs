@@ -36,9 +36,9 @@ pub use glimmer_store::heap::{History, Item, Marks, NewItem};
 pub use glimmer_store::removals::{Reason, Removal, RemovalObserver, Tap, Told};
 pub use glimmer_store::table::{Asides, LentValue, Whereabouts};
 pub use job::{
-    Announced, Arrival, Arrived, Begun, Counts, Done, Engine, Figures, GroupError, Job, ListCursor,
-    ListScope, Listed, PageReport, Status, SweepCursor, TableStats, Tally, Upload, UploadFigures,
-    Visit, Visited,
+    Announced, Arrival, Arrived, Begun, Counts, Done, Engine, Figures, GroupError, Headway, Job,
+    ListCursor, ListScope, Listed, PageReport, Status, SweepCursor, TableStats, Tally, Upload,
+    UploadFigures, Visit, Visited,
 };
 pub use lent::{LentPart, LentParts};
 pub use observer::{ChangeObserver, Unobserved};

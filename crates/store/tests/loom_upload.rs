@@ -8,7 +8,9 @@ mod large;
 
 use glimmer_base::sync::explore;
 use glimmer_store::heap::Item;
-use glimmer_store::table::{Announced, Begun, Stored, Table, TableReader, TableWriter, Upload};
+use glimmer_store::table::{
+    Announced, Begun, Headway, Stored, Table, TableReader, TableWriter, Upload,
+};
 use large::*;
 use loom::thread;
 
@@ -31,7 +33,8 @@ fn begin<T: Table>(owner: &mut T, (key, keyhash): Key) -> Upload {
         part: 1,
         now: NOW,
     };
-    match owner.begin_upload(Default::default(), 0, &announced) {
+    let headway = &mut Headway::new(u64::MAX);
+    match owner.begin_upload(Default::default(), 0, &announced, headway) {
         Begun::Yes(upload) => upload,
         _ => panic!("there is room for one"),
     }

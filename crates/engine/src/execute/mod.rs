@@ -39,8 +39,8 @@ mod write;
 
 use crate::flush::FlushClock;
 use crate::job::{
-    Announced, Arrival, Arrived, Begun, Done, Engine, Figures, Job, ListCursor, Listed, Status,
-    SweepCursor, Upload, Visit, Visited,
+    Announced, Arrival, Arrived, Begun, Done, Engine, Figures, Headway, Job, ListCursor, Listed,
+    Status, SweepCursor, Upload, Visit, Visited,
 };
 use crate::lent::LentParts;
 use crate::observer::{ChangeObserver, Unobserved};
@@ -393,11 +393,11 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
         true
     }
 
-    fn begin_upload(&mut self, announced: &Announced<'_>) -> Begun {
+    fn begin_upload(&mut self, announced: &Announced<'_>, headway: &mut Headway) -> Begun {
         let flushes = self.due(announced.now);
         let place = self.partitions.prefetch_bucket(announced.keyhash, false);
         match self.partitions.owner(place) {
-            Some(owner) => owner.begin_upload(place.home, flushes, announced),
+            Some(owner) => owner.begin_upload(place.home, flushes, announced, headway),
             None => Begun::Never,
         }
     }

@@ -1,11 +1,11 @@
 //! The value that a connection's next request brings, while it arrives.
 
 use glimmer_base::Keyhash;
-use glimmer_engine::Upload;
+use glimmer_engine::{Headway, Upload};
 use glimmer_transport::Received;
 use glimmer_transport::stream::ByteStream;
 
-use super::queue::Queue;
+use super::queue::{Queue, QueuePlace};
 use crate::budget::pool::Pool;
 
 /// Bytes behind a value that are received together with its end: the end of the line, and often the
@@ -25,6 +25,8 @@ pub(crate) struct Announcement {
     pub since_ms: u64,
     /// It has asked for a place in vain.
     pub is_refused: bool,
+    /// The room that has been made for it.
+    pub headway: Headway,
 }
 
 /// A value on its way to its place.
@@ -43,16 +45,6 @@ pub(crate) enum LargeValue {
     InPlace(Incoming),
     /// None: the commands of a transaction need one more place in the table.
     Queue(QueuePlace),
-}
-
-/// What is known of a place that the commands of a transaction need.
-pub(crate) struct QueuePlace {
-    /// Its bytes at least.
-    pub bytes: usize,
-    /// Since when, in milliseconds since the epoch.
-    pub since_ms: u64,
-    /// It was asked for in vain.
-    pub is_refused: bool,
 }
 
 impl Incoming {

@@ -14,9 +14,10 @@ use glimmer_proto::meta::Command;
 use glimmer_proto::{Form, Parser, Request, Step, Verb};
 
 use super::connection::Gate;
-use super::incoming::{LargeValue, QueuePlace};
+use super::incoming::LargeValue;
 use super::key::ConnectionKey;
 use super::member::{Member, Stop};
+use super::queue::QueuePlace;
 use super::reorder::ReorderBuffer;
 use crate::core::Core;
 use crate::dispatch::ask::ask;
@@ -452,6 +453,7 @@ impl Member {
             bytes,
             since_ms: core.now.ms,
             is_refused: false,
+            begun: None,
         })));
     }
 

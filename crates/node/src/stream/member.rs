@@ -1,7 +1,7 @@
 //! A connection, or a datagram, while it is part of a burst.
 
 use glimmer_base::limits::{DRAFT_BYTES_MIN, LARGE_REPLY_BYTES, REPLY_BYTES_HIGH};
-use glimmer_engine::{Job, Upload};
+use glimmer_engine::{Headway, Job, Upload};
 use glimmer_proto::text::lines;
 use glimmer_proto::{
     Admin, AdminCommand, After, Announced, Control, Denial, Parser, Step, Sum, control,
@@ -239,6 +239,7 @@ impl Member {
             value_bytes: announced.value_bytes,
             since_ms: core.now.ms,
             is_refused: false,
+            headway: Headway::new(0),
         });
         self.rare().value = Some(Box::new(LargeValue::Announced(announcement)));
     }

@@ -22,7 +22,7 @@ use glimmer_base::limits::{
     DRAFT_BYTES_MIN, QUEUES_PART, RESP_QUEUE_PLACE_BYTES_MAX, RESP_QUEUE_PLACE_HASHES_MAX,
     RESP_QUEUE_PLACE_TRIES_MAX,
 };
-use glimmer_engine::{Announced, Begun, Upload};
+use glimmer_engine::{Announced, Begun, Headway, Upload};
 
 use crate::core::Core;
 use crate::shared::Shared;
@@ -50,6 +50,28 @@ enum Memory {
     Table(Place),
     /// Input that had arrived behind an `EXEC`, or commands for which tables have no places.
     Buffer(Vec<u8>),
+}
+
+/// What is known of a place that the commands of a transaction need.
+pub(crate) struct QueuePlace {
+    /// Its bytes at least.
+    pub bytes: usize,
+    /// Since when, in milliseconds since the epoch.
+    pub since_ms: u64,
+    /// It was asked for in vain.
+    pub is_refused: bool,
+    /// The number of its key, and the room that has been made for it.
+    pub begun: Option<(u64, Headway)>,
+}
+
+/// What became of the search for one more place.
+#[derive(PartialEq, Eq)]
+pub(crate) enum Search {
+    Found,
+    /// It goes on in another turn: room is being made.
+    GoesOn,
+    /// There is none now.
+    Failed,
 }
 
 /// A place in the table, and what is done when it is given up. The place is dropped first.
@@ -113,48 +135,63 @@ impl Queue {
         true
     }
 
-    /// Looks for one more place of at least this many bytes, in a partition that this worker may
-    /// write to. Where tables have none for this, a buffer takes its place, if there is memory for
-    /// one. Returns whether it has found one.
-    pub fn find_place(&mut self, least: usize, seed: &mut u64, core: &mut Core) -> bool {
+    /// Looks for one more place, in a partition that this worker may write to. Where tables have
+    /// none for this, a buffer takes its place, if there is memory for one. `items_left` items may
+    /// leave for it.
+    pub fn find_place(
+        &mut self,
+        wanted: &mut QueuePlace,
+        (seed, items_left): (&mut u64, &mut u64),
+        core: &mut Core,
+    ) -> Search {
         let item_bytes_max = core.shared.config.limits.item_bytes_max;
         let bytes = self.kept_bytes;
         let bytes = bytes.clamp(DRAFT_BYTES_MIN, RESP_QUEUE_PLACE_BYTES_MAX);
-        let bytes = bytes.min(item_bytes_max / 2).max(least);
+        let bytes = bytes.min(item_bytes_max / 2).max(wanted.bytes);
         let layout = core.plan.layout();
         let mut tries = 0;
         for _ in 0..RESP_QUEUE_PLACE_HASHES_MAX {
-            *seed += 1;
-            let key = seed.to_le_bytes();
+            let (number, mut headway) = wanted.begun.take().unwrap_or_else(|| {
+                *seed += 1;
+                (*seed, Headway::new(0))
+            });
+            let key = number.to_le_bytes();
             let keyhash = core.hasher.keyhash(&key);
             if !layout.may_run(core.me, keyhash, false) {
                 continue;
             }
-            let begun = core.engine.begin_upload(&Announced {
+            headway.items_left = *items_left;
+            let announced = Announced {
                 key: &key,
                 keyhash,
                 value_bytes: bytes,
                 part: QUEUES_PART,
                 now: core.now,
-            });
+            };
+            let begun = core.engine.begin_upload(&announced, &mut headway);
+            *items_left = headway.items_left;
             match begun {
                 Begun::Yes(upload) => {
                     let _end = EndOfUpload(core.shared.clone());
                     self.push(Memory::Table(Place { upload, _end }));
-                    return true;
+                    return Search::Found;
+                }
+                Begun::Again => {
+                    wanted.begun = Some((number, headway));
+                    return Search::GoesOn;
                 }
                 Begun::Full => tries += 1,
                 Begun::Never if core.memory.room() >= bytes => {
                     self.push(Memory::Buffer(Vec::with_capacity(bytes)));
-                    return true;
+                    return Search::Found;
                 }
-                Begun::Never => return false,
+                Begun::Never => return Search::Failed,
             }
             if tries == RESP_QUEUE_PLACE_TRIES_MAX {
                 break;
             }
         }
-        false
+        Search::Failed
     }
 
     fn push(&mut self, memory: Memory) {

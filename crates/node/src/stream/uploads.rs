@@ -10,18 +10,27 @@
 //!
 //! The commands of a long transaction get their places in the same way ([`queue`](super::queue)).
 //!
+//! Room for a place is made over several turns. In each, a bounded number of items leave
+//! ([`ROOM_ITEMS_PER_TURN`]), so that other clients do not wait while a value takes the place of
+//! tens of thousands. One connection at a time makes room, and stays first in its lane until it has
+//! its place. Those that come later wait for that, as they would take the room.
+//!
 //! A place is in the key's partition. Where only one worker may write there, the connection visits
 //! it for the place, and again when the value is complete. Any worker may receive into the place.
 
 use std::collections::VecDeque;
 
-use glimmer_base::limits::{BUFFER_BYTES, SHORT_TICK_MS, UPLOAD_IDLE_MS_MAX, UPLOAD_SLOW_MS_MAX};
+use glimmer_base::limits::{
+    BUFFER_BYTES, ROOM_ITEMS_PER_TURN, SHORT_TICK_MS, TURN_LARGE_BYTES_MAX, UPLOAD_IDLE_MS_MAX,
+    UPLOAD_SLOW_MS_MAX,
+};
 use glimmer_engine::{Announced, Begun};
 
 use super::Streams;
 use super::connection::{Connection, Turn};
 use super::incoming::{Incoming, LargeValue};
 use super::key::ConnectionKey;
+use super::queue::Search;
 use super::ready::Lane;
 use crate::core::Core;
 
@@ -29,6 +38,8 @@ use crate::core::Core;
 enum Asked {
     /// The connection goes on: it has a place, or receives into its buffer.
     Settled,
+    /// It is to ask again in a later turn: room is being made, for it or for another one.
+    Later,
     /// There is no room for the value now.
     Full,
     /// The connection has left for the worker that may give it a place.
@@ -48,6 +59,35 @@ pub(super) struct WaitingUploads {
     place_seed: u64,
     /// When connections that keep their places without progress are looked for again.
     search_ms: u64,
+    room: MakingRoom,
+}
+
+/// Who makes room for a place, and how much more in this turn.
+#[derive(Default)]
+struct MakingRoom {
+    /// Items that may leave.
+    items_left: u64,
+    maker: Option<ConnectionKey>,
+    /// Whether the maker has gone on since the last turn began.
+    has_gone_on: bool,
+}
+
+impl MakingRoom {
+    /// Whether this connection may make room now.
+    fn is_open_to(&self, key: ConnectionKey) -> bool {
+        self.items_left > 0 && self.maker.is_none_or(|maker| maker == key)
+    }
+
+    /// This connection has more room to make.
+    fn go_on(&mut self, key: ConnectionKey) {
+        self.maker = Some(key);
+        self.has_gone_on = true;
+    }
+
+    /// This connection needs no more room, or gets none.
+    fn end(&mut self, key: ConnectionKey) {
+        self.maker.take_if(|maker| *maker == key);
+    }
 }
 
 impl Streams {
@@ -61,7 +101,11 @@ impl Streams {
         core: &mut Core,
     ) -> Option<usize> {
         if !self.begin_upload(key, core) {
-            return Some(0);
+            return Some(match self.waiting_uploads.room.is_open_to(key) {
+                true => 0,
+                // That was the share of its lane in this turn.
+                false => core.slice_bytes().min(TURN_LARGE_BYTES_MAX),
+            });
         }
         let connection = &mut self.connections[key];
         if connection.rx.missing_in_place() == 0 {
@@ -92,6 +136,17 @@ impl Streams {
         Some(bytes)
     }
 
+    /// A turn begins, in which room may be made again. A maker that has not gone on is gone, or is
+    /// held back.
+    #[inline]
+    pub fn begin_to_make_room(&mut self) {
+        let room = &mut self.waiting_uploads.room;
+        room.items_left = ROOM_ITEMS_PER_TURN;
+        if !std::mem::take(&mut room.has_gone_on) {
+            room.maker = None;
+        }
+    }
+
     /// Asks for a place for the value that a connection has announced, if it has. Returns false if
     /// the connection has to wait, or has left for the worker that has the place.
     #[cold]
@@ -101,12 +156,14 @@ impl Streams {
             return true;
         }
         let is_visitor = self.connections[key].visit.is_some();
-        let asked = match core.shared.places.are_awaited() && !is_visitor {
+        let is_maker = self.waiting_uploads.room.maker == Some(key);
+        let asked = match core.shared.places.are_awaited() && !is_visitor && !is_maker {
             // Others came first.
             true => Asked::Full,
             false => self.ask(key, core),
         };
         match asked {
+            Asked::Later => self.ask_later(key, core),
             Asked::Full if is_visitor => {
                 self.connections[key].is_wanted_at_home = true;
                 self.settle(key, core);
@@ -118,21 +175,43 @@ impl Streams {
         false
     }
 
+    /// Has a connection ask for a place in a later turn.
+    fn ask_later(&mut self, key: ConnectionKey, core: &mut Core) {
+        self.connections[key].turn = Turn::Queued;
+        match self.waiting_uploads.room.maker == Some(key) {
+            true => self.ready.push_first(key, Lane::Large),
+            false => self.ready.push(key, Lane::Large),
+        }
+        self.settle(key, core);
+    }
+
     /// Asks for a place for the value that a connection has announced, or for the commands of its
     /// transaction.
     fn ask(&mut self, key: ConnectionKey, core: &mut Core) -> Asked {
         let connection = &mut self.connections[key];
+        let WaitingUploads {
+            place_seed, room, ..
+        } = &mut self.waiting_uploads;
         let announcement = match connection.rx.value.as_deref_mut() {
             Some(LargeValue::Announced(announcement)) => announcement,
+            Some(LargeValue::Queue(_)) if !room.is_open_to(key) => return Asked::Later,
             Some(LargeValue::Queue(place)) => {
-                place.is_refused = true;
+                room.end(key);
                 let queue = connection.rx.queue.get_or_insert_default();
-                let seed = &mut self.waiting_uploads.place_seed;
-                if !queue.find_place(place.bytes, seed, core) {
-                    return Asked::Full;
+                match queue.find_place(place, (place_seed, &mut room.items_left), core) {
+                    Search::Found => {
+                        connection.rx.value = None;
+                        return Asked::Settled;
+                    }
+                    Search::GoesOn => {
+                        room.go_on(key);
+                        return Asked::Later;
+                    }
+                    Search::Failed => {
+                        place.is_refused = true;
+                        return Asked::Full;
+                    }
                 }
-                connection.rx.value = None;
-                return Asked::Settled;
             }
             _ => return Asked::Settled,
         };
@@ -141,15 +220,26 @@ impl Streams {
             let owner = layout.home(core.me, announcement.keyhash);
             return self.ask_owner(key, owner, core);
         }
-        let begun = core.engine.begin_upload(&Announced {
+        if !room.is_open_to(key) {
+            return Asked::Later;
+        }
+        room.end(key);
+        announcement.headway.items_left = room.items_left;
+        let announced = Announced {
             key: &announcement.key,
             keyhash: announcement.keyhash,
             value_bytes: announcement.value_bytes,
             part: 1,
             now: core.now,
-        });
+        };
+        let begun = (core.engine).begin_upload(&announced, &mut announcement.headway);
+        room.items_left = announcement.headway.items_left;
         match begun {
             Begun::Never => connection.rx.value = None,
+            Begun::Again => {
+                room.go_on(key);
+                return Asked::Later;
+            }
             Begun::Full => {
                 announcement.is_refused = true;
                 return Asked::Full;
@@ -228,6 +318,10 @@ impl Streams {
                 core.shared.places.end_wait();
                 continue;
             }
+            if !self.waiting_uploads.room.is_open_to(key) {
+                stay.push_back(key);
+                continue;
+            }
             let keyhash = connection.rx.announced_keyhash();
             // Commands of transactions may lie in any partition of this worker's.
             let partition = keyhash.map(|keyhash| map.partition(keyhash));
@@ -243,6 +337,7 @@ impl Streams {
                     connection.turn = Turn::Queued;
                     self.ready.push(key, Lane::Large);
                 }
+                Asked::Later => self.ask_later(key, core),
                 Asked::Left => full.push(partition),
                 Asked::Full if gives_up && self.connections[key].rx.gives_up_queue(core.now.ms) => {
                     gives_up = false;

@@ -334,6 +334,7 @@ impl Worker {
         if core.memory.is_short {
             self.streams.relieve(core, port);
         }
+        self.streams.begin_to_make_room();
         if core.shared.places.are_awaited() {
             self.streams.serve_waiting_uploads(core);
             self.streams.give_up_upload(core);

@@ -30,6 +30,7 @@ mod network;
 mod order;
 #[path = "support/requests.rs"]
 mod requests;
+mod room;
 mod server_waits;
 mod share;
 mod shared_devices;

@@ -10,7 +10,7 @@ mod pace;
 mod probation;
 mod setting;
 
-pub use budget::Budget;
+pub use budget::{Budget, StepBudget};
 pub(crate) use learner::Seen;
 pub use learner::{Learned, Learner, Objective, SETTINGS};
 pub use pace::Pace;

@@ -2,7 +2,7 @@ use super::*;
 use crate::access::Crew;
 use crate::heap::{History, NewItem};
 use crate::memory::PagePolicy;
-use crate::table::{Announced, Begun, Stored, Table, TableWriter, Upload};
+use crate::table::{Announced, Begun, Headway, Stored, Table, TableWriter, Upload};
 use glimmer_base::{Expiry, Moment, Seed};
 
 const NOW: Moment = Moment {
@@ -97,7 +97,8 @@ fn begin(owner: &mut Owner<Crew>, number: u32) -> Upload {
         part: 1,
         now: NOW,
     };
-    let Begun::Yes(upload) = owner.begin_upload(Default::default(), 0, &announced) else {
+    let headway = &mut Headway::new(u64::MAX);
+    let Begun::Yes(upload) = owner.begin_upload(Default::default(), 0, &announced, headway) else {
         panic!("there is room");
     };
     upload.write(0, &value(number, VALUE)[..VALUE / 2]);

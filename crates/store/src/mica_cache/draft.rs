@@ -55,12 +55,15 @@ impl<A: Access> Writer<'_, A> {
         if let Some(place) = self.occupy(id, words) {
             return Step::Reserved(self.mark_reserved(place));
         }
-        let bounded = reservation.step();
-        let paid = reservation.pay(bounded);
+        let is_stepwise = reservation.is_stepwise();
+        let paid = reservation.pay(is_stepwise);
         self.scan_after(id, paid);
-        if bounded {
-            let budget = &mut reservation.budget;
-            if !self.make_some_room(id, words, budget, now) || !reservation.is_paid() {
+        if is_stepwise {
+            let tail_before = reservation.tail_before();
+            reservation.begin_step(tail_before.map_or(0, |name| self.appended_since(id, name)));
+            let has_room = self.make_some_room(id, words, reservation.budget(), now);
+            reservation.end_step(name_of(id, self.tail(id)));
+            if !has_room || !reservation.is_paid() {
                 return Step::Again;
             }
         }
@@ -68,6 +71,18 @@ impl<A: Access> Writer<'_, A> {
         let place = self.mark_reserved(Place { id, offset, words });
         self.appended(id, offset, words, now);
         Step::Reserved(place)
+    }
+
+    /// Words that were appended to a log since its tail was at the place of this name, if that was
+    /// in the same lap.
+    fn appended_since(&self, id: LogId, name: u64) -> u64 {
+        let (log, before) = named(name);
+        let tail = self.tail(id);
+        match log == id && self.geometry(id).is_same_lap(before, tail) {
+            // A name from long ago may be of another lap of the same number.
+            true => (self.position(id, tail)).saturating_sub(self.position(id, before)),
+            false => 0,
+        }
     }
 
     /// Marks a place as reserved.
@@ -137,13 +152,19 @@ impl<A: Access> Writer<'_, A> {
 #[cfg(all(test, not(any(loom, miri))))]
 mod tests {
     use crate::access::Crcw;
-    use crate::evict::RULES;
+    use crate::evict::{RULES, Rule};
     use crate::heap::NewItem;
     use crate::memory::PagePolicy;
     use crate::mica_cache::{Owner, PartitionConfig};
-    use crate::table::{Large, ROOM_WORDS_PER_HOLD, Stored, Table, TableWriter};
+    use crate::table::{Announced, Begun, Headway, Large, Stored, Table, TableWriter};
     use crate::work;
+    use glimmer_base::limits::{ROOM_BYTES_PER_HOLD, ROOM_ITEMS_PER_TURN};
     use glimmer_base::{Moment, Seed};
+
+    /// Words of a tiny item.
+    const TINY_WORDS: u64 = 3;
+    const LARGE_BYTES: usize = 1 << 20;
+    const ROOM_WORDS_PER_HOLD: u64 = ROOM_BYTES_PER_HOLD as u64 / 8;
 
     const NOW: Moment = Moment {
         ms: 2_000,
@@ -157,37 +178,114 @@ mod tests {
         assert!(matches!(stored, Stored::Yes(_)));
     }
 
-    /// A log full of tiny items, all of them read once, so that some rules keep them. A large value
-    /// takes the place of thousands, a bounded number in each hold of the lock.
+    /// A log full of tiny items, of which some were read once, so that some rules keep them.
+    fn full_of_tiny_items(rule: &Rule) -> Owner<Crcw> {
+        let mut owner = Owner::<Crcw>::new(
+            &PartitionConfig {
+                log_bytes: 8 << 20,
+                main_buckets: 20_000,
+                spare_buckets: 5_000,
+                item_bytes_max: 2 << 20,
+                pages: PagePolicy::Small,
+                hasher: Seed(0).into(),
+                ..PartitionConfig::default()
+            },
+            rule.with_threshold(0.5),
+        )
+        .unwrap();
+        for key in 0..600_000u32 {
+            put(&mut owner, key, &[1; 8]);
+            if key % 2 == 0 {
+                let key = key.to_be_bytes();
+                owner
+                    .enter(0)
+                    .read(Seed(0).keyhash(&key), &key, NOW, |_| ());
+            }
+        }
+        owner
+    }
+
+    /// Receives a large value and stores it. Between two turns in which room is made, `between` is
+    /// called. Returns how many turns there were, and how much was looked at in one of them.
+    fn receive(
+        owner: &mut Owner<Crcw>,
+        n: u32,
+        mut between: impl FnMut(&mut Owner<Crcw>),
+    ) -> (u64, usize) {
+        let key = n.to_be_bytes();
+        let announced = Announced {
+            key: &key,
+            keyhash: Seed(0).keyhash(&key),
+            value_bytes: LARGE_BYTES,
+            part: 1,
+            now: NOW,
+        };
+        let (mut headway, mut turns, mut most) = (Headway::new(0), 0, 0);
+        let upload = loop {
+            headway.items_left = ROOM_ITEMS_PER_TURN;
+            work::take();
+            let begun = owner.begin_upload(Default::default(), 0, &announced, &mut headway);
+            most = most.max(work::take().examined);
+            turns += 1;
+            match begun {
+                Begun::Yes(upload) => break upload,
+                Begun::Again => between(owner),
+                Begun::Full | Begun::Never => panic!("there is room for one"),
+            }
+        };
+        let mut stored = None;
+        owner.enter(0).with_upload(upload, &mut |writer, value| {
+            stored = Some(writer.put(announced.keyhash, &NewItem::new(&key, value), NOW));
+        });
+        assert!(matches!(stored, Some(Stored::Yes(_))));
+        (turns, most)
+    }
+
+    /// A large value that is about to arrive takes the place of thousands of tiny items, a bounded
+    /// number in each turn.
+    #[test]
+    fn what_is_done_for_an_upload_in_one_turn_is_bounded() {
+        // As in a hold of the lock, and a part of the index is scanned.
+        const EXAMINED_MAX: usize = 8 * ROOM_ITEMS_PER_TURN as usize;
+        for rule in glimmer_seeds::a_third(RULES) {
+            let mut owner = full_of_tiny_items(rule);
+            for n in 0..4 {
+                let (turns, most) = receive(&mut owner, 1_000_000 + n, |_| ());
+                println!("{}: {turns} turns, {most} looked at", rule.name);
+                let needed = LARGE_BYTES as u64 / 8 / TINY_WORDS / ROOM_ITEMS_PER_TURN;
+                assert!(turns >= needed && most <= EXAMINED_MAX, "{}", rule.name);
+            }
+            owner.enter(0).audit();
+        }
+    }
+
+    /// Others store tiny items in each turn, as many as leave for the large value.
+    #[test]
+    fn room_for_an_upload_is_made_although_others_take_some() {
+        for rule in glimmer_seeds::a_third(RULES) {
+            let (mut owner, mut next) = (full_of_tiny_items(rule), 2_000_000);
+            let (alone, _) = receive(&mut owner, 1_000_000, |_| ());
+            let (turns, _) = receive(&mut owner, 1_000_001, |owner| {
+                for _ in 0..ROOM_ITEMS_PER_TURN {
+                    put(owner, next, &[1; 8]);
+                    next += 1;
+                }
+            });
+            println!("{}: {turns} turns, alone {alone}", rule.name);
+            assert!(turns <= 2 * alone, "{}", rule.name);
+        }
+    }
+
+    /// A large value that is there takes the place of thousands of tiny items, a bounded number in
+    /// each hold of the lock.
     #[test]
     fn what_is_done_for_room_in_one_hold_is_bounded() {
-        // An item takes three words. Its chain is looked at as well, and for one that goes on to
-        // another log the item at that one's head, with its chain.
-        const EXAMINED_MAX: usize = 4 * ROOM_WORDS_PER_HOLD as usize / 3;
-        let value = vec![7; 1 << 20];
+        // An item's chain is looked at as well, and for one that goes on to another log the item at
+        // that one's head, with its chain.
+        const EXAMINED_MAX: usize = 4 * (ROOM_WORDS_PER_HOLD / TINY_WORDS) as usize;
+        let value = vec![7; LARGE_BYTES];
         for rule in glimmer_seeds::a_third(RULES) {
-            let mut owner = Owner::<Crcw>::new(
-                &PartitionConfig {
-                    log_bytes: 8 << 20,
-                    main_buckets: 20_000,
-                    spare_buckets: 5_000,
-                    item_bytes_max: 2 << 20,
-                    pages: PagePolicy::Small,
-                    hasher: Seed(0).into(),
-                    ..PartitionConfig::default()
-                },
-                rule.with_threshold(0.5),
-            )
-            .unwrap();
-            for key in 0..600_000u32 {
-                put(&mut owner, key, &[1; 8]);
-                if key % 2 == 0 {
-                    let key = key.to_be_bytes();
-                    owner
-                        .enter(0)
-                        .read(Seed(0).keyhash(&key), &key, NOW, |_| ());
-                }
-            }
+            let mut owner = full_of_tiny_items(rule);
             for n in 0..8u32 {
                 let key = (1_000_000 + n).to_be_bytes();
                 let keyhash = Seed(0).keyhash(&key);

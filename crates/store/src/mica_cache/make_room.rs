@@ -14,7 +14,7 @@ use crate::evict::{Arrival, AtHead, Budget};
 use crate::heap::{Geometry, Header, Item, Offset};
 use crate::index::{Entry, LogId, Slot};
 use crate::removals::Reason;
-use crate::table::{DRAFT_WORDS_MIN, Index, LOAN_WORDS_MIN, ROOM_WORDS_PER_HOLD};
+use crate::table::{DRAFT_WORDS_MIN, Index, LOAN_WORDS_MIN};
 use crate::work;
 use glimmer_base::sync::{in_program_order, weakened};
 use glimmer_base::{Keyhash, Moment};
@@ -94,7 +94,6 @@ impl<A: Access> Writer<'_, A> {
         budget: &mut Budget,
         now: Moment,
     ) -> bool {
-        let mut step_words = ROOM_WORDS_PER_HOLD;
         let mut lap_ended = false;
         loop {
             let (tail, limit) = (self.position(id, self.tail(id)), self.limit(id));
@@ -113,14 +112,14 @@ impl<A: Access> Writer<'_, A> {
                 // The lap is to end here, which it can when the one before is gone.
                 false => u64::MAX,
             };
-            if STEP && step_words == 0 {
+            if STEP && budget.is_step_over() {
                 return false;
             }
             let until = Until {
                 lead: lead_wanted,
                 gathers: lap_ended || words >= DRAFT_WORDS_MIN as u64,
             };
-            self.pass_items::<STEP>(id, (until, &mut step_words), budget, now);
+            self.pass_items::<STEP>(id, until, budget, now);
         }
     }
 
@@ -147,11 +146,11 @@ impl<A: Access> Writer<'_, A> {
     }
 
     /// Passes items until the head is as far before the tail as is wanted, or all of the lap before
-    /// the tail's is gone. A step also ends when it has passed as many words as it may.
+    /// the tail's is gone. A step also ends when it has passed as much as it may.
     fn pass_items<const STEP: bool>(
         &mut self,
         id: LogId,
-        (until, step_words): (Until, &mut u64),
+        until: Until,
         budget: &mut Budget,
         now: Moment,
     ) {
@@ -162,7 +161,7 @@ impl<A: Access> Writer<'_, A> {
             let (geometry, tail) = (self.geometry(id), self.tail(id));
             if geometry.is_same_lap(head, tail)
                 || self.position(id, head) - self.position(id, tail) >= until.lead
-                || STEP && *step_words == 0
+                || STEP && budget.is_step_over()
             {
                 break;
             }
@@ -195,6 +194,9 @@ impl<A: Access> Writer<'_, A> {
                                     let again = shared.indexed(keyhash, id, head);
                                     named = again.expect("the head has not passed the item");
                                 }
+                                if STEP {
+                                    budget.copy_in_step(words);
+                                }
                                 let place = (id, head, after);
                                 self.keep(keyhash, place, named, (to, reads));
                             }
@@ -217,7 +219,7 @@ impl<A: Access> Writer<'_, A> {
                 }
             };
             if STEP {
-                *step_words = step_words.saturating_sub(geometry.distance(head, after));
+                budget.pass_in_step(geometry.distance(head, after));
             }
             head = after;
         }

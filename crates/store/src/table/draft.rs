@@ -21,9 +21,11 @@
 //! its stores (see [`Table::enter_at`](super::Table::enter_at)).
 
 use super::LOAN_WORDS_MIN;
-use crate::evict::Budget;
+use crate::evict::{Budget, StepBudget};
 use crate::heap::{BIRTH_WORDS_MAX, Put, draft_layout};
-use glimmer_base::limits::{DRAFTS_MAX, ROOM_BYTES_PER_HOLD, ROOM_TRIES_FACTOR};
+use glimmer_base::limits::{
+    DRAFTS_MAX, ROOM_BYTES_PER_HOLD, ROOM_RETAKEN_BYTES_MAX, ROOM_TRIES_FACTOR,
+};
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
 use glimmer_base::sync::{AtomicU64, weakened, yield_now};
 use glimmer_base::{Keyhash, Moment};
@@ -37,11 +39,14 @@ pub(crate) const DRAFT_WORDS_MIN: usize = if cfg!(any(loom, miri)) {
 };
 
 /// Words by which room grows in one step.
-pub(crate) const ROOM_WORDS_PER_HOLD: u64 = if cfg!(any(loom, miri)) {
+const ROOM_WORDS_PER_HOLD: u64 = if cfg!(any(loom, miri)) {
     8
 } else {
     ROOM_BYTES_PER_HOLD as u64 / 8
 };
+
+/// Items as which a step counts beside those that it passes: it scans a part of the index.
+const ITEMS_PER_STEP: u64 = 4;
 
 /// A key and a large value that may be stored under it.
 #[derive(Clone, Copy, Debug)]
@@ -118,12 +123,49 @@ pub struct Reservation<'a> {
     pub(crate) now: Moment,
     /// Words of the place: enough for every optional field.
     pub(crate) words: u64,
-    /// Steps until room is made at once.
-    steps_left: u64,
+    /// Items that may be passed now.
+    items_left: u64,
+    effort: Effort,
+    /// Others have had their turn since the last step.
+    goes_on: bool,
+}
+
+/// What has been done to make room for a large value.
+#[derive(Clone, Copy, Debug)]
+struct Effort {
+    /// Words that may yet be passed in steps. After that room is made at once.
+    words_left: u64,
     /// What the item may spend on others.
-    pub(crate) budget: Budget,
+    budget: Budget,
     /// Words of appends that the table has yet to be paid for.
     unpaid: u64,
+    /// The tail after the last step, as the table names places.
+    tail: Option<u64>,
+    /// Words of the room that others have taken, and that have not been made again.
+    retaken: u64,
+}
+
+/// Room that is made for an upload, over as many turns as that takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Headway {
+    /// Items that may be passed in this turn. Those that are passed are subtracted.
+    pub items_left: u64,
+    effort: Option<Effort>,
+}
+
+impl Headway {
+    /// No room so far. This many items may be passed in the first turn.
+    pub fn new(items_left: u64) -> Headway {
+        Headway {
+            items_left,
+            effort: None,
+        }
+    }
+
+    /// What has been done so far is of no use any more.
+    pub(crate) fn forget(&mut self) {
+        self.effort = None;
+    }
 }
 
 /// What became of one step.
@@ -147,7 +189,6 @@ impl<'a> Reservation<'a> {
     ) -> Option<Reservation<'a>> {
         let layout = draft_layout(key, value_bytes);
         let words = layout.words_with_all() as u64;
-        let steps = words.div_ceil(ROOM_WORDS_PER_HOLD) * ROOM_TRIES_FACTOR as u64;
         let least = match purpose {
             Purpose::Draft => DRAFT_WORDS_MIN,
             Purpose::Upload => LOAN_WORDS_MIN,
@@ -158,9 +199,15 @@ impl<'a> Reservation<'a> {
             keyhash,
             now,
             words,
-            steps_left: steps,
-            budget: Budget::for_words(words),
-            unpaid: words,
+            items_left: u64::MAX,
+            effort: Effort {
+                words_left: words * ROOM_TRIES_FACTOR as u64,
+                budget: Budget::for_words(words),
+                unpaid: words,
+                tail: None,
+                retaken: 0,
+            },
+            goes_on: false,
         })
     }
 
@@ -168,29 +215,85 @@ impl<'a> Reservation<'a> {
     pub(crate) fn grow_for_birth(&mut self, most: u64) {
         let more = BIRTH_WORDS_MAX.min(most.saturating_sub(self.words));
         self.words += more;
-        self.unpaid += more;
+        self.effort.unpaid += more;
     }
 
-    /// Takes a step; false if there have been too many.
-    pub(crate) fn step(&mut self) -> bool {
-        let has_left = self.steps_left > 0;
-        self.steps_left = self.steps_left.saturating_sub(1);
-        has_left
+    /// Goes on with what was done in earlier turns.
+    pub(crate) fn go_on(&mut self, headway: &Headway) {
+        self.items_left = headway.items_left;
+        if let Some(effort) = headway.effort {
+            self.effort = effort;
+            self.goes_on = true;
+        }
+    }
+
+    /// What has been done, for the next turn.
+    pub(crate) fn headway(&self) -> Headway {
+        Headway {
+            items_left: self.items_left,
+            effort: Some(self.effort),
+        }
+    }
+
+    /// Whether more items may be passed now.
+    pub(crate) fn may_pass(&self) -> bool {
+        self.items_left > 0
+    }
+
+    /// Whether room is made in steps. It no longer is if others take it again and again.
+    pub(crate) fn is_stepwise(&self) -> bool {
+        self.effort.words_left > 0
+    }
+
+    /// The tail after the last step, if others have had their turn since: what they have appended
+    /// lies after it.
+    pub(crate) fn tail_before(&self) -> Option<u64> {
+        self.effort.tail.filter(|_| self.goes_on)
+    }
+
+    /// A step begins, before which others have taken `retaken` words of the room.
+    pub(crate) fn begin_step(&mut self, retaken: u64) {
+        let most = (ROOM_RETAKEN_BYTES_MAX / 8) as u64;
+        self.goes_on = false;
+        self.effort.retaken = (self.effort.retaken + retaken).min(most);
+        self.effort.budget.begin_step(StepBudget {
+            words: ROOM_WORDS_PER_HOLD,
+            items: self.items_left,
+            free_words: self.effort.retaken,
+        });
+    }
+
+    /// What the item may spend on others, and a step on what it passes.
+    pub(crate) fn budget(&mut self) -> &mut Budget {
+        &mut self.effort.budget
+    }
+
+    /// The step has ended, with the tail at this place.
+    pub(crate) fn end_step(&mut self, tail: u64) {
+        let effort = &mut self.effort;
+        let left = effort.budget.step();
+        let passed = ROOM_WORDS_PER_HOLD - left.words;
+        effort.words_left = effort.words_left.saturating_sub(passed);
+        effort.retaken = left.free_words;
+        effort.tail = Some(tail);
+        if self.items_left != u64::MAX {
+            self.items_left = left.items.saturating_sub(ITEMS_PER_STEP);
+        }
     }
 
     /// Words that are to be paid for in this step: of `bounded` steps, a part of the item's.
     pub(crate) fn pay(&mut self, bounded: bool) -> u64 {
         let words = match bounded {
-            true => self.unpaid.min(ROOM_WORDS_PER_HOLD),
-            false => self.unpaid,
+            true => self.effort.unpaid.min(ROOM_WORDS_PER_HOLD),
+            false => self.effort.unpaid,
         };
-        self.unpaid -= words;
+        self.effort.unpaid -= words;
         words
     }
 
     /// Whether all has been paid for.
     pub(crate) fn is_paid(&self) -> bool {
-        self.unpaid == 0
+        self.effort.unpaid == 0
     }
 }
 

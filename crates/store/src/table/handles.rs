@@ -6,8 +6,8 @@ use super::shared::{
     CellIn, EntryIn, Heap, HomeBucketIn, Index, Ledger, LockIn, Shared, SlotIn, State,
 };
 use super::{
-    Announced, Begun, Draft, Found, Large, Lent, Purpose, Reader, Reservation, Reserved, Step,
-    Stored, Table, TableFigures, TableWriter, WithLent,
+    Announced, Begun, Draft, Found, Headway, Large, Lent, Purpose, Reader, Reservation, Reserved,
+    Step, Stored, Table, TableFigures, TableWriter, WithLent,
 };
 use crate::access::{Access, Gate};
 use crate::batches::{Batches, Seat};
@@ -493,8 +493,9 @@ impl<D: Design> Table for Owner<D> {
         home: Self::HomeBucket,
         flushes: u64,
         announced: &Announced<'_>,
+        headway: &mut Headway,
     ) -> Begun {
-        self.receive(home, flushes, announced)
+        self.receive(home, flushes, announced, headway)
     }
 
     #[cold]

@@ -31,8 +31,8 @@ mod verbs;
 
 pub use common::Common;
 pub use config_error::ConfigError;
-pub(crate) use draft::{DRAFT_WORDS_MIN, Drafts, Purpose, ROOM_WORDS_PER_HOLD};
-pub use draft::{Draft, Large, Reservation, Reserved, Step};
+pub(crate) use draft::{DRAFT_WORDS_MIN, Drafts, Purpose};
+pub use draft::{Draft, Headway, Large, Reservation, Reserved, Step};
 pub(crate) use figures::Counters;
 pub use figures::{Ages, Counts};
 pub(crate) use handles::note_read;
@@ -100,12 +100,15 @@ pub trait Table: Send + Sized + 'static {
     ) -> Option<Draft>;
 
     /// Reserves a place for a large value that is about to arrive: see [`Upload`]. Makes room for
-    /// it as a store does. The key's home is as in [`enter_at`](Self::enter_at).
+    /// it as a store does, but no more in one turn than the headway says. Between two turns nothing
+    /// is reserved, so a caller may as well not go on. The key's home is as in
+    /// [`enter_at`](Self::enter_at).
     fn begin_upload(
         &mut self,
         home: Self::HomeBucket,
         flushes: u64,
         announced: &Announced<'_>,
+        headway: &mut Headway,
     ) -> Begun;
 
     /// [`enter_at`](Self::enter_at) for nothing but a [read](TableWriter::read).

@@ -68,6 +68,9 @@ pub enum Begun {
     Yes(Upload),
     /// Not now: the places of other uploads take as much memory as they may.
     Full,
+    /// Not in this turn: more items have to leave for it than those that may. The caller is to ask
+    /// again, with the same headway, when others have had their turn.
+    Again,
     /// No: the value is too small for that or too large, or the table has no room for it.
     Never,
 }

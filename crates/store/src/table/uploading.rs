@@ -4,7 +4,9 @@
 use super::handles::{Design, Owner, Writer, note_read};
 use super::shared::{Heap, HomeBucketIn, Shared};
 use super::upload::{Announced, Begun, Receiving, Underway, Upload};
-use super::{Absence, Draft, Purpose, Reservation, Reserved, Step, Stored, Table, TableWriter};
+use super::{
+    Absence, Draft, Headway, Purpose, Reservation, Reserved, Step, Stored, Table, TableWriter,
+};
 use crate::heap::{
     CasSequence, History, Item, NewItem, Put, bytes_in_place, draft_layout, write_announced,
 };
@@ -27,6 +29,7 @@ impl<D: Design> Owner<D> {
         home: HomeBucketIn<D::Heap>,
         flushes: u64,
         announced: &Announced<'_>,
+        headway: &mut Headway,
     ) -> Begun {
         let Announced {
             key,
@@ -45,7 +48,8 @@ impl<D: Design> Owner<D> {
             // While the value arrives, its group may be invalidated.
             reservation.grow_for_birth(item_words_max);
         }
-        loop {
+        reservation.go_on(headway);
+        while reservation.may_pass() {
             let mut writer = self.enter_at(keyhash, home, flushes);
             writer.take_back_uploads();
             let words = reservation.words;
@@ -55,9 +59,12 @@ impl<D: Design> Owner<D> {
                 return Begun::Never;
             }
             if held > 0 && held + words > most {
+                headway.forget();
                 return Begun::Full;
             }
-            match D::reserve(&mut writer, &mut reservation) {
+            let step = D::reserve(&mut writer, &mut reservation);
+            *headway = reservation.headway();
+            match step {
                 Step::Reserved(place) => {
                     let words = D::place_of(&shared, place);
                     write_announced(words, key, value_bytes);
@@ -73,6 +80,7 @@ impl<D: Design> Owner<D> {
                 Step::Never => return Begun::Never,
             }
         }
+        Begun::Again
     }
 }
 

@@ -3,7 +3,7 @@
 use super::place::{Kept, SEED, Store};
 use glimmer_base::{Expiry, Moment};
 use glimmer_store::heap::{History, NewItem};
-use glimmer_store::table::{Announced, Begun, Large, TableWriter, Upload};
+use glimmer_store::table::{Announced, Begun, Headway, Large, TableWriter, Upload};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -390,7 +390,8 @@ impl Open {
             part: 1,
             now: request.now,
         };
-        let begun = owner.begin_upload(Default::default(), flushes, &announced);
+        let headway = &mut Headway::new(u64::MAX);
+        let begun = owner.begin_upload(Default::default(), flushes, &announced, headway);
         let Begun::Yes(upload) = begun else {
             return None;
         };

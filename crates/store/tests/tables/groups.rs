@@ -8,7 +8,7 @@ use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::groups::{GROUPS_DUE, Groups};
 use glimmer_store::heap::{History, Item, Marks, NewItem};
 use glimmer_store::table::{
-    Announced, Begun, Busy, Large, Stored, Table, TableReader, TableWriter,
+    Announced, Begun, Busy, Headway, Large, Stored, Table, TableReader, TableWriter,
 };
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -265,7 +265,9 @@ pub fn invalidated_while_received<T: Table>(mut table: T) {
             part: 1,
             now: NOW,
         };
-        let Begun::Yes(upload) = table.begin_upload(home, clock.due(), &announced) else {
+        let headway = &mut Headway::new(u64::MAX);
+        let begun = table.begin_upload(home, clock.due(), &announced, headway);
+        let Begun::Yes(upload) = begun else {
             panic!("there is memory");
         };
         upload.write(0, &vec![1; value_bytes]);
@@ -310,7 +312,8 @@ fn put<T: Table>(
                 part: 1,
                 now: NOW,
             };
-            let Begun::Yes(upload) = table.begin_upload(home, due, &announced) else {
+            let headway = &mut Headway::new(u64::MAX);
+            let Begun::Yes(upload) = table.begin_upload(home, due, &announced, headway) else {
                 return put(table, rng, (keyhash, due), item);
             };
             upload.write(0, value);

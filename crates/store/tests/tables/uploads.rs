@@ -5,7 +5,7 @@ use glimmer_base::limits::MEDIUM_BYTES_MIN;
 use glimmer_base::{Expiry, Keyhash, Moment};
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::table::{
-    Announced, Begun, Counts, Large, Stored, Table, TableWriter, Upload, UploadFigures,
+    Announced, Begun, Counts, Headway, Large, Stored, Table, TableWriter, Upload, UploadFigures,
 };
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -52,8 +52,17 @@ pub struct Outcome {
     pub full: u32,
     /// Values for which there was room, but not in half of what they may take together.
     pub beyond_half: u32,
+    /// Turns in which room was made that was not enough.
+    pub turns: u32,
     /// Stores of other values that were refused.
     pub refused: u32,
+}
+
+/// A value for which room is being made.
+struct Asking {
+    key: u16,
+    value: Vec<u8>,
+    headway: Headway,
 }
 
 /// A value on its way.
@@ -72,6 +81,7 @@ struct Hand<T> {
     rng: SmallRng,
     /// Random bytes, of which each value is a part.
     pool: Vec<u8>,
+    asking: Vec<Asking>,
     arriving: Vec<Arriving>,
     /// What each key was last given.
     model: HashMap<u16, Vec<u8>>,
@@ -109,7 +119,14 @@ impl<T: Table> Hand<T> {
         self.pool[from..from + bytes].to_vec()
     }
 
-    fn announce(&mut self, key: u16, value_bytes: usize, part: u64) -> Begun {
+    fn announce(
+        &mut self,
+        key: u16,
+        value_bytes: usize,
+        part: u64,
+        headway: &mut Headway,
+    ) -> Begun {
+        headway.items_left = self.rng.random_range(1..50);
         let bytes = key.to_le_bytes();
         let announced = Announced {
             key: &bytes,
@@ -118,17 +135,45 @@ impl<T: Table> Hand<T> {
             part,
             now: self.now,
         };
-        (self.owner).begin_upload(Default::default(), self.flushes, &announced)
+        (self.owner).begin_upload(Default::default(), self.flushes, &announced, headway)
     }
 
+    /// Goes on with a value for which room is being made, gives it up, or begins with another one.
     fn begin(&mut self) {
-        let (key, value) = (self.rng.random_range(0..self.load.keys), self.value());
-        let mut begun = self.announce(key, value.len(), 2);
+        let nth = self.rng.random_range(0..self.asking.len() + 2);
+        let asking = match nth < self.asking.len() {
+            true => self.asking.swap_remove(nth),
+            false => Asking {
+                key: self.rng.random_range(0..self.load.keys),
+                value: self.value(),
+                headway: Headway::new(0),
+            },
+        };
+        if self.rng.random_bool(0.95) {
+            self.ask(asking);
+        }
+    }
+
+    fn ask(&mut self, asking: Asking) {
+        let Asking {
+            key,
+            value,
+            mut headway,
+        } = asking;
+        let mut begun = self.announce(key, value.len(), 2, &mut headway);
         if let Begun::Full = begun {
-            begun = self.announce(key, value.len(), 1);
+            begun = self.announce(key, value.len(), 1, &mut headway);
             self.outcome.beyond_half += u32::from(matches!(begun, Begun::Yes(_)));
         }
         match begun {
+            Begun::Again => {
+                self.outcome.turns += 1;
+                self.asking.push(Asking {
+                    key,
+                    value,
+                    headway,
+                });
+            }
             Begun::Yes(upload) => {
                 assert_eq!(upload.bytes(), value.len());
                 self.arriving.push(Arriving {
@@ -300,8 +345,8 @@ impl<T: Table> Hand<T> {
 
     fn step(&mut self) {
         match self.rng.random_range(0..200) {
-            0..30 => self.begin(),
-            30..120 => self.arrive(),
+            0..50 => self.begin(),
+            50..120 => self.arrive(),
             120..130 => {
                 if !self.arriving.is_empty() {
                     let nth = self.rng.random_range(0..self.arriving.len());
@@ -345,6 +390,7 @@ pub fn run<T: Table>(owner: T, load: Load, audit: impl Fn(&mut T, u64)) -> (T, u
         flushes: 0,
         rng,
         pool,
+        asking: Vec::new(),
         arriving: Vec::new(),
         model: HashMap::new(),
         outcome: Outcome::default(),

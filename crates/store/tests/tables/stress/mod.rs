@@ -17,7 +17,9 @@ use glimmer_base::Expiry;
 use glimmer_store::access::Access;
 use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::heap::{History, Item, NewItem};
-use glimmer_store::table::{Announced, Begun, Counts, Large, LentValue, Stored, UploadFigures};
+use glimmer_store::table::{
+    Announced, Begun, Counts, Headway, Large, LentValue, Stored, UploadFigures,
+};
 use glimmer_store::table::{Table, TableReader, TableWriter};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -116,8 +118,16 @@ impl<T: Table> Hand<'_, T> {
             part: 1,
             now: self.world.now(),
         };
-        let flushes = self.world.flushes();
-        let begun = (self.owner).begin_upload(T::HomeBucket::default(), flushes, &announced);
+        let mut headway = Headway::new(0);
+        let begun = loop {
+            // Room is made a little at a time, while other threads store.
+            headway.items_left = 16;
+            let (home, flushes) = (T::HomeBucket::default(), self.world.flushes());
+            let begun = (self.owner).begin_upload(home, flushes, &announced, &mut headway);
+            if !matches!(begun, Begun::Again) {
+                break begun;
+            }
+        };
         let Begun::Yes(upload) = begun else {
             self.await_uploads(self.mail.away.saturating_sub(1));
             return false;
