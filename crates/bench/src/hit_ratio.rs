@@ -213,13 +213,15 @@ impl Arguments {
             let seed = self.seed;
             BlockStorage { requests, seed }.write_to(&file)?;
         }
+        let trace = Trace::new(file, self.trace_format.map(Into::into))?;
         let trace = Trace {
             altered: Altered {
                 requests_max: self.requests.map(u64::from),
                 value_bytes: self.value_bytes,
                 copies: self.copies,
+                completes_lengths: trace.format.omits_lengths(),
             },
-            ..Trace::new(file, self.trace_format.map(Into::into))?
+            ..trace
         };
         let options = replayed::Options {
             trace,

@@ -27,6 +27,9 @@ use watch::Watch;
 /// The first rate of a sweep in requests per second.
 const SWEEP_FIRST_PER_S: f64 = 5_000.0;
 
+/// Descriptors of the process beside those of its connections and threads, at most.
+const DESCRIPTORS_SPARE: usize = 64;
+
 /// Approximate overhead of an item in memcached in bytes; in this server it is smaller.
 const ITEM_BYTES: u64 = 64;
 const MIB: f64 = (1 << 20) as f64;
@@ -51,6 +54,13 @@ impl Arguments {
     pub fn run(&self) -> Result<()> {
         let plan = self.plan()?;
         plan.check().map_err(|error| anyhow!(error))?;
+        ensure!(
+            self.files.json.is_none() || self.files.json != self.files.hdr_log,
+            "--json and --hdr-log name one file: give each its own"
+        );
+        let connections = plan.connections + plan.large.map_or(0, |large| large.connections);
+        machine::allow_descriptors(connections + plan.all_threads() + DESCRIPTORS_SPARE)
+            .context("the connections cannot be opened")?;
         if let (Protocol::Masstree, Requests::Drawn(workload)) = (self.protocol, &plan.requests) {
             ensure!(
                 workload.sizes.max() <= MASSTREE_VALUE_BYTES_MAX,
@@ -82,12 +92,12 @@ impl Arguments {
             }
             _ => None,
         };
-        let mut saturated = None;
+        let (mut saturated, mut logged) = (None, Ok(()));
         let (result, probes) = match self.pace.sweep {
             true => self.sweep(&target, &plan)?,
             false => {
-                let outcome = self.measure(&target, &plan)?;
-                saturated = not_in_time(&outcome);
+                let (outcome, log) = self.measure(&target, &plan)?;
+                (saturated, logged) = (not_in_time(&outcome), log);
                 (Some(outcome.summary()), Vec::new())
             }
         };
@@ -115,7 +125,8 @@ impl Arguments {
                 result,
                 sweep: probes,
             },
-        )
+        )?;
+        logged
     }
 
     /// What carries datagrams, if that is not what does so anyway.
@@ -188,15 +199,19 @@ impl Arguments {
         Ok(tally)
     }
 
-    fn measure(&self, target: &Target, plan: &Plan) -> Result<Outcome> {
+    /// The results, and whether the log of the latencies could be written.
+    fn measure(&self, target: &Target, plan: &Plan) -> Result<(Outcome, Result<()>)> {
         let mut watch = Watch::seconds(plan.measured);
         let mut log = None;
         let outcome = load::run(target, plan, None, &mut |progress| {
-            if let (load::Progress::Measured { interval, .. }, Some(file)) =
-                (&progress, &self.files.hdr_log)
+            if let (
+                load::Progress::Measured {
+                    interval, begun, ..
+                },
+                Some(file),
+            ) = (&progress, &self.files.hdr_log)
             {
-                let begun = std::time::SystemTime::now() - Duration::from_secs(1);
-                let log = log.get_or_insert_with(|| load::hdr_log::Log::create(file, begun));
+                let log = log.get_or_insert_with(|| load::hdr_log::Log::create(file, *begun));
                 if let Ok(log) = log {
                     log.add(interval);
                 }
@@ -205,10 +220,8 @@ impl Arguments {
         })
         .with_context(|| format!("measuring {}", target.address))?;
         watch.end();
-        if let Some(log) = log {
-            log?.finish()?;
-        }
-        Ok(outcome)
+        let logged = log.map_or(Ok(()), |log| log?.finish());
+        Ok((outcome, logged))
     }
 
     fn sweep(&self, target: &Target, plan: &Plan) -> Result<(Option<Summary>, Vec<sweep::Probe>)> {
@@ -236,7 +249,7 @@ impl Arguments {
                     "{} offered, {} answered, p{} {}, client late {}: {}",
                     notation::per_second(rate),
                     notation::per_second(probe.answered_per_s),
-                    quantile * 100.0,
+                    percent(quantile),
                     notation::microseconds(probe.latency_us),
                     notation::microseconds(probe.late_us),
                     match borne {
@@ -254,7 +267,7 @@ impl Arguments {
         let mut table = Table::new([
             "offered".to_owned(),
             "answered".to_owned(),
-            format!("p{}", quantile * 100.0),
+            format!("p{}", percent(quantile)),
             "client late".to_owned(),
             "sustained".to_owned(),
         ]);
@@ -275,6 +288,9 @@ impl Arguments {
             ]);
         }
         println!("{table}");
+        if let Some(few) = few_requests(&probes, plan, quantile) {
+            println!("{few}\n");
+        }
         let limit = self
             .pace
             .slo
@@ -299,6 +315,8 @@ impl WorkloadArguments {
         };
         let mut trace = Trace::new(file.clone(), self.trace_format.map(Into::into))?;
         trace.set_on_miss |= self.set_on_miss;
+        // What is written has the length that the key had when it was recorded.
+        trace.altered.completes_lengths = trace.set_on_miss && trace.format.omits_lengths();
         Ok(Requests::Recorded(trace))
     }
 
@@ -373,6 +391,26 @@ fn not_in_time(outcome: &Outcome) -> Option<String> {
     })
 }
 
+/// A remark if the measurements of a sweep had too few requests for its percentile.
+fn few_requests(probes: &[sweep::Probe], plan: &Plan, quantile: f64) -> Option<String> {
+    let seconds = plan.measured?.as_secs_f64();
+    let requests = |probe: &sweep::Probe| (probe.offered_per_s * seconds) as u64;
+    let lowest = probes.iter().map(requests).min()?;
+    (!load::is_told(quantile, lowest)).then(|| {
+        format!(
+            "FEW REQUESTS: with {lowest} in a measurement, fewer than {} lie above p{}. Give more \
+             --seconds, or begin with a higher --rate",
+            load::ABOVE_MIN,
+            percent(quantile)
+        )
+    })
+}
+
+/// A quantile as a percentage. Rounded, because that is not exact.
+fn percent(quantile: f64) -> f64 {
+    (quantile * 1e7).round() / 1e5
+}
+
 /// Share of reads that may miss although all keys were stored: a lossy index forgets a few.
 const MISSED_MAX: f64 = 0.001;
 
@@ -429,6 +467,30 @@ mod tests {
         outcome.reads.saturating_record_n(1_000_000_000, 1000);
         outcome.lateness.saturating_record_n(late_ns, 1000);
         not_in_time(&outcome).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_sweep_with_few_requests_says_so() {
+        let requests = Requests::Drawn(Workload::default());
+        let plan = Plan {
+            measured: Some(Duration::from_secs(2)),
+            ..Plan::new(requests, Pace::Closed { in_flight: 1 })
+        };
+        let probe = |offered_per_s| sweep::Probe {
+            offered_per_s,
+            answered_per_s: offered_per_s,
+            latency_us: 1.0,
+            late_us: 0.0,
+            saturated: false,
+            client_saturated: false,
+        };
+        let probes = [5000.0, 8000.0].map(probe);
+        assert_eq!(few_requests(&probes, &plan, 0.999), None);
+        let few = few_requests(&probes, &plan, 0.9995).unwrap();
+        assert!(
+            few.contains("10000 in a measurement") && few.contains("p99.95."),
+            "{few}"
+        );
     }
 
     #[test]

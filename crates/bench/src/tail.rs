@@ -258,7 +258,8 @@ impl Arguments {
         let mut data = Data::default();
         for row in &report.rows {
             let panel = format!("-t {}, {}", row.threads, row.load.name());
-            for p99_us in row.p99_us() {
+            // That of few requests is not told.
+            for p99_us in row.p99_us().into_iter().filter(|us| us.is_finite()) {
                 data.add(Point::new(&panel, &row.server, row.requests_per_s, p99_us));
             }
         }

@@ -165,6 +165,8 @@ fn what_cannot_be_measured_is_refused_before_the_keys_are_stored() {
         ),
         ("--cores 0,1000", "--cores 1000: "),
         ("--cores 99999", "--cores 99999: "),
+        ("--json run --hdr-log run", "name one file"),
+        ("--seconds 1e11", "at most a year"),
     ] {
         let error = refused(command(&format!("load 127.0.0.1:1 {line}")));
         assert!(error.contains(hint), "{line}: {error}");
@@ -467,7 +469,7 @@ fn versus_goes_through_every_scenario() {
     assert!(!table.contains("NaN"), "{table}");
     // Every key is present in every protocol; datagrams may get lost.
     let complete = table.matches(" 0.000% |").count();
-    assert!(complete >= 12, "{complete} without misses: {table}");
+    assert!(complete >= 19, "{complete} without misses: {table}");
 }
 
 #[test]

@@ -77,6 +77,35 @@ fn hit_ratio_replays_requests_in_their_order() {
     assert_eq!(report["rows"][0]["cells"][0]["reads"], 10_000);
 }
 
+/// Twitter's traces record the first read of a key, which missed, without a length. It asked for as
+/// many bytes as the write that follows it has.
+#[test]
+fn a_read_that_missed_counts_with_the_bytes_of_its_key() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("twitter.csv");
+    let (mut lines, mut hit_bytes, mut asked_bytes) = (String::new(), 0, 0);
+    for key in 1..=100 {
+        let bytes = 100 * key;
+        lines += &format!("0,k{key},8,0,1,get,0\n0,k{key},8,{bytes},1,set,0\n");
+        asked_bytes += bytes;
+        // The larger ones are read again.
+        if key > 50 {
+            lines += &format!("1,k{key},8,{bytes},1,get,0\n");
+            (hit_bytes, asked_bytes) = (hit_bytes + bytes, asked_bytes + bytes);
+        }
+    }
+    std::fs::write(&file, lines).unwrap();
+    let json = directory.path().join("report.json");
+    let files = format!("--trace-file {} --json {}", file.display(), json.display());
+    bench(&format!("hit-ratio {files} -m 64 --peers none"));
+    let cell = &read_json(&json)["rows"][0]["cells"][0];
+    assert_eq!(cell["reads"], 150);
+    let share = |name: &str| cell[name].as_f64().unwrap();
+    assert!((share("hit_ratio") - 50.0 / 150.0).abs() < 1e-9, "{cell}");
+    let bytes = f64::from(hit_bytes) / f64::from(asked_bytes);
+    assert!((share("byte_hit_ratio") - bytes).abs() < 1e-9, "{cell}");
+}
+
 #[test]
 fn hit_ratio_prints_a_row_for_each_pattern_and_a_column_for_each_rule() {
     let small = "--keys 10000 --requests 20000 --capacity 0.1";

@@ -359,7 +359,7 @@ fn add(row: &mut Row, outcome: &load::Outcome, repeat: usize) {
     row.add(FOUND, outcome.tally.hit_ratio() * share);
     row.add(LOST, outcome.tally.lost as f64 / all * share);
     row.add(P50, latency.p50_us * share);
-    row.add(P99, latency.p99_us * share);
+    row.add_told(P99, latency.p99_us.map(|us| us * share));
     row.add(SERVER_NS, outcome.server_ns_per_operation() * share);
 }
 
@@ -401,7 +401,7 @@ impl fmt::Display for Report {
             sum("lost", LOST, |lost| format!("{:.3}%", lost * 100.0)),
             sum("found", FOUND, |found| format!("{:.1}%", found * 100.0)),
             sum("p50 µs", P50, |us| format!("{us:.0}")),
-            sum("p99 µs", P99, |us| format!("{us:.0}")),
+            sum("p99 µs", P99, |us| number(us, 0)),
             sum("server ns", SERVER_NS, |ns| number(ns, 0)),
         ]);
         let table = Table::of(self.echoes.iter().chain(&self.rows), columns);

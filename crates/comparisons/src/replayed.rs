@@ -105,7 +105,8 @@ const MIB: f64 = (1 << 20) as f64;
 pub struct Cell {
     /// The share of reads that returned a value.
     pub hit_ratio: f64,
-    /// The share of the bytes that reads asked for.
+    /// The share of the bytes that reads asked for. A read that missed when it was recorded asked
+    /// for as many as the key has.
     pub byte_hit_ratio: f64,
     /// Number of reads.
     pub reads: u64,

@@ -3,7 +3,11 @@
 
 use std::fmt;
 
-use glimmer_measure::{report, stats::Spread};
+use glimmer_loadgen::load::Tally;
+use glimmer_measure::{
+    report,
+    stats::{Spread, number},
+};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 /// What is measured of every row of a table: its name in JSON, and what it is.
@@ -50,6 +54,8 @@ pub const SERVER_NS: Figure = Figure::repeated("server_ns_per_operation");
 pub const HITS: Figure = Figure::count("hits");
 /// Reads that did not.
 pub const MISSES: Figure = Figure::count("misses");
+/// Requests that were never answered.
+pub const LOST: Figure = Figure::count("lost");
 
 /// See the module's text. To ask it for a figure that it does not have is an error of the program.
 #[derive(Clone, Debug)]
@@ -96,6 +102,19 @@ impl Row {
             Value::Sum(sum) => *sum += value,
             Value::Count(_) => panic!("{figure:?} is a count"),
         }
+    }
+
+    /// Adds the value of a repetition that may have none, such as a percentile of few requests.
+    /// Tables show a dash then, and JSON has a null.
+    pub fn add_told(&mut self, figure: Figure, value: Option<f64>) {
+        self.add(figure, value.unwrap_or(f64::NAN));
+    }
+
+    /// Adds what became of the keys of one repetition.
+    pub fn count_reads(&mut self, tally: &Tally) {
+        self.count(HITS, tally.hits);
+        self.count(MISSES, tally.misses);
+        self.count(LOST, tally.lost);
     }
 
     /// Adds to a count.
@@ -224,8 +243,15 @@ pub fn speedup<'a>(figure: Figure, over: &'a Row) -> Column<'a> {
 
 /// A sum.
 pub fn sum<'a>(head: impl Into<String>, figure: Figure, decimals: usize) -> Column<'a> {
+    Column::new(head, move |row: &Row| number(row.sum(figure), decimals))
+}
+
+/// Which share of all reads a figure is: of [`HITS`], [`MISSES`] and [`LOST`].
+pub fn of_reads<'a>(head: impl Into<String>, figure: Figure) -> Column<'a> {
     Column::new(head, move |row: &Row| {
-        format!("{:.decimals$}", row.sum(figure))
+        let reads = [HITS, MISSES, LOST].map(|figure| row.counted(figure));
+        let reads = reads.iter().sum::<u64>().max(1) as f64;
+        format!("{:.3}%", row.counted(figure) as f64 / reads * 100.0)
     })
 }
 
@@ -282,6 +308,19 @@ mod tests {
         let json = serde_json::to_string(&empty).unwrap();
         let expected = "{\"what\":\"nothing\",\"operations_per_s\":[],\"latency_us\":[[],[1.0]]}";
         assert_eq!(json, expected);
+    }
+
+    #[test]
+    fn what_is_not_told_is_a_dash_and_a_null() {
+        let mut row = Row::of_server("ours", &[P99, ALL]);
+        row.add_told(P99, None);
+        row.add_told(ALL, None);
+        let json = serde_json::to_string(&row).unwrap();
+        let expected = "{\"server\":\"ours\",\"latency_us\":[[null]],\"all_us\":null}";
+        assert_eq!(json, expected);
+        let columns = [spread("p99", P99, 0), sum("all", ALL, 0)];
+        let table = Table::of([&row], columns).to_string();
+        assert!(table.ends_with("| – (–..–) |   – |\n"), "{table}");
     }
 
     #[test]

@@ -4,6 +4,8 @@ use super::blocks::Marker;
 
 /// What a document writes in place of any lines, or at the end of a line in place of its rest.
 const LEFT_OUT: &str = "...";
+/// What a table shows in place of a number that nothing was measured for.
+const NO_NUMBER: &str = "–";
 
 /// Says where the output differs, as two lines: what the document shows, and what came.
 pub fn difference(marker: &Marker, shown: &[String], printed: &str) -> Option<String> {
@@ -101,6 +103,8 @@ fn pattern(line: &str) -> String {
                 if !last.is_ascii_digit() {
                     plain.push(last);
                 }
+            } else if word == NO_NUMBER {
+                plain.push('#');
             } else if c != '-' || !plain.ends_with('-') {
                 plain.push(c);
             }
@@ -169,6 +173,7 @@ mod tests {
             shown,
             &same.replace("300 k/s", "9824/s")
         ));
+        assert!(!differs(&numbers, shown, &same.replace("3 µs", "–")));
         assert!(differs(&numbers, shown, &same.replace("in", "after")));
         assert!(differs(&Marker::default(), shown, same));
     }

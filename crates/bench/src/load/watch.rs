@@ -64,12 +64,12 @@ impl Watch {
                 second: Some(second),
                 ..
             } => {
-                let (rate, p99) = (second.operations_per_s(), second.latency.p99_us);
-                let line = format!(
-                    "{}, p99 {}",
-                    notation::per_second(rate),
-                    notation::microseconds(p99)
-                );
+                let rate = notation::per_second(second.operations_per_s());
+                let (name, us) = second.latency.slow();
+                let line = match second.latency.count {
+                    0 => format!("{rate}, no latencies"),
+                    _ => format!("{rate}, {name} {}", notation::microseconds(us)),
+                };
                 (Some(second.at_s + 1), line)
             }
         };

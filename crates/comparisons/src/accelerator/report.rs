@@ -16,7 +16,7 @@ use super::{
     subject::SOFTWARE,
 };
 
-/// The figures of a case, and their ratios.
+/// The figures of a case, and their ratios. A cell is empty where a server has no such figure.
 fn tables(report: &Report, case: &str) -> [Table; 2] {
     let rows: Vec<&Row> = report.rows.iter().filter(|row| row.case == case).collect();
     let scenario = rows[0].scenario;
@@ -33,7 +33,11 @@ fn tables(report: &Report, case: &str) -> [Table; 2] {
         server(format!("{}{keys}", scenario.title())),
         figure("k requests/s", |sample| sample.operations_per_s / 1e3, 1),
         figure("p50 µs", P50, 1),
-        figure("p99 µs", |sample| sample.latency.p99_us, 1),
+        figure(
+            "p99 µs",
+            |sample| sample.latency.p99_us.unwrap_or(f64::NAN),
+            1,
+        ),
         figure("CPU of the machine, µs/request", MACHINE, 2),
         figure("of client and server", OWN, 2),
         Column::new("accelerated", |row: &Row| {
@@ -57,15 +61,17 @@ fn tables(report: &Report, case: &str) -> [Table; 2] {
             ratio.map_or(String::new(), |ratio| ratio.text(2))
         })
     };
-    let ratios = [
-        server(case.to_owned()),
-        over("requests/s over memcached", MEMCACHED, RATE),
-        over("p50 over it", MEMCACHED, P50),
-        over(&cpu_head, MEMCACHED, cpu),
-        over(&format!("requests/s over {SOFTWARE}"), SOFTWARE, RATE),
-        over("p50 over it", SOFTWARE, P50),
-        over(&cpu_head, SOFTWARE, cpu),
-    ];
+    // Only over servers that took part.
+    let mut ratios = vec![server(case.to_owned())];
+    for other in [MEMCACHED, SOFTWARE] {
+        if report.row(case, other).is_some() {
+            ratios.extend([
+                over(&format!("requests/s over {other}"), other, RATE),
+                over("p50 over it", other, P50),
+                over(&cpu_head, other, cpu),
+            ]);
+        }
+    }
     [
         Table::of(rows.iter().copied(), figures),
         Table::of(rows.iter().copied(), ratios),

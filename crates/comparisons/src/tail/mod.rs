@@ -302,10 +302,11 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
                     let plan = options.plan(load, subject.threads, rate, repetition as u64)?;
                     let target = subject.target(server);
                     let sample = options.measure(server, &target, load, &plan)?;
-                    let p99 = microseconds(sample.small.p99_us);
+                    let (slow, us) = sample.small.slow();
+                    let us = microseconds(us);
                     let at = format!("{} of {}", repetition + 1, options.repeat);
                     progress.step(&format!(
-                        "{subject}, {}, {}, repetition {at}: p99 {p99}",
+                        "{subject}, {}, {}, repetition {at}: {slow} {us}",
                         per_second(rate),
                         load.name(),
                     ));

@@ -29,8 +29,8 @@ pub struct Sample {
     pub large: Option<Latency>,
     /// Large requests that were answered, per second.
     pub large_per_s: f64,
-    /// How late the client sent its requests: the 99th percentile in microseconds.
-    pub client_late_p99_us: f64,
+    /// How late the client sent its requests: the 99th percentile in microseconds, if it is told.
+    pub client_late_p99_us: Option<f64>,
     /// CPU time of the server in seconds per second.
     pub server_cores: f64,
     /// Memory of the server at the end, in MiB.
@@ -70,9 +70,14 @@ impl Row {
         self.samples.iter().map(figure).collect()
     }
 
+    /// The same of a figure that is not told of few requests, and is then not a number.
+    fn each_told(&self, figure: impl Fn(&Sample) -> Option<f64>) -> Vec<f64> {
+        self.each(|sample| figure(sample).unwrap_or(f64::NAN))
+    }
+
     /// Latencies of small requests, p99 in microseconds.
     pub fn p99_us(&self) -> Vec<f64> {
-        self.each(|sample| sample.small.p99_us)
+        self.each_told(|sample| sample.small.p99_us)
     }
 
     /// What a reader has to know before trusting this row.
@@ -94,11 +99,15 @@ impl Row {
         if lost > 0 {
             remarks.push(format!("LOST {lost}"));
         }
+        let missed: u64 = self.samples.iter().map(|sample| sample.misses).sum();
+        if missed > 0 {
+            remarks.push(format!("MISSED {missed}"));
+        }
         let closed: u64 = self.samples.iter().map(|sample| sample.closed).sum();
         if closed > 0 {
             remarks.push(format!("CLOSED {closed} slow readers"));
         }
-        let late = Spread::of(&self.each(|sample| sample.client_late_p99_us)).median;
+        let late = Spread::of(&self.each_told(|sample| sample.client_late_p99_us)).median;
         if late > p99.median / 2.0 {
             remarks.push(format!("CLIENT LATE by {late:.0} µs"));
         }
@@ -161,10 +170,19 @@ impl Report {
         let text = |head: &str, figure: fn(&Sample) -> f64| {
             Column::new(head, move |row: &Row| Spread::of(&row.each(figure)).text(0))
         };
-        // Empty where no large requests were sent.
-        let large = |head: &str, figure: fn(&Sample) -> Option<f64>| {
+        let told = |head: &str, figure: fn(&Sample) -> Option<f64>| {
             Column::new(head, move |row: &Row| {
-                let values: Option<Vec<f64>> = row.samples.iter().map(figure).collect();
+                Spread::of(&row.each_told(figure)).text(0)
+            })
+        };
+        // Empty where no large requests were sent.
+        let large = |head: &str, figure: fn(&Sample, Latency) -> Option<f64>| {
+            Column::new(head, move |row: &Row| {
+                let of = |sample: &Sample| {
+                    let large = sample.large?;
+                    Some(figure(sample, large).unwrap_or(f64::NAN))
+                };
+                let values: Option<Vec<f64>> = row.samples.iter().map(of).collect();
                 values.map_or(String::new(), |values| Spread::of(&values).text(0))
             })
         };
@@ -174,17 +192,16 @@ impl Report {
                 format!("{}, {}", row.server, row.load.name())
             }),
             text("p50 µs", |sample| sample.small.p50_us),
-            text("p99 µs", |sample| sample.small.p99_us),
-            text("p99.9 µs", |sample| sample.small.p999_us),
+            told("p99 µs", |sample| sample.small.p99_us),
+            told("p99.9 µs", |sample| sample.small.p999_us),
             Column::new("p99 over alone", |row: &Row| {
                 let ratio = self.alone(row).filter(|_| row.load != Load::Alone);
                 let ratio = ratio.map(|alone| Spread::of_ratios(&row.p99_us(), &alone.p99_us()));
                 ratio.map_or(String::new(), |ratio| ratio.text(1))
             }),
-            large("p99 of large, µs", |sample| Some(sample.large?.p99_us)),
-            large("large per s", |sample| {
-                sample.large.map(|_| sample.large_per_s)
-            }),
+            large("p50 of large, µs", |_, large| Some(large.p50_us)),
+            large("p99 of large, µs", |_, large| large.p99_us),
+            large("large per s", |sample, _| Some(sample.large_per_s)),
             Column::new("server cores", |row: &Row| {
                 let cores = row.each(|sample| sample.server_cores);
                 format!("{:.2}", Spread::of(&cores).median)

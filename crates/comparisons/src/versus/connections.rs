@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::{
-    Bench, ECHO_NAME, GET_SHARE, Scenario, quantile_us,
+    Bench, ECHO_NAME, GET_SHARE, Scenario,
     ways::{self, Way},
 };
 use crate::{
@@ -15,9 +15,10 @@ use crate::{
         closed::{Burst, Plan},
         open::histogram,
     },
-    row::{self, BUSY, Figure, RATE, Row, SERVER_NS},
+    row::{self, BUSY, Figure, HITS, LOST, MISSES, RATE, Row, SERVER_NS},
     servers::{Contender, Server},
 };
+use glimmer_loadgen::load::Latency;
 use glimmer_measure::{
     machine::{self, CLIENT_CORE},
     report::Table,
@@ -32,7 +33,9 @@ const P99: Figure = Figure::repeated("latency_p99_us");
 const P999: Figure = Figure::repeated("latency_p999_us");
 /// The 99.9th percentile over all repetitions together, in microseconds.
 const P999_ALL: Figure = Figure::sum("latency_p999_all_us");
-const FIGURES: [Figure; 7] = [RATE, P50, P99, P999, P999_ALL, BUSY, SERVER_NS];
+const FIGURES: [Figure; 10] = [
+    RATE, P50, P99, P999, P999_ALL, BUSY, SERVER_NS, HITS, MISSES, LOST,
+];
 
 /// All servers with one number of connections.
 #[derive(Debug, Serialize)]
@@ -98,17 +101,19 @@ fn measure(bench: &mut Bench<'_>, echo: Option<&Server>, connections: usize) -> 
             let latency_ns = outcome.latency_ns();
             all.add(&latency_ns).context("histograms of one shape")?;
             super::add(row, &outcome);
-            let p99_us = quantile_us(&latency_ns, 0.99);
-            row.add(P50, quantile_us(&latency_ns, 0.5));
-            row.add(P99, p99_us);
-            row.add(P999, quantile_us(&latency_ns, 0.999));
-            let (rate, p99) = (per_second(outcome.operations_per_s()), microseconds(p99_us));
-            let line = format_args!("{connections}, {}, {rate}, p99 {p99}", row.name);
+            row.count_reads(&outcome.tally);
+            let latency = Latency::of(&latency_ns);
+            row.add(P50, latency.p50_us);
+            row.add_told(P99, latency.p99_us);
+            row.add_told(P999, latency.p999_us);
+            let (rate, (slow, us)) = (per_second(outcome.operations_per_s()), latency.slow());
+            let us = microseconds(us);
+            let line = format_args!("{connections}, {}, {rate}, {slow} {us}", row.name);
             bench.step(Scenario::Connections, repetition, line);
         }
     }
     let finish = |(_, _, (mut row, all)): (_, _, (Row, Histogram<u64>))| {
-        row.add(P999_ALL, quantile_us(&all, 0.999));
+        row.add_told(P999_ALL, Latency::of(&all).p999_us);
         row
     };
     Ok(cases.into_iter().map(finish).collect())
@@ -142,7 +147,8 @@ impl fmt::Display for Measured {
         ];
         let columns = columns
             .into_iter()
-            .chain(echo.into_iter().flat_map(row::beside_echo));
+            .chain(echo.into_iter().flat_map(row::beside_echo))
+            .chain([row::of_reads("misses", MISSES)]);
         let table = Table::of(&self.rows, columns);
         write!(out, "{table}")
     }

@@ -5,16 +5,16 @@ use std::fmt;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-use super::{Bench, GET_SHARE, SATURATED, Scenario, quantile_us, say_saturated, throughput, ways};
+use super::{Bench, GET_SHARE, SATURATED, Scenario, say_saturated, throughput, ways};
 use crate::{
     client::{
         closed::{self, Burst},
         open::{Idle, Plan, histogram},
     },
-    row::{self, Figure, RATE, Row, SERVER_NS},
+    row::{self, Figure, HITS, LOST, MISSES, RATE, Row, SERVER_NS},
     servers::{Contender, Kind},
 };
-use glimmer_loadgen::load::sweep;
+use glimmer_loadgen::load::{Latency, sweep};
 use glimmer_measure::{
     machine::{self, CLIENT_CORE},
     report::Table,
@@ -27,8 +27,7 @@ const BURST: Burst = Burst::Single {
     requests: 1,
     get_share: GET_SHARE,
 };
-/// The reported quantiles, each with its repetitions in microseconds.
-const QUANTILES: [(f64, Figure); 3] = [(0.5, P50), (0.99, P99), (0.999, P999)];
+// Percentiles of each repetition, in microseconds.
 const P50: Figure = Figure::part("latency_us", 0);
 const P99: Figure = Figure::part("latency_us", 1);
 const P999: Figure = Figure::part("latency_us", 2);
@@ -36,7 +35,9 @@ const P999: Figure = Figure::part("latency_us", 2);
 const P99_ALL: Figure = Figure::sum("latency_p99_all_us");
 /// How late the client sent: the 99th percentile over all repetitions, in microseconds.
 const LATE_P99: Figure = Figure::sum("client_late_p99_us");
-const FIGURES: [Figure; 7] = [P50, P99, P999, P99_ALL, SERVER_NS, LATE_P99, SATURATED];
+const FIGURES: [Figure; 10] = [
+    P50, P99, P999, P99_ALL, SERVER_NS, LATE_P99, SATURATED, HITS, MISSES, LOST,
+];
 
 /// All servers at one rate.
 #[derive(Debug, Serialize)]
@@ -74,23 +75,25 @@ pub fn compare(bench: &mut Bench<'_>, before: &[throughput::Comparison]) -> Resu
             let target = way.target(server);
             let drive = || server.open_at(&target, &plan);
             let result = machine::on_core(Some(CLIENT_CORE), drive)??;
-            for (quantile, figure) in QUANTILES {
-                row.add(figure, quantile_us(&result.latency_ns, quantile));
-            }
+            let latency = Latency::of(&result.latency_ns);
+            row.add(P50, latency.p50_us);
+            row.add_told(P99, latency.p99_us);
+            row.add_told(P999, latency.p999_us);
             row.add(SERVER_NS, result.outcome.server_ns_per_operation());
+            row.count_reads(&result.outcome.tally);
             row.count(SATURATED, (!sweep::kept_up(&result.outcome)).into());
             all.add(&result.latency_ns)
                 .context("histograms of one shape")?;
             late.add(&result.lateness_ns)
                 .context("histograms of one shape")?;
-            let p99 = quantile_us(&result.latency_ns, 0.99);
-            let line = format!("{}, p99 {}", row.name, microseconds(p99));
+            let (slow, us) = latency.slow();
+            let line = format!("{}, {slow} {}", row.name, microseconds(us));
             bench.step(Scenario::OpenLoop, repetition, line);
         }
     }
     let rows = cases.into_iter().map(|(_, _, (mut row, [all, late]))| {
-        row.add(P99_ALL, quantile_us(&all, 0.99));
-        row.add(LATE_P99, quantile_us(&late, 0.99));
+        row.add_told(P99_ALL, Latency::of(&all).p99_us);
+        row.add_told(LATE_P99, Latency::of(&late).p99_us);
         row
     });
     Ok(Comparison {
@@ -147,6 +150,7 @@ impl fmt::Display for Comparison {
             row::sum("p99 of all, µs", P99_ALL, 0),
             row::spread("server CPU ns/op", SERVER_NS, 0),
             row::sum("client late p99 µs", LATE_P99, 0),
+            row::of_reads("misses", MISSES),
         ];
         let table = Table::of(&self.rows, columns);
         write!(out, "{table}")?;
@@ -167,6 +171,8 @@ mod tests {
                     row.add(figure, 1.0);
                 }
                 row.count(SATURATED, count);
+                row.count(HITS, 300);
+                row.count(MISSES, 100 * count);
             }
             row
         };
@@ -175,6 +181,12 @@ mod tests {
             rows: vec![row("fast", [0, 0]), row("slow", [1, 0])],
         };
         let shown = comparison.to_string();
+        // One of the two repetitions of the slow server missed 100 of 700 reads in all.
+        assert!(shown.contains("misses |\n"), "{shown}");
+        assert!(
+            shown.contains(" 0.000% |\n") && shown.contains(" 14.286% |\n"),
+            "{shown}"
+        );
         let (_, remarks) = shown.split_once("SATURATED").expect(&shown);
         assert!(remarks.starts_with(" in 1 of 2: slow "), "{shown}");
         assert!(!remarks.contains("fast"), "{shown}");

@@ -12,7 +12,6 @@ mod ways;
 use std::{fmt, time::Duration};
 
 use anyhow::{Context, Result};
-use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::{
@@ -382,11 +381,6 @@ fn add(row: &mut Row, outcome: &Outcome) {
     row.add(RATE, outcome.operations_per_s());
     row.add(BUSY, outcome.client_busy());
     row.add(SERVER_NS, outcome.server_ns_per_operation());
-}
-
-/// A quantile of times in nanoseconds, in microseconds.
-fn quantile_us(times_ns: &Histogram<u64>, quantile: f64) -> f64 {
-    times_ns.value_at_quantile(quantile) as f64 / 1e3
 }
 
 /// Says below a table which servers did not keep up with its rate. Each measurement at this rate

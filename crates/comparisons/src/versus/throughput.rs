@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     client::closed::{Burst, Outcome, Plan},
-    row::{self, BUSY, Column, Figure, HITS, MISSES, RATE, Row, SERVER_NS},
+    row::{self, BUSY, HITS, LOST, MISSES, RATE, Row, SERVER_NS},
     servers::Contender,
     trivial::Trivial,
 };
@@ -123,18 +123,13 @@ impl Shape {
     }
 }
 
-/// Requests that were never answered.
-const LOST: Figure = Figure::count("lost");
-
 fn row(server: impl Into<String>) -> Row {
     Row::of_server(server, &[RATE, BUSY, SERVER_NS, HITS, MISSES, LOST])
 }
 
 fn add(row: &mut Row, outcome: &Outcome) {
     super::add(row, outcome);
-    row.count(HITS, outcome.tally.hits);
-    row.count(MISSES, outcome.tally.misses);
-    row.count(LOST, outcome.tally.lost);
+    row.count_reads(&outcome.tally);
 }
 
 /// All servers in one scenario.
@@ -218,13 +213,6 @@ impl fmt::Display for Comparison {
         let rows = || self.rows.iter().chain(&self.ceiling).chain(&self.echo);
         let first = rows().next().expect("one server at least");
         let in_resp = self.rows.iter().find(|row| row.name == RESP_NAME);
-        let of_reads = |head: &str, figure| {
-            Column::new(head, move |row: &Row| {
-                let reads = [HITS, MISSES, LOST].map(|figure| row.counted(figure));
-                let reads = reads.iter().sum::<u64>().max(1) as f64;
-                format!("{:.3}%", row.counted(figure) as f64 / reads * 100.0)
-            })
-        };
         let mut columns = vec![row::name(self.title), row::scaled("k ops/s", RATE, 1e3, 0)];
         columns.extend(
             [first]
@@ -234,8 +222,8 @@ impl fmt::Display for Comparison {
         );
         columns.extend([row::busy(), row::spread("server CPU ns/op", SERVER_NS, 0)]);
         columns.extend(self.echo.iter().flat_map(row::beside_echo));
-        columns.push(of_reads("misses", MISSES));
-        columns.extend((self.scenario == Scenario::Udp).then(|| of_reads("lost", LOST)));
+        columns.push(row::of_reads("misses", MISSES));
+        columns.extend((self.scenario == Scenario::Udp).then(|| row::of_reads("lost", LOST)));
         let table = Table::of(rows(), columns);
         write!(out, "{table}")
     }

@@ -201,10 +201,9 @@ impl Case {
 
     /// Whether the server sustains the load, and the client measured it.
     fn counts(&self, outcome: &Outcome) -> bool {
-        let late_us = Latency::of(&outcome.lateness).p99_us;
-        sweep::kept_up(outcome)
-            && outcome.tally.lost == 0
-            && late_us <= LATE_MAX * Latency::of(&outcome.latency_ns()).p99_us
+        let (_, late_us) = Latency::of(&outcome.lateness).slow();
+        let (_, slow_us) = Latency::of(&outcome.latency_ns()).slow();
+        sweep::kept_up(outcome) && outcome.tally.lost == 0 && late_us <= LATE_MAX * slow_us
     }
 
     fn point(&self, run: &Run<'_>, outcome: &Outcome) -> Option<Point> {

@@ -136,8 +136,8 @@ impl Lane {
             let load = (part * self.peak / 1e3).round().max(1.0);
             let live = self.offer(run, load * 1e3, seed)?;
             let latency = Latency::of(&live.latency_ns());
-            let late_us = Latency::of(&live.lateness).p99_us;
-            let counts = sweep::kept_up(&live) && late_us <= LATE_MAX * latency.p99_us;
+            let (_, late_us) = Latency::of(&live.lateness).slow();
+            let counts = sweep::kept_up(&live) && late_us <= LATE_MAX * latency.slow().1;
             let Some(live_p99_us) = run.p99_us(&latency) else {
                 continue;
             };

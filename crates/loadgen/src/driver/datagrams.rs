@@ -267,6 +267,9 @@ impl<P: Protocol> Link for Datagrams<P> {
             let count = match self.way.receive(&mut self.received) {
                 Ok(count) => count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                    bail!("nobody serves datagrams there: {error}; -U starts a server that does")
+                }
                 Err(error) => return Err(error).context("receiving replies"),
             };
             (0..count).try_for_each(|index| self.arrived(index, on_step))?;

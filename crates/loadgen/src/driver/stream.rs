@@ -57,7 +57,7 @@ impl<P: Protocol> Stream<P> {
     /// Connects over TCP, with TLS and a login where they are wanted.
     pub fn tcp(address: SocketAddr, admission: &Admission) -> Result<Stream<P>> {
         let connecting = || format!("connecting to {address}");
-        let socket = TcpStream::connect(address)
+        let socket = TcpStream::connect_timeout(&address, SILENCE_MAX)
             .map_err(|error| anyhow!("cannot connect to {address}: {error}; {ELSEWHERE}"))?;
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(SILENCE_MAX))?;

@@ -70,6 +70,7 @@ impl<'a> Gather<'a> {
             second: second.as_ref(),
             interval: &interval,
             of,
+            begun: self.shared.begun(),
         });
         match (second, self.series.last_mut()) {
             (Some(second), _) => self.series.push(second),
@@ -91,11 +92,34 @@ impl<'a> Gather<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, SystemTime};
+
     use super::*;
     use crate::{
         load::{Pace, Plan, Requests},
         workload::Workload,
     };
+
+    /// However late an interval is gathered, and however long it was.
+    #[test]
+    fn the_start_of_the_measured_time_does_not_depend_on_when_it_is_told() {
+        let requests = Requests::Drawn(Workload::default());
+        let plan = Plan::new(requests, Pace::Closed { in_flight: 1 });
+        let hour = Duration::from_secs(3600);
+        let earliest = SystemTime::now() - hour / 2;
+        let mut shared = Shared::new(&plan, None);
+        shared.start -= hour;
+        shared.window.open(hour.as_nanos() as u64 / 2, u64::MAX);
+        let mut told = None;
+        let mut progress = |progress: Progress<'_>| {
+            if let Progress::Measured { begun, .. } = progress {
+                told = Some(begun);
+            }
+        };
+        Gather::new(&shared, &mut progress).add(Interval::new(0));
+        let latest = SystemTime::now() - hour / 2;
+        assert!((earliest..=latest).contains(&told.unwrap()));
+    }
 
     #[test]
     fn what_comes_after_the_end_is_no_second_of_the_series() {

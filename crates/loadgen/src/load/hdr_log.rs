@@ -3,7 +3,7 @@
 
 use std::{
     fs::File,
-    io::{BufWriter, Write},
+    io::{LineWriter, Write},
     path::Path,
     sync::mpsc::{self, Receiver, Sender},
     thread::JoinHandle,
@@ -28,10 +28,11 @@ pub struct Log {
 }
 
 impl Log {
-    /// Creates a log whose first interval begins at `start`.
+    /// Creates a log of a measured time that begins at `start`.
     pub fn create(file: &Path, start: SystemTime) -> Result<Log> {
         let name = format!("writing {}", file.display());
-        let out = BufWriter::new(File::create(file).with_context(|| name.clone())?);
+        // A run that is interrupted leaves the seconds before.
+        let out = LineWriter::new(File::create(file).with_context(|| name.clone())?);
         let (sender, intervals) = mpsc::channel();
         let writer = std::thread::spawn(move || write(out, start, &intervals).context(name));
         Ok(Log {

@@ -26,7 +26,7 @@ mod world;
 pub use by_size::{BySize, Group, SizeLatency};
 pub use drive::{CountBy, Drive};
 pub use lanes::{KeyPart, Lanes};
-pub use latency::{Latency, QUANTILES};
+pub use latency::{ABOVE_MIN, Latency, QUANTILES, is_told, percentile};
 pub use open::{Arrivals, Idle};
 pub use outcome::{Outcome, Second, Summary};
 pub use pass::{Pass, pass};

@@ -99,6 +99,11 @@ pub struct Plan {
 /// Default of [`Plan::reply_max`].
 const REPLY_MAX: Duration = Duration::from_millis(500);
 
+/// The shortest measured time.
+const SHORTEST: Duration = Duration::from_millis(1);
+/// The longest planned run: a year.
+pub(super) const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
 impl Plan {
     /// One thread, 50 connections, a warm-up of half a second, and three measured seconds.
     pub fn new(requests: Requests, pace: Pace) -> Plan {
@@ -175,6 +180,10 @@ impl Plan {
                 self.connections, self.threads
             ));
         }
+        let is_sound = |measured: &Duration| (SHORTEST..=LONGEST).contains(measured);
+        if !self.measured.as_ref().is_none_or(is_sound) {
+            return Err("measure for at least a millisecond, and at most a year".to_owned());
+        }
         self.large.map_or(Ok(()), |large| self.check_large(large))?;
         match (&self.requests, self.pace) {
             (Requests::Drawn(workload), pace) => {
@@ -245,6 +254,20 @@ mod tests {
         assert_eq!(threads(64, &[1, 2, 3]), 3);
         assert_eq!(threads(2, &[1, 2, 3]), 2);
         assert_eq!(threads(2, &[]), 1);
+    }
+
+    #[test]
+    fn a_measurement_takes_some_time_and_no_more_than_a_year() {
+        let check = |measured| {
+            let workload = Requests::Drawn(Workload::default());
+            let plan = Plan {
+                measured: Some(measured),
+                ..Plan::new(workload, Pace::Closed { in_flight: 1 })
+            };
+            plan.check().is_ok()
+        };
+        assert!(check(SHORTEST) && check(LONGEST));
+        assert!(!check(SHORTEST / 2) && !check(LONGEST * 2));
     }
 
     #[test]

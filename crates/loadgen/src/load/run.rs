@@ -7,7 +7,7 @@ use std::{
         atomic::{AtomicU64, AtomicUsize, Ordering},
         mpsc::{self, RecvTimeoutError, Sender},
     },
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use anyhow::{Context, Result, anyhow};
@@ -48,6 +48,8 @@ pub enum Progress<'a> {
         interval: &'a Interval,
         /// The total number of seconds, if known.
         of: Option<u64>,
+        /// When the measured time began.
+        begun: SystemTime,
     },
 }
 
@@ -78,6 +80,12 @@ impl<'a> Shared<'a> {
             start: Instant::now(),
             server_cpu,
         }
+    }
+
+    /// When the measured time began, on the machine's clock.
+    pub fn begun(&self) -> SystemTime {
+        let since = self.start.elapsed();
+        SystemTime::now() - since.saturating_sub(Duration::from_nanos(self.window.from()))
     }
 }
 

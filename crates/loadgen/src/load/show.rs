@@ -2,13 +2,15 @@
 
 use std::fmt;
 
-use super::{Latency, Second, Summary};
+use super::{ABOVE_MIN, Latency, Second, Summary};
 use glimmer_measure::report::Table;
 use glimmer_notation::{microseconds, per_second};
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// A shorter part of a second at the end says little about the rate, and has no bar.
 const SHORTEST_S: f64 = 0.1;
+/// A percentile that is not told.
+const UNTOLD: &str = "–";
 /// Maximum number of bars in a line.
 const WIDTH: usize = 60;
 
@@ -101,6 +103,7 @@ impl fmt::Display for Summary {
             ("client late".to_owned(), &self.client_late),
             ("client unread".to_owned(), &self.client_unread),
         ]);
+        let (mut is_empty, mut is_complete) = (true, true);
         for (name, latency) in rows.filter(|(_, latency)| latency.count > 0) {
             let Latency {
                 count,
@@ -112,16 +115,33 @@ impl fmt::Display for Summary {
                 p9999_us,
                 max_us,
             } = *latency;
-            let figures =
-                [mean_us, p50_us, p90_us, p99_us, p999_us, p9999_us, max_us].map(microseconds);
+            let tail = [p90_us, p99_us, p999_us, p9999_us];
+            is_complete &= tail.iter().all(Option::is_some);
+            is_empty = false;
+            let figures = [Some(mean_us), Some(p50_us)].into_iter().chain(tail);
+            let figures = figures.chain([Some(max_us)]);
+            let figures = figures.map(|us| us.map_or(UNTOLD.to_owned(), microseconds));
             table.row([name, count.to_string()].into_iter().chain(figures));
         }
-        writeln!(out, "{table}")?;
+        if !is_empty {
+            writeln!(out, "{table}")?;
+        }
+        if !is_complete {
+            writeln!(
+                out,
+                "{UNTOLD}: fewer than {ABOVE_MIN} requests lie above this percentile\n"
+            )?;
+        }
         let series = self.series.iter();
         let series: Vec<&Second> = series.filter(|it| it.seconds >= SHORTEST_S).collect();
         if series.len() > 1 {
             let rates: Vec<f64> = series.iter().map(|it| it.operations_per_s()).collect();
-            let p99s: Vec<f64> = series.iter().map(|it| it.latency.p99_us).collect();
+            let p99s: Option<Vec<f64>> = series.iter().map(|it| it.latency.p99_us).collect();
+            let longest = || series.iter().map(|it| it.latency.max_us).collect();
+            let (name, slow) = match p99s {
+                Some(p99s) => ("p99", p99s),
+                None => ("max", longest()),
+            };
             let largest = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
             writeln!(
                 out,
@@ -131,29 +151,33 @@ impl fmt::Display for Summary {
             )?;
             writeln!(
                 out,
-                "p99 by second        {}  up to {}",
-                sparkline(&p99s),
-                microseconds(largest(&p99s))
+                "{name} by second        {}  up to {}",
+                sparkline(&slow),
+                microseconds(largest(&slow))
             )?;
         }
         let busy = self.client_busy * 100.0;
         write!(out, "the busiest client thread used {busy:.0}% of its core")?;
         // An open loop that spins always uses a whole core; its lateness says whether it keeps up.
-        match self.client_late.count {
+        // Of few requests, the median counts: one of them may always be late.
+        let late = &self.client_late;
+        match late.count {
             0 if self.client_busy > 0.9 => writeln!(
                 out,
                 ": THE CLIENT IS THE LIMIT, not the server; give it more --threads"
             ),
             0 => writeln!(out),
-            _ if self.client_late.p99_us > self.latency.p50_us => writeln!(
+            _ if late.p99_us.unwrap_or(late.p50_us) > self.latency.p50_us => writeln!(
                 out,
                 ": THE CLIENT IS LATE; lower the rate or give it more --threads"
             ),
-            _ => writeln!(
-                out,
-                ", and was late by {} at the 99th percentile",
-                microseconds(self.client_late.p99_us)
-            ),
+            _ => {
+                let (at, us) = match late.p99_us {
+                    Some(us) => ("the 99th percentile", us),
+                    None => ("most", late.max_us),
+                };
+                writeln!(out, ", and was late by {} at {at}", microseconds(us))
+            }
         }
     }
 }
@@ -203,6 +227,7 @@ mod tests {
         let shown = outcome(58_396).summary().to_string();
         assert!(shown.contains("58396 operations"), "{shown}");
         assert!(shown.contains("\nno latencies: "), "{shown}");
+        assert!(!shown.contains("| latency"), "{shown}");
         assert!(shown.contains("of the warm-up\n"), "{shown}");
         let shown = outcome(0).summary().to_string();
         assert!(shown.contains("was answered\n"), "{shown}");
@@ -210,6 +235,37 @@ mod tests {
         answered.reads.saturating_record(1_000);
         let shown = answered.summary().to_string();
         assert!(!shown.contains("no latencies"), "{shown}");
+    }
+
+    #[test]
+    fn a_percentile_of_few_requests_is_not_told() {
+        let shown = |requests| {
+            let mut answered = outcome(requests);
+            answered.reads.saturating_record_n(1_000_000, requests);
+            let second = Second {
+                at_s: 0,
+                seconds: 1.0,
+                tally: answered.tally,
+                latency: Latency::of(&answered.reads),
+            };
+            answered.series = vec![second; 2];
+            answered.lateness.saturating_record_n(1_000, requests);
+            answered.summary().to_string()
+        };
+        let few = shown(999);
+        let row = few.lines().find(|line| line.starts_with("| all ")).unwrap();
+        assert_eq!(row.matches(UNTOLD).count(), 3, "{few}");
+        assert!(few.contains("fewer than 10 requests"), "{few}");
+        assert!(
+            few.contains("max by second") && few.contains("at most\n"),
+            "{few}"
+        );
+        let many = shown(100_000);
+        assert!(
+            !many.contains(UNTOLD) && many.contains("p99 by second"),
+            "{many}"
+        );
+        assert!(many.contains("at the 99th percentile\n"), "{many}");
     }
 
     #[test]

@@ -5,18 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{
-    Progress, WarmUp,
-    record::{Glance, INTERVAL_NS},
-    run::Shared,
-    steady::Detector,
-};
+use super::{Progress, WarmUp, plan::LONGEST, record::Glance, run::Shared, steady::Detector};
 
 /// Interval between two samples of the warm-up.
 pub const SAMPLE: Duration = Duration::from_millis(250);
-/// The longest planned run: a year.
-const FOREVER_NS: u64 = 365 * 24 * 3600 * INTERVAL_NS;
-
 /// Decides when the warm-up is over.
 pub struct Warming<'a> {
     shared: &'a Shared<'a>,
@@ -91,11 +83,7 @@ impl<'a> Warming<'a> {
     pub fn open(&mut self, warm_up: Duration) {
         let began = self.began.expect("the threads have begun");
         let from = (began + warm_up - self.shared.start).as_nanos() as u64;
-        let length = self
-            .shared
-            .plan
-            .measured
-            .map_or(FOREVER_NS, |measured| measured.as_nanos() as u64);
+        let length = self.shared.plan.measured.unwrap_or(LONGEST).as_nanos() as u64;
         // A thread that has failed has ended the window already.
         if self.shared.window.to() > 0 {
             self.shared.window.open(from, from + length);

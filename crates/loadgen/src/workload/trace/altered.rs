@@ -8,6 +8,7 @@ use glimmer_base::Seed;
 use serde::Serialize;
 
 use super::{Record, Records};
+use crate::workload::Verb;
 
 /// How a replay differs from the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -20,6 +21,10 @@ pub struct Altered {
     /// has as many times more keys, each requested as often as recorded, and a rule that only looks
     /// at the order of requests finds the same share of them in a cache as many times larger.
     pub copies: u32,
+    /// Reads that were recorded without a length have that of their key: the last one before, or
+    /// the first one after. Twitter's traces record reads that missed in this way. To know the
+    /// lengths, the trace is read once more.
+    pub completes_lengths: bool,
 }
 
 impl Default for Altered {
@@ -29,20 +34,22 @@ impl Default for Altered {
             requests_max: None,
             value_bytes: None,
             copies: 1,
+            completes_lengths: false,
         }
     }
 }
 
 impl Altered {
-    /// The records, altered.
-    pub fn apply(self, records: Records) -> Records {
+    /// The records that `open` opens, altered.
+    pub fn apply(self, open: impl Fn() -> Result<Records>) -> Result<Records> {
+        let records = match self.completes_lengths {
+            true => Box::new(completed(first_lengths(self.cut(open()?))?, open()?)),
+            false => open()?,
+        };
         if self == Altered::default() {
-            return records;
+            return Ok(records);
         }
-        let requests_max = self
-            .requests_max
-            .map_or(usize::MAX, |requests| requests as usize);
-        let altered = records.take(requests_max).flat_map(move |record| {
+        let altered = self.cut(records).flat_map(move |record| {
             let copies = match record {
                 Ok(_) => self.copies,
                 Err(_) => 1,
@@ -56,7 +63,15 @@ impl Altered {
                 None => record.take(),
             })
         });
-        Box::new(altered)
+        Ok(Box::new(altered))
+    }
+
+    /// The records of the replay.
+    fn cut(self, records: Records) -> Records {
+        let requests_max = self
+            .requests_max
+            .map_or(usize::MAX, |requests| requests as usize);
+        Box::new(records.take(requests_max))
     }
 
     fn copy(self, record: Record, copy: u32) -> Record {
@@ -73,6 +88,39 @@ impl Altered {
             ..record
         }
     }
+}
+
+/// The first length of each key that is not zero.
+fn first_lengths(records: Records) -> Result<HashMap<u64, u32>> {
+    let mut lengths = HashMap::new();
+    for record in records {
+        let record = record?;
+        if record.value_bytes > 0 {
+            lengths.entry(record.number).or_insert(record.value_bytes);
+        }
+    }
+    Ok(lengths)
+}
+
+/// The records, in which a read without a length has the length of its key. `lengths` has the first
+/// of each key, and then the last before the read.
+fn completed(
+    mut lengths: HashMap<u64, u32>,
+    records: Records,
+) -> impl Iterator<Item = Result<Record>> {
+    records.map(move |record| {
+        let mut record = record?;
+        match (record.verb, record.value_bytes) {
+            (Verb::Get, 0) => {
+                record.value_bytes = lengths.get(&record.number).copied().unwrap_or(0);
+            }
+            (_, 0) => {}
+            (_, bytes) => {
+                lengths.insert(record.number, bytes);
+            }
+        }
+        Ok(record)
+    })
 }
 
 /// What a trace asks for in all.
@@ -119,8 +167,42 @@ mod tests {
     }
 
     fn numbers(altered: Altered) -> Vec<u64> {
-        let records = altered.apply(records("5\n6\n5\n7\n"));
+        let records = altered.apply(|| Ok(records("5\n6\n5\n7\n"))).unwrap();
         records.map(|record| record.unwrap().number).collect()
+    }
+
+    fn footprint(altered: Altered, text: &'static str) -> Result<Footprint> {
+        Footprint::of(altered.apply(|| Ok(records(text)))?)
+    }
+
+    #[test]
+    fn reads_that_missed_have_the_length_of_their_key() {
+        // The first key is missed before its first store and between two, and grows. The length of
+        // the last key is known only after the replay has ended.
+        let text = "0,a,8,0,0,get,0\n\
+                    0,a,8,100,0,set,0\n\
+                    0,a,8,100,0,get,0\n\
+                    1,a,8,0,0,delete,0\n\
+                    1,a,8,0,0,get,0\n\
+                    1,a,8,300,0,set,0\n\
+                    2,a,8,0,0,get,0\n\
+                    2,b,8,0,0,get,0\n\
+                    2,b,8,70,0,set,0\n";
+        let lengths = |altered: Altered| -> Vec<u32> {
+            let open = || -> Result<Records> {
+                Ok(Box::new(twitter::records(text.as_bytes(), "t".to_owned())))
+            };
+            let records = altered.apply(open).unwrap();
+            records.map(|record| record.unwrap().value_bytes).collect()
+        };
+        let altered = Altered {
+            completes_lengths: true,
+            requests_max: Some(8),
+            ..Altered::default()
+        };
+        assert_eq!(lengths(altered), [100, 100, 100, 0, 100, 300, 300, 0]);
+        let as_recorded = [0, 100, 100, 0, 0, 300, 0, 0, 70];
+        assert_eq!(lengths(Altered::default()), as_recorded);
     }
 
     #[test]
@@ -132,7 +214,7 @@ mod tests {
             ..Altered::default()
         };
         assert_eq!(numbers(altered), [5, 6, 5]);
-        let footprint = Footprint::of(altered.apply(records("5\n6\n5\n7\n"))).unwrap();
+        let footprint = footprint(altered, "5\n6\n5\n7\n").unwrap();
         let expected = Footprint {
             requests: 3,
             keys: 2,
@@ -165,7 +247,7 @@ mod tests {
         assert_eq!(all.len(), 12);
         let [five, six, again] = [&all[0..3], &all[3..6], &all[6..9]];
         assert!(five == again && five[0] == 5 && six[0] == 6);
-        let footprint = Footprint::of(altered.apply(records("5\n6\n5\n7\n"))).unwrap();
+        let footprint = footprint(altered, "5\n6\n5\n7\n").unwrap();
         assert_eq!((footprint.requests, footprint.keys), (12, 9));
     }
 
@@ -175,11 +257,9 @@ mod tests {
             copies: 3,
             ..Altered::default()
         };
-        let all: Vec<bool> = altered
-            .apply(records("5\n6 7\n"))
-            .map(|record| record.is_ok())
-            .collect();
+        let broken = altered.apply(|| Ok(records("5\n6 7\n"))).unwrap();
+        let all: Vec<bool> = broken.map(|record| record.is_ok()).collect();
         assert_eq!(all, [true, true, true, false]);
-        assert!(Footprint::of(altered.apply(records("5\n6 7\n"))).is_err());
+        assert!(footprint(altered, "5\n6 7\n").is_err());
     }
 }

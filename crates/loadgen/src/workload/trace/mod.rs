@@ -44,7 +44,8 @@ pub struct Record {
     pub number: u64,
     /// Length of the key in bytes.
     pub key_bytes: u8,
-    /// Length of the value in bytes; zero for a read that missed.
+    /// Length of the value in bytes; zero for a read that missed, unless
+    /// [`Altered::completes_lengths`] is set.
     pub value_bytes: u32,
     /// The verb. Every command that writes is a set, including increments.
     pub verb: Verb,
@@ -141,6 +142,11 @@ impl Format {
     pub fn sets_on_miss(self) -> bool {
         self != Format::Twitter
     }
+
+    /// Whether reads that missed are recorded without the length of the value.
+    pub fn omits_lengths(self) -> bool {
+        self == Format::Twitter
+    }
 }
 
 /// A recorded workload.
@@ -181,17 +187,20 @@ impl Trace {
 
     /// Reads the trace from the beginning.
     pub fn records(&self) -> Result<Records> {
+        self.altered.apply(|| self.as_recorded())
+    }
+
+    fn as_recorded(&self) -> Result<Records> {
         let input = BufReader::with_capacity(BUFFER_BYTES, open(&self.file)?);
         let name = self.file.display().to_string();
-        let records: Records = match self.format {
+        Ok(match self.format {
             Format::Twitter => Box::new(twitter::records(input, name)),
             Format::OracleGeneral => Box::new(libcachesim::binary(input, name)),
             Format::Csv => Box::new(libcachesim::text(input, name)?),
             Format::Keys => Box::new(keys::records(input, name)),
             Format::Alibaba => Box::new(block_storage::records(input, name, ALIBABA)),
             Format::Msr => Box::new(block_storage::records(input, name, MSR)),
-        };
-        Ok(self.altered.apply(records))
+        })
     }
 
     /// What the requests ask for in all. Reads the trace once.
