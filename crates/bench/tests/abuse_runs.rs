@@ -51,3 +51,10 @@ fn unread_control_replies_stay_within_the_memory_limit() {
         assert!(check.is_some_and(is_within), "{row}");
     }
 }
+
+#[test]
+fn a_run_without_a_case_is_no_pass() {
+    let line = "abuse --peers none --scenario greedy --only nothing";
+    let complaint = program::refused(command(line));
+    assert!(complaint.contains("nothing was run"), "{complaint}");
+}

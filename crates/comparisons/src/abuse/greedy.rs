@@ -110,9 +110,9 @@ impl Scenario for Greedy {
             .as_ref()
             .filter(|_| case.command.is_empty())
         {
-            let bound = LONGER_MAX * control.p99_ms + NOISE_MS;
+            let bound = LONGER_MAX * control.slow_ms() + NOISE_MS;
             let us = |ms: f64| ms * 1e3;
-            let p99_us = us(measured.attacked.p99_ms);
+            let p99_us = us(measured.attacked.slow_ms());
             checks.push(Check::at_most("p99 beside", p99_us, us(bound), " µs"));
         }
         checks

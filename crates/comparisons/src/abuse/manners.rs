@@ -1,5 +1,7 @@
 //! Well-behaved clients: they request little, send it at once and read the reply. Their latencies
-//! are measured.
+//! are measured, in an open loop: visits are due at equal intervals, and a visit that has to wait
+//! for the one before it counts from the time at which it was due. So a server that stands still
+//! delays every visit that falls into that time, and not only those that are under way.
 
 use std::{
     net::SocketAddr,
@@ -8,6 +10,7 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
+use glimmer_loadgen::load;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
@@ -15,8 +18,11 @@ use super::{Subject, TextClient};
 
 /// A visit that takes longer has failed.
 pub const PATIENCE: Duration = Duration::from_secs(5);
-/// Pause between two visits of a client.
-const PAUSE: Duration = Duration::from_millis(5);
+/// Visits of a client per second. Beside hostile clients a visit may take some milliseconds, and a
+/// server that sustains fewer visits would be measured by the length of the run.
+pub const VISITS_PER_S: u32 = 100;
+/// Time between two visits of a client, whether or not the earlier one has ended.
+const INTERVAL: Duration = Duration::from_millis(1000 / VISITS_PER_S as u64);
 /// Interval between two checks whether to continue.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -30,7 +36,7 @@ pub trait Visitor: Send {
     fn visit(&mut self) -> Result<()>;
 }
 
-/// Latencies of visits.
+/// Latencies of visits, from when they were due.
 #[derive(Clone, Debug, Serialize)]
 pub struct Latency {
     /// Number of visits.
@@ -39,10 +45,17 @@ pub struct Latency {
     pub failures: u64,
     /// The median in milliseconds.
     pub p50_ms: f64,
-    /// The 99th percentile in milliseconds.
-    pub p99_ms: f64,
+    /// The 99th percentile in milliseconds; `None` if there were too few visits.
+    pub p99_ms: Option<f64>,
     /// The maximum in milliseconds.
     pub longest_ms: f64,
+}
+
+impl Latency {
+    /// The 99th percentile in milliseconds, or the maximum of few visits.
+    pub fn slow_ms(&self) -> f64 {
+        self.p99_ms.unwrap_or(self.longest_ms)
+    }
 }
 
 /// Visits that were timed.
@@ -72,8 +85,13 @@ impl Visitors {
     pub fn visit_while(&mut self, goes_on: impl Fn() -> bool) -> Visits {
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let threads: Vec<_> = (self.0.iter_mut())
-                .map(|visitor| scope.spawn(|| visit_until(&mut **visitor, &stop)))
+            let (stop, count) = (&stop, self.0.len() as u32);
+            let threads: Vec<_> = (self.0.iter_mut().zip(0..))
+                .map(|(visitor, place)| {
+                    // The clients take turns.
+                    let first = Instant::now() + INTERVAL * place / count;
+                    scope.spawn(move || visit_until(&mut **visitor, first, stop))
+                })
                 .collect();
             while goes_on() {
                 std::thread::sleep(LOOK);
@@ -101,28 +119,39 @@ impl Default for Visits {
     }
 }
 
-fn visit_until(visitor: &mut dyn Visitor, stop: &AtomicBool) -> Visits {
-    let Visits {
-        mut times,
-        mut failures,
-    } = Visits::default();
+/// Visits from the time `first` on, one visit after the other.
+fn visit_until(visitor: &mut dyn Visitor, first: Instant, stop: &AtomicBool) -> Visits {
+    let (mut visits, mut due) = (Visits::default(), first);
     while !stop.load(Relaxed) {
-        let begin = Instant::now();
-        let visited = visitor.visit();
-        let time = match visited {
-            Ok(()) => begin.elapsed(),
-            Err(_) => {
-                failures += 1;
-                PATIENCE.max(begin.elapsed())
+        let early = due.saturating_duration_since(Instant::now());
+        // A client that was asleep for too long is no fault of the server.
+        let begin = match early {
+            Duration::ZERO => due,
+            _ => {
+                std::thread::sleep(early);
+                Instant::now()
             }
         };
-        times.saturating_record(time.as_micros() as u64);
-        std::thread::sleep(PAUSE);
+        let visited = visitor.visit();
+        visits.record(begin.elapsed(), visited.is_err());
+        due += INTERVAL;
     }
-    Visits { times, failures }
+    // What was due, and was not begun, has waited until now at least.
+    let end = Instant::now();
+    while due < end {
+        visits.record(end - due, false);
+        due += INTERVAL;
+    }
+    visits
 }
 
 impl Visits {
+    fn record(&mut self, time: Duration, has_failed: bool) {
+        let time = if has_failed { PATIENCE.max(time) } else { time };
+        self.times.saturating_record(time.as_micros() as u64);
+        self.failures += u64::from(has_failed);
+    }
+
     /// Adds further ones.
     pub fn add(&mut self, other: &Visits) {
         let added = self.times.add(&other.times);
@@ -137,7 +166,7 @@ impl Visits {
             visits: self.times.len(),
             failures: self.failures,
             p50_ms: ms(self.times.value_at_quantile(0.5)),
-            p99_ms: ms(self.times.value_at_quantile(0.99)),
+            p99_ms: load::percentile(&self.times, 0.99).map(ms),
             longest_ms: ms(self.times.max()),
         }
     }
@@ -197,5 +226,41 @@ impl Visitor for TextVisitor {
             self.client = Some(client);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ends the visits in its third one, which takes as long as twenty visits are apart.
+    struct Stalled<'a> {
+        visits: u32,
+        stop: &'a AtomicBool,
+    }
+
+    impl Visitor for Stalled<'_> {
+        fn visit(&mut self) -> Result<()> {
+            self.visits += 1;
+            if self.visits == 3 {
+                std::thread::sleep(20 * INTERVAL);
+                self.stop.store(true, Relaxed);
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn visits_that_are_due_while_the_server_stands_still_wait() {
+        let stop = AtomicBool::new(false);
+        let mut stalled = Stalled {
+            visits: 0,
+            stop: &stop,
+        };
+        let visits = visit_until(&mut stalled, Instant::now(), &stop);
+        assert_eq!(stalled.visits, 3);
+        // Those of the time of the stall are counted with what they have waited.
+        let waited = visits.times.count_between(1_000, 60_000_000);
+        assert!(waited >= 19, "{waited} of {}", visits.times.len());
     }
 }

@@ -29,7 +29,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::servers::{CONNECTIONS_MAX, Contender, Kind, Launch};
 use glimmer_loadgen::driver::Address;
@@ -125,6 +125,10 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
             }
         }
     }
+    ensure!(
+        !rows.is_empty(),
+        "nothing was run: no server suits these scenarios, or --only names no case of them"
+    );
     Ok(Report {
         servers,
         threads: options.threads,

@@ -4,7 +4,10 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::scenario::{Case, Check, Measured};
+use super::{
+    manners::VISITS_PER_S,
+    scenario::{Case, Check, Measured},
+};
 use crate::servers::{self, Described};
 use glimmer_measure::{
     noise::Noise,
@@ -116,6 +119,11 @@ impl Repeated<'_> {
     }
 }
 
+/// A dash where too few visits were made.
+fn told(p99_ms: Option<f64>) -> Option<f64> {
+    Some(p99_ms.unwrap_or(f64::NAN))
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.servers.is_empty() {
@@ -127,9 +135,14 @@ impl fmt::Display for Report {
             self.threads, self.attack_s
         )?;
         match self.repeat {
-            1 => writeln!(out, ".\n")?,
-            repeat => writeln!(out, "; median (min..max) of {repeat} repetitions.\n")?,
+            1 => write!(out, ".")?,
+            repeat => write!(out, "; median (min..max) of {repeat} repetitions.")?,
         }
+        writeln!(
+            out,
+            " Each well-behaved client makes {VISITS_PER_S} visits a second, and a visit counts \
+             from the time at which it was due.\n"
+        )?;
         let mib = |head: &str, bytes: fn(&Measured) -> Option<u64>| {
             Column::new(head, move |row: &Repeated<'_>| {
                 let mib = |it: &Measured| Some(bytes(it)? as f64 / f64::from(1 << 20));
@@ -146,9 +159,9 @@ impl fmt::Display for Report {
             Column::new("server", |row: &Repeated<'_>| row.0[0].server.clone()),
             ms("p50 beside gets", 2, |it| Some(it.control.as_ref()?.p50_ms)),
             ms("p50 ms", 2, |it| Some(it.attacked.p50_ms)),
-            ms("p99 alone ms", 1, |it| Some(it.quiet.p99_ms)),
-            ms("beside gets", 1, |it| Some(it.control.as_ref()?.p99_ms)),
-            ms("p99 ms", 1, |it| Some(it.attacked.p99_ms)),
+            ms("p99 alone ms", 1, |it| told(it.quiet.p99_ms)),
+            ms("beside gets", 1, |it| told(it.control.as_ref()?.p99_ms)),
+            ms("p99 ms", 1, |it| told(it.attacked.p99_ms)),
             ms("longest ms", 1, |it| Some(it.attacked.longest_ms)),
             Column::new("failed", |row: &Repeated<'_>| {
                 let failures = row.sum(|it| it.attacked.failures);
