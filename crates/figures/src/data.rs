@@ -74,9 +74,10 @@ impl Point {
 
     /// Adds another measured value, which becomes a column of the data. [`Row::LOW`] and
     /// [`Row::HIGH`] are drawn as the ends of an error bar, [`Row::ACROSS`] as the place on the
-    /// horizontal axis.
+    /// horizontal axis. What is no finite number, such as the time of an operation where none has
+    /// ended, is left out.
     pub fn also(mut self, name: &'static str, value: f64) -> Point {
-        self.also.push((name, value));
+        self.also.extend(value.is_finite().then_some((name, value)));
         self
     }
 
@@ -86,6 +87,14 @@ impl Point {
             Some(value) => self.also(name, value),
             None => self,
         }
+    }
+
+    /// Why it cannot be added to data: a record holds finite numbers only.
+    pub fn lacks_number(&self) -> Option<String> {
+        let Point {
+            panel, series, x, ..
+        } = self;
+        (!self.y.is_finite()).then(|| format!("no number was measured of {series} at {panel} {x}"))
     }
 }
 
@@ -402,6 +411,21 @@ mod tests {
         assert_eq!((ratio.min, ratio.median, ratio.max), (3.9, 3.9, 3.9));
         assert_eq!(data.each_repetition(|_| true), []);
         assert_eq!(data.each_repetition(|row| row.series == "theirs").len(), 3);
+    }
+
+    #[test]
+    fn a_record_has_finite_numbers() {
+        let point = Point::new("tiny", "ours", 1.0, 2.0);
+        assert_eq!(point.lacks_number(), None);
+        let mut data = Data::default();
+        data.add(point.also("ns", f64::NAN).also("busy", 0.5));
+        let json = serde_json::to_string(&data).unwrap();
+        assert_eq!(serde_json::from_str::<Data>(&json).unwrap(), data);
+        assert_eq!(data.rows[0].also("ns"), None);
+        for y in [f64::NAN, f64::INFINITY] {
+            let lacks = Point::new("tiny", "ours", 1.0, y).lacks_number();
+            assert_eq!(lacks.unwrap(), "no number was measured of ours at tiny 1");
+        }
     }
 
     #[test]

@@ -151,7 +151,10 @@ impl<'a> Run<'a> {
 
     /// Adds a point that is measured once.
     pub fn add(&mut self, point: Point) {
-        self.data.add(point);
+        match point.lacks_number() {
+            Some(lack) => self.note(lack),
+            None => self.data.add(point),
+        }
     }
 
     /// What has been measured so far.
@@ -188,7 +191,10 @@ impl<'a> Run<'a> {
             }
             for case in &mut *cases {
                 for point in measure(case, self, repetition as u64)? {
-                    self.data.add_of(repetition, point);
+                    match point.lacks_number() {
+                        Some(lack) => self.note(lack),
+                        None => self.data.add_of(repetition, point),
+                    }
                 }
                 self.progress.step(&case.to_string());
             }
@@ -273,8 +279,13 @@ mod tests {
             Ok(Point::new("", *case, "here", repetition as f64))
         })
         .unwrap();
+        run.rounds(1, &mut ["b"], |case, _, _| {
+            Ok(Point::new("", *case, "here", f64::NAN))
+        })
+        .unwrap();
         run.note("left out");
         run.note("left out");
+        let lack = "no number was measured of b at  here";
         assert_eq!(
             *heard.0.lock().unwrap(),
             [
@@ -283,12 +294,15 @@ mod tests {
                 "b",
                 "a",
                 "b",
+                "expect 1",
+                &format!("say {}", lack),
+                "b",
                 "say left out",
                 "say left out"
             ]
         );
         let Measured { data, notes, .. } = run.finish();
-        assert_eq!(notes, ["left out"]);
+        assert_eq!(notes, [lack, "left out"]);
         assert_eq!(data.row("", "b", "here").unwrap().samples, [0.0, 1.0]);
     }
 

@@ -87,7 +87,8 @@ impl Found {
         })
     }
 
-    /// The lowest and the highest number of all repetitions, and of the medians.
+    /// The lowest and the highest number of all repetitions, and of the medians. If one is not a
+    /// number, such as the ratio of nothing to nothing, the ends are not, either.
     fn interval(&self) -> Option<(f64, f64, f64)> {
         let Value::One(whole) = self.whole else {
             return None;
@@ -98,6 +99,10 @@ impl Found {
         });
         let (mut low, mut high) = (whole, whole);
         for number in each {
+            // `f64::min` and `f64::max` would pass it over.
+            if number.is_nan() {
+                return Some((f64::NAN, whole, f64::NAN));
+            }
             (low, high) = (low.min(number), high.max(number));
         }
         Some((low, whole, high))
@@ -110,6 +115,9 @@ impl fmt::Display for Found {
             (Value::Many(numbers), _) => {
                 let each: Vec<String> = numbers.iter().map(|number| told(*number)).collect();
                 out.write_str(&each.join(", "))
+            }
+            (_, Some((low, whole, _))) if low.is_nan() && !whole.is_nan() => {
+                write!(out, "{}, but a repetition has no number", told(whole))
             }
             (_, Some((low, whole, high))) if told(low) != told(high) => {
                 let count = self.each.len();
@@ -125,6 +133,9 @@ impl fmt::Display for Found {
 fn told(number: f64) -> String {
     let size = number.abs();
     match size {
+        _ if number.is_nan() => "no number".to_owned(),
+        f64::INFINITY if number < 0.0 => "-infinite".to_owned(),
+        f64::INFINITY => "infinite".to_owned(),
         _ if number.fract() == 0.0 && size < 1e6 => format!("{number}"),
         1e6.. => format!("{:.2} million", number / 1e6),
         100.0.. => format!("{number:.0}"),
@@ -247,10 +258,29 @@ mod tests {
         assert_eq!(judge(ten(), &[0.5]), NotReproduced);
         assert_eq!(judge(ten(), &[f64::NAN]), NotReproduced);
         assert_eq!(judge(ten(), &[f64::INFINITY]), Reproduced);
+        // A repetition without a number is no evidence.
+        assert_eq!(judge(ten(), &[6.4, 9.0, f64::NAN]), NotReproduced);
         // A loss is a factor below one.
         assert_eq!(judge(Stated::Factor(0.4), &[0.45]), Reproduced);
         assert_eq!(judge(Stated::Factor(0.4), &[0.7]), Weaker);
         assert_eq!(judge(Stated::Factor(0.4), &[1.1]), NotReproduced);
+    }
+
+    #[test]
+    fn what_is_not_a_number_is_said() {
+        let said = |whole, each: &[f64]| {
+            let each = each.iter().copied().map(Value::One).collect();
+            let whole = Value::One(whole);
+            Found { whole, each }.to_string()
+        };
+        assert_eq!(said(2.5, &[2.0, 3.5]), "2.50 (2..3.50 of 2)");
+        assert_eq!(
+            said(2.5, &[2.0, f64::NAN]),
+            "2.50, but a repetition has no number"
+        );
+        assert_eq!(said(f64::NAN, &[]), "no number");
+        assert_eq!(said(f64::NAN, &[f64::NAN]), "no number");
+        assert_eq!(said(2.0, &[2.0, f64::INFINITY]), "2 (2..infinite of 2)");
     }
 
     #[test]
