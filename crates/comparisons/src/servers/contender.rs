@@ -1,11 +1,14 @@
 //! A server that takes part in a comparison.
 
 use std::{
+    io::Read,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
+    sync::mpsc,
+    time::Duration,
 };
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::{Build, Described, Encryption, Kind};
 
@@ -171,17 +174,46 @@ impl Contender {
     }
 }
 
+/// A program that has not told its version in this time will not do so.
+const VERSION_MAX: Duration = Duration::from_secs(10);
+
 /// The first line of a program's version. memcached before 1.5 has no flag for it, and its help
 /// begins with it.
 fn version_of(program: &Path) -> Result<String> {
     for flag in ["--version", "-h"] {
-        let output = Command::new(program).arg(flag).output()?;
-        let text = String::from_utf8_lossy(&output.stdout);
+        let text = output_of(program, flag, VERSION_MAX)?;
         if let Some(line) = text.lines().next() {
             return Ok(line.to_owned());
         }
     }
     Ok(String::new())
+}
+
+/// What a program prints with this flag. One that does not end in time is ended.
+fn output_of(program: &Path, flag: &str, patience: Duration) -> Result<String> {
+    let mut command = Command::new(program);
+    command.arg(flag).stdin(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
+    let mut stdout = child.stdout.take().expect("it has a pipe");
+    let (sender, receiver) = mpsc::channel();
+    // The thread ends with the pipe, which what the program has started may keep open.
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = stdout.read_to_end(&mut bytes);
+        let _ = sender.send(read.map(|_| bytes));
+    });
+    let read = receiver.recv_timeout(patience);
+    // It has said everything, or is too late.
+    child.kill()?;
+    child.wait()?;
+    match read {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes?).into_owned()),
+        Err(_) => bail!(
+            "{} {flag} does not end: it was stopped after {} s",
+            program.display(),
+            patience.as_secs_f64()
+        ),
+    }
 }
 
 /// Whether a server that calls itself another one, as ours does under memcached's name, is ours.
@@ -238,6 +270,23 @@ mod tests {
         std::fs::write(&old, script).unwrap();
         std::fs::set_permissions(&old, PermissionsExt::from_mode(0o755)).unwrap();
         assert_eq!(version_of(&old).unwrap(), "memcached 1.4.13");
+    }
+
+    #[test]
+    fn a_program_that_does_not_end_is_stopped() {
+        let directory = tempfile::tempdir().unwrap();
+        let endless = directory.path().join("endless");
+        std::fs::write(
+            &endless,
+            "#!/bin/sh\necho memcached 1.6.45\nexec sleep 600\n",
+        )
+        .unwrap();
+        std::fs::set_permissions(&endless, PermissionsExt::from_mode(0o755)).unwrap();
+        let error = output_of(&endless, "--version", Duration::from_millis(50)).unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("--version does not end"), "{error}");
+        let read = output_of(Path::new("/bin/echo"), "memcached 1.6.45", VERSION_MAX);
+        assert_eq!(read.unwrap(), "memcached 1.6.45\n");
     }
 
     #[test]
