@@ -24,7 +24,7 @@ use glimmer_cli::vocabulary::{repetitions, seconds};
 /// prints the paper's numbers beside ours. If a verdict is worse than in the
 /// record that was there before, or a claim of ours does not hold any more, the
 /// command names it and fails. A figure that this machine cannot measure is left
-/// out, with the reason.
+/// out, with the reason; the command fails if that leaves none.
 ///
 /// Minos' figures of dispatch are simulated, with costs that `glimmer bench
 /// calibrate` has measured. So they are the same on every machine, unless --costs
@@ -53,7 +53,7 @@ pub struct Arguments {
     /// Write the data, the pictures and the pages to this documentation [default: docs]
     ///
     /// They replace what is in DIR/figures, and the picture of the README among them. A figure that
-    /// cannot be measured does not stop the others.
+    /// fails does not stop the others.
     #[arg(
         long,
         value_name = "DIR",
@@ -102,26 +102,34 @@ impl Arguments {
         if self.redraw && self.names == ["all"] {
             figures.retain(|figure| Files::of(figure.spec().name, &directory).json.exists());
         }
-        let mut complaints = String::new();
+        let (mut complaints, mut failures, mut left_out) = (String::new(), String::new(), 0);
         for (place, figure) in figures.iter().enumerate() {
             let name = figure.spec().name;
             eprintln!("figure {} of {}: {name}", place + 1, figures.len());
             match self.one(*figure, &settings, &directory) {
                 Ok(complaint) => complaints.extend(complaint),
-                // Of all figures, those that this machine cannot have are left out.
-                Err(error) if self.names == ["all"] && error.is::<Unmet>() => {
+                // What this machine cannot measure is left out.
+                Err(error) if error.is::<Unmet>() => {
                     println!("{name} is left out: {error}\n");
+                    left_out += 1;
                 }
-                // All figures with what they need and what they show.
-                Err(error) => complaints.push_str(&format!("\n  {name}: {error:#}")),
+                Err(error) => failures.push_str(&format!("\n  {name}: {error:#}")),
             }
         }
         if let Some(docs) = &self.docs {
             println!("{}", page::write(docs)?.display());
         }
         ensure!(
+            failures.is_empty(),
+            "some figures failed:{failures}{complaints}"
+        );
+        ensure!(
             complaints.is_empty(),
             "some claims do not hold, or are worse than recorded:{complaints}"
+        );
+        ensure!(
+            left_out < figures.len() || figures.is_empty(),
+            "no figure was measured: this machine lacks what they need"
         );
         Ok(())
     }

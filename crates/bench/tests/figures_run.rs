@@ -178,6 +178,29 @@ fn a_verdict_that_is_worse_than_recorded_fails_the_command() {
     );
 }
 
+/// Named or not, and with one core as on a machine that has no more.
+#[test]
+fn a_figure_that_needs_more_cores_is_left_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let quickly = ["--quick", "--out", directory.path().to_str().unwrap()];
+    let on_one_core = |names: &[&'static str]| {
+        let run = || figure(&[names, &quickly].concat());
+        glimmer_measure::machine::on_core(Some(0), run).unwrap()
+    };
+    let some = on_one_core(&["minos-live", "mica-skew"]);
+    assert!(some.status.success(), "{}", text(&some.stderr));
+    let said = text(&some.stdout);
+    assert!(
+        said.starts_with("minos-live is left out: it needs 2 cores"),
+        "{said}"
+    );
+    let none = on_one_core(&["minos-live"]);
+    assert!(!none.status.success());
+    let complaint = text(&none.stderr);
+    assert!(complaint.contains("no figure was measured"), "{complaint}");
+    assert!(!complaint.contains("claims"), "{complaint}");
+}
+
 #[test]
 fn what_is_not_a_figure_is_named() {
     let output = figure(&["mica-fig0"]);
