@@ -105,7 +105,8 @@ fn both_ends_go_past_the_kernels_stack() {
     }
 }
 
-/// Meanwhile, requests by another interface are answered, as of a client that was known by this one.
+/// Meanwhile, requests by another interface are answered, also those of a client that was known by
+/// this one.
 #[test]
 fn an_interface_that_goes_down_is_reported() {
     let Some(link) = Link::make(Driver::SendsToNobody) else {

@@ -5,7 +5,6 @@
 //! table it meets and however many logs it makes room in; once that is spent, live items leave even
 //! if the rule would keep them. Items that are dead cost nothing: each gives back the memory that
 //! it took.
-
 //!
 //! Room for a large item is made in steps. What a step passes is bounded apart from that, in words
 //! and in items, whatever becomes of the items.
