@@ -157,6 +157,16 @@ def signals(handler):
         signal.signal(signal.SIGALRM, before)
 
 
+def is_busy(client):
+    """Whether a call of another thread has its turn."""
+    try:
+        with signals(signal.default_int_handler):
+            repr(client)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
 def test_a_signal_handler_ends_a_call_that_waits(server):
     port = native_port(server)
     client = glimmer.Client("127.0.0.1", port, deadline=PATIENCE_S)
@@ -182,15 +192,12 @@ def test_a_signal_handler_ends_a_call_that_waits_for_its_turn(server):
     client = glimmer.Client("127.0.0.1", native_port(server), deadline=3 * PATIENCE_S)
     client.put("key", b"value")
     server.pause()
-    begins, found = threading.Event(), []
-
-    def get():
-        begins.set()
-        found.append(client.get("key"))
-
-    thread = threading.Thread(target=get)
+    found = []
+    thread = threading.Thread(target=lambda: found.append(client.get("key")))
     thread.start()
-    begins.wait()
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_busy(client):
+        assert time.monotonic() < deadline, "the other call does not begin"
     for call in (lambda: client.get("key"), lambda: repr(client), client.close):
         with pytest.raises(KeyboardInterrupt), signals(signal.default_int_handler):
             call()
