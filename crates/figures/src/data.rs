@@ -74,8 +74,8 @@ impl Point {
 
     /// Adds another measured value, which becomes a column of the data. [`Row::LOW`] and
     /// [`Row::HIGH`] are drawn as the ends of an error bar, [`Row::ACROSS`] as the place on the
-    /// horizontal axis. What is no finite number, such as the time of an operation where none has
-    /// ended, is left out.
+    /// horizontal axis. A value that is not finite is left out. The time per operation is such a
+    /// value if no operation has ended.
     pub fn also(mut self, name: &'static str, value: f64) -> Point {
         self.also.extend(value.is_finite().then_some((name, value)));
         self

@@ -257,7 +257,14 @@ fn driven(window_ms: u64, gather: u32, world: Clock) -> (Connection, bool) {
     let mut source = Drawn::new(&workload, 1, 0, 1, &inserted);
     let links = vec![&mut link];
     let drive = Drive::new(links, world, &mut recorder, CountBy::ByDueTime, 1 << 40);
-    let schedule = Schedule {
+    run(drive, &mut source, &each_millisecond(gather)).unwrap();
+    assert_eq!(recorder.saturated, recorder.client_saturated);
+    (link, recorder.client_saturated)
+}
+
+/// One request each millisecond. `gather` of them are sent at a time.
+fn each_millisecond(gather: u32) -> Schedule {
+    Schedule {
         arrivals: Arrivals::Fixed(1000.0),
         burst: 1,
         gather,
@@ -266,10 +273,7 @@ fn driven(window_ms: u64, gather: u32, world: Clock) -> (Connection, bool) {
         keys: KeyPart::ALL,
         offset_ns: 0,
         seed: 1,
-    };
-    run(drive, &mut source, &schedule).unwrap();
-    assert_eq!(recorder.saturated, recorder.client_saturated);
-    (link, recorder.client_saturated)
+    }
 }
 
 /// A clock that stands still for the program from 10 ms until then.
@@ -327,17 +331,7 @@ fn lost_requests_count_by_the_time_at_which_they_were_due() {
         let links = vec![&mut link];
         let counted = CountBy::ByDueTime;
         let drive = Drive::new(links, world, &mut recorder, counted, 500 * MS);
-        let schedule = Schedule {
-            arrivals: Arrivals::Fixed(1000.0),
-            burst: 1,
-            gather: 1,
-            idle: Idle::Sleep,
-            lanes: Lanes::Mixed,
-            keys: KeyPart::ALL,
-            offset_ns: 0,
-            seed: 1,
-        };
-        run(drive, &mut source, &schedule).unwrap();
+        run(drive, &mut source, &each_millisecond(1)).unwrap();
         let span = recorder.finish(now.get()).unwrap().unwrap();
         // The first request is due after 1 ms.
         let lost = (99..=100).contains(&span.lost);

@@ -70,7 +70,7 @@ pub(crate) enum Search {
     Found,
     /// It goes on in another turn: room is being made.
     GoesOn,
-    /// There is none now.
+    /// No place is free at present.
     Failed,
 }
 

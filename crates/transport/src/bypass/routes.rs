@@ -16,8 +16,8 @@ use glimmer_base::limits::{PEER_UNHEARD_MAX, PEER_UNHEARD_MS, XDP_PEERS};
 use super::wire::Ends;
 use crate::address::ip_octets;
 
-/// The number of no socket: the peer's latest datagram came by the kernel's stack, which knows the
-/// way. The hardware addresses are none then.
+/// Stands for the number of a socket: the peer's latest datagram came through the kernel's stack.
+/// The stack knows the route, so the hardware addresses are zero.
 pub const BY_KERNEL: u32 = u32::MAX;
 
 /// The peers of late.

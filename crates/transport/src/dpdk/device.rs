@@ -23,8 +23,8 @@ use crate::sys::frames::Lender;
 
 /// Bursts that one call takes from its queue at most, while others' frames fill them.
 const BURSTS: usize = 2;
-/// A device looks after its port once in so many calls: seldom enough that the clock read costs
-/// none of them, and often enough for a worker that gets a few hundred calls in a second.
+/// A device looks after its port once in this many calls. Each time, it reads the clock. A worker
+/// on a busy core makes a few hundred calls a second, so its port is still looked after.
 const TENDS_EVERY: u32 = 1 << 8;
 
 /// A queue and a port of UDP. Twins share them.
