@@ -13,6 +13,8 @@ const GROWTH: f64 = 1.6;
 /// The search ends when the highest sustained rate and the lowest failed rate differ by less than
 /// this share.
 const RESOLUTION: f64 = 0.05;
+/// The search ends when the server does not sustain one request per second.
+const RATE_PER_S_MIN: f64 = 1.0;
 /// Maximum number of rates.
 const RATES_MAX: usize = 24;
 /// A rate that is found too high is measured up to this often, and the majority counts: a machine
@@ -123,7 +125,8 @@ pub fn search(
             (Some(low), Some(high)) if high / low < 1.0 + RESOLUTION => break,
             (Some(low), Some(high)) => (low * high).sqrt(),
             (Some(low), None) => low * GROWTH,
-            (None, Some(high)) => high / GROWTH / GROWTH,
+            (None, Some(high)) if high <= RATE_PER_S_MIN => break,
+            (None, Some(high)) => (high / GROWTH / GROWTH).max(RATE_PER_S_MIN),
             (None, None) => unreachable!("a probe is borne or it is not"),
         };
     }
@@ -220,6 +223,14 @@ mod tests {
         let best = best(&probes, None).unwrap().offered_per_s;
         assert!(best > 0.95e5 && best < 1.04e5, "{best}");
         assert_eq!(super::best(&[], None), None);
+    }
+
+    #[test]
+    fn a_server_that_answers_nothing_is_given_up_at_one_request_a_second() {
+        let probes = search(5_000.0, None, model(0.0, 0.99)).unwrap();
+        let rates = probes.iter().map(|probe| probe.offered_per_s);
+        assert_eq!(rates.reduce(f64::min), Some(RATE_PER_S_MIN));
+        assert_eq!(best(&probes, None), None);
     }
 
     #[test]

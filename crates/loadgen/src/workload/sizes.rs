@@ -1,12 +1,14 @@
 //! Lengths of values. All versions of a key's value have the same length, drawn once from the key's
 //! number.
 
-use std::{fmt, fs, ops::Range, path::Path, str::FromStr, sync::Arc};
+use std::{fmt, fs::File, io::Read as _, ops::Range, path::Path, str::FromStr, sync::Arc};
 
 use glimmer_notation as notation;
 
 /// Longest value in bytes that the load generator writes.
 pub const VALUE_BYTES_MAX: u32 = 64 << 20;
+/// Longest file with a distribution of lengths, in bytes. A longer one is refused.
+const EMPIRICAL_FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// In Minos's model of Facebook's ETC pool (§5.2): the share of tiny items among those that are not
 /// large, and the bounds of the classes in bytes.
@@ -72,8 +74,17 @@ impl Empirical {
     /// Reads a file with a length and a weight on every line, separated by a comma or blanks. `#`
     /// begins a comment.
     pub fn read(file: &Path) -> Result<Empirical, String> {
-        let text =
-            fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let mut text = String::new();
+        File::open(file)
+            .and_then(|file| {
+                let mut part = file.take(EMPIRICAL_FILE_BYTES_MAX + 1);
+                part.read_to_string(&mut text)
+            })
+            .map_err(|error| format!("{}: {error}", file.display()))?;
+        if text.len() as u64 > EMPIRICAL_FILE_BYTES_MAX {
+            let most = notation::memory(EMPIRICAL_FILE_BYTES_MAX as f64);
+            return Err(format!("{} has more than {most}", file.display()));
+        }
         let mut weights = Vec::new();
         for (number, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default();
@@ -220,6 +231,7 @@ impl FromStr for Sizes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn mean(sizes: &Sizes, keys: std::ops::Range<u64>) -> f64 {
         let count = (keys.end - keys.start) as f64;
@@ -290,6 +302,8 @@ mod tests {
         assert_eq!((count(7), sizes.max()), (0, 200));
         fs::write(&file, "100\n").unwrap();
         assert!(Empirical::read(&file).unwrap_err().contains("line 1"));
+        let endless = Empirical::read(Path::new("/dev/zero"));
+        assert!(endless.unwrap_err().ends_with("more than 16 MiB"));
         assert!(Empirical::new("none", &[]).is_err());
     }
 
