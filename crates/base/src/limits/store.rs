@@ -50,17 +50,17 @@ pub const GROWTH_BYTES_MIN: usize = 1 << 10;
 /// use the partition. The item that crosses the limit is passed.
 pub const ROOM_BYTES_PER_HOLD: usize = 32 << 10;
 
-/// How many times its size a store of a large value has the head of a log pass while others take
-/// the room again and again. Then it makes room without letting others in.
+/// A store of a large value makes its room in steps until the head of a log has passed this many
+/// times the value's size. Then it makes the rest at once, without letting others in.
 pub const ROOM_TRIES_FACTOR: usize = 4;
 
 /// Items that a worker passes at the heads of logs in one turn, to make room for large values that
 /// are about to arrive. For what is missing then, it goes on in its next turn.
 pub const ROOM_ITEMS_PER_TURN: u64 = 512;
 
-/// Bytes of such room that others have taken in the meantime, and that are made again in one turn
-/// beside those items. They spare the others the same work.
-pub const ROOM_RETAKEN_BYTES_MAX: usize = 256 << 10;
+/// Bytes of such room that are made again in one turn, beside those items, if others have taken them
+/// in the meantime. Who took them did not have to pass items.
+pub const ROOM_RETAKEN_BYTES_MAX: usize = 64 << 10;
 
 /// Live items that one request may spare while it makes room, whatever the eviction rule decides.
 /// The next one is evicted even if the rule would keep it.

@@ -299,6 +299,11 @@ impl Connection {
             && (self.input.is_readable() || self.rx.has_input() || self.rx.has_ahead())
     }
 
+    /// Whether it may ask for the place that it wants in the table.
+    pub fn asks_for_place(&self) -> bool {
+        self.rx.awaits_place() && self.is_settled() && self.closes.is_none()
+    }
+
     /// Whether more of a line of keys is to be received, although its first keys cannot be answered
     /// before the client takes the replies that it has. Some clients send all of a line first.
     #[inline]

@@ -194,7 +194,8 @@ impl Streams {
         if connection.phase.feed().is_some() {
             return Joined::Slice(self.hear_watcher(key, core));
         }
-        if !connection.is_runnable() {
+        // What has arrived of a large value may have been received before there was a place for it.
+        if !connection.is_runnable() && !connection.asks_for_place() {
             if connection.reads_ahead(room) {
                 return Joined::Slice(self.read_ahead(key, core));
             }

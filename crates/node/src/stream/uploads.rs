@@ -12,8 +12,8 @@
 //!
 //! Room for a place is made over several turns. In each, a bounded number of items leave
 //! ([`ROOM_ITEMS_PER_TURN`]), so that other clients do not wait while a value takes the place of
-//! tens of thousands. One connection at a time makes room, and stays first in its lane until it has
-//! its place. Those that come later wait for that, as they would take the room.
+//! tens of thousands. One connection of a worker at a time makes room, until it has its place. Those
+//! that come later wait for that, as they would take the room.
 //!
 //! A place is in the key's partition. Where only one worker may write there, the connection visits
 //! it for the place, and again when the value is complete. Any worker may receive into the place.
@@ -68,8 +68,6 @@ struct MakingRoom {
     /// Items that may leave.
     items_left: u64,
     maker: Option<ConnectionKey>,
-    /// Whether the maker has gone on since the last turn began.
-    has_gone_on: bool,
 }
 
 impl MakingRoom {
@@ -81,7 +79,6 @@ impl MakingRoom {
     /// This connection has more room to make.
     fn go_on(&mut self, key: ConnectionKey) {
         self.maker = Some(key);
-        self.has_gone_on = true;
     }
 
     /// This connection needs no more room, or gets none.
@@ -136,14 +133,19 @@ impl Streams {
         Some(bytes)
     }
 
-    /// A turn begins, in which room may be made again. A maker that has not gone on is gone, or is
-    /// held back.
+    /// A turn begins, in which room may be made again.
     #[inline]
     pub fn begin_to_make_room(&mut self) {
         let room = &mut self.waiting_uploads.room;
         room.items_left = ROOM_ITEMS_PER_TURN;
-        if !std::mem::take(&mut room.has_gone_on) {
-            room.maker = None;
+        if let Some(maker) = room.maker {
+            let goes_on = |connection: &Connection| {
+                connection.rx.awaits_place()
+                    && connection.turn == Turn::Queued
+                    && connection.throttled_since_ms.is_none()
+            };
+            // Otherwise it is gone, or is held back.
+            (room.maker).take_if(|_| !self.connections.get(maker).is_some_and(goes_on));
         }
     }
 
@@ -201,6 +203,7 @@ impl Streams {
                 match queue.find_place(place, (place_seed, &mut room.items_left), core) {
                     Search::Found => {
                         connection.rx.value = None;
+                        connection.patience.begin_pace(core.now.ms);
                         return Asked::Settled;
                     }
                     Search::GoesOn => {
@@ -217,6 +220,7 @@ impl Streams {
         };
         let layout = core.plan.layout();
         if !layout.may_run(core.me, announcement.keyhash, false) {
+            room.end(key);
             let owner = layout.home(core.me, announcement.keyhash);
             return self.ask_owner(key, owner, core);
         }
@@ -251,6 +255,7 @@ impl Streams {
                 let received = connection.rx.move_value(&announcement, &upload, pool);
                 let incoming = Incoming { upload, received };
                 connection.rx.value = Some(Box::new(LargeValue::InPlace(incoming)));
+                connection.patience.begin_pace(core.now.ms);
             }
         }
         Asked::Settled
@@ -297,14 +302,14 @@ impl Streams {
     #[cold]
     pub fn serve_waiting_uploads(&mut self, core: &mut Core) {
         let (waiting, ended) = (&mut self.waiting_uploads, core.shared.places.ended());
-        if core.now.ms < waiting.retry_ms && ended == waiting.ended {
+        let may_ask = waiting.room.maker.is_none() && ended != waiting.ended;
+        if core.now.ms < waiting.retry_ms && !may_ask {
             return;
         }
         waiting.retry_ms = core.now.ms + SHORT_TICK_MS;
-        waiting.ended = ended;
         let map = core.plan.layout().map;
         let (mut full, mut stay) = (Vec::new(), VecDeque::new());
-        let mut gives_up = true;
+        let (mut gives_up, mut all_asked) = (true, true);
         for key in std::mem::take(&mut waiting.queue) {
             let connection = self.connections.get_mut(key);
             let Some(connection) = connection.filter(|connection| connection.rx.awaits_place())
@@ -319,6 +324,7 @@ impl Streams {
                 continue;
             }
             if !self.waiting_uploads.room.is_open_to(key) {
+                all_asked = false;
                 stay.push_back(key);
                 continue;
             }
@@ -332,9 +338,7 @@ impl Streams {
             connection.turn = Turn::None;
             match self.ask(key, core) {
                 Asked::Settled => {
-                    let connection = &mut self.connections[key];
-                    connection.patience.begin_pace(core.now.ms);
-                    connection.turn = Turn::Queued;
+                    self.connections[key].turn = Turn::Queued;
                     self.ready.push(key, Lane::Large);
                 }
                 Asked::Later => self.ask_later(key, core),
@@ -355,6 +359,9 @@ impl Streams {
             core.shared.places.end_wait();
         }
         self.waiting_uploads.queue = stay;
+        if all_asked {
+            self.waiting_uploads.ended = ended;
+        }
     }
 
     /// While others wait for places, closes the connection that has one and has made no progress

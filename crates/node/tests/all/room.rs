@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, Kind, command, received};
 use glimmer_base::KeyHasher;
-use glimmer_base::limits::ROOM_ITEMS_PER_TURN;
+use glimmer_base::limits::{ROOM_ITEMS_PER_TURN, ROOM_RETAKEN_BYTES_MAX};
 use glimmer_engine::{Engine, Spread, Uniques, build};
 use glimmer_store::access::{Access, Crcw, Erew};
 use glimmer_store::evict::FIFO;
@@ -38,10 +38,10 @@ impl<A: Access> Kind for Tiny<A> {
 }
 
 /// A node whose tables are full of tiny items, and a client with a small one.
-fn full<A: Access>(workers: usize) -> (Bench, LocalStream) {
-    let mut bench = Bench::with_partitions::<Tiny<A>>(workers, workers, Uniques::Kept);
+fn full<A: Access>(partitions: usize, workers: usize) -> (Bench, LocalStream) {
+    let mut bench = Bench::with_partitions::<Tiny<A>>(partitions, workers, Uniques::Kept);
     let mut client = bench.connect();
-    for first in (0..workers * TABLE_BYTES / TINY * 4 / 3).step_by(1_000) {
+    for first in (0..partitions * TABLE_BYTES / TINY * 4 / 3).step_by(1_000) {
         let set = |n| format!("set {n:07} 0 0 8 noreply\r\n12345678\r\n");
         let sets: String = (first..first + 1_000).map(set).collect();
         client.send(sets.as_bytes());
@@ -76,6 +76,12 @@ fn shown(key: &str, fill: u8) -> Vec<u8> {
 
 /// A turn of each worker, in which few items leave. One that is alone answers the small request.
 fn turn(bench: &mut Bench, small: &mut LocalStream) {
+    turn_of_sharers(bench, small, 0);
+}
+
+/// The same, where each worker makes room again for up to `retaken` items that others have stored.
+fn turn_of_sharers(bench: &mut Bench, small: &mut LocalStream, retaken: u64) {
+    let most = ROOM_ITEMS_PER_TURN + retaken;
     let workers = bench.node.workers.len();
     for worker in 0..workers {
         let before = evictions(bench);
@@ -84,13 +90,13 @@ fn turn(bench: &mut Bench, small: &mut LocalStream) {
             _ => bench.turn(worker),
         }
         let left = evictions(bench) - before;
-        assert!(left <= ROOM_ITEMS_PER_TURN, "{left} items");
+        assert!(left <= most, "{left} items");
     }
 }
 
 /// Several clients store large values at once, one of them without a reply.
-fn few_items_leave_in_one_turn<A: Access>(workers: usize) {
-    let (mut bench, mut small) = full::<A>(workers);
+fn few_items_leave_in_one_turn<A: Access>(partitions: usize, workers: usize) {
+    let (mut bench, mut small) = full::<A>(partitions, workers);
     let mut clients: Vec<_> = (0..3).map(|_| bench.connect()).collect();
     let keys = ["a", "b", "c"];
     for (n, client) in clients.iter_mut().enumerate() {
@@ -100,9 +106,13 @@ fn few_items_leave_in_one_turn<A: Access>(workers: usize) {
         client.send(&[&[n as u8; LARGE], &b"\r\nget small\r\n"[..]].concat());
     }
     let mut replies = vec![Vec::new(); clients.len()];
+    let retaken = match workers > partitions {
+        true => ROOM_RETAKEN_BYTES_MAX / TINY,
+        false => 0,
+    };
     let mut turns = 0;
     while replies.iter().any(|reply| !reply.ends_with(b"END\r\n")) {
-        turn(&mut bench, &mut small);
+        turn_of_sharers(&mut bench, &mut small, retaken as u64);
         for (reply, client) in replies.iter_mut().zip(&mut clients) {
             reply.extend(received(client));
         }
@@ -121,18 +131,50 @@ fn few_items_leave_in_one_turn<A: Access>(workers: usize) {
 
 #[test]
 fn few_items_leave_in_one_turn_of_a_table_of_its_own() {
-    few_items_leave_in_one_turn::<Erew>(1);
-    few_items_leave_in_one_turn::<Erew>(2);
+    few_items_leave_in_one_turn::<Erew>(1, 1);
+    few_items_leave_in_one_turn::<Erew>(2, 2);
 }
 
 #[test]
 fn few_items_leave_in_one_turn_of_a_shared_table() {
-    few_items_leave_in_one_turn::<Crcw>(2);
+    few_items_leave_in_one_turn::<Crcw>(1, 2);
+    few_items_leave_in_one_turn::<Crcw>(2, 2);
+}
+
+/// Clients whose sockets are empty get their places all the same: one that comes while there is
+/// room to be made, and those that wait until others have stored their values.
+#[test]
+fn clients_that_have_announced_a_value_and_send_no_more_get_their_places() {
+    const BEGUN: usize = 1_000;
+    let (mut bench, mut small) = full::<Erew>(1, 1);
+    let values: Vec<_> = (0..5).map(|n| set(&format!("{n}"), n)).collect();
+    let mut clients: Vec<_> = values.iter().map(|_| bench.connect()).collect();
+    for (client, value) in clients.iter_mut().zip(&values) {
+        client.send(&value[..BEGUN]);
+        for _ in 0..10 * TURNS {
+            turn(&mut bench, &mut small);
+        }
+    }
+    assert_eq!(uploads(&bench), 3, "and two wait");
+    for n in 0..3 {
+        clients[n].send(&values[n][BEGUN..]);
+    }
+    for _ in 0..100 * TURNS {
+        turn(&mut bench, &mut small);
+    }
+    assert_eq!(uploads(&bench), 2, "those that waited");
+    for n in 3..5 {
+        clients[n].send(&values[n][BEGUN..]);
+    }
+    bench.turns(100);
+    for client in &mut clients {
+        assert_eq!(received(client), b"STORED\r\n");
+    }
 }
 
 #[test]
 fn a_client_that_leaves_while_room_is_made_leaves_nothing_behind() {
-    let (mut bench, mut small) = full::<Erew>(1);
+    let (mut bench, mut small) = full::<Erew>(1, 1);
     let (mut leaver, mut next) = (bench.connect(), bench.connect());
     leaver.send(&set("a", 1));
     next.send(&set("b", 2));
@@ -159,7 +201,7 @@ fn a_client_that_leaves_while_room_is_made_leaves_nothing_behind() {
 /// A transaction that is kept in the table takes the place of many items, too.
 #[test]
 fn few_items_leave_in_one_turn_for_a_transaction() {
-    let (mut bench, mut small) = full::<Erew>(1);
+    let (mut bench, mut small) = full::<Erew>(1, 1);
     let mut client = bench.connect();
     let value = vec![7; 10_000];
     let mut request = command(&[b"MULTI"]);

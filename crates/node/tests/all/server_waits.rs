@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::bench::{Bench, Cache, Kind, received};
 use crate::support::config;
 use glimmer_base::limits::{
-    DRAIN_MS_MAX, GATHERED_IDLE_MS_MAX, LOGIN_DELAY_MS, SHORT_TICK_MS, UPLOAD_SLOW_MS_MAX,
-    UPLOADS_PART,
+    DRAIN_MS_MAX, GATHERED_IDLE_MS_MAX, LOGIN_DELAY_MS, ROOM_ITEMS_PER_TURN, SHORT_TICK_MS,
+    UPLOAD_SLOW_MS_MAX, UPLOADS_PART,
 };
 use glimmer_engine::Uniques;
 use glimmer_node::{Rest, Tally};
@@ -171,6 +171,16 @@ fn a_listing_of_all_items_ends_when_the_server_stops() {
 #[test]
 fn a_value_that_waits_for_its_place_is_not_idle() {
     let mut bench = impatient::<Cache<Crcw, SMALL_TABLE_BYTES>>(1);
+    // The items that leave for one value are more than may leave in a turn.
+    const OTHERS_BYTES: usize = 1_000;
+    const { assert!(LARGE_BYTES / OTHERS_BYTES > 2 * ROOM_ITEMS_PER_TURN as usize) };
+    let mut client = bench.connect();
+    let other = "v".repeat(OTHERS_BYTES);
+    for nth in 0..SMALL_TABLE_BYTES / OTHERS_BYTES {
+        client.send(format!("set other{nth} 0 0 {OTHERS_BYTES} noreply\r\n{other}\r\n").as_bytes());
+        bench.turns(2);
+    }
+    drop(client);
     let mut clients: Vec<_> = (0..3).map(|_| bench.connect()).collect();
     let set = |nth: usize| {
         let value = "v".repeat(LARGE_BYTES);

@@ -144,23 +144,20 @@ impl<'a, A: Access> Writer<'a, A> {
             && log.geometry().laps_behind(entry.offset(), log.head()) < laps.into()
     }
 
-    /// The log for the item of a new key.
+    /// The log for the item of a new key, and whether the item has to prove itself there
+    /// ([`Probation`]).
     #[inline(always)]
-    pub(super) fn log_for_new(&mut self, words: u64, is_remembered: bool) -> LogId {
+    pub(super) fn log_for_new(&mut self, words: u64, is_remembered: bool) -> (LogId, bool) {
         if !self.is_for_small(words) {
-            self.state.admission.probation.enter(words);
-            return LogId::Main;
+            return (LogId::Main, true);
         }
         let Admission { direct, due, .. } = self.state.admission;
         let is_large = words >= DRAFT_WORDS_MIN as u64;
         let is_direct = due + direct >= WHOLE && !(is_large && self.fits_small_alone(words));
         match (is_remembered, is_direct) {
-            (true, _) => LogId::Main,
-            (false, true) => {
-                self.state.admission.probation.enter(words);
-                LogId::Main
-            }
-            (false, false) => LogId::Small,
+            (true, _) => (LogId::Main, false),
+            (false, true) => (LogId::Main, true),
+            (false, false) => (LogId::Small, false),
         }
     }
 

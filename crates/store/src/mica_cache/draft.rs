@@ -12,7 +12,7 @@ use crate::access::Access;
 use crate::heap::{Put, write_drafted, write_filler, write_reserved};
 use crate::index::LogId;
 use crate::memory::Words;
-use crate::table::{Draft, Purpose, Reservation, Reserved, Step};
+use crate::table::{Draft, Purpose, Reservation, Reserved, RoomLeft, Step};
 use glimmer_base::sync::weakened;
 
 impl Shared {
@@ -44,8 +44,8 @@ impl<A: Access> Writer<'_, A> {
         }
         let home = self.home(keyhash);
         self.follow_setting();
-        let id = match self.find_or_remember(home, keyhash, (key, words)) {
-            Ok(found) => self.log_for_known(&found, words, false),
+        let (id, is_on_probation) = match self.find_or_remember(home, keyhash, (key, words)) {
+            Ok(found) => (self.log_for_known(&found, words, false), false),
             Err(ghost) => self.log_for_new(words, ghost.is_some()),
         };
         let id = match purpose {
@@ -53,41 +53,49 @@ impl<A: Access> Writer<'_, A> {
             _ => id,
         };
         if let Some(place) = self.occupy(id, words) {
-            return Step::Reserved(self.mark_reserved(place));
+            return Step::Reserved(self.mark_reserved(place, is_on_probation));
         }
         let is_stepwise = reservation.is_stepwise();
         let paid = reservation.pay(is_stepwise);
         self.scan_after(id, paid);
         if is_stepwise {
-            let tail_before = reservation.tail_before();
-            reservation.begin_step(tail_before.map_or(0, |name| self.appended_since(id, name)));
+            let before = reservation.before();
+            reservation.begin_step(before.map_or(0, |before| self.retaken(id, before)));
             let has_room = self.make_some_room(id, words, reservation.budget(), now);
-            reservation.end_step(name_of(id, self.tail(id)));
+            reservation.end_step(RoomLeft {
+                tail: name_of(id, self.tail(id)),
+                free_words: self.free(id),
+            });
             if !has_room || !reservation.is_paid() {
                 return Step::Again;
             }
         }
         let offset = self.claim(id, words, now);
-        let place = self.mark_reserved(Place { id, offset, words });
+        let place = self.mark_reserved(Place { id, offset, words }, is_on_probation);
         self.appended(id, offset, words, now);
         Step::Reserved(place)
     }
 
-    /// Words that were appended to a log since its tail was at the place of this name, if that was
-    /// in the same lap.
-    fn appended_since(&self, id: LogId, name: u64) -> u64 {
-        let (log, before) = named(name);
+    /// Words of the room that a step had left at the tail of this log, and that others have taken
+    /// since. In another lap, that room is gone as a whole, and none of it is counted.
+    fn retaken(&self, id: LogId, left: RoomLeft) -> u64 {
+        let (log, before) = named(left.tail);
         let tail = self.tail(id);
-        match log == id && self.geometry(id).is_same_lap(before, tail) {
-            // A name from long ago may be of another lap of the same number.
-            true => (self.position(id, tail)).saturating_sub(self.position(id, before)),
-            false => 0,
+        if log != id || !self.geometry(id).is_same_lap(before, tail) {
+            return 0;
         }
+        // A name from long ago may be of another lap of the same number.
+        let appended = (self.position(id, tail)).saturating_sub(self.position(id, before));
+        // Who appended more has made room for the rest.
+        appended.min(left.free_words)
     }
 
-    /// Marks a place as reserved.
-    fn mark_reserved(&mut self, place: Place) -> Reserved {
+    /// Marks a place as reserved. Its item is new to the main log, or is not.
+    fn mark_reserved(&mut self, place: Place, is_on_probation: bool) -> Reserved {
         let Place { id, offset, words } = place;
+        if is_on_probation {
+            self.state.admission.probation.enter(words);
+        }
         let log = self.shared.log(id);
         let place = log.place(log.geometry().position(offset));
         match weakened("draft_mark") {
@@ -245,16 +253,18 @@ mod tests {
     /// number in each turn.
     #[test]
     fn what_is_done_for_an_upload_in_one_turn_is_bounded() {
-        // As in a hold of the lock, and a part of the index is scanned.
-        const EXAMINED_MAX: usize = 8 * ROOM_ITEMS_PER_TURN as usize;
+        // Where there is room at once, a turn takes steps that do nothing but scan the index.
+        const EXAMINED_MAX: usize = 48 * ROOM_ITEMS_PER_TURN as usize;
         for rule in glimmer_seeds::a_third(RULES) {
             let mut owner = full_of_tiny_items(rule);
             for n in 0..4 {
                 let (turns, most) = receive(&mut owner, 1_000_000 + n, |_| ());
                 println!("{}: {turns} turns, {most} looked at", rule.name);
-                // Items that moved to another log have left up to half of the room.
-                let needed = LARGE_BYTES as u64 / 8 / TINY_WORDS / ROOM_ITEMS_PER_TURN / 2;
-                assert!(turns >= needed && most <= EXAMINED_MAX, "{}", rule.name);
+                let needed = LARGE_BYTES as u64 / 8 / TINY_WORDS / ROOM_ITEMS_PER_TURN;
+                // Later ones may take the place of an earlier one.
+                let is_first = n == 0;
+                assert!(turns >= needed || !is_first, "{}", rule.name);
+                assert!(most <= EXAMINED_MAX, "{}", rule.name);
             }
             owner.enter(0).audit();
         }

@@ -101,7 +101,10 @@ impl<A: Access> Writer<'_, A> {
     /// it is: the new entry takes its place, so that it is remembered once.
     #[inline(always)]
     fn put_new(&mut self, put: &Put<'_>, ghost: Option<(Slot, Entry)>) -> bool {
-        let id = self.log_for_new(put.words as u64, ghost.is_some());
+        let (id, is_on_probation) = self.log_for_new(put.words as u64, ghost.is_some());
+        if is_on_probation {
+            self.state.admission.probation.enter(put.words as u64);
+        }
         if put.words >= DRAFT_WORDS_MIN && self.put_at_vacant(put, id, None, ghost) {
             return true;
         }

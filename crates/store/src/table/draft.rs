@@ -45,8 +45,9 @@ const ROOM_WORDS_PER_HOLD: u64 = if cfg!(any(loom, miri)) {
     ROOM_BYTES_PER_HOLD as u64 / 8
 };
 
-/// Items as which a step counts beside those that it passes: it scans a part of the index.
-const ITEMS_PER_STEP: u64 = 4;
+/// A step counts as this many more items than it passes, because it also scans a part of the index:
+/// where items are tiny, some 160 buckets, one after the other.
+const ITEMS_PER_STEP: u64 = 32;
 
 /// A key and a large value that may be stored under it.
 #[derive(Clone, Copy, Debug)]
@@ -139,10 +140,18 @@ struct Effort {
     budget: Budget,
     /// Words of appends that the table has yet to be paid for.
     unpaid: u64,
-    /// The tail after the last step, as the table names places.
-    tail: Option<u64>,
+    /// What the last step left.
+    left: Option<RoomLeft>,
     /// Words of the room that others have taken, and that have not been made again.
     retaken: u64,
+}
+
+/// The room at the tail of a log after a step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RoomLeft {
+    /// The tail, as the table names places.
+    pub tail: u64,
+    pub free_words: u64,
 }
 
 /// Room that is made for an upload, over as many turns as that takes.
@@ -204,7 +213,7 @@ impl<'a> Reservation<'a> {
                 words_left: words * ROOM_TRIES_FACTOR as u64,
                 budget: Budget::for_words(words),
                 unpaid: words,
-                tail: None,
+                left: None,
                 retaken: 0,
             },
             goes_on: false,
@@ -245,10 +254,9 @@ impl<'a> Reservation<'a> {
         self.effort.words_left > 0
     }
 
-    /// The tail after the last step, if others have had their turn since: what they have appended
-    /// lies after it.
-    pub(crate) fn tail_before(&self) -> Option<u64> {
-        self.effort.tail.filter(|_| self.goes_on)
+    /// What the last step left, if others have had their turn since.
+    pub(crate) fn before(&self) -> Option<RoomLeft> {
+        self.effort.left.filter(|_| self.goes_on)
     }
 
     /// A step begins, before which others have taken `retaken` words of the room.
@@ -268,14 +276,14 @@ impl<'a> Reservation<'a> {
         &mut self.effort.budget
     }
 
-    /// The step has ended, with the tail at this place.
-    pub(crate) fn end_step(&mut self, tail: u64) {
+    /// The step has ended.
+    pub(crate) fn end_step(&mut self, room: RoomLeft) {
         let effort = &mut self.effort;
         let left = effort.budget.step();
         let passed = ROOM_WORDS_PER_HOLD - left.words;
         effort.words_left = effort.words_left.saturating_sub(passed);
         effort.retaken = left.free_words;
-        effort.tail = Some(tail);
+        effort.left = Some(room);
         if self.items_left != u64::MAX {
             self.items_left = left.items.saturating_sub(ITEMS_PER_STEP);
         }

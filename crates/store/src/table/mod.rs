@@ -31,7 +31,7 @@ mod verbs;
 
 pub use common::Common;
 pub use config_error::ConfigError;
-pub(crate) use draft::{DRAFT_WORDS_MIN, Drafts, Purpose};
+pub(crate) use draft::{DRAFT_WORDS_MIN, Drafts, Purpose, RoomLeft};
 pub use draft::{Draft, Headway, Large, Reservation, Reserved, Step};
 pub(crate) use figures::Counters;
 pub use figures::{Ages, Counts};
