@@ -20,6 +20,8 @@ pub struct Interface {
     pub mac: [u8; 6],
     /// Its addresses, each with the length of the prefix that is on its link.
     pub addresses: Vec<(IpAddr, u8)>,
+    /// The addresses of all interfaces.
+    pub of_host: Vec<IpAddr>,
     /// The name of its driver; empty if it has none, as the loopback interface.
     pub driver: String,
     /// What its driver has switched on that removes the tags of virtual networks from frames before
@@ -53,6 +55,7 @@ impl Interface {
             index,
             mac: [0; 6],
             addresses: Vec::new(),
+            of_host: Vec::new(),
             driver: ethtool::driver(name)?,
             strips_tags: Vec::new(),
         };
@@ -62,15 +65,23 @@ impl Interface {
         let stripping = STRIPPING.into_iter().take(count);
         let stripping = stripping.filter(|(feature, _)| are_on.iter().any(|on| on == feature));
         interface.strips_tags = stripping.map(|(_, name)| name).collect();
-        let found = getifaddrs()?.filter(|found| found.interface_name == name);
-        for (address, netmask) in found.map(|found| (found.address, found.netmask)) {
-            let Some(address) = address else { continue };
-            if let Some(link) = address.as_link_addr() {
+        for found in getifaddrs()? {
+            // An address with a label is listed under that: the name, a colon and more.
+            let (its_name, _) =
+                (found.interface_name.split_once(':')).unwrap_or((&found.interface_name, ""));
+            let is_its_own = its_name == name;
+            let Some(address) = found.address else {
+                continue;
+            };
+            if let Some(ip) = ip_of(&address) {
+                interface.of_host.push(ip);
+                if is_its_own {
+                    let prefix = found.netmask.as_ref().and_then(ip_of).map(prefix_of);
+                    let whole = if ip.is_ipv4() { 32 } else { 128 };
+                    interface.addresses.push((ip, prefix.unwrap_or(whole)));
+                }
+            } else if is_its_own && let Some(link) = address.as_link_addr() {
                 interface.mac = link.addr().unwrap_or_default();
-            } else if let Some(ip) = ip_of(&address) {
-                let prefix = netmask.as_ref().and_then(ip_of).map(prefix_of);
-                let whole = if ip.is_ipv4() { 32 } else { 128 };
-                interface.addresses.push((ip, prefix.unwrap_or(whole)));
             }
         }
         Ok(Some(interface))

@@ -12,7 +12,7 @@ use glimmer_transport::packet::{
 };
 use glimmer_transport::udp::UdpDevice;
 use glimmer_transport::xdp::Xdp;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::time::{Duration, Instant};
 use veth::{End, INTERFACE, Veth, ip};
 use wire_at::{Wire, interface};
@@ -144,7 +144,7 @@ fn far_client(veth: &Veth, is_v4: bool) -> UdpDevice {
     ips(
         here,
         &[
-            "address add 10.7.0.9/24 dev veth0",
+            "address add 10.7.0.9/24 dev veth0 label veth0:vip",
             "address add fd00::9/64 dev veth0 nodad",
             "route add 10.8.0.2/32 via 10.7.0.2 mtu 1300",
             "route add fd08::2/128 via fd00::2 mtu 1300",
@@ -198,6 +198,59 @@ fn replies_come_from_the_address_that_was_asked() {
             assert_eq!(figures(here).kernel_sent, by_kernel, "{bytes}");
         }
     }
+}
+
+/// The kernel would deliver a reply to one of its own sockets.
+#[test]
+fn what_claims_to_come_from_another_address_of_the_host_is_refused() {
+    for is_v4 in [true, false] {
+        let Some(veth) = Veth::new(false) else { return };
+        let [here, there] = veth.ends();
+        let mut client = far_client(&veth, is_v4);
+        let of_host = [
+            "address add 10.8.0.2/32 dev lo",
+            "address add fd08::2/128 dev lo",
+        ];
+        ips(here, &of_host);
+        let mut server = here.run(|| here.transport().open(here.address(is_v4)).unwrap());
+        let to = server.address().unwrap();
+        // An honest datagram has the client's end learn the server's hardware address.
+        plain(there, is_v4).send(&[Message::alone(to, b"honest")]);
+        echo(&mut *server, 1);
+        client.send(&[Message::alone(to, b"forged")]);
+        let mut batch = RxBatch::default();
+        let deadline = Instant::now() + PATIENCE;
+        while !figures(here).refused.contains(&("source", 1)) {
+            assert_eq!(server.receive(&mut batch), 0);
+            assert!(Instant::now() < deadline, "nothing arrives");
+        }
+    }
+}
+
+/// A client asks the link-local address of a server from an address of another network.
+#[test]
+fn long_replies_leave_from_a_link_local_address() {
+    let Some(veth) = Veth::new(false) else { return };
+    let [here, there] = veth.ends();
+    let is_link_local = |ip: &IpAddr| matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
+    let ours = at_last(|| {
+        let addresses = interface(here).addresses;
+        let mut ips = addresses.into_iter().map(|(ip, _)| ip);
+        ips.find(is_link_local).ok_or("no link-local address")
+    });
+    let IpAddr::V6(ours) = ours else {
+        unreachable!()
+    };
+    let any = "[::]:0".parse().unwrap();
+    let mut server = at_last(|| here.run(|| here.transport().open(any)));
+    let port = server.address().unwrap().port();
+    let scope = interface(there).index;
+    let to = SocketAddr::V6(SocketAddrV6::new(ours, port, 0, scope));
+    let mut client = plain(there, false);
+    let payload = vec![7; 20_000];
+    client.send(&[Message::alone(to, &payload)]);
+    echo(&mut *server, 1);
+    assert_eq!(receive(&mut client, 1), [payload]);
 }
 
 /// Replies that a path may not take whole go through the kernel, which knows the path.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arrayvec::ArrayVec;
 use glimmer_base::limits::PACKET_BATCH_MAX;
-use glimmer_base::sync::{AtomicU32, Mutex, Ordering::Relaxed};
+use glimmer_base::sync::{Mutex, Ordering::Relaxed};
 
 use super::eal;
 use super::mailbox::Mailbox;
@@ -34,8 +34,6 @@ pub struct DpdkDevice(Arc<Shared>);
 /// What twins share. The mailbox is closed with the registration, and the port is closed last.
 struct Shared {
     state: Mutex<State>,
-    /// Of the next packet that may be fragmented.
-    identification: AtomicU32,
     mailbox: Arc<Mailbox>,
     registration: Arc<Registration>,
     /// The same as `port`, as batches know it.
@@ -78,8 +76,6 @@ impl DpdkDevice {
     pub fn new(port: &Arc<Port>, registration: &Arc<Registration>, mailbox: Arc<Mailbox>) -> Self {
         DpdkDevice(Arc::new(Shared {
             state: Mutex::default(),
-            // Devices of other workers send to the same hosts, from the same addresses.
-            identification: AtomicU32::new((mailbox.home as u32) << 12),
             mailbox,
             registration: registration.clone(),
             lender: port.clone(),
@@ -256,7 +252,7 @@ impl Shared {
     #[inline]
     fn suit_path(&self, frame: &mut [u8], peer: SocketAddr, frame_bytes: usize) {
         if !self.port.rules.fits_path(&peer.ip(), frame_bytes) {
-            let identification = self.identification.fetch_add(1, Relaxed);
+            let identification = self.port.identification.fetch_add(1, Relaxed);
             wire::allow_fragments(frame, identification as u16);
         }
     }

@@ -53,6 +53,8 @@ pub struct Port {
     /// Ports that were given to who asked for any. One is not given again soon, so that late
     /// datagrams reach nobody else.
     given: AtomicU32,
+    /// Of the next packet that may be fragmented. All devices send from the same addresses.
+    pub identification: AtomicU32,
 }
 
 /// The devices of each address and port: one, or one of each worker.
@@ -169,6 +171,7 @@ impl Port {
             reported: Reported::default(),
             is_unruled: AtomicBool::new(false),
             given: AtomicU32::new(0),
+            identification: AtomicU32::new(0),
         })
     }
 

@@ -44,8 +44,13 @@ pub fn receive(
     })
 }
 
-/// Sends one datagram from this of our addresses, whichever the route to its peer would choose.
-pub fn send_from(socket: BorrowedFd<'_>, message: &Message<'_>, source: IpAddr) -> io::Result<()> {
+/// Sends one datagram from this of our addresses, whichever the route to its peer would choose. A
+/// link-local one is that of the interface with this number.
+pub fn send_from(
+    socket: BorrowedFd<'_>,
+    message: &Message<'_>,
+    (source, interface): (IpAddr, u32),
+) -> io::Result<()> {
     let mut parts = [
         headers::part_to_send(message.header()),
         headers::part_to_send(message.payload),
@@ -64,6 +69,9 @@ pub fn send_from(socket: BorrowedFd<'_>, message: &Message<'_>, source: IpAddr) 
             // SAFETY: as above.
             let mut told: libc::in6_pktinfo = unsafe { zeroed() };
             told.ipi6_addr.s6_addr = source.octets();
+            if source.is_unicast_link_local() {
+                told.ipi6_ifindex = interface;
+            }
             headers::tell(&mut header, &mut control, V6, told);
         }
     }

@@ -178,8 +178,8 @@ impl UdpDevice {
         Ok(batch.count())
     }
 
-    /// Sends one datagram from this of our addresses.
-    pub(crate) fn send_from(&self, message: &Message<'_>, source: IpAddr) -> Transmitted {
+    /// Sends one datagram from this of our addresses, which is that of this interface.
+    pub(crate) fn send_from(&self, message: &Message<'_>, source: (IpAddr, u32)) -> Transmitted {
         send_all(std::slice::from_ref(message), |_| {
             destinations::send_from(self.as_fd(), message, source).map(|()| 1)
         })

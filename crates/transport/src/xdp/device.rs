@@ -333,7 +333,7 @@ impl Shared {
     #[cold]
     fn send_by_kernel(&self, message: &Message<'_>, ours: Option<IpAddr>) -> Transmitted {
         match ours.filter(|_| self.address.ip().is_unspecified()) {
-            Some(ours) => self.kernel.send_from(message, ours),
+            Some(ours) => self.kernel.send_from(message, (ours, self.rules.interface)),
             None => self.kernel.clone().send(&[*message]),
         }
     }

@@ -174,7 +174,7 @@ impl Port {
             all_hosts: wire::all_hosts(&self.interface.addresses),
             links: self.interface.addresses.clone(),
             addresses,
-            own: own.collect(),
+            own: self.interface.of_host.clone(),
             port: address.port(),
             // Between drivers each frame is one datagram. In the generic mode the program has left
             // such frames to the kernel.

@@ -19,7 +19,8 @@ pub struct Rules {
     pub interface: u32,
     /// The addresses that are served.
     pub addresses: Vec<IpAddr>,
-    /// All addresses of the interface: what claims to come from one of them lies.
+    /// All our addresses: what claims to come from one of them lies. Where the kernel has other
+    /// interfaces, theirs are among them, as the kernel would deliver a reply within the host.
     pub own: Vec<IpAddr>,
     /// Our port.
     pub port: u16,
