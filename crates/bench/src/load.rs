@@ -381,8 +381,13 @@ impl PaceArguments {
 fn not_in_time(outcome: &Outcome) -> Option<String> {
     let is_told = outcome.saturated || outcome.lateness.is_empty() || sweep::kept_up(outcome);
     (!is_told).then(|| {
-        let late_ns = outcome.lateness.value_at_quantile(0.5);
-        let who = match late_ns > outcome.latency_ns().value_at_quantile(0.5) / 2 {
+        let late_us = outcome.lateness.value_at_quantile(0.5) as f64 / 1e3;
+        // Where most requests are lost, or none was answered, half of them took for ever.
+        let latency_us = match outcome.latency_ns().is_empty() {
+            true => f64::INFINITY,
+            false => outcome.latency_us(0.5),
+        };
+        let who = match late_us > latency_us / 2.0 {
             true => "CLIENT SATURATED: the load generator could not send in time",
             false => "SATURATED: the server could not keep up",
         };
@@ -467,6 +472,20 @@ mod tests {
         outcome.reads.saturating_record_n(1_000_000_000, 1000);
         outcome.lateness.saturating_record_n(late_ns, 1000);
         not_in_time(&outcome).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_server_that_answers_nothing_is_to_blame() {
+        let mut outcome = Outcome {
+            lost: 1000,
+            ..Outcome::idle()
+        };
+        outcome.lateness.saturating_record_n(50_000, 1000);
+        let said = not_in_time(&outcome).unwrap();
+        assert!(
+            said.contains("the server could not keep up. 100.0%"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::{
     net::SocketAddr,
-    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
@@ -18,8 +18,9 @@ use super::{Subject, TextClient};
 
 /// A visit that takes longer has failed.
 pub const PATIENCE: Duration = Duration::from_secs(5);
-/// Visits of a client per second. Beside hostile clients a visit may take some milliseconds, and a
-/// server that sustains fewer visits would be measured by the length of the run.
+/// Visits of a client per second. Beside hostile clients a visit may take some milliseconds. A
+/// server that sustains fewer visits falls behind, and its times then grow with the length of the
+/// run.
 pub const VISITS_PER_S: u32 = 100;
 /// Time between two visits of a client, whether or not the earlier one has ended.
 const INTERVAL: Duration = Duration::from_millis(1000 / VISITS_PER_S as u64);
@@ -83,7 +84,7 @@ impl Visitors {
 
     /// Visits while `goes_on` returns true.
     pub fn visit_while(&mut self, goes_on: impl Fn() -> bool) -> Visits {
-        let stop = AtomicBool::new(false);
+        let stop = OnceLock::new();
         std::thread::scope(|scope| {
             let (stop, count) = (&stop, self.0.len() as u32);
             let threads: Vec<_> = (self.0.iter_mut().zip(0..))
@@ -96,7 +97,7 @@ impl Visitors {
             while goes_on() {
                 std::thread::sleep(LOOK);
             }
-            stop.store(true, Relaxed);
+            stop.get_or_init(Instant::now);
             let mut all = Visits::default();
             for thread in threads {
                 let visits = thread
@@ -120,9 +121,9 @@ impl Default for Visits {
 }
 
 /// Visits from the time `first` on, one visit after the other.
-fn visit_until(visitor: &mut dyn Visitor, first: Instant, stop: &AtomicBool) -> Visits {
+fn visit_until(visitor: &mut dyn Visitor, first: Instant, stop: &OnceLock<Instant>) -> Visits {
     let (mut visits, mut due) = (Visits::default(), first);
-    while !stop.load(Relaxed) {
+    while stop.get().is_none() {
         let early = due.saturating_duration_since(Instant::now());
         // A client that was asleep for too long is no fault of the server.
         let begin = match early {
@@ -136,9 +137,9 @@ fn visit_until(visitor: &mut dyn Visitor, first: Instant, stop: &AtomicBool) -> 
         visits.record(begin.elapsed(), visited.is_err());
         due += INTERVAL;
     }
-    // What was due, and was not begun, has waited until now at least.
+    // What fell due before the end, and was not begun, has waited until now at least.
     let end = Instant::now();
-    while due < end {
+    while stop.get().is_some_and(|stop| due < *stop) {
         visits.record(end - due, false);
         due += INTERVAL;
     }
@@ -236,7 +237,7 @@ mod tests {
     /// Ends the visits in its third one, which takes as long as twenty visits are apart.
     struct Stalled<'a> {
         visits: u32,
-        stop: &'a AtomicBool,
+        stop: &'a OnceLock<Instant>,
     }
 
     impl Visitor for Stalled<'_> {
@@ -244,7 +245,7 @@ mod tests {
             self.visits += 1;
             if self.visits == 3 {
                 std::thread::sleep(20 * INTERVAL);
-                self.stop.store(true, Relaxed);
+                self.stop.get_or_init(Instant::now);
             }
             Ok(())
         }
@@ -252,7 +253,7 @@ mod tests {
 
     #[test]
     fn visits_that_are_due_while_the_server_stands_still_wait() {
-        let stop = AtomicBool::new(false);
+        let stop = OnceLock::new();
         let mut stalled = Stalled {
             visits: 0,
             stop: &stop,

@@ -84,13 +84,14 @@ fn tell_after<O: ChangeObserver>(
     });
 }
 
-/// Whether a verb that runs on the writer may change its item; `me` only reads.
+/// Whether a verb that runs on the writer may change its item; `me` and `Look` only read.
 fn may_change(verb: &Verb<'_>) -> bool {
     !matches!(
         verb,
-        Verb::Meta {
-            command: Command::Debug,
-            ..
-        }
+        Verb::Look
+            | Verb::Meta {
+                command: Command::Debug,
+                ..
+            }
     )
 }

@@ -167,10 +167,14 @@ impl fmt::Display for Summary {
                 ": THE CLIENT IS THE LIMIT, not the server; give it more --threads"
             ),
             0 => writeln!(out),
-            _ if late.p99_us.unwrap_or(late.p50_us) > self.latency.p50_us => writeln!(
-                out,
-                ": THE CLIENT IS LATE; lower the rate or give it more --threads"
-            ),
+            _ if self.latency.count > 0
+                && late.p99_us.unwrap_or(late.p50_us) > self.latency.p50_us =>
+            {
+                writeln!(
+                    out,
+                    ": THE CLIENT IS LATE; lower the rate or give it more --threads"
+                )
+            }
             _ => {
                 let (at, us) = match late.p99_us {
                     Some(us) => ("the 99th percentile", us),
