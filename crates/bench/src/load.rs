@@ -382,12 +382,7 @@ fn not_in_time(outcome: &Outcome) -> Option<String> {
     let is_told = outcome.saturated || outcome.lateness.is_empty() || sweep::kept_up(outcome);
     (!is_told).then(|| {
         let late_us = outcome.lateness.value_at_quantile(0.5) as f64 / 1e3;
-        // Where most requests are lost, or none was answered, half of them took for ever.
-        let latency_us = match outcome.latency_ns().is_empty() {
-            true => f64::INFINITY,
-            false => outcome.latency_us(0.5),
-        };
-        let who = match late_us > latency_us / 2.0 {
+        let who = match late_us > outcome.latency_us(0.5) / 2.0 {
             true => "CLIENT SATURATED: the load generator could not send in time",
             false => "SATURATED: the server could not keep up",
         };

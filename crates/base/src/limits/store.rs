@@ -58,8 +58,8 @@ pub const ROOM_TRIES_FACTOR: usize = 4;
 /// are about to arrive. For what is missing then, it goes on in its next turn.
 pub const ROOM_ITEMS_PER_TURN: u64 = 512;
 
-/// Bytes of such room that are made again in one turn, beside those items, if others have taken them
-/// in the meantime. Who took them did not have to pass items.
+/// Bytes of such room that are made again in one turn, beside those items, if others have taken
+/// them in the meantime. Who took them did not have to pass items.
 pub const ROOM_RETAKEN_BYTES_MAX: usize = 64 << 10;
 
 /// Live items that one request may spare while it makes room, whatever the eviction rule decides.

@@ -72,8 +72,8 @@ impl fmt::Display for Grade {
 pub struct Found {
     /// From the medians.
     pub whole: Value,
-    /// From each repetition.
-    pub each: Vec<Value>,
+    /// From each repetition; `None` where a number is missing.
+    pub each: Vec<Option<Value>>,
 }
 
 impl Found {
@@ -82,49 +82,54 @@ impl Found {
         let whole = formula.of(data)?;
         let each = data.each_repetition(|row| formula.reads(row));
         Some(Found {
-            each: each.iter().filter_map(|data| formula.of(data)).collect(),
+            each: each.iter().map(|data| formula.of(data)).collect(),
             whole,
         })
     }
 
-    /// The lowest and the highest number of all repetitions, and of the medians. If one is not a
-    /// number, such as the ratio of nothing to nothing, the ends are not, either.
+    /// Whether a repetition has no number, or the ratio of nothing to nothing. It is no evidence.
+    fn lacks_number(&self) -> bool {
+        self.each.iter().any(|value| match value {
+            None => true,
+            Some(Value::One(number)) => number.is_nan(),
+            Some(Value::Many(numbers)) => numbers.iter().any(|number| number.is_nan()),
+        })
+    }
+
+    /// The lowest number of all repetitions, that of the medians, and the highest.
     fn interval(&self) -> Option<(f64, f64, f64)> {
         let Value::One(whole) = self.whole else {
             return None;
         };
         let each = self.each.iter().filter_map(|value| match value {
-            Value::One(number) => Some(*number),
-            Value::Many(_) => None,
+            Some(Value::One(number)) => Some(*number),
+            Some(Value::Many(_)) | None => None,
         });
-        let (mut low, mut high) = (whole, whole);
-        for number in each {
-            // `f64::min` and `f64::max` would pass it over.
-            if number.is_nan() {
-                return Some((f64::NAN, whole, f64::NAN));
-            }
-            (low, high) = (low.min(number), high.max(number));
-        }
+        let (low, high) = each.fold((whole, whole), |(low, high), number| {
+            (low.min(number), high.max(number))
+        });
         Some((low, whole, high))
     }
 }
 
 impl fmt::Display for Found {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.whole, self.interval()) {
-            (Value::Many(numbers), _) => {
+        let whole = match &self.whole {
+            Value::One(number) => told(*number),
+            Value::Many(numbers) => {
                 let each: Vec<String> = numbers.iter().map(|number| told(*number)).collect();
-                out.write_str(&each.join(", "))
+                each.join(", ")
             }
-            (_, Some((low, whole, _))) if low.is_nan() && !whole.is_nan() => {
-                write!(out, "{}, but a repetition has no number", told(whole))
-            }
-            (_, Some((low, whole, high))) if told(low) != told(high) => {
+        };
+        out.write_str(&whole)?;
+        match self.interval() {
+            Some((_, whole, _)) if whole.is_nan() => Ok(()),
+            _ if self.lacks_number() => out.write_str(", but a repetition has no number"),
+            Some((low, _, high)) if told(low) != told(high) => {
                 let count = self.each.len();
-                let (low, high) = (told(low), told(high));
-                write!(out, "{} ({low}..{high} of {count})", told(whole))
+                write!(out, " ({}..{} of {count})", told(low), told(high))
             }
-            (Value::One(number), _) => out.write_str(&told(*number)),
+            _ => Ok(()),
         }
     }
 }
@@ -148,6 +153,7 @@ fn told(number: f64) -> String {
 /// The verdict: the one place where a result meets a paper's number.
 pub fn grade(stated: &Stated, found: &Found) -> Grade {
     match stated {
+        _ if found.lacks_number() => Grade::NotReproduced,
         Stated::Counts(counts) => {
             let same = found.whole == Value::Many(counts.clone());
             if same {
@@ -199,7 +205,7 @@ fn limit(found: &Found, keeps: impl Fn(f64) -> bool) -> Grade {
     let keeps = |value: &Value| matches!(value, Value::One(number) if keeps(*number));
     if keeps(&found.whole) {
         Grade::Reproduced
-    } else if found.each.iter().any(keeps) {
+    } else if found.each.iter().flatten().any(keeps) {
         Grade::Weaker
     } else {
         Grade::NotReproduced
@@ -222,7 +228,7 @@ fn trend(way: Way, found: &Found) -> Grade {
     let Value::Many(numbers) = &found.whole else {
         return Grade::NotReproduced;
     };
-    if !ends(&found.whole) || !found.each.iter().all(ends) {
+    if !ends(&found.whole) || !found.each.iter().flatten().all(ends) {
         Grade::NotReproduced
     } else if numbers.windows(2).all(|pair| goes(pair[0], pair[1])) {
         Grade::Reproduced
@@ -234,13 +240,17 @@ fn trend(way: Way, found: &Found) -> Grade {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Point;
 
     fn judge(stated: Stated, each: &[f64]) -> Grade {
         let mut sorted = each.to_vec();
         sorted.sort_by(f64::total_cmp);
         let found = Found {
             whole: Value::One(sorted[sorted.len() / 2]),
-            each: each.iter().copied().map(Value::One).collect(),
+            each: each
+                .iter()
+                .map(|number| Some(Value::One(*number)))
+                .collect(),
         };
         grade(&stated, &found)
     }
@@ -269,7 +279,10 @@ mod tests {
     #[test]
     fn what_is_not_a_number_is_said() {
         let said = |whole, each: &[f64]| {
-            let each = each.iter().copied().map(Value::One).collect();
+            let each = each
+                .iter()
+                .map(|number| Some(Value::One(*number)))
+                .collect();
             let whole = Value::One(whole);
             Found { whole, each }.to_string()
         };
@@ -281,6 +294,43 @@ mod tests {
         assert_eq!(said(f64::NAN, &[]), "no number");
         assert_eq!(said(f64::NAN, &[f64::NAN]), "no number");
         assert_eq!(said(2.0, &[2.0, f64::INFINITY]), "2 (2..infinite of 2)");
+    }
+
+    #[test]
+    fn a_repetition_without_a_number_is_no_evidence() {
+        let formula = Formula::parse("{|ours|8|ns} / {|theirs|8}").unwrap();
+        let judged = |stated: &Stated, ours: &[Point]| {
+            let mut data = Data::default();
+            for (repetition, ours) in ours.iter().enumerate() {
+                data.add_of(repetition, Point::new("", "theirs", 8.0, 1.0));
+                if ours.lacks_number().is_none() {
+                    data.add_of(repetition, ours.clone());
+                }
+            }
+            let found = Found::of(&data, &formula).unwrap();
+            (grade(stated, &found), found.to_string())
+        };
+        let whole = Point::new("", "ours", 8.0, 1.0).also("ns", 2.0);
+        let not_measured = Point::new("", "ours", 8.0, f64::NAN);
+        let no_column = Point::new("", "ours", 8.0, 1.0).also("ns", f64::NAN);
+        for stated in [
+            Stated::Factor(2.0),
+            Stated::AtMost(2.0),
+            Stated::Order(Way::Up),
+        ] {
+            let all = [&whole, &whole].map(Clone::clone);
+            assert_eq!(judged(&stated, &all), (Reproduced, "2".to_owned()));
+            for bad in [&not_measured, &no_column] {
+                let (grade, said) = judged(&stated, &[whole.clone(), bad.clone()]);
+                assert_eq!(grade, NotReproduced, "{stated:?} {bad:?}");
+                assert_eq!(said, "2, but a repetition has no number");
+            }
+        }
+        assert_eq!(
+            judge(Stated::AtMost(1.0), &[0.5, 0.6, f64::NAN]),
+            NotReproduced
+        );
+        assert_eq!(judge(Stated::Same, &[f64::NAN, 1.0, 1.1]), NotReproduced);
     }
 
     #[test]
@@ -305,7 +355,7 @@ mod tests {
     fn lists_are_compared_number_by_number() {
         let list = |numbers: &[f64]| Found {
             whole: Value::Many(numbers.to_vec()),
-            each: vec![Value::Many(numbers.to_vec())],
+            each: vec![Some(Value::Many(numbers.to_vec()))],
         };
         let counts = Stated::Counts(vec![1.0, 2.0]);
         assert_eq!(grade(&counts, &list(&[1.0, 2.0])), Reproduced);

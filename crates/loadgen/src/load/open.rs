@@ -24,8 +24,8 @@ const GATHERED_MAX: u32 = 256;
 /// Unanswered requests of a thread. Beyond this number, and beyond the requests due in one second,
 /// the server cannot catch up, and the run ends.
 const UNDER_WAY_MAX: usize = 1 << 18;
-/// The run ends at this many at the latest, so that they need no more than about 400 MB.
-const UNDER_WAY_MOST: usize = 1 << 22;
+/// Beyond this number the run ends also if more requests are due in one second: they need memory.
+const UNDER_WAY_FAST_MAX: usize = 1 << 22;
 /// At the end of the window, a client that is this late cannot catch up either, and the run ends.
 const LATE_NS_MAX: u64 = 2_000_000_000;
 /// Nanoseconds between two checks for silent connections.
@@ -48,7 +48,7 @@ impl Arrivals {
     fn under_way_max(self, burst: u32) -> usize {
         match self {
             Arrivals::Poisson(rate) | Arrivals::Fixed(rate) => {
-                ((rate * f64::from(burst)) as usize).clamp(UNDER_WAY_MAX, UNDER_WAY_MOST)
+                ((rate * f64::from(burst)) as usize).clamp(UNDER_WAY_MAX, UNDER_WAY_FAST_MAX)
             }
             Arrivals::Recorded(_) => UNDER_WAY_MAX,
         }

@@ -109,11 +109,12 @@ impl Outcome {
     }
 
     /// The latency of all requests at a quantile, in microseconds. A lost request counts as one
-    /// that took for ever: the result is infinite if the quantile is one of them.
+    /// that took for ever: the result is infinite if the quantile is one of them, or if no request
+    /// was answered.
     pub fn latency_us(&self, quantile: f64) -> f64 {
         let answered = self.latency_ns();
-        if self.lost == 0 {
-            return answered.value_at_quantile(quantile) as f64 / 1e3;
+        if answered.is_empty() {
+            return f64::INFINITY;
         }
         let rank = quantile * (answered.len() + self.lost) as f64;
         let quantile = rank / answered.len() as f64;
@@ -240,6 +241,7 @@ mod tests {
         assert!(is_1_ms(lossy.latency_us(0.97)));
         assert_eq!(lossy.latency_us(0.99), f64::INFINITY);
         assert_eq!(outcome(0, 1).latency_us(0.5), f64::INFINITY);
+        assert_eq!(outcome(0, 0).latency_us(0.5), f64::INFINITY);
     }
 
     #[test]

@@ -149,12 +149,14 @@ impl fmt::Display for Summary {
                 sparkline(&rates),
                 per_second(largest(&rates))
             )?;
-            writeln!(
-                out,
-                "{name} by second        {}  up to {}",
-                sparkline(&slow),
-                microseconds(largest(&slow))
-            )?;
+            if self.latency.count > 0 {
+                writeln!(
+                    out,
+                    "{name} by second        {}  up to {}",
+                    sparkline(&slow),
+                    microseconds(largest(&slow))
+                )?;
+            }
         }
         let busy = self.client_busy * 100.0;
         write!(out, "the busiest client thread used {busy:.0}% of its core")?;
@@ -167,7 +169,8 @@ impl fmt::Display for Summary {
                 ": THE CLIENT IS THE LIMIT, not the server; give it more --threads"
             ),
             0 => writeln!(out),
-            _ if self.latency.count > 0
+            // Of requests that were mostly lost, the median took for ever.
+            _ if self.latency.count > tally.lost
                 && late.p99_us.unwrap_or(late.p50_us) > self.latency.p50_us =>
             {
                 writeln!(
@@ -239,6 +242,37 @@ mod tests {
         answered.reads.saturating_record(1_000);
         let shown = answered.summary().to_string();
         assert!(!shown.contains("no latencies"), "{shown}");
+    }
+
+    #[test]
+    fn a_server_that_answers_little_is_not_the_clients_fault() {
+        let shown = |answered, lost| {
+            let mut outcome = Outcome {
+                tally: Tally {
+                    lost,
+                    ..Tally::default()
+                },
+                ..outcome(0)
+            };
+            outcome.reads.saturating_record_n(1_000, answered);
+            outcome.lateness.saturating_record_n(50_000, answered + lost);
+            let second = Second {
+                at_s: 0,
+                seconds: 1.0,
+                tally: outcome.tally,
+                latency: Latency::of(&outcome.reads),
+            };
+            outcome.series = vec![second; 2];
+            outcome.summary().to_string()
+        };
+        let nothing = shown(0, 100);
+        assert!(!nothing.contains("CLIENT IS LATE"), "{nothing}");
+        assert!(!nothing.contains("max by second"), "{nothing}");
+        let little = shown(40, 60);
+        assert!(!little.contains("CLIENT IS LATE"), "{little}");
+        assert!(little.contains("max by second"), "{little}");
+        let much = shown(60, 40);
+        assert!(much.contains("CLIENT IS LATE"), "{much}");
     }
 
     #[test]

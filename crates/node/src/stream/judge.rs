@@ -2,8 +2,8 @@
 //!
 //! A command with several keys is judged as a whole, before its first key is taken: if one of them
 //! is denied, the command is answered with one error and has no effect. Of a command that is too
-//! long for that, each key is judged as it arrives. A denied key closes the connection, unless it is
-//! the last one. Every denial of a user that is gone closes it.
+//! long for that, each key is judged as it arrives. A denied key closes the connection, unless it
+//! is the last one. Every denial of a user that is gone closes it.
 
 use glimmer_proto::{Admin, After, Control, Denial, Request, Rest, Step};
 

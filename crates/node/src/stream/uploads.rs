@@ -12,8 +12,8 @@
 //!
 //! Room for a place is made over several turns. In each, a bounded number of items leave
 //! ([`ROOM_ITEMS_PER_TURN`]), so that other clients do not wait while a value takes the place of
-//! tens of thousands. One connection of a worker at a time makes room, until it has its place. Those
-//! that come later wait for that, as they would take the room.
+//! tens of thousands. One connection of a worker at a time makes room, until it has its place.
+//! Those that come later wait for that, as they would take the room.
 //!
 //! A place is in the key's partition. Where only one worker may write there, the connection visits
 //! it for the place, and again when the value is complete. Any worker may receive into the place.
