@@ -20,7 +20,8 @@ pub struct Interface {
     pub mac: [u8; 6],
     /// Its addresses, each with the length of the prefix that is on its link.
     pub addresses: Vec<(IpAddr, u8)>,
-    /// The addresses of all interfaces.
+    /// The addresses of all interfaces, without the link-local ones of others: on this link, other
+    /// hosts may have those.
     pub of_host: Vec<IpAddr>,
     /// The name of its driver; empty if it has none, as the loopback interface.
     pub driver: String,
@@ -74,7 +75,10 @@ impl Interface {
                 continue;
             };
             if let Some(ip) = ip_of(&address) {
-                interface.of_host.push(ip);
+                let is_link_local = matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
+                if is_its_own || !is_link_local {
+                    interface.of_host.push(ip);
+                }
                 if is_its_own {
                     let prefix = found.netmask.as_ref().and_then(ip_of).map(prefix_of);
                     let whole = if ip.is_ipv4() { 32 } else { 128 };

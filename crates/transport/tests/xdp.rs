@@ -6,6 +6,7 @@ mod veth;
 #[path = "support/wire.rs"]
 mod wire_at;
 
+use glimmer_transport::Interface;
 use glimmer_transport::bypass::wire::{self, Ends};
 use glimmer_transport::packet::{
     Bypass, Message, PacketDevice, PacketSender as _, PacketTransport, RxBatch,
@@ -251,6 +252,34 @@ fn long_replies_leave_from_a_link_local_address() {
     client.send(&[Message::alone(to, &payload)]);
     echo(&mut *server, 1);
     assert_eq!(receive(&mut client, 1), [payload]);
+}
+
+/// Link-local addresses are those of an interface, and not all clients come by the one with the
+/// queues.
+#[test]
+fn replies_leave_from_a_link_local_address_of_another_interface() {
+    let Some(veth) = Veth::new(false) else { return };
+    let [here, _] = veth.ends();
+    let other = [
+        "link add veth8 type veth peer name veth9",
+        "address add fe80::8/64 dev veth8 nodad",
+        "link set veth9 up",
+        "link set veth8 up",
+    ];
+    ips(here, &other);
+    // Another host may have the address on the link of the first interface.
+    let ip = "fe80::8".parse().unwrap();
+    assert!(!interface(here).of_host.contains(&IpAddr::V6(ip)));
+    let mut server = here.run(|| here.transport().open("[::]:0".parse().unwrap()).unwrap());
+    let port = server.address().unwrap().port();
+    let other = here.run(|| Interface::named("veth8")).unwrap().unwrap();
+    let at = |port| SocketAddr::V6(SocketAddrV6::new(ip, port, 0, other.index));
+    for from in [at(0), here.address(false)] {
+        let mut client = here.run(|| UdpDevice::bind(from).unwrap());
+        client.send(&[Message::alone(at(port), b"request")]);
+        echo(&mut *server, 1);
+        assert_eq!(receive(&mut client, 1), [b"request"]);
+    }
 }
 
 /// Replies that a path may not take whole go through the kernel, which knows the path.
@@ -517,7 +546,8 @@ fn an_interface_is_taken_once_and_given_back() {
             Xdp::new(INTERFACE, None, false),
         );
         let device = first.open(address).unwrap();
-        let rings = 4096 * (2 * 8 + 16) + 2 * 1024 * 16;
+        let sockets = 2 * 2;
+        let rings = 4096 * (2 * 8 + 16) + sockets * 2 * 1024 * 16;
         assert_eq!(first.memory_bytes(1), 4096 * 4096 + rings);
         let line = refused(&second, address);
         assert!(

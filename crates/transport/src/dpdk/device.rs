@@ -333,7 +333,8 @@ impl PacketSender for DpdkDevice {
                 continue;
             }
             let whole = frame.bytes_mut();
-            let ends = wire::ends_of(whole, peer, shared.registration.address.port());
+            let our_port = shared.registration.address.port();
+            let ends = wire::ends_of(whole, peer, our_port, &shared.port.rules);
             wire::finish_by(whole, &ends, bytes, sums);
             shared.suit_path(whole, peer, header_bytes + bytes);
             frame.finish(header_bytes + bytes, sums, peer.is_ipv6());

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::mem::{MaybeUninit, zeroed};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::BorrowedFd;
 
 use super::headers::{self, CONTROL_BYTES, Control};
@@ -25,11 +25,12 @@ pub fn tell(socket: BorrowedFd<'_>, is_v4: bool) -> io::Result<()> {
 }
 
 /// As [`super::udp::receive`], and `note` is given the sender of each, and the address of ours that
-/// it came to if the kernel tells.
+/// it came to if the kernel tells. That has no port, and the scope of a link-local one is the
+/// interface.
 pub fn receive(
     socket: BorrowedFd<'_>,
     batch: &mut RxBatch,
-    mut note: impl FnMut(SocketAddr, Option<IpAddr>),
+    mut note: impl FnMut(SocketAddr, Option<SocketAddr>),
 ) -> io::Result<()> {
     receive_noting(socket, batch, |peer, header| {
         // SAFETY: the kernel has filled the header in, and the control buffer as far as it says.
@@ -39,17 +40,28 @@ pub fn receive(
             let v6: Option<libc::in6_pktinfo> = headers::told(header, V6);
             (v4, v6)
         };
-        let v4 = v4.map(|told| told.ipi_spec_dst.s_addr.to_ne_bytes().into());
-        note(peer, v4.or(v6.map(|told| told.ipi6_addr.s6_addr.into())));
+        let v4 = v4.map(|told| {
+            let ip = told.ipi_spec_dst.s_addr.to_ne_bytes();
+            SocketAddrV4::new(ip.into(), 0).into()
+        });
+        let v6 = v6.map(|told| {
+            let ip = Ipv6Addr::from(told.ipi6_addr.s6_addr);
+            let scope = match ip.is_unicast_link_local() {
+                true => told.ipi6_ifindex,
+                false => 0,
+            };
+            SocketAddrV6::new(ip, 0, 0, scope).into()
+        });
+        note(peer, v4.or(v6));
     })
 }
 
-/// Sends one datagram from this of our addresses, whichever the route to its peer would choose. A
-/// link-local one is that of the interface with this number.
+/// Sends one datagram from this of our addresses, whichever the route to its peer would choose. Its
+/// port does not count, and the scope of a link-local one is the interface.
 pub fn send_from(
     socket: BorrowedFd<'_>,
     message: &Message<'_>,
-    (source, interface): (IpAddr, u32),
+    source: SocketAddr,
 ) -> io::Result<()> {
     let mut parts = [
         headers::part_to_send(message.header()),
@@ -59,19 +71,17 @@ pub fn send_from(
     let mut control = Control([0; CONTROL_BYTES]);
     let mut header = headers::header(((&raw mut name).cast(), bytes), &mut parts);
     match source {
-        IpAddr::V4(source) => {
+        SocketAddr::V4(source) => {
             // SAFETY: the structure is numbers, for which zeros are valid.
             let mut told: libc::in_pktinfo = unsafe { zeroed() };
-            told.ipi_spec_dst.s_addr = u32::from_ne_bytes(source.octets());
+            told.ipi_spec_dst.s_addr = u32::from_ne_bytes(source.ip().octets());
             headers::tell(&mut header, &mut control, V4, told);
         }
-        IpAddr::V6(source) => {
+        SocketAddr::V6(source) => {
             // SAFETY: as above.
             let mut told: libc::in6_pktinfo = unsafe { zeroed() };
-            told.ipi6_addr.s6_addr = source.octets();
-            if source.is_unicast_link_local() {
-                told.ipi6_ifindex = interface;
-            }
+            told.ipi6_addr.s6_addr = source.ip().octets();
+            told.ipi6_ifindex = source.scope_id();
             headers::tell(&mut header, &mut control, V6, told);
         }
     }

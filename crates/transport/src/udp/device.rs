@@ -172,14 +172,14 @@ impl UdpDevice {
     pub(crate) fn try_receive_told(
         &self,
         batch: &mut RxBatch,
-        note: impl FnMut(SocketAddr, Option<IpAddr>),
+        note: impl FnMut(SocketAddr, Option<SocketAddr>),
     ) -> io::Result<usize> {
         destinations::receive(self.as_fd(), batch, note)?;
         Ok(batch.count())
     }
 
-    /// Sends one datagram from this of our addresses, which is that of this interface.
-    pub(crate) fn send_from(&self, message: &Message<'_>, source: (IpAddr, u32)) -> Transmitted {
+    /// Sends one datagram from this of our addresses, as [`destinations::send_from`] does.
+    pub(crate) fn send_from(&self, message: &Message<'_>, source: SocketAddr) -> Transmitted {
         send_all(std::slice::from_ref(message), |_| {
             destinations::send_from(self.as_fd(), message, source).map(|()| 1)
         })

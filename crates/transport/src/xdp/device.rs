@@ -212,7 +212,8 @@ impl Shared {
     fn receive_kernel(&self, state: &mut State, batch: &mut RxBatch) -> usize {
         let routes = &mut state.routes;
         let received = self.kernel.try_receive_told(batch, |theirs, ours| {
-            let ours = SocketAddr::new(ours.unwrap_or(self.address.ip()), self.address.port());
+            let mut ours = ours.unwrap_or(self.address);
+            ours.set_port(self.address.port());
             let ends = Ends {
                 our_mac: [0; 6],
                 their_mac: [0; 6],
@@ -265,13 +266,13 @@ impl Shared {
     ///
     /// It is not for a queue, the peer is unknown, or there is no free frame or place. The address
     /// of ours that the peer last sent to, if that is known.
-    fn put(&self, state: &mut State, message: &Message<'_>) -> Result<(), Option<IpAddr>> {
+    fn put(&self, state: &mut State, message: &Message<'_>) -> Result<(), Option<SocketAddr>> {
         // Of a peer that is doubted, the kernel finds out where it is now, and by which address of
         // ours it is reached. Its answer shows both.
         let found = state.routes.find(&message.to);
         let found = found.filter(|found| !found.is_doubted).ok_or(None)?;
         let ends = &found.ends;
-        let by_kernel = Err(Some(ends.ours.ip()));
+        let by_kernel = Err(Some(ends.ours));
         let bytes = wire::header_bytes(ends.theirs.ip()) + message.bytes();
         if found.socket == BY_KERNEL || !self.is_for_queue(ends.theirs.ip(), bytes) {
             return by_kernel;
@@ -306,7 +307,7 @@ impl Shared {
         frame: Frame,
         peer: SocketAddr,
         bytes: usize,
-    ) -> Result<(), Option<IpAddr>> {
+    ) -> Result<(), Option<SocketAddr>> {
         let (queue, address) = Port::of_frame_id(frame.id);
         let umem = &self.port.queues[queue].umem;
         let header_bytes = wire::header_bytes(peer.ip());
@@ -314,8 +315,8 @@ impl Shared {
         debug_assert_eq!(umem.frame_of(start), address);
         // SAFETY: the batch has given the frame up, so nothing else refers to it.
         let whole = unsafe { umem.bytes_mut(start, header_bytes + bytes) }.ok_or(None)?;
-        let ends = wire::ends_of(whole, peer, self.address.port());
-        let by_kernel = Some(ends.ours.ip());
+        let ends = wire::ends_of(whole, peer, self.address.port(), &self.rules);
+        let by_kernel = Some(ends.ours);
         let index = state.by_queue.get(queue).copied().flatten();
         let index = index.filter(|_| self.is_for_queue(peer.ip(), whole.len()));
         let socket = &mut state.sockets[index.ok_or(by_kernel)?];
@@ -331,9 +332,9 @@ impl Shared {
 
     /// Sends a datagram by the kernel's socket, from this of its addresses if it has several.
     #[cold]
-    fn send_by_kernel(&self, message: &Message<'_>, ours: Option<IpAddr>) -> Transmitted {
+    fn send_by_kernel(&self, message: &Message<'_>, ours: Option<SocketAddr>) -> Transmitted {
         match ours.filter(|_| self.address.ip().is_unspecified()) {
-            Some(ours) => self.kernel.send_from(message, (ours, self.rules.interface)),
+            Some(ours) => self.kernel.send_from(message, ours),
             None => self.kernel.clone().send(&[*message]),
         }
     }

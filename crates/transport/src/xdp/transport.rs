@@ -224,14 +224,17 @@ impl PacketTransport for Xdp {
         Some(self)
     }
 
-    /// As if each worker had one socket at every queue.
+    /// As if both protocols were served over both families of addresses. Each worker has a socket
+    /// at every queue for native clients, and workers share out the queues for memcached's.
     fn memory_bytes(&self, workers: usize) -> usize {
         // An interface that does not exist, or lacks queues, is refused when it is taken.
         let there_are = ethtool::receive_queues(&self.interface).unwrap_or(0);
         let queues = self.queues.unwrap_or(there_are).min(there_are);
         let mtu = ethtool::mtu(&self.interface);
         let (frame_bytes, _) = frame_lengths(mtu.unwrap_or(0));
-        queues as usize * queue_bytes(frame_bytes, workers)
+        let queues = queues as usize;
+        let sockets = 2 * (workers + workers.div_ceil(queues.max(1)));
+        queues * queue_bytes(frame_bytes, sockets)
     }
 
     fn is_away(&self) -> bool {

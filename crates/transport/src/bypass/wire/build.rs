@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use super::parse::{Rules, end_of};
 use super::{
     ETHERNET_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, Ends, IPV4_BYTES, IPV6_BYTES, PROTOCOL_UDP,
     UDP_BYTES, checksum, header_bytes,
@@ -117,7 +118,7 @@ pub fn allow_fragments(frame: &mut [u8], identification: u16) {
 ///
 /// If the frame is shorter than the headers.
 #[inline]
-pub fn ends_of(frame: &[u8], peer: SocketAddr, our_port: u16) -> Ends {
+pub fn ends_of(frame: &[u8], peer: SocketAddr, our_port: u16, rules: &Rules) -> Ends {
     let mac = |at: usize| frame[at..at + 6].try_into().expect("six bytes");
     let ours: IpAddr = match peer.ip() {
         IpAddr::V4(_) => <[u8; 4]>::try_from(&frame[30..34])
@@ -130,7 +131,7 @@ pub fn ends_of(frame: &[u8], peer: SocketAddr, our_port: u16) -> Ends {
     Ends {
         our_mac: mac(0),
         their_mac: mac(6),
-        ours: SocketAddr::new(ours, our_port),
+        ours: end_of(ours, our_port, rules),
         theirs: peer,
     }
 }

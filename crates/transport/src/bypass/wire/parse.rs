@@ -242,7 +242,8 @@ fn is_mapped(ip: &Ipv6Addr) -> bool {
     ip.to_ipv4_mapped().is_some()
 }
 
-fn end_of(ip: IpAddr, port: u16, rules: &Rules) -> SocketAddr {
+/// An address and a port. The scope of a link-local address is the interface.
+pub(super) fn end_of(ip: IpAddr, port: u16, rules: &Rules) -> SocketAddr {
     match ip {
         IpAddr::V4(ip) => SocketAddrV4::new(ip, port).into(),
         IpAddr::V6(ip) => {
