@@ -97,10 +97,15 @@ def test_a_full_store_lets_items_end_at_once():
         # As long as the items after it.
         number = b"n" * 101
         wire.exchange(b"set %s 0 0 1\r\n5\r\n" % number, b"STORED\r\n")
+        # A number of two digits needs a longer item.
+        longer = b"l" * 103
+        wire.exchange(b"set %s 0 0 1\r\n9\r\n" % longer, b"STORED\r\n")
         fill(b"f", bytes(100))
         fill(b"small", b"")
         wire.exchange(b"touch f0 100\r\n", b"SERVER_ERROR out of memory\r\n")
         wire.exchange(b"ma %s T100 v\r\n" % number, b"SERVER_ERROR out of memory\r\n")
+        wire.exchange(b"ma %s T-1 v\r\nget %s\r\n" % (longer, longer), b"VA 2\r\n10\r\nEND\r\n")
+        fill(b"then", b"")
         wire.exchange(b"ma %s T-1 v\r\nget %s\r\n" % (number, number), b"VA 1\r\n6\r\nEND\r\n")
         fill(b"and", b"")
         wire.exchange(b"touch f1 -1\r\nget f1\r\n", b"TOUCHED\r\nEND\r\n")

@@ -133,9 +133,13 @@ fn calculate(
     };
     let mut stored = writer.put(keyhash, &new_item, context.now);
     if stored == Stored::OutOfMemory && new_item.expiry.is_due(context.now) {
-        // There is no room for an expiry time that the item does not have yet. One that is past
-        // needs none.
-        let unexpired = NewItem { expiry, ..new_item };
+        // There is no room for the expiry time or for a longer number. An item that is gone at once
+        // needs neither.
+        let unexpired = NewItem {
+            value: [old, &[]],
+            expiry,
+            ..new_item
+        };
         stored = writer.put(keyhash, &unexpired, context.now);
         if matches!(stored, Stored::Yes(_)) {
             writer.remove(keyhash, key, context.now);

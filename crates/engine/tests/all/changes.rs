@@ -428,6 +428,7 @@ fn the_native_protocol() {
         (store(StoreMode::Append), Some((Stored, true))),
         (store(StoreMode::Prepend), Some((Stored, true))),
         (Verb::Get, None),
+        (Verb::Look, None),
         (Verb::Increment { delta: 1 }, Some((Counted, true))),
         (Verb::Decrement { delta: 1 }, Some((Counted, true))),
         (Verb::Touch { exptime: 9 }, Some((Touched, true))),
