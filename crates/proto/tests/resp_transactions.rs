@@ -193,7 +193,7 @@ fn large() -> Vec<u8> {
 fn wrong_subcommands_give_a_transaction_up() {
     let arity = |names| format!("-ERR wrong number of arguments for '{names}' command");
     let unknown = |name, command| format!("-ERR unknown subcommand '{name}'. Try {command} HELP.");
-    let wrong: [(&[&str], String); 11] = [
+    let wrong: [(&[&str], String); 13] = [
         (&["CLIENT", "ID", "x"], arity("client|id")),
         (&["client", "setname"], arity("client|setname")),
         (&["CONFIG", "GET"], arity("config|get")),
@@ -202,6 +202,8 @@ fn wrong_subcommands_give_a_transaction_up() {
         (&["OBJECT", "ENCODING"], arity("object|encoding")),
         (&["SCRIPT", "LOAD"], arity("script|load")),
         (&["SLOWLOG", "LEN", "x"], arity("slowlog|len")),
+        (&["CLIENT", "HELP", "x"], arity("client|help")),
+        (&["slowlog", "help", "x"], arity("slowlog|help")),
         (&["LATENCY", "NOPE"], unknown("NOPE", "LATENCY")),
         (
             &["COMMAND", "longer-than-names"],

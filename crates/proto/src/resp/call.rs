@@ -28,6 +28,21 @@ pub(super) fn is_key(key: &[u8]) -> bool {
     (1..=KEY_BYTES_MAX).contains(&key.len())
 }
 
+/// The name of a command's `HELP` in errors.
+fn name_of_help(command: &str) -> &'static str {
+    match command {
+        "CLIENT" => "client|help",
+        "COMMAND" => "command|help",
+        "CONFIG" => "config|help",
+        "LATENCY" => "latency|help",
+        "MEMORY" => "memory|help",
+        "OBJECT" => "object|help",
+        "SCRIPT" => "script|help",
+        "SLOWLOG" => "slowlog|help",
+        _ => "help",
+    }
+}
+
 impl<'a> Call<'_, 'a> {
     /// Whether all of its arguments are at hand.
     pub fn has_all(&self) -> bool {
@@ -88,8 +103,9 @@ impl<'a> Call<'_, 'a> {
     /// Answers a subcommand that this command does not have, or `HELP`.
     pub fn other_subcommand(&self, command: &'static str) -> Step<'a> {
         let subcommand = self.arguments[1];
-        match self.count == 2 && subcommand.eq_ignore_ascii_case(b"HELP") {
-            true => self.answer(Words::Help(command), &[]),
+        match subcommand.eq_ignore_ascii_case(b"HELP") {
+            true if self.count == 2 => self.answer(Words::Help(command), &[]),
+            true => self.answer(Words::WrongArity(name_of_help(command)), &[]),
             false => self.answer(Words::UnknownSubcommand(command), subcommand),
         }
     }
