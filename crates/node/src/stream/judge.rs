@@ -73,12 +73,22 @@ impl Member {
             }
         }
         let denial = denial?;
-        if rest.rest() == Rest::Arriving {
-            // After the last key of a command that ends with a sum, no more has to arrive.
-            let mut sum = rest;
-            if let Step::Admin { used, .. } = sum.next(&input[end..]) {
-                (rest, end) = (sum, end + used);
+        // Spaces, the end of the line or a sum may follow the last key.
+        let (mut after, mut after_end) = (rest, end);
+        while after.rest() == Rest::Arriving {
+            match after.next(&input[after_end..]) {
+                Step::Admin { used, .. }
+                | Step::Swallowed { used }
+                | Step::Refuse {
+                    used,
+                    then: After::Continue,
+                    ..
+                } => after_end += used,
+                _ => break,
             }
+        }
+        if after.rest() == Rest::None {
+            (rest, end) = (after, after_end);
         }
         let then = match rest.rest() {
             Rest::Arriving => After::Close,

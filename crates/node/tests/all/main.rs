@@ -5,6 +5,7 @@
 #[path = "support/bench.rs"]
 mod bench;
 mod control_replies;
+mod denied;
 mod driven;
 mod driven_packets;
 mod floods;

@@ -5,17 +5,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::bench::{Cache, Kind};
 use crate::support::{Habits, TestClock, config, engines};
 use glimmer_base::Moment;
 use glimmer_base::limits::{LOGIN_DELAY_MS, REFUSED_MAX, THROTTLE_BURST_MS, THROTTLE_WAIT_MS_MAX};
-use glimmer_engine::{Engine, Spread, Uniques};
+use glimmer_engine::Engine;
 use glimmer_node::{
     AdminHandler, Devices, DrivenNode, Login, NodeConfig, Part, Quotas, Rest, Tenants, UserRules,
 };
 use glimmer_proto::text::{Shutdown, lines};
 use glimmer_proto::{Accepts, Rights, Rules, resp};
-use glimmer_store::access::Erew;
 use glimmer_transport::stream::{ByteStream, LocalListener, LocalStream, StreamFaults};
 use glimmer_transport::{Received, Sent};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
@@ -68,7 +66,7 @@ impl Rig {
     }
 
     /// With engines that are made for a configuration.
-    fn with(
+    pub fn with(
         workers: usize,
         engines: impl FnOnce(&NodeConfig) -> Vec<Box<dyn Engine>>,
         change: impl FnOnce(&mut NodeConfig),
@@ -333,7 +331,7 @@ pub fn user(rules: Rules) -> UserRules {
 }
 
 /// What a client of RESP is answered to a line, after the time that a wrong login takes.
-fn answer(rig: &mut Rig, stream: &mut LocalStream, said: &str) -> String {
+pub fn answer(rig: &mut Rig, stream: &mut LocalStream, said: &str) -> String {
     send(stream, &format!("{said}\r\n"));
     let now_ms = rig.clock.0.load(Ordering::Relaxed);
     rig.sleep_until(now_ms + LOGIN_DELAY_MS);
@@ -438,68 +436,6 @@ fn connections_of_a_user_that_is_gone_are_closed_with_an_answer() {
         send(&mut again, "set auth 0 0 3\r\n2 x\r\nget k\r\n");
         rig.settle();
         assert_eq!(received(&mut again), format!("{}{MISS}", lines::STORED));
-    }
-}
-
-/// A command that is executed as it arrives may end with the error of its last key. What its other
-/// keys came to is not in the next sum, and the denial counts once.
-#[test]
-fn the_last_key_of_a_long_command_is_denied_with_an_error() {
-    let array = |words: &[&str]| {
-        let bulk = |word: &&str| format!("${}\r\n{word}\r\n", word.len());
-        let bulks: String = words.iter().map(bulk).collect();
-        format!("*{}\r\n{bulks}", words.len())
-    };
-    let keys: Vec<String> = (0..400).map(|nth| format!("my{nth:0200}")).collect();
-    for (workers, command) in [
-        (1, "DEL"),
-        (2, "UNLINK"),
-        (1, "EXISTS"),
-        (2, "TOUCH"),
-        (1, "MSET"),
-        (2, "MSET"),
-    ] {
-        let spread = Spread {
-            partitions: 4,
-            workers,
-            numa_nodes: Vec::new(),
-        };
-        let engines = |config: &NodeConfig| {
-            Cache::<Erew>::engines(&spread, Uniques::Kept, config.hasher.clone())
-        };
-        let mut rig = Rig::with(workers, engines, |config| {
-            (config.locked, config.accepts) = (true, Accepts::Resp);
-        });
-        let rules = Rules {
-            rights: Rights::DEFAULT,
-            prefix: b"my".as_slice().into(),
-        };
-        rig.tenants.set_users(&[user(rules)]).unwrap();
-        let mut stream = rig.connect(2);
-        assert_eq!(answer(&mut rig, &mut stream, "AUTH 1 x"), resp::lines::OK);
-        assert_eq!(answer(&mut rig, &mut stream, "SET my 1"), resp::lines::OK);
-        let mut words = vec![command];
-        for key in &keys {
-            words.push(key);
-            words.extend((command == "MSET").then_some("value"));
-        }
-        words.push("other");
-        words.extend((command == "MSET").then_some("value"));
-        let input = array(&words) + &array(&["EXISTS", "my", "my2"]);
-        let mut said = String::new();
-        for piece in input.as_bytes().chunks(10_000) {
-            send(&mut stream, std::str::from_utf8(piece).unwrap());
-            rig.settle();
-            said += &received(&mut stream);
-        }
-        assert_eq!(
-            said,
-            format!("{}:1\r\n", resp::lines::KEY_DENIED),
-            "{command}"
-        );
-        let tallies = rig.node.figures().tallies();
-        let denied: u64 = tallies.iter().map(|it| it.requests_denied).sum();
-        assert_eq!(denied, 1, "{command}");
     }
 }
 
