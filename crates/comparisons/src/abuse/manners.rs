@@ -133,6 +133,9 @@ fn visit_until(visitor: &mut dyn Visitor, first: Instant, stop: &OnceLock<Instan
                 Instant::now()
             }
         };
+        if stop.get().is_some_and(|stop| *stop <= due) {
+            break;
+        }
         let visited = visitor.visit();
         visits.record(begin.elapsed(), visited.is_err());
         due += INTERVAL;
@@ -234,16 +237,21 @@ impl Visitor for TextVisitor {
 mod tests {
     use super::*;
 
-    /// Ends the visits in its third one, which takes as long as twenty visits are apart.
+    /// Ends the visits in its third one, which takes as long as twenty visits are apart: before
+    /// that time, or after it.
     struct Stalled<'a> {
         visits: u32,
         stop: &'a OnceLock<Instant>,
+        stops_first: bool,
     }
 
     impl Visitor for Stalled<'_> {
         fn visit(&mut self) -> Result<()> {
             self.visits += 1;
             if self.visits == 3 {
+                if self.stops_first {
+                    self.stop.get_or_init(Instant::now);
+                }
                 std::thread::sleep(20 * INTERVAL);
                 self.stop.get_or_init(Instant::now);
             }
@@ -257,11 +265,26 @@ mod tests {
         let mut stalled = Stalled {
             visits: 0,
             stop: &stop,
+            stops_first: false,
         };
         let visits = visit_until(&mut stalled, Instant::now(), &stop);
         assert_eq!(stalled.visits, 3);
         // Those of the time of the stall are counted with what they have waited.
         let waited = visits.times.count_between(1_000, 60_000_000);
         assert!(waited >= 19, "{waited} of {}", visits.times.len());
+    }
+
+    #[test]
+    fn visits_that_fall_due_after_the_end_do_not_count() {
+        let (stop, first) = (OnceLock::new(), Instant::now());
+        let mut stalled = Stalled {
+            visits: 0,
+            stop: &stop,
+            stops_first: true,
+        };
+        let visits = visit_until(&mut stalled, first, &stop);
+        let time = *stop.get().unwrap() - first;
+        let due = time.as_nanos().div_ceil(INTERVAL.as_nanos());
+        assert_eq!(u128::from(visits.times.len()), due);
     }
 }

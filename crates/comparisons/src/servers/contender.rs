@@ -176,6 +176,8 @@ impl Contender {
 
 /// A program that has not told its version in this time will not do so.
 const VERSION_MAX: Duration = Duration::from_secs(10);
+/// What a program says after this many bytes is not read.
+const OUTPUT_BYTES_MAX: u64 = 1 << 16;
 
 /// The first line of a program's version. memcached before 1.5 has no flag for it, and its help
 /// begins with it.
@@ -194,12 +196,13 @@ fn output_of(program: &Path, flag: &str, patience: Duration) -> Result<String> {
     let mut command = Command::new(program);
     command.arg(flag).stdin(Stdio::null()).stderr(Stdio::null());
     let mut child = command.stdout(Stdio::piped()).spawn()?;
-    let mut stdout = child.stdout.take().expect("it has a pipe");
+    let stdout = child.stdout.take().expect("it has a pipe");
     let (sender, receiver) = mpsc::channel();
-    // The thread ends with the pipe, which what the program has started may keep open.
+    // The thread ends when the pipe is closed. Processes that the program has started may keep it
+    // open.
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        let read = stdout.read_to_end(&mut bytes);
+        let read = stdout.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes);
         let _ = sender.send(read.map(|_| bytes));
     });
     let read = receiver.recv_timeout(patience);
@@ -287,6 +290,12 @@ mod tests {
         assert!(error.contains("--version does not end"), "{error}");
         let read = output_of(Path::new("/bin/echo"), "memcached 1.6.45", VERSION_MAX);
         assert_eq!(read.unwrap(), "memcached 1.6.45\n");
+    }
+
+    #[test]
+    fn a_program_that_says_more_and_more_is_stopped() {
+        let said = output_of(Path::new("/usr/bin/yes"), "--", VERSION_MAX).unwrap();
+        assert_eq!(said.len() as u64, OUTPUT_BYTES_MAX);
     }
 
     #[test]

@@ -366,7 +366,7 @@ impl Sample {
             small: Latency::of(&outcome.sizes.of(&small)),
             large: (!large.is_empty()).then(|| Latency::of(&large)),
             large_per_s,
-            client_late_p99_us: Latency::of(&outcome.lateness).p99_us,
+            client_late: Latency::of(&outcome.lateness),
             server_cores: outcome.server_cpu_s / outcome.seconds,
             server_mib: f64::NAN,
             closed: 0,
@@ -428,6 +428,35 @@ mod tests {
         };
         assert_eq!(remarks(1000), "");
         assert_eq!(remarks(500), "SATURATED in 1 of 1");
+    }
+
+    #[test]
+    fn few_requests_have_their_remarks_too() {
+        let sample = |latency_ns, late_ns| {
+            let mut outcome = Outcome::idle();
+            outcome.sizes.record(100, latency_ns);
+            outcome.lateness.saturating_record(late_ns);
+            outcome.reads.saturating_record(latency_ns);
+            outcome.in_time = 1;
+            Sample::of(&outcome)
+        };
+        let remarks = |samples: [Sample; 2]| {
+            let row = Row {
+                server: "a server".to_owned(),
+                threads: 1,
+                requests_per_s: 1.0,
+                load: Load::Alone,
+                client_core: 1,
+                client_has_its_core: true,
+                samples: samples.to_vec(),
+            };
+            row.remarks()
+        };
+        assert_eq!(remarks([sample(1_000_000, 1_000); 2]), "");
+        let late = remarks([sample(1_000_000, 600_000); 2]);
+        assert_eq!(late, "CLIENT LATE by 600 µs");
+        let noisy = remarks([sample(1_000_000, 1_000), sample(9_000_000, 1_000)]);
+        assert_eq!(noisy, "NOISY");
     }
 
     /// Of a thousand requests in a second, with this many replies in it.

@@ -29,8 +29,8 @@ pub struct Sample {
     pub large: Option<Latency>,
     /// Large requests that were answered, per second.
     pub large_per_s: f64,
-    /// How late the client sent its requests: the 99th percentile in microseconds, if it is told.
-    pub client_late_p99_us: Option<f64>,
+    /// How late the client sent its requests.
+    pub client_late: Latency,
     /// CPU time of the server in seconds per second.
     pub server_cores: f64,
     /// Memory of the server at the end, in MiB.
@@ -91,8 +91,9 @@ impl Row {
         if count > 0 {
             remarks.push(format!("SATURATED in {count} of {}", self.samples.len()));
         }
-        let p99 = Spread::of(&self.p99_us());
-        if p99.width() > SPREAD_MAX {
+        // Of few requests, the longest counts: a p99 is not told.
+        let slow = Spread::of(&self.each(|sample| sample.small.slow().1));
+        if slow.width() > SPREAD_MAX {
             remarks.push("NOISY".to_owned());
         }
         let lost: u64 = self.samples.iter().map(|sample| sample.lost).sum();
@@ -107,8 +108,8 @@ impl Row {
         if closed > 0 {
             remarks.push(format!("CLOSED {closed} slow readers"));
         }
-        let late = Spread::of(&self.each_told(|sample| sample.client_late_p99_us)).median;
-        if late > p99.median / 2.0 {
+        let late = Spread::of(&self.each(|sample| sample.client_late.slow().1)).median;
+        if late > slow.median / 2.0 {
             remarks.push(format!("CLIENT LATE by {late:.0} µs"));
         }
         remarks.join(", ")
