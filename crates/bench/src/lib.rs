@@ -175,6 +175,22 @@ impl<R> Placed<'_, R> {
     }
 }
 
+/// Fails if a file for results cannot be written. Asked before they are measured. What the file
+/// holds stays until then.
+fn ensure_writable(file: &Option<PathBuf>) -> anyhow::Result<()> {
+    // The reader of a pipe would take this for the end.
+    let Some(file) = file.as_ref().filter(|it| !it.exists() || it.is_file()) else {
+        return Ok(());
+    };
+    let opened = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(file);
+    opened
+        .map(drop)
+        .with_context(|| format!("writing {}", file.display()))
+}
+
 /// Writes a result as JSON, for machines, if a file is named.
 fn write_json(file: &Option<PathBuf>, result: &impl Serialize) -> anyhow::Result<()> {
     let Some(file) = file else {

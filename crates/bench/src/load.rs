@@ -5,7 +5,7 @@ mod watch;
 
 use std::{sync::Arc, time::Duration};
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use glimmer_connect::{Admission, Tls};
 use glimmer_loadgen::{
     driver::{Address, MASSTREE_VALUE_BYTES_MAX, Target},
@@ -58,9 +58,16 @@ impl Arguments {
             self.files.json.is_none() || self.files.json != self.files.hdr_log,
             "--json and --hdr-log name one file: give each its own"
         );
-        let connections = plan.connections + plan.large.map_or(0, |large| large.connections);
-        machine::allow_descriptors(connections + plan.all_threads() + DESCRIPTORS_SPARE)
+        let connections = match self.transport() {
+            // It carries all of them.
+            Some(_) => 0,
+            None => plan.connections + plan.large.map_or(0, |large| large.connections),
+        };
+        machine::allow_descriptors(connections, plan.all_threads() + DESCRIPTORS_SPARE)
             .context("the connections cannot be opened")?;
+        for file in [&self.files.json, &self.files.hdr_log] {
+            super::ensure_writable(file)?;
+        }
         if let (Protocol::Masstree, Requests::Drawn(workload)) = (self.protocol, &plan.requests) {
             ensure!(
                 workload.sizes.max() <= MASSTREE_VALUE_BYTES_MAX,
@@ -92,13 +99,13 @@ impl Arguments {
             }
             _ => None,
         };
-        let (mut saturated, mut logged) = (None, Ok(()));
-        let (result, probes) = match self.pace.sweep {
+        let mut saturated = None;
+        let (result, probes, ended) = match self.pace.sweep {
             true => self.sweep(&target, &plan)?,
             false => {
-                let (outcome, log) = self.measure(&target, &plan)?;
-                (saturated, logged) = (not_in_time(&outcome), log);
-                (Some(outcome.summary()), Vec::new())
+                let (outcome, logged) = self.measure(&target, &plan)?;
+                saturated = not_in_time(&outcome);
+                (Some(outcome.summary()), Vec::new(), logged)
             }
         };
         let tls = target.admission.tls.as_ref().and_then(Tls::agreed);
@@ -115,7 +122,7 @@ impl Arguments {
                 println!("\n{advice}");
             }
         }
-        super::write_json(
+        let written = super::write_json(
             &self.files.json,
             &Report {
                 server: &target,
@@ -125,8 +132,11 @@ impl Arguments {
                 result,
                 sweep: probes,
             },
-        )?;
-        logged
+        );
+        match (ended, written) {
+            (Err(first), Err(second)) => bail!("{first:#}; {second:#}"),
+            (ended, written) => ended.and(written),
+        }
     }
 
     /// What carries datagrams, if that is not what does so anyway.
@@ -224,10 +234,17 @@ impl Arguments {
         Ok((outcome, logged))
     }
 
-    fn sweep(&self, target: &Target, plan: &Plan) -> Result<(Option<Summary>, Vec<sweep::Probe>)> {
+    /// The result at the highest rate that the server sustained, what was measured at all rates,
+    /// and the error that ended the sweep early. An error at the first rate is returned instead.
+    fn sweep(
+        &self,
+        target: &Target,
+        plan: &Plan,
+    ) -> Result<(Option<Summary>, Vec<sweep::Probe>, Result<()>)> {
         let quantile = self.pace.slo.map_or(0.99, |slo| slo.quantile);
         let mut borne_at: Vec<(f64, Summary)> = Vec::new();
-        let probes = sweep::search(
+        let mut probes: Vec<sweep::Probe> = Vec::new();
+        let ended = sweep::search(
             self.pace.rate.unwrap_or(SWEEP_FIRST_PER_S),
             self.pace.slo,
             |rate| {
@@ -261,9 +278,14 @@ impl Arguments {
                 if borne {
                     borne_at.push((rate, outcome.summary()));
                 }
+                probes.push(probe);
                 Ok(probe)
             },
-        )?;
+        );
+        let ended = match ended {
+            Err(error) if probes.is_empty() => return Err(error),
+            ended => ended.map(drop),
+        };
         let mut table = Table::new([
             "offered".to_owned(),
             "answered".to_owned(),
@@ -295,16 +317,23 @@ impl Arguments {
             .pace
             .slo
             .map_or("before saturation".to_owned(), |slo| format!("with {slo}"));
+        let so_far = match ended {
+            Ok(()) => "",
+            Err(_) => " (the sweep ended early)",
+        };
         let best = sweep::best(&probes, self.pace.slo).and_then(|probe| {
             let at_rate = |(rate, _): &(f64, Summary)| *rate == probe.offered_per_s;
             let last = borne_at.iter().rposition(at_rate);
             last.map(|last| borne_at.swap_remove(last))
         });
         match &best {
-            Some((rate, _)) => println!("highest rate {limit}: {}\n", notation::per_second(*rate)),
-            None => println!("the server sustained none of the rates {limit}"),
+            Some((rate, _)) => println!(
+                "highest rate {limit}{so_far}: {}\n",
+                notation::per_second(*rate)
+            ),
+            None => println!("the server sustained none of the rates {limit}{so_far}"),
         }
-        Ok((best.map(|(_, summary)| summary), probes))
+        Ok((best.map(|(_, summary)| summary), probes, ended))
     }
 }
 
@@ -455,7 +484,51 @@ impl ArrivalLaw {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        io::{BufRead, BufReader, Write},
+        net::TcpListener,
+    };
+
     use super::*;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    /// A server that answers the reads of one connection, and is gone after it.
+    #[test]
+    fn a_sweep_whose_server_goes_away_keeps_what_it_has_measured() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let server = std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            drop(listener);
+            let mut requests = BufReader::new(client.try_clone().unwrap()).lines();
+            while let Some(Ok(_)) = requests.next() {
+                if client.write_all(b"END\r\n").is_err() {
+                    return;
+                }
+            }
+        });
+        let directory = tempfile::tempdir().unwrap();
+        let json = directory.path().join("sweep.json");
+        let line = format!(
+            "load {address} --sweep --rate 200 --sleep --no-fill --gets 1 --connections 1 \
+             --seconds 0.1 --warm-up 0 --json {}",
+            json.display()
+        );
+        let line: Line = clap::Parser::parse_from(line.split_whitespace());
+        let error = format!("{:#}", line.arguments.run().unwrap_err());
+        server.join().unwrap();
+        assert!(error.contains("refused"), "{error}");
+        let report: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+        let sweep = report["sweep"].as_array().unwrap();
+        assert_eq!(sweep.len(), 1, "{report}");
+        assert_eq!(sweep[0]["offered_per_s"], 200.0);
+    }
 
     /// What is said after a run in which this many of 1,000 requests were answered in time, each
     /// after a second, and sent this late.

@@ -167,6 +167,8 @@ fn what_cannot_be_measured_is_refused_before_the_keys_are_stored() {
         ("--cores 99999", "--cores 99999: "),
         ("--json run --hdr-log run", "name one file"),
         ("--seconds 1e11", "at most a year"),
+        ("--json /proc/run.json", "writing /proc/run.json: "),
+        ("--hdr-log /proc/run.hlog", "writing /proc/run.hlog: "),
     ] {
         let error = refused(command(&format!("load 127.0.0.1:1 {line}")));
         assert!(error.contains(hint), "{line}: {error}");

@@ -150,25 +150,33 @@ pub fn may_run_in_real_time() -> bool {
         .is_ok_and(|result| result.is_ok())
 }
 
-/// Lets this process, and those that it starts, have this many descriptors.
+/// Lets this process, and those that it starts, have this many descriptors, and up to `spare` more
+/// if the system allows that.
 ///
 /// # Errors
 ///
-/// If that is more than the system allows.
-pub fn allow_descriptors(count: usize) -> io::Result<()> {
-    let (count, limit) = (count as u64, getrlimit(Resource::Nofile));
-    if limit.current.is_none_or(|current| current >= count) {
+/// If it does not allow those that are needed.
+pub fn allow_descriptors(needed: usize, spare: usize) -> io::Result<()> {
+    let (needed, wanted) = (needed as u64, (needed + spare) as u64);
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= wanted) {
         return Ok(());
     }
-    let wanted = Rlimit {
-        current: Some(count),
-        maximum: limit.maximum.map(|maximum| maximum.max(count)),
+    let allow = |current, maximum| {
+        let current = Some(current);
+        setrlimit(Resource::Nofile, Rlimit { current, maximum })
     };
-    setrlimit(Resource::Nofile, wanted).map_err(|refused| {
-        let maximum = limit.maximum.unwrap_or(u64::MAX);
-        let why = format!("{count} descriptors: {refused} (`ulimit -Hn` is {maximum})");
-        io::Error::new(io::Error::from(refused).kind(), why)
-    })
+    let raised = limit.maximum.map(|maximum| maximum.max(wanted));
+    allow(wanted, raised)
+        .or_else(|refused| match limit.maximum {
+            Some(maximum) if maximum >= needed => allow(maximum.min(wanted), limit.maximum),
+            _ => Err(refused),
+        })
+        .map_err(|refused| {
+            let maximum = limit.maximum.unwrap_or(u64::MAX);
+            let why = format!("{needed} descriptors: {refused} (`ulimit -Hn` is {maximum})");
+            io::Error::new(io::Error::from(refused).kind(), why)
+        })
 }
 
 /// CPU time of the calling thread.

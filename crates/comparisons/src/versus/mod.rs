@@ -221,7 +221,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
     };
     progress.expect(options.steps());
     // Servers inherit the limit, and raise theirs themselves only if they may.
-    machine::allow_descriptors(options.connections_max() + connections::SPARE)?;
+    machine::allow_descriptors(options.connections_max() + connections::SPARE, 0)?;
     let on_loaded =
         |scenario: &Scenario| !matches!(scenario, Scenario::Large | Scenario::CpuScaling);
     if options.scenarios.iter().any(on_loaded) {

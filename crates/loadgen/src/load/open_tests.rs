@@ -340,6 +340,14 @@ fn lost_requests_count_by_the_time_at_which_they_were_due() {
     }
 }
 
+#[test]
+fn unanswered_requests_are_bounded_at_every_rate() {
+    let max = |rate| Arrivals::Poisson(rate).under_way_max(1);
+    assert_eq!(max(10.0), UNDER_WAY_MAX);
+    assert_eq!(max(1e6), 1_000_000);
+    assert_eq!(max(1e12), UNDER_WAY_FAST_MAX);
+}
+
 /// Nine requests in ten are for one key, and so for one thread.
 #[test]
 fn the_threads_of_a_trace_keep_its_rate_and_its_order_together() {

@@ -255,7 +255,9 @@ mod tests {
                 ..outcome(0)
             };
             outcome.reads.saturating_record_n(1_000, answered);
-            outcome.lateness.saturating_record_n(50_000, answered + lost);
+            outcome
+                .lateness
+                .saturating_record_n(50_000, answered + lost);
             let second = Second {
                 at_s: 0,
                 seconds: 1.0,
