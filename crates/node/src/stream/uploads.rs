@@ -104,6 +104,11 @@ impl Streams {
                 false => core.slice_bytes().min(TURN_LARGE_BYTES_MAX),
             });
         }
+        if !self.connections[key].is_runnable() {
+            // Only what the poller has announced is received, so that it announces the rest.
+            self.settle(key, core);
+            return Some(0);
+        }
         let connection = &mut self.connections[key];
         if connection.rx.missing_in_place() == 0 {
             return None;
