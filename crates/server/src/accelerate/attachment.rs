@@ -425,6 +425,7 @@ mod tests {
                 address("10.1.2.4", 24),
                 address("fd00::3", 64),
             ],
+            of_host: Vec::new(),
             driver: String::new(),
             strips_tags: Vec::new(),
         }
