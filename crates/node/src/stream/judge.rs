@@ -84,7 +84,11 @@ impl Member {
                     then: After::Continue,
                     ..
                 } => after_end += used,
-                _ => break,
+                _ => {
+                    // There is another key, or the rest has yet to arrive.
+                    after = rest;
+                    break;
+                }
             }
         }
         if after.rest() == Rest::None {
